@@ -1,0 +1,50 @@
+"""Sabir: the whole ONNX system in Python.
+
+    model = sabir.load("model.onnx")
+    session = sabir.Session(model)
+    outputs = session.run({"x": array})
+"""
+
+from sabir._version import __version__
+from sabir.base import (
+    CheckError,
+    EvaluationError,
+    ExternalDataError,
+    FeedError,
+    FileError,
+    InferenceError,
+    ParseError,
+    SabirError,
+    SchemaError,
+    UnsupportedError,
+    WireError,
+)
+from sabir.evaluate import evaluate
+from sabir.infer import infer
+from sabir.ir import Builder, Model
+from sabir.runtime import Session
+from sabir.serial import dumps, load, loads, save
+
+__all__ = [
+    "Builder",
+    "CheckError",
+    "EvaluationError",
+    "ExternalDataError",
+    "FeedError",
+    "FileError",
+    "InferenceError",
+    "Model",
+    "ParseError",
+    "SabirError",
+    "SchemaError",
+    "Session",
+    "UnsupportedError",
+    "WireError",
+    "__version__",
+    "dumps",
+    "evaluate",
+    "infer",
+    "load",
+    "loads",
+    "save",
+]

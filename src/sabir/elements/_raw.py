@@ -1,0 +1,86 @@
+"""Elements as `raw_data` keeps them: little-endian, in C order, small types packed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from sabir.base import WireError
+from sabir.elements._arrays import flat, read_only
+from sabir.elements._bits import expand, shrink
+from sabir.elements._types import BOOL, STRING
+
+if TYPE_CHECKING:
+    from mmap import mmap
+
+    import numpy.typing as npt
+
+    from sabir.elements._types import ElementType
+
+BytesLike: TypeAlias = "bytes | bytearray | memoryview | mmap"
+
+
+def packed_size(element: ElementType, count: int) -> int:
+    """Return how many bytes `count` elements take in `raw_data`; a last partial byte counts whole.
+
+    Raises WireError for strings, which never stand there, and for a negative count.
+    """
+    if element is STRING:
+        raise WireError("strings have no raw form: they stand in string_data")
+    if count < 0:
+        raise WireError(f"a tensor cannot have {count} elements")
+    return -(-count * element.bits // 8)
+
+
+def unpack(element: ElementType, data: BytesLike, count: int) -> npt.NDArray[Any]:
+    """Return the `count` elements in `data` as a read-only array of shape (count,).
+
+    Elements of a byte or more are a view of `data`, with whatever alignment it has; smaller ones
+    are expanded to one a byte. Padding bits are not looked at.
+
+    Raises WireError for strings, and when `data` is not exactly as long as `count` elements are.
+    """
+    expected = packed_size(element, count)
+    found = memoryview(data).nbytes
+    if found != expected:
+        raise WireError(f"{count} elements of {element} take {expected} bytes, found {found}")
+    if element.is_packed:
+        codes = expand(np.frombuffer(data, np.uint8), element.bits, count)
+        return read_only(codes.view(element.dtype))
+    words = np.frombuffer(data, _word(element).newbyteorder("<")).astype(_word(element), copy=False)
+    if element is BOOL:
+        words = _truth(words)
+    return read_only(words.view(element.dtype))
+
+
+def pack(element: ElementType, array: npt.NDArray[Any]) -> memoryview:
+    """Return the raw bytes of `array`, of any shape: a read-only, flat view of unsigned bytes.
+
+    It is the array's own memory where that already lies as the wire wants it: C order,
+    little-endian, elements of a byte or more. Where elements are smaller, bits above an element's
+    own are dropped, and the last byte's spare ones are zero.
+
+    Raises WireError for strings, and when the array's dtype is not the element's.
+    """
+    if element is STRING:
+        raise WireError("strings have no raw form: they stand in string_data")
+    row = flat(element, array)
+    if element.is_packed:
+        return shrink(row, element.bits).data.toreadonly()
+    words = row.view(_word(element)).astype(_word(element).newbyteorder("<"), copy=False)
+    return words.view(np.uint8).data.toreadonly()
+
+
+def _word(element: ElementType) -> np.dtype[Any]:
+    """Return the unsigned integer whose byte order is swapped as one: half of a complex element.
+
+    Bytes go through integers because numpy swaps no ml_dtypes, and so that no NaN is touched.
+    """
+    size = element.dtype.itemsize // (2 if element.is_complex else 1)
+    return np.dtype(f"=u{size}")
+
+
+def _truth(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return `codes` with each nonzero byte as 1; numpy misbehaves on other bools."""
+    return codes if codes.max(initial=0) <= 1 else (codes != 0).view(np.uint8)

@@ -1,0 +1,80 @@
+"""Running a model: feeds in, outputs out."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.base import FeedError
+from sabir.evaluate._feeds import Ports, check_feeds, input_ports
+from sabir.evaluate._plan import Plan
+from sabir.opsets import STANDARD
+from sabir.schema import Registry, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.ir import Model, Value
+
+
+class Runner:
+    """A model bound and ready; plans are made once for each set of wanted outputs."""
+
+    def __init__(self, model: Model, registry: Registry = STANDARD) -> None:
+        """Bind a model; raises SchemaError for a node that calls nothing known, or calls it wrongly."""
+        self.model = model
+        self._scope = Scope.of(model, registry)
+        self.outputs = tuple(v for v in model.graph.outputs if v is not None)
+        self._plans: dict[tuple[str, ...], Plan] = {}
+        self._plan(tuple(v.name for v in self.outputs))
+
+    @property
+    def input_ports(self) -> tuple[Ports, ...]:
+        """What the model takes."""
+        return input_ports(self.model.graph)
+
+    @property
+    def output_ports(self) -> tuple[Ports, ...]:
+        """What the model gives."""
+        return tuple(Ports(v.name, v.type) for v in self.outputs)
+
+    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the named outputs (all by default); any value of the main graph may be named.
+
+        Raises FeedError for feeds or names that do not fit, EvaluationError where a node fails.
+        """
+        names = tuple(v.name for v in self.outputs) if outputs is None else tuple(outputs)
+        plan = self._plan(names)
+        inputs = check_feeds(self.model.graph, feeds)
+        with np.errstate(all="ignore"):  # infinities and NaNs are values like others
+            results = plan.run(inputs)
+        return dict(zip(names, results, strict=True))
+
+    def _plan(self, names: tuple[str, ...]) -> Plan:
+        if names not in self._plans:
+            self._plans[names] = Plan(self.model.graph, self._scope, [self._named(n) for n in names])
+        return self._plans[names]
+
+    def _named(self, name: str) -> Value:
+        found = next((v for v in self.outputs if v.name == name), None)
+        if found is not None:
+            return found
+        graph = self.model.graph
+        values = [*graph.inputs, *graph.initializers, *(v for node in graph for v in node.outputs if v is not None)]
+        by_name = {v.name: v for v in values}
+        if name not in by_name:
+            close = difflib.get_close_matches(name, by_name, 1)
+            shown = f"is it {close[0]!r}?" if close else f"the outputs are {', '.join(repr(v.name) for v in self.outputs)}"
+            raise FeedError(f"the model has no value {name!r}; {shown}")
+        return by_name[name]
+
+
+def evaluate(model: Model, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return what a model computes from `feeds`, by output name.
+
+    `feeds` maps input names to arrays (lists for sequences, dicts for maps, None for an empty optional).
+    Raises SchemaError, FeedError or EvaluationError, each naming the node or input.
+    """
+    return Runner(model).run(feeds, outputs)

@@ -1,0 +1,223 @@
+"""Plans: a graph as a list of bound calls over numbered slots.
+
+Everything that does not depend on the data is settled when the plan is made: what each node calls, its
+arguments, where its inputs and outputs lie, and after which call a value is read no more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, EvaluationError, SabirError, SchemaError, quote
+from sabir.ir import Function, Graph, Node, SparseTensor, Value
+from sabir.schema import Call, Scope, check_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from sabir.ir import Constant
+    from sabir.schema import Binding
+
+Frame: TypeAlias = "list[Any]"  # the values of one run, by slot; slot 0 is the absent input
+_ABSENT = 0
+
+
+class Step(NamedTuple):
+    """One call: `function` on the values in `inputs`, its results to `outputs`, then `dead` is dropped."""
+
+    function: Callable[..., Any]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    dead: tuple[int, ...]
+    node: Node
+    framed: bool = False  # whether `function` is first given the frame, to bind subgraphs to it
+    captured: tuple[int, ...] = ()  # what the node's subgraphs read of this frame
+
+
+class Plan:
+    """A graph ready to run; `run` may be called from several threads at once."""
+
+    def __init__(self, graph: Graph, scope: Scope, wanted: Sequence[Value | None] | None = None) -> None:
+        """Plan a graph for the values in `wanted` (its outputs by default).
+
+        Raises SchemaError where a node cannot be bound, naming it.
+        """
+        self.graph = graph
+        self._slots: dict[Value, int] = {}
+        self._constants: list[Any] = [None]
+        for value in graph.inputs:
+            self._slot(value)
+        for value, tensor in graph.initializers.items():
+            self._constants[self._slot(value)] = _array(value, tensor)
+        self.wanted = tuple(graph.outputs if wanted is None else wanted)
+        self.captured: dict[Value, int] = {}
+        needed = _needed(graph, self.wanted)
+        calls = [self._bind(node, scope) for node in graph if node in needed]
+        self._results = tuple(self._read(v) for v in self.wanted)
+        self._steps = _with_deaths(calls, keep={*self._results, *range(len(graph.initializers) + len(graph.inputs) + 1)})
+        self._inputs = tuple(self._slots[v] for v in graph.inputs)
+
+    def run(self, inputs: Iterable[Any], captured: Iterable[Any] = ()) -> tuple[Any, ...]:
+        """Return the wanted values; an input given as None keeps its default."""
+        frame = self._constants.copy()
+        for slot, value in zip(self._inputs, inputs, strict=False):
+            if value is not None:
+                frame[slot] = value
+        for slot, value in zip(self.captured.values(), captured, strict=True):
+            frame[slot] = value
+        for step in self._steps:
+            _run_step(step, frame)
+        return tuple(frame[slot] for slot in self._results)
+
+    def _slot(self, value: Value | None) -> int:
+        """Return the slot of a value; one that the graph does not define is captured from outside."""
+        if value is None:
+            return _ABSENT
+        slot = self._slots.get(value)
+        if slot is None:
+            slot = self._slots[value] = len(self._constants)
+            self._constants.append(None)
+        return slot
+
+    def _read(self, value: Value | None) -> int:
+        """Return the slot of a value that a node reads; the outer graphs' are captured."""
+        if value is not None and value not in self._slots:
+            if value.source is None:
+                raise SchemaError(f"{quote(value.name)} is read, and nothing defines it")
+            if value.node is not None and value.node.graph is self.graph:
+                raise SchemaError(f"{quote(value.name)} is read before {_shown(value.node)} computes it")
+            self.captured[value] = self._slot(value)
+        return self._slot(value)
+
+    def _bind(self, node: Node, scope: Scope) -> Step:
+        try:
+            return self._bound(node, scope)
+        except SchemaError as error:
+            raise SchemaError(f"{_shown(node)}: {error}") from error
+
+    def _bound(self, node: Node, scope: Scope) -> Step:
+        inputs = tuple(self._read(v) for v in node.inputs)
+        callee = scope.callee(node)
+        if isinstance(callee, Function):
+            check_call(callee, node)
+            function = Plan(callee.graph, scope.inside(callee, node)).run_call
+            return Step(function, inputs, self._results_of(node), (), node)
+        binding = callee.binding("evaluate")
+        binding.check_arity(node.inputs, len(node.outputs))
+        call = Call(tuple(v is not None for v in node.outputs), callee.since)
+        bodies: list[Inner] = []
+
+        def body(graph: Graph) -> Inner:
+            inner = Plan(graph, scope)
+            bodies.append(Inner(inner, tuple(self._read(v) for v in inner.captured)))
+            return bodies[-1]
+
+        arguments = binding.arguments(scope.arguments(node.attributes), body)
+        if not bodies:
+            return Step(binding.prepare(arguments, call), inputs, self._results_of(node), (), node)
+        captured = tuple(slot for inner in bodies for slot in inner.captured)
+        return Step(_framed(binding, arguments, call), inputs, self._results_of(node), (), node, True, captured)  # noqa: FBT003 - a field of the step
+
+    def _results_of(self, node: Node) -> tuple[int, ...]:
+        return tuple(self._slot(v) for v in node.outputs)
+
+    def run_call(self, *inputs: Any) -> tuple[Any, ...]:
+        """Run as a function of its inputs, the missing ones absent."""
+        return self.run(inputs)
+
+
+class Inner(NamedTuple):
+    """A subgraph's plan, and the slots of the outer frame that it captures."""
+
+    plan: Plan
+    captured: tuple[int, ...]
+
+    def in_frame(self, frame: Frame) -> Callable[..., tuple[Any, ...]]:
+        """Return the subgraph as a function of its inputs."""
+
+        def body(*inputs: Any) -> tuple[Any, ...]:
+            return self.plan.run(inputs, [frame[slot] for slot in self.captured])
+
+        return body
+
+
+def _framed(binding: Binding, arguments: Mapping[str, Any], call: Call) -> Callable[..., Any]:
+    """Return a behaviour as a function of the frame and its inputs; subgraphs see the frame."""
+
+    def function(frame: Frame, *inputs: Any) -> Any:
+        return binding(inputs, {name: _in_frame(a, frame) for name, a in arguments.items()}, call)
+
+    return function
+
+
+def _in_frame(argument: Any, frame: Frame) -> Any:
+    if isinstance(argument, Inner):
+        return argument.in_frame(frame)
+    if isinstance(argument, tuple) and argument and isinstance(argument[0], Inner):
+        return tuple(a.in_frame(frame) for a in argument)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - a tuple of one type
+    return argument  # pyright: ignore[reportUnknownVariableType] - any other argument
+
+
+def _run_step(step: Step, frame: Frame) -> None:
+    inputs = [frame[slot] for slot in step.inputs]
+    try:
+        result = step.function(frame, *inputs) if step.framed else step.function(*inputs)
+    except SabirError as error:
+        raise EvaluationError(f"{_shown(step.node)}: {error}") from error
+    except ACCIDENTS as error:
+        given = ", ".join(_type_shown(x) for x in inputs)
+        raise EvaluationError(f"{_shown(step.node)} on ({given}): {error}") from error
+    results = result if isinstance(result, tuple) else (result,)
+    if len(results) < len(step.outputs):
+        raise EvaluationError(f"{_shown(step.node)} gave {len(results)} outputs, and the node names {len(step.outputs)}")  # pyright: ignore[reportUnknownArgumentType] - a behaviour's results may be of any type
+    for slot, value in zip(step.outputs, results, strict=False):
+        frame[slot] = np.asarray(value) if isinstance(value, np.generic) else value
+    frame[_ABSENT] = None
+    for slot in step.dead:
+        frame[slot] = None
+
+
+def _with_deaths(calls: Sequence[Step], keep: set[int]) -> list[Step]:
+    """Add to each step the slots that no later step reads."""
+    seen, steps = set(keep), list[Step]()
+    for step in reversed(calls):
+        touched = {*step.inputs, *step.outputs, *step.captured}
+        dead = tuple(touched - seen)
+        seen |= touched
+        steps.append(step._replace(dead=dead))
+    return steps[::-1]
+
+
+def _needed(graph: Graph, wanted: Iterable[Value | None]) -> set[Node]:
+    """Return the nodes of a graph that the wanted values depend on."""
+    needed: set[Node] = set()
+    pending = [v for v in wanted if v is not None]
+    while pending:
+        node = pending.pop().node
+        if node is None or node.graph is not graph or node in needed:
+            continue
+        needed.add(node)
+        pending += [v for v in node.inputs if v is not None]
+        pending += [v for inner in node.graphs for v in inner.captures()]
+    return needed
+
+
+def _array(value: Value, tensor: Constant) -> Any:
+    try:
+        array = tensor.array()
+    except SabirError as error:
+        raise type(error)(f"initializer {quote(value.name)}: {error}") from error
+    # BLAS copies an unaligned operand at every call; a file aligns nothing
+    return array if isinstance(tensor, SparseTensor) else np.require(array, None, "A")
+
+
+def _shown(node: Node) -> str:
+    name = f" {quote(node.name)}" if node.name else ""
+    output = next((v.name for v in node.outputs if v is not None and v.name), "")
+    return f"{node.op}{name}{f' giving {quote(output)}' if output and not name else ''}"
+
+
+def _type_shown(x: Any) -> str:
+    return f"{x.dtype}{list(x.shape)}" if isinstance(x, np.ndarray) else type(x).__name__  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - for display alone

@@ -1,0 +1,333 @@
+"""The inference engine: each node's behaviour, applied to types in graph order. It names no operator."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, Finding, InferenceError, Location, SabirError, SchemaError
+from sabir.infer._merge import merge
+from sabir.elements import element
+from sabir.ir import (
+    UNDEFINED,
+    Function,
+    Graph,
+    Model,
+    Node,
+    SparseTensorType,
+    Tensor,
+    TensorType,
+    Type,
+    Value,
+)
+from sabir.opsets import STANDARD
+from sabir.opsets.families import contents
+from sabir.schema import Call, Registry, Scope, Version, check_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sabir.ir import Constant, FunctionKey
+
+_MOST_FLOATS = 16  # known contents of float tensors serve scales and limits, not data
+_FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be an input, and meant a constant
+
+
+def infer(model: Model, *, strict: bool = False) -> Model:
+    """Annotate every value of a model with its type and shape, as far as they follow, and return the model.
+
+    What contradicts itself is left as declared, or with `strict` raises InferenceError at the first place.
+    """
+    engine = Inference(model, strict=strict)
+    engine.run()
+    engine.annotate()
+    return model
+
+
+class _Memo(NamedTuple):
+    """A remembered call; it holds on to what its key names by id."""
+
+    results: tuple[Type | None, ...]
+    held: tuple[object, ...]
+
+
+class Inference:
+    """One pass over a model. `types` ends up with what is known of each value, `findings` with what is wrong."""
+
+    def __init__(self, model: Model, *, registry: Registry = STANDARD, strict: bool = False) -> None:
+        self.model, self.registry, self.strict = model, registry, strict
+        self.types: dict[Value, Type] = {}
+        self.findings: list[Finding] = []
+        self._interned: dict[Type, Type] = {}
+        self._memo: dict[tuple[object, ...], _Memo] = {}
+        self._merged: dict[tuple[int, int], tuple[Type | None, Type, Type]] = {}
+        self._callees: dict[tuple[int, str, str, str], tuple[Scope, Version | Function | SchemaError]] = {}
+        self._quiet = 0  # how deep in function bodies, whose values differ from call to call
+
+    def run(self) -> None:
+        """Infer the main graph, and the graphs inside it as its nodes call them."""
+        scope = Scope.of(self.model, self.registry)
+        graph = self.model.graph
+        for value in graph.inputs:
+            if value.type is not None:
+                self._set(value, value.type)
+        self._constants(graph, fixed=self.model.ir_version < _FIRST_IR_OF_DEFAULTS)
+        self._graph(graph, scope, Location(("graph",)))
+
+    def annotate(self) -> None:
+        """Write the types found into the values."""
+        stripped: dict[int, Type] = {}
+        for value, kind in self.types.items():
+            plain = stripped.get(id(kind))
+            if plain is None:
+                known = isinstance(kind, TensorType) and kind.known is not None
+                plain = stripped[id(kind)] = dataclasses.replace(kind, known=None) if known else kind
+            if not isinstance(plain, TensorType) or plain.element.number:
+                value.type = plain
+
+    # graphs
+
+    def _graph(self, graph: Graph, scope: Scope, where: Location) -> tuple[Type | None, ...]:
+        for place, node in enumerate(graph):
+            try:
+                results = self._node(node, scope, where)
+            except SabirError as error:
+                self._report(error, where.at("node", index=place, name=node.name or node.op))
+                continue
+            for value, kind in zip(node.outputs, results, strict=False):
+                if value is not None:
+                    self._define(value, kind, where, place, node)
+        return tuple(self._output(v, where, i) for i, v in enumerate(graph.outputs))
+
+    def _define(self, value: Value, kind: Type | None, where: Location, place: int, node: Node) -> None:
+        declared = value.type
+        if kind is None:
+            if declared is not None:
+                self._set(value, declared)
+            return
+        if declared is None or declared is kind or self._quiet:
+            self.types[value] = kind
+            return
+        key = (id(declared), id(kind))
+        merged = self._merged.get(key)
+        if merged is None:
+            try:
+                whole = merge(declared, kind, prefer_declared=_is_output(value))
+            except InferenceError as error:
+                self._report(error, where.at("node", index=place, name=node.name or node.op).at("output", name=value.name))
+                whole = declared
+            merged = self._merged[key] = (declared, kind, self._intern(whole or kind))
+        self.types[value] = merged[2]
+
+    def _output(self, value: Value | None, where: Location, place: int) -> Type | None:
+        if value is None:
+            return None
+        found = self.types.get(value)
+        if found is None and value.source is None:
+            self._report(InferenceError("nothing defines this output"), where.at("output", index=place, name=value.name))
+        return found or value.type
+
+    def _constants(self, graph: Graph, *, fixed: bool = False) -> None:
+        for value, tensor in graph.initializers.items():
+            given = value in self.types
+            try:
+                kind = merge(self.types.get(value) or value.type, _constant_type(tensor, known=fixed or not given))
+            except SabirError as error:
+                self._report(error, Location(("graph",)).at("initializer", name=value.name))
+                kind = tensor_type_of(tensor)
+            if kind is not None:
+                self._set(value, kind)
+
+    # nodes
+
+    def _node(self, node: Node, scope: Scope, where: Location) -> tuple[Type | None, ...]:
+        callee = self._callee(node, scope)
+        types = tuple(None if v is None else self.types.get(v) for v in node.inputs)
+        if isinstance(callee, Function):
+            return self._call(callee, node, types, scope, where)
+        if node.graphs:
+            return self._infer(callee, node, types, scope, where)
+        held = tuple(node.attributes.values())
+        key = (
+            id(callee), id(scope.bindings), *map(id, held), None, *map(id, types), None,
+            *(v is None for v in node.inputs), None, *(v is None for v in node.outputs),
+        )  # fmt: skip
+        memo = self._memo.get(key)
+        if memo is None:
+            results = tuple(self._intern(t) for t in self._infer(callee, node, types, scope, where))
+            memo = self._memo[key] = _Memo(results, (callee, scope, held, types))
+        return memo.results
+
+    def _callee(self, node: Node, scope: Scope) -> Version | Function:
+        key = (id(scope), node.domain, node.op, node.overload)
+        found = self._callees.get(key)
+        if found is None:
+            try:
+                found = scope, scope.callee(node)
+            except SchemaError as error:
+                found = scope, error
+            self._callees[key] = found
+        if isinstance(found[1], SchemaError):
+            raise found[1]
+        return found[1]
+
+    def _infer(
+        self, version: Version, node: Node, types: Sequence[Type | None], scope: Scope, where: Location
+    ) -> tuple[Type | None, ...]:
+        binding = version.binding("infer")
+        binding.check_arity(node.inputs, len(node.outputs))
+        inputs = _stand_ins(version, node, types)
+        arguments = binding.arguments(scope.arguments(node.attributes), lambda g: self._body(g, scope, where))
+        if inputs is None:
+            return (None,) * len(node.outputs)
+        _check_types(version, inputs)
+        call = Call(tuple(v is not None for v in node.outputs), version.since)
+        try:
+            result = binding(inputs, arguments, call)
+        except ACCIDENTS as error:
+            raise InferenceError(f"{version} on ({', '.join(map(str, inputs))}): {error}") from error
+        results: tuple[Type | None, ...] = result if isinstance(result, tuple) else (result,)
+        return self._folded(version, node, inputs, results, scope, call)
+
+    def _body(self, graph: Graph, scope: Scope, where: Location) -> Callable[..., tuple[Type | None, ...]]:
+        """Return a subgraph as a function of its inputs' types."""
+
+        def body(*inputs: Type | None) -> tuple[Type | None, ...]:
+            if len(inputs) > len(graph.inputs):
+                raise InferenceError(f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}")
+            for value, kind in zip(graph.inputs, inputs, strict=False):
+                whole = merge(value.type, kind)
+                if whole is not None:
+                    self._set(value, whole)
+            self._constants(graph)
+            return self._graph(graph, scope, where.at("graph", name=graph.name))
+
+        return body
+
+    def _call(
+        self, function: Function, node: Node, types: Sequence[Type | None], scope: Scope, where: Location
+    ) -> tuple[Type | None, ...]:
+        """Infer a function's body for one call."""
+        check_call(function, node)
+        inner = scope.inside(function, node)
+        for value, kind in zip(function.graph.inputs, types, strict=False):
+            if kind is not None:
+                self.types[value] = kind
+        self._constants(function.graph)
+        self._quiet += 1
+        try:
+            return self._graph(function.graph, inner, where.at("function", name=function.name))
+        finally:
+            self._quiet -= 1
+            for value in _values_of(function.graph):
+                self.types.pop(value, None)
+
+    def _folded(
+        self, version: Version, node: Node, inputs: Sequence[Any], results: tuple[Type | None, ...],
+        scope: Scope, call: Call,
+    ) -> tuple[Type | None, ...]:  # fmt: skip
+        """Add the contents of outputs whose inputs are all known: the operator is evaluated on them."""
+        small = [isinstance(t, TensorType) and isinstance(t.size, int) and t.size <= contents.MOST for t in results]
+        arrays = [contents.array_of(t) if isinstance(t, TensorType) else None for t in inputs]
+        constant = inputs and all(a is not None or t is None for a, t in zip(arrays, inputs, strict=True))
+        if not constant or not all(small) or node.graphs or version.operator.random or version.find("evaluate") is None:
+            return results
+        binding = version.binding("evaluate")
+        try:
+            with np.errstate(all="ignore"):
+                found = binding(arrays, binding.arguments(scope.arguments(node.attributes)), call)
+        except (SabirError, *ACCIDENTS):
+            return results  # the run will say what is wrong with these values; the types stand
+        values = found if isinstance(found, tuple) else (found,)
+        return tuple(_with_contents(t, v) for t, v in zip(results, values, strict=False))
+
+    # facts
+
+    def _set(self, value: Value, kind: Type) -> None:
+        self.types[value] = self._intern(kind) or kind
+
+    def _intern(self, kind: Type | None) -> Type | None:
+        """Return the one object that stands for a type here, so that calls can be remembered by identity."""
+        return None if kind is None else self._interned.setdefault(kind, kind)
+
+    def _report(self, error: SabirError, where: Location) -> None:
+        if self.strict:
+            raise InferenceError(f"{where}: {error}") from error
+        rule = "SCHEMA" if isinstance(error, SchemaError) else "TYPE"
+        finding = Finding(rule, str(error), where)
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+
+def tensor_type_of(tensor: Constant) -> Type:
+    """Return the type of an initializer, without its contents."""
+    return tensor.type if isinstance(tensor, Tensor) else SparseTensorType(tensor.element, tensor.shape)
+
+
+def _constant_type(tensor: Constant, *, known: bool) -> Type:
+    """Return the type of an initializer, its contents with it where they are small and of use."""
+    if not isinstance(tensor, Tensor):
+        return TensorType(tensor.element, tensor.shape)
+    kind = tensor.type
+    most = contents.MOST if kind.element.is_integer or kind.element.kind == "bool" else _MOST_FLOATS
+    if not known or kind.element.kind in {"string", "complex"} or not kind.element.number or tensor.size > most:
+        return kind
+    return kind.with_known(contents.of_array(tensor.array()))
+
+
+def _with_contents(kind: Type | None, value: Any) -> Type | None:
+    if not isinstance(kind, TensorType) or not isinstance(value, (np.ndarray, np.generic)):
+        return kind
+    array = np.asarray(value)
+    return kind.with_known(contents.of_array(array)) if array.shape == kind.shape else kind
+
+
+def _stand_ins(version: Version, node: Node, types: Sequence[Type | None]) -> list[Type | None] | None:
+    """Return the input types, an unknown one as a tensor of unknown shape; None where even that is not sure."""
+    found: list[Type | None] = []
+    for place, (value, kind) in enumerate(zip(node.inputs, types, strict=True)):
+        if kind is None and value is not None:
+            kind = _unknown(version.inputs[min(place, len(version.inputs) - 1)].allowed)  # noqa: PLW2901 - refined
+            if kind is None:
+                return None
+        found.append(kind)
+    return found
+
+
+def _unknown(allowed: frozenset[str]) -> TensorType | None:
+    """Return the type of an input of which only its port is known."""
+    if not all(t.startswith("tensor(") for t in allowed):
+        return None
+    if len(allowed) > 1:
+        return TensorType(UNDEFINED)
+    return TensorType(element(next(iter(allowed)).removeprefix("tensor(").removesuffix(")")))
+
+
+def _check_types(version: Version, inputs: Sequence[Type | None]) -> None:
+    """Raise InferenceError for a type that a port does not admit, or ports of one constraint that differ."""
+    bound: dict[str, tuple[str, str]] = {}
+    for place, kind in enumerate(inputs):
+        port = version.inputs[min(place, len(version.inputs) - 1)]
+        if kind is None or (isinstance(kind, TensorType) and not kind.element.number):
+            continue
+        signature = kind.signature
+        if signature not in port.allowed and "?" not in signature:
+            raise InferenceError(f"{version} does not admit {signature} for {port.name!r}; it admits {', '.join(sorted(port.allowed))}")
+        if isinstance(port.type, str) or port.heterogeneous:
+            continue
+        first = bound.setdefault(port.type.name, (signature, port.name))
+        if first[0] != signature:
+            raise InferenceError(f"{version} takes one type for {first[1]!r} and {port.name!r}; it gets {first[0]} and {signature}")
+
+
+def _is_output(value: Value) -> bool:
+    return any(isinstance(use.user, Graph) and use.user.parent is None for use in value.uses)
+
+
+def _values_of(graph: Graph) -> list[Value]:
+    found = [*graph.inputs, *graph.initializers]
+    for inner in graph.scopes():
+        found += [*inner.inputs, *inner.initializers, *(v for n in inner for v in n.outputs if v is not None)]
+    return found

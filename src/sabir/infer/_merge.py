@@ -1,0 +1,63 @@
+"""Merging what a file declares of a value with what follows from its inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import InferenceError
+from sabir.ir import Expr, OptionalType, SequenceType, TensorType, Type, known_equal
+
+if TYPE_CHECKING:
+    from sabir.ir import Dim, Shape
+
+
+def merge(declared: Type | None, inferred: Type | None, *, prefer_declared: bool = False) -> Type | None:
+    """Return all that the two say together.
+
+    Numbers win over symbols, anything wins over unknown; between two symbols the inferred one stands, unless
+    `prefer_declared`, as at a model's outputs. Raises InferenceError where they contradict each other.
+    """
+    if declared is None or inferred is None:
+        return inferred or declared
+    match declared, inferred:
+        case TensorType(), TensorType():
+            return _tensors(declared, inferred, prefer_declared=prefer_declared)
+        case SequenceType(), SequenceType():
+            return SequenceType(merge(declared.item, inferred.item, prefer_declared=prefer_declared), declared.note)
+        case OptionalType(), OptionalType():
+            return OptionalType(merge(declared.item, inferred.item, prefer_declared=prefer_declared), declared.note)
+        case _ if type(declared) is type(inferred):
+            return declared if declared == inferred or prefer_declared else inferred
+        case _:
+            raise InferenceError(f"declared as {declared}, but it is {inferred}")
+
+
+def _tensors(declared: TensorType, inferred: TensorType, *, prefer_declared: bool) -> TensorType:
+    element = inferred.element if inferred.element.number else declared.element
+    if declared.element.number and element != declared.element:
+        raise InferenceError(f"declared as {declared}, but its elements are {inferred.element}")
+    shape = _shapes(declared, inferred, prefer_declared=prefer_declared)
+    if element is inferred.element and shape == inferred.shape and declared.note is None:
+        return inferred
+    return TensorType(element, shape, inferred.known, declared.note)
+
+
+def _shapes(declared: TensorType, inferred: TensorType, *, prefer_declared: bool) -> Shape | None:
+    if declared.shape is None or inferred.shape is None:
+        return declared.shape if inferred.shape is None else inferred.shape
+    if len(declared.shape) != len(inferred.shape):
+        raise InferenceError(f"declared as {declared}, but its shape is {TensorType(declared.element, inferred.shape)}")
+    dims: list[Dim] = []
+    for said, found in zip(declared.shape, inferred.shape, strict=True):
+        if known_equal(said, found) is False:
+            raise InferenceError(f"declared as {declared}, but it is {inferred}: {said} is not {found}")
+        dims.append(_better(said, found, prefer_declared=prefer_declared))
+    return tuple(dims)
+
+
+def _better(said: Dim, found: Dim, *, prefer_declared: bool) -> Dim:
+    if said is None or found is None:
+        return found if said is None else said
+    if isinstance(said, Expr) and isinstance(found, Expr):
+        return said if prefer_declared else found
+    return said if isinstance(said, int) else found

@@ -1,0 +1,124 @@
+"""Grow a graph one call at a time: `y = b.Softmax(x, axis=1)`."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from sabir.ir._attributes import Attribute
+from sabir.ir._graph import Constant, Graph, Node, Value
+from sabir.ir._model import Model
+from sabir.ir._types import Type, tensor_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sabir.ir._dims import Dim
+
+MINIMUM_IR = ((28, 14), (26, 13), (25, 13), (24, 12), (23, 11), (21, 10), (19, 9), (15, 8), (12, 7), (11, 6), (10, 5), (9, 4))
+
+
+class Builder:
+    """Appends nodes to a graph; any operator is a method.
+
+    Inputs are positional (`None` leaves an optional one out), attributes are keywords, and the call
+    returns the node's output, or a tuple where `outputs` asks for several; `domain` names another domain.
+    """
+
+    def __init__(
+        self,
+        opset: int = 21,
+        *,
+        name: str = "main",
+        graph: Graph | None = None,
+        opsets: dict[str, int] | None = None,
+        after: Callable[[Node], None] | None = None,
+    ) -> None:
+        """Start a graph at `opset`, or continue `graph`; `after` is called on each new node."""
+        self.graph = Graph(name) if graph is None else graph
+        self.opsets = {"": opset, **(opsets or {})}
+        self._after = after
+        self._taken = {v.name for v in _values(self.graph)}
+
+    @property
+    def opset(self) -> int:
+        """The version of the default domain."""
+        return self.opsets[""]
+
+    def input(self, name: str, kind: object, shape: Sequence[int | str | Dim] | None = None) -> Value:
+        """Add a graph input: `b.input("x", "float", ["N", 3])`; `kind` may also be a type of its own."""
+        return self.graph.add_input(self._fresh(name), _type(kind, shape))
+
+    def initializer(self, name: str, data: Constant | object) -> Value:
+        """Add a constant from an array, a tensor, or anything numpy takes as an array."""
+        return self.graph.add_initializer(self._fresh(name), data)
+
+    def output(self, value: Value, name: str = "", kind: object = None, shape: Sequence[int | str | Dim] | None = None) -> Value:
+        """Make a value a graph output, renamed and typed when asked; returns it."""
+        if name and name != value.name:
+            value.name = self._fresh(name)
+        if kind is not None:
+            value.type = _type(kind, shape)
+        self.graph.outputs.append(value)
+        return value
+
+    def op(
+        self,
+        op: str,
+        *inputs: Value | None,
+        outputs: int = 1,
+        domain: str = "",
+        overload: str = "",
+        name: str = "",
+        **attributes: object,
+    ) -> Any:
+        """Append a node; returns its output, or a tuple of them when `outputs` is not 1."""
+        facts = {key: Attribute.of(key, value) for key, value in attributes.items() if value is not None}
+        node = Node(op, inputs, outputs, facts, domain=domain, overload=overload, name=name)
+        for value in node.outputs:
+            if value is not None:
+                value.name = self._fresh(f"{op.lower()}_out")
+        self.graph.append(node)
+        if self._after is not None:
+            self._after(node)
+        return node.output if outputs == 1 else node.outputs
+
+    def __getattr__(self, op: str) -> Callable[..., Any]:
+        if op.startswith("_"):
+            raise AttributeError(op)
+
+        def emit(*inputs: Value | None, **options: Any) -> Any:
+            return self.op(op, *inputs, **options)
+
+        return emit
+
+    def model(self, *, ir_version: int | None = None, **fields: Any) -> Model:
+        """Return the model of this graph; the IR version is the oldest that carries its opset."""
+        fields.setdefault("producer_name", "sabir")
+        return Model(self.graph, dict(self.opsets), ir_version or minimum_ir(self.opset), **fields)
+
+    def _fresh(self, name: str) -> str:
+        """Return `name`, numbered when it is taken."""
+        found = name
+        for number in itertools.count(1):
+            if found not in self._taken:
+                break
+            found = f"{name}_{number}"
+        self._taken.add(found)
+        return found
+
+
+def minimum_ir(opset: int) -> int:
+    """Return the oldest IR version whose release carried this version of the default domain."""
+    return next((ir for since, ir in MINIMUM_IR if opset >= since), 3)
+
+
+def _type(kind: object, shape: Sequence[int | str | Dim] | None) -> Type:
+    return kind if hasattr(kind, "signature") else tensor_type(kind, shape)  # pyright: ignore[reportReturnType] - every type has a signature, nothing else does
+
+
+def _values(graph: Graph) -> Iterable[Value]:
+    yield from graph.inputs
+    yield from graph.initializers
+    for node in graph.all_nodes():
+        yield from (v for v in node.outputs if v is not None)

@@ -1,0 +1,434 @@
+"""Values, nodes and graphs: mutable, linked both ways, compared by identity.
+
+Facts (types, shapes, attributes, tensors) are frozen and live in their own modules; only the classes here
+change, and only through methods that keep both ends of every link in step. Names are labels: the object is
+the identity, and saving makes missing or clashing names unique.
+"""
+
+# These classes keep one another's links, so here alone private names cross classes.
+# pyright: reportPrivateUsage=false
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, MutableSequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast, overload
+
+import numpy as np
+
+from sabir.ir._attributes import Attribute, Attributes, Nested
+from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sabir.ir._devices import NodeDevice
+    from sabir.ir._residue import Residue
+    from sabir.ir._types import Type
+
+Constant: TypeAlias = "Tensor | SparseTensor"
+
+
+class Use(NamedTuple):
+    """A place where a value is read: an input of a node, or an output of a graph."""
+
+    user: Node | Graph
+    slot: int
+
+
+class Value:
+    """One value of the program.
+
+    `source` is the node that computes it, the graph it is an input or an initializer of, or None where
+    nothing defines it. `type` is what is declared or inferred of it.
+    """
+
+    __slots__ = ("_uses", "doc", "info", "metadata", "name", "residue", "source", "type")
+
+    def __init__(self, name: str = "", type: Type | None = None) -> None:  # noqa: A002 - the attribute's own name
+        self.name, self.type = name, type
+        self.source: Node | Graph | None = None
+        self.doc = ""
+        self.metadata: dict[str, str] | None = None
+        self.residue: Residue | None = None
+        self.info: int | None = None  # its place in the file's value_info, so that a save keeps the order
+        self._uses: dict[tuple[Node | Graph, int], None] = {}
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """Every place that reads this value."""
+        return tuple(Use(*use) for use in self._uses)
+
+    @property
+    def node(self) -> Node | None:
+        """The node that computes this value, if one does."""
+        return self.source if isinstance(self.source, Node) else None
+
+    @property
+    def constant(self) -> Constant | None:
+        """The initializer's data, where this value is one."""
+        return self.source.initializers.get(self) if isinstance(self.source, Graph) else None
+
+    @property
+    def is_input(self) -> bool:
+        """Whether this value is an input of its graph."""
+        return isinstance(self.source, Graph) and any(v is self for v in self.source.inputs)
+
+    def replace_with(self, other: Value) -> None:
+        """Make every reader of this value, graph outputs included, read `other` instead."""
+        for user, slot in tuple(self._uses):
+            (user.inputs if isinstance(user, Node) else user.outputs)[slot] = other
+
+    def __repr__(self) -> str:
+        return f"<Value {self.name or '?'}: {self.type or '?'}>"
+
+
+class Reads(MutableSequence["Value | None"]):
+    """The values that a node or a graph reads; records each slot among the value's uses."""
+
+    __slots__ = ("_items", "_user")
+
+    def __init__(self, user: Node | Graph, items: Iterable[Value | None] = ()) -> None:
+        self._user = user
+        self._items = list(items)
+        for slot, value in enumerate(self._items):
+            if value is not None:
+                value._uses[user, slot] = None
+
+    @overload
+    def __getitem__(self, index: int) -> Value | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> MutableSequence[Value | None]: ...
+    def __getitem__(self, index: int | slice) -> Value | None | MutableSequence[Value | None]:
+        return self._items[index]
+
+    @overload
+    def __setitem__(self, index: int, value: Value | None) -> None: ...
+    @overload
+    def __setitem__(self, index: slice, value: Iterable[Value | None]) -> None: ...
+    def __setitem__(self, index: int | slice, value: Value | None | Iterable[Value | None]) -> None:
+        items = self._items.copy()
+        items[index] = value  # pyright: ignore[reportCallIssue, reportArgumentType] - list takes both forms
+        self._become(items)
+
+    def __delitem__(self, index: int | slice) -> None:
+        items = self._items.copy()
+        del items[index]
+        self._become(items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def insert(self, index: int, value: Value | None) -> None:
+        """Place a value before `index`."""
+        items = self._items.copy()
+        items.insert(index, value)
+        self._become(items)
+
+    def __repr__(self) -> str:
+        return f"Reads({self._items!r})"
+
+    def _become(self, items: list[Value | None]) -> None:
+        """Take new contents, relinking only the slots that changed."""
+        old, user = self._items, self._user
+        changed = [i for i in range(max(len(old), len(items))) if _at(old, i) is not _at(items, i)]
+        for slot in changed:
+            value = _at(old, slot)
+            if value is not None:
+                del value._uses[user, slot]
+        for slot in changed:
+            value = _at(items, slot)
+            if value is not None:
+                value._uses[user, slot] = None
+        self._items = items
+
+
+def _at(items: list[Value | None], index: int) -> Value | None:
+    return items[index] if index < len(items) else None
+
+
+class Node:
+    """One application of an operator, or one call of a function.
+
+    An entry of `inputs` or `outputs` is None where an optional one is left out. `domain` is as written:
+    `""` and `"ai.onnx"` name the same one.
+    """
+
+    __slots__ = (
+        "_next", "_previous", "attributes", "devices", "doc", "domain", "graph", "inputs", "metadata", "name",
+        "op", "outputs", "overload", "residue",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        op: str,
+        inputs: Iterable[Value | None] = (),
+        outputs: int | Iterable[Value | None] = 1,
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        domain: str = "",
+        name: str = "",
+        overload: str = "",
+    ) -> None:
+        """Create a detached node; `outputs` is a number of new values, or the values themselves."""
+        self.op, self.domain, self.name, self.overload = op, domain, name, overload
+        self.inputs = Reads(self, inputs)
+        made = (Value() for _ in range(outputs)) if isinstance(outputs, int) else outputs
+        self.outputs: tuple[Value | None, ...] = tuple(made)
+        for value in self.outputs:
+            if value is not None:
+                value.source = self
+        self.attributes = Attributes(self, attributes)
+        self.doc = ""
+        self.metadata: dict[str, str] | None = None
+        self.devices: tuple[NodeDevice, ...] = ()
+        self.residue: Residue | None = None
+        self.graph: Graph | None = None
+        self._next: Node | None = None
+        self._previous: Node | None = None
+
+    @property
+    def output(self) -> Value:
+        """The first output, which must be there."""
+        value = self.outputs[0] if self.outputs else None
+        if value is None:
+            raise ValueError(f"{self!r} has no first output")
+        return value
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """The subgraphs among the attributes."""
+        return tuple(g for a in self.attributes.values() for g in a.graphs)
+
+    def set(self, **attributes: object) -> None:
+        """Set attributes from Python values: `node.set(axis=1)`."""
+        for name, value in attributes.items():
+            self.attributes[name] = Attribute.of(name, value)
+
+    def __repr__(self) -> str:
+        domain = f"{self.domain}." if self.domain else ""
+        return f"<Node {domain}{self.op}{f' {self.name!r}' if self.name else ''}>"
+
+
+class Inputs(MutableSequence[Value]):
+    """The inputs of a graph; each knows the graph as its source."""
+
+    __slots__ = ("_graph", "_items")
+
+    def __init__(self, graph: Graph, items: Iterable[Value] = ()) -> None:
+        self._graph, self._items = graph, list[Value]()
+        self.extend(items)
+
+    @overload
+    def __getitem__(self, index: int) -> Value: ...
+    @overload
+    def __getitem__(self, index: slice) -> MutableSequence[Value]: ...
+    def __getitem__(self, index: int | slice) -> Value | MutableSequence[Value]:
+        return self._items[index]
+
+    @overload
+    def __setitem__(self, index: int, value: Value) -> None: ...
+    @overload
+    def __setitem__(self, index: slice, value: Iterable[Value]) -> None: ...
+    def __setitem__(self, index: int | slice, value: Value | Iterable[Value]) -> None:
+        one = isinstance(index, int)
+        old = [self._items[index]] if one else self._items[index]
+        new = [cast("Value", value)] if one else list(cast("Iterable[Value]", value))
+        self._items[slice(index, index + 1 or None) if one else index] = new
+        self._release(old)
+        for v in new:
+            v.source = self._graph
+
+    def __delitem__(self, index: int | slice) -> None:
+        old = [self._items[index]] if isinstance(index, int) else self._items[index]
+        del self._items[index]
+        self._release(old)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def insert(self, index: int, value: Value) -> None:
+        """Make a value an input, before `index`."""
+        self._items.insert(index, value)
+        value.source = self._graph
+
+    def __repr__(self) -> str:
+        return f"Inputs({self._items!r})"
+
+    def _release(self, values: Iterable[Value]) -> None:
+        for v in values:
+            if v not in self._graph.initializers:
+                v.source = None
+
+
+class Graph(Nested):
+    """A sequence of nodes between inputs and outputs; it may be edited while it is iterated.
+
+    `initializers` maps values to their data: a default where the value is an input, a constant elsewhere.
+    `parent` is the node whose attribute holds this graph, or None. `stale` keeps value_info entries that
+    name nothing in the graph, `output_infos` what the file says of an output beside its value's own type.
+    """
+
+    __slots__ = (
+        "_count", "_first", "_last", "annotations", "doc", "initializers", "inputs", "metadata", "name",
+        "output_infos", "outputs", "residue", "stale",
+    )  # fmt: skip
+
+    def __init__(self, name: str = "", inputs: Iterable[Value] = ()) -> None:
+        self.name, self.doc = name, ""
+        self.initializers: dict[Value, Constant] = {}
+        self.inputs = Inputs(self, inputs)
+        self.outputs = Reads(self)
+        self.metadata: dict[str, str] | None = None
+        self.annotations: tuple[Annotation, ...] = ()
+        self.stale: tuple[Value, ...] = ()
+        self.output_infos: dict[int, tuple[Value, bytes]] = {}
+        self.residue: Residue | None = None
+        self.parent: Node | None = None
+        self._first: Node | None = None
+        self._last: Node | None = None
+        self._count = 0
+
+    def __iter__(self) -> Iterator[Node]:
+        """Visit the nodes in order; a node inserted after the current one is visited, an erased one is not."""
+        node = self._first
+        while node is not None:
+            following = node._next
+            if node.graph is self:
+                yield node
+            # an erased node still leads on; one that now stands in another graph must not lead there
+            node = node._next if node.graph in {self, None} else following
+
+    def __reversed__(self) -> Iterator[Node]:
+        node = self._last
+        while node is not None:
+            if node.graph is self:
+                yield node
+            node = node._previous
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def append(self, node: Node) -> Node:
+        """Place `node` last."""
+        return self.insert(node, after=self._last)
+
+    def prepend(self, node: Node) -> Node:
+        """Place `node` first."""
+        return self.insert(node, after=None)
+
+    def insert(self, node: Node, *, after: Node | None) -> Node:
+        """Place `node` right after another one, or first; raises ValueError for a node placed elsewhere."""
+        if node.graph is not None:
+            raise ValueError(f"{node!r} already stands in a graph; erase it there or move it")
+        if after is not None and after.graph is not self:
+            raise ValueError(f"{after!r} does not stand in this graph")
+        following = self._first if after is None else after._next
+        node.graph, node._previous, node._next = self, after, following
+        if after is None:
+            self._first = node
+        else:
+            after._next = node
+        if following is None:
+            self._last = node
+        else:
+            following._previous = node
+        self._count += 1
+        return node
+
+    def move(self, node: Node, *, after: Node | None) -> None:
+        """Take a node of this graph to another place in it."""
+        if node is after:
+            raise ValueError(f"{node!r} cannot stand after itself")
+        self._unlink(node)
+        self.insert(node, after=after)
+
+    def erase(self, node: Node) -> None:
+        """Remove a node whose outputs nothing reads; raises ValueError where something does."""
+        read = [v for v in node.outputs if v is not None and v._uses]
+        if read:
+            raise ValueError(f"{read[0]!r} of {node!r} is still read by {read[0].uses[0].user!r}")
+        del node.inputs[:]
+        for v in node.outputs:
+            if v is not None:
+                v.source = None
+        self._unlink(node)
+
+    def add_input(self, name: str, type: Type | None = None) -> Value:  # noqa: A002 - the attribute's own name
+        """Append a new input."""
+        value = Value(name, type)
+        self.inputs.append(value)
+        return value
+
+    def add_initializer(self, name: str, data: Constant | object) -> Value:
+        """Add a constant, from a tensor or anything numpy takes as an array."""
+        tensor = data if isinstance(data, (Tensor, SparseTensor)) else ArrayTensor(np.asarray(data))
+        value = Value(name, tensor.type if isinstance(tensor, Tensor) else None)
+        self.set_initializer(value, tensor)
+        return value
+
+    def set_initializer(self, value: Value, data: Constant | None) -> None:
+        """Give an input its default, or a value its constant; None takes it away."""
+        if data is not None:
+            self.initializers[value] = data
+            value.source = self
+            return
+        del self.initializers[value]
+        if not any(v is value for v in self.inputs):
+            value.source = None
+
+    def captures(self) -> tuple[Value, ...]:
+        """The values of outer graphs that this graph or one inside it reads, in reading order."""
+        found: dict[Value, None] = {}
+        inside = set(map(id, self.scopes()))
+        for graph in self.scopes():
+            read = (v for node in graph for v in node.inputs)
+            for v in (*read, *graph.outputs):
+                if v is not None and v.source is not None and id(_home(v)) not in inside:
+                    found[v] = None
+        return tuple(found)
+
+    def scopes(self) -> Iterator[Graph]:
+        """This graph and every graph inside it, outermost first."""
+        pending: list[Graph] = [self]
+        while pending:
+            graph = pending.pop()
+            yield graph
+            pending += [g for node in graph for g in node.graphs]
+
+    def all_nodes(self) -> Iterator[Node]:
+        """The nodes of this graph and of every graph inside it."""
+        for graph in self.scopes():
+            yield from graph
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name!r}: {self._count} nodes>"
+
+    def _unlink(self, node: Node) -> None:
+        if node.graph is not self:
+            raise ValueError(f"{node!r} does not stand in this graph")
+        before, after = node._previous, node._next
+        if before is None:
+            self._first = after
+        else:
+            before._next = after
+        if after is None:
+            self._last = before
+        else:
+            after._previous = before
+        node.graph = None
+        self._count -= 1
+
+
+class Annotation(NamedTuple):
+    """Quantization parameters of a value: key (`SCALE_TENSOR`, ...) to the value that holds them."""
+
+    value: Value
+    parameters: tuple[tuple[str, Value], ...]
+    residue: Residue | None = None
+
+
+def _home(value: Value) -> Graph | None:
+    """The graph in which a value is defined."""
+    return value.source.graph if isinstance(value.source, Node) else value.source

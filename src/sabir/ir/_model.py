@@ -1,0 +1,119 @@
+"""Functions, training and the model that holds it all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sabir.ir._graph import Graph, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from sabir.ir._attributes import Attribute
+    from sabir.ir._devices import DeviceConfiguration
+    from sabir.ir._residue import Residue
+
+FunctionKey = tuple[str, str, str]
+
+
+@dataclass(eq=False, slots=True)
+class Function:
+    """An operator defined by a graph of nodes.
+
+    `attributes` maps each attribute name to its default, or to None where it has none. The body's
+    `graph.inputs` and `graph.outputs` are the function's, matched to a call by position.
+    """
+
+    name: str
+    domain: str = ""
+    overload: str = ""
+    graph: Graph = field(default_factory=Graph)
+    attributes: dict[str, Attribute | None] = field(default_factory=dict[str, "Attribute | None"])
+    opsets: dict[str, int] = field(default_factory=dict[str, int])
+    residue: Residue | None = None
+
+    @property
+    def key(self) -> FunctionKey:
+        """What a call names: domain, name and overload."""
+        return canonical_domain(self.domain), self.name, self.overload
+
+    @property
+    def doc(self) -> str:
+        """The doc string."""
+        return self.graph.doc
+
+    @property
+    def metadata(self) -> dict[str, str] | None:
+        """Named texts, or None."""
+        return self.graph.metadata
+
+    def __repr__(self) -> str:
+        return f"<Function {'.'.join(filter(None, (self.domain, self.name)))}>"
+
+
+@dataclass(eq=False, slots=True)
+class TrainingInfo:
+    """How a model is trained: two graphs, and the state values that their outputs become."""
+
+    initialization: Graph | None = None
+    algorithm: Graph | None = None
+    initialization_binding: list[tuple[Value, Value]] = field(default_factory=list[tuple[Value, Value]])
+    update_binding: list[tuple[Value, Value]] = field(default_factory=list[tuple[Value, Value]])
+    residue: Residue | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Model:
+    """A graph with the versions it is written in, its functions, training and metadata.
+
+    `path` is the file it was loaded from, in whose folder external data lies.
+    """
+
+    graph: Graph = field(default_factory=Graph)
+    opsets: dict[str, int] = field(default_factory=dict[str, int])
+    ir_version: int = 10
+    functions: list[Function] = field(default_factory=list[Function])
+    producer_name: str = ""
+    producer_version: str = ""
+    domain: str = ""
+    version: int = 0
+    doc: str = ""
+    metadata: dict[str, str] | None = None
+    training: list[TrainingInfo] = field(default_factory=list[TrainingInfo])
+    devices: list[DeviceConfiguration] = field(default_factory=list["DeviceConfiguration"])
+    residue: Residue | None = None
+    path: Path | None = None
+
+    def opset(self, domain: str = "") -> int | None:
+        """Return the version imported of a domain; `""` and `"ai.onnx"` are one."""
+        return find_opset(self.opsets, domain)
+
+    def functions_by_key(self) -> dict[FunctionKey, Function]:
+        """Return the functions by what a call names."""
+        return {f.key: f for f in self.functions}
+
+    def graphs(self) -> Iterator[Graph]:
+        """The main graph, the training graphs and the function bodies; subgraphs are inside them."""
+        yield self.graph
+        for training in self.training:
+            yield from (g for g in (training.initialization, training.algorithm) if g is not None)
+        for function in self.functions:
+            yield function.graph
+
+    def __repr__(self) -> str:
+        opsets = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in self.opsets.items())
+        return f"<Model {self.graph.name!r}: {len(self.graph)} nodes, IR {self.ir_version}, {opsets}>"
+
+
+def canonical_domain(domain: str) -> str:
+    """Return the one name of a domain that has two: `ai.onnx` is the empty domain."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def find_opset(opsets: dict[str, int], domain: str) -> int | None:
+    """Return the version that `opsets` imports of `domain`, under either of its names."""
+    domain = canonical_domain(domain)
+    found = opsets.get(domain)
+    return opsets.get("ai.onnx") if found is None and not domain else found

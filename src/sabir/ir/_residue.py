@@ -1,0 +1,20 @@
+"""What a file says that no part of the model means, kept so that saving loses nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Residue:
+    """Leftovers of one protobuf message.
+
+    `wire` is appended to the message when it is written again: unknown fields, and the second and later
+    entries of what ought to be unique (an attribute name, a metadata key). `empty` names the fields that
+    were present and empty, which protobuf tells from absent. `repeated` names what came twice, for the
+    checker.
+    """
+
+    wire: bytes = b""
+    empty: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()

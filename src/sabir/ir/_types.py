@@ -1,0 +1,222 @@
+"""What is known about a value: frozen, comparable, hashable facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from sabir.elements import ElementType, element
+from sabir.ir._dims import Dim, Expr, known_equal, product, symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Shape: TypeAlias = tuple[Dim, ...]
+Item: TypeAlias = int | Expr | float | bool | str | None  # one known element; None where it is not known
+Known: TypeAlias = tuple[Item, ...]  # the contents of a tensor, row by row
+
+UNDEFINED = ElementType(0, "undefined", 0, np.dtype(object), "int32_data", "bool", is_signed=False)
+
+
+def unknown_element(number: int) -> ElementType:
+    """Return a stand-in for an element type number that the standard does not define."""
+    return replace(UNDEFINED, number=number, name=f"element{number}") if number else UNDEFINED
+
+
+@dataclass(frozen=True, slots=True)
+class TypeNote:
+    """What a type says beside its meaning: denotations, and its wire form where that is unusual."""
+
+    denotation: str = ""
+    dims: tuple[str, ...] = ()
+    wire: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A tensor: its element type, its shape, and its contents where they are known.
+
+    `shape` is None when even the rank is unknown; `known` holds the elements row by row and is only
+    given together with a static shape.
+    """
+
+    element: ElementType
+    shape: Shape | None = None
+    known: Known | None = None
+    note: TypeNote | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions, or None."""
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def size(self) -> Dim:
+        """The number of elements, as far as it is known."""
+        return None if self.shape is None else product(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every dimension is a number."""
+        return self.shape is not None and all(isinstance(d, int) for d in self.shape)
+
+    def with_shape(self, *dims: Dim) -> TensorType:
+        """Return this element type under another shape."""
+        return TensorType(self.element, dims)
+
+    def with_known(self, known: Iterable[Item] | None) -> TensorType:
+        """Return this type with (or without) known contents."""
+        return replace(self, known=None if known is None else tuple(known))
+
+    def join(self, other: Type) -> Type:
+        """Return the tightest type that covers both."""
+        if not isinstance(other, TensorType) or self.element != other.element:
+            raise TypeError(f"{self} and {other} have no type in common")
+        if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
+            return TensorType(self.element)
+        dims = tuple(a if known_equal(a, b) else None for a, b in zip(self.shape, other.shape, strict=True))
+        return TensorType(self.element, dims, self.known if self.known == other.known else None)
+
+    @property
+    def signature(self) -> str:
+        """The type as schemas spell it: `tensor(float)`."""
+        return f"tensor({self.element})"
+
+    def __str__(self) -> str:
+        if self.shape is None:
+            return f"{self.element}[]"
+        dims = ",".join("?" if d is None else str(d) for d in self.shape)
+        return f"{self.element}[{dims}]" if self.shape else str(self.element)
+
+
+@dataclass(frozen=True, slots=True)
+class SparseTensorType:
+    """A sparse tensor: its element type and the dense shape it stands for."""
+
+    element: ElementType
+    shape: Shape | None = None
+    note: TypeNote | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """The type as schemas spell it."""
+        return f"sparse_tensor({self.element})"
+
+    def join(self, other: Type) -> Type:
+        """Return the tightest type that covers both."""
+        if not isinstance(other, SparseTensorType) or self.element != other.element:
+            raise TypeError(f"{self} and {other} have no type in common")
+        return self if self.shape == other.shape else SparseTensorType(self.element)
+
+    def __str__(self) -> str:
+        return f"sparse_tensor({TensorType(self.element, self.shape)})"
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceType:
+    """An ordered collection of values of one type."""
+
+    item: Type | None
+    note: TypeNote | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """The type as schemas spell it."""
+        return f"seq({self.item.signature if self.item else '?'})"
+
+    def join(self, other: Type) -> Type:
+        """Return the tightest type that covers both."""
+        if not isinstance(other, SequenceType):
+            raise TypeError(f"{self} and {other} have no type in common")
+        if self.item is None or other.item is None:
+            return self if other.item is None else other
+        return SequenceType(self.item.join(other.item))
+
+    def __str__(self) -> str:
+        return f"seq({self.item or '?'})"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalType:
+    """A value of a type, or nothing."""
+
+    item: Type | None
+    note: TypeNote | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """The type as schemas spell it."""
+        return f"optional({self.item.signature if self.item else '?'})"
+
+    def join(self, other: Type) -> Type:
+        """Return the tightest type that covers both."""
+        if not isinstance(other, OptionalType):
+            raise TypeError(f"{self} and {other} have no type in common")
+        if self.item is None or other.item is None:
+            return self if other.item is None else other
+        return OptionalType(self.item.join(other.item))
+
+    def __str__(self) -> str:
+        return f"optional({self.item or '?'})"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """An associative table from integers or strings to values of one type."""
+
+    key: ElementType
+    value: Type | None
+    note: TypeNote | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """The type as schemas spell it."""
+        return f"map({self.key},{self.value.signature if self.value else '?'})"
+
+    def join(self, other: Type) -> Type:
+        """Return the tightest type that covers both."""
+        if not isinstance(other, MapType) or self.key != other.key:
+            raise TypeError(f"{self} and {other} have no type in common")
+        if self.value is None or other.value is None:
+            return self if other.value is None else other
+        return MapType(self.key, self.value.join(other.value))
+
+    def __str__(self) -> str:
+        return f"map({self.key},{self.value or '?'})"
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueType:
+    """A type that only its domain knows."""
+
+    domain: str = ""
+    name: str = ""
+    note: TypeNote | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def signature(self) -> str:
+        """The type as schemas spell it."""
+        return f"opaque({self.domain},{self.name})"
+
+    def join(self, other: Type) -> Type:
+        """Return this type when the other is the same."""
+        if self != other:
+            raise TypeError(f"{self} and {other} have no type in common")
+        return self
+
+    def __str__(self) -> str:
+        return f"opaque({self.domain},{self.name})" if self.domain else f"opaque({self.name})"
+
+
+Type: TypeAlias = TensorType | SparseTensorType | SequenceType | OptionalType | MapType | OpaqueType
+
+
+def tensor_type(kind: object, shape: Sequence[int | str | Dim] | None = None) -> TensorType:
+    """Return a tensor type from what is at hand: an element type, its name, or a numpy dtype.
+
+    Strings among `shape` become dimension variables. Raises UnsupportedError for a dtype that ONNX lacks.
+    """
+    dims = None if shape is None else tuple(symbol(d) if isinstance(d, str) else d for d in shape)
+    return TensorType(kind if isinstance(kind, ElementType) else element(kind), dims)

@@ -1,0 +1,1 @@
+"""Mathematics that several rooms share; it never goes from room to room."""

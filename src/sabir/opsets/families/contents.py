@@ -1,0 +1,77 @@
+"""Known contents: small integer tensors that shape arithmetic computes with, symbols among them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.ir import Expr, Item, Known, TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sabir.opsets.typing import Array
+
+MOST = 1024  # elements; larger tensors are data, not shapes
+
+
+def ints(known: Known | None) -> list[int] | None:
+    """Return known contents as numbers, or None when one of them is not a number."""
+    if known is None or not all(isinstance(k, int) for k in known):
+        return None
+    return [int(k) for k in known if isinstance(k, int)]
+
+
+def is_numeric(known: Known | None) -> bool:
+    """Whether every element is known, and none of them is symbolic."""
+    return known is not None and not any(k is None or isinstance(k, Expr) for k in known)
+
+
+def objects(t: TensorType) -> Array | None:
+    """Return known contents as an array of objects in the tensor's shape, to be moved about by numpy."""
+    if t.known is None or t.shape is None or not t.is_static:
+        return None
+    array = np.empty(len(t.known), dtype=object)
+    array[:] = list(t.known)
+    return array.reshape([d for d in t.shape if isinstance(d, int)])
+
+
+def array_of(t: TensorType) -> Array | None:
+    """Return fully numeric known contents as an array of the tensor's element type."""
+    held = objects(t) if is_numeric(t.known) else None
+    return None if held is None else held.astype(t.element.dtype)
+
+
+def moved(t: TensorType, how: Callable[[Array], Array], *inputs: TensorType) -> TensorType:
+    """Return `t` with the contents that `how` makes of the inputs' contents, where all are known.
+
+    `how` gets one object array per input and only moves elements: it indexes, joins, reshapes.
+    """
+    held = [objects(i) for i in inputs]
+    if any(h is None for h in held) or not _small(t):
+        return t
+    return t.with_known(np.asarray(how(*held), dtype=object).ravel().tolist())
+
+
+def computed(t: TensorType, how: Callable[..., Item], *inputs: TensorType) -> TensorType:
+    """Return `t` with contents computed element by element, the inputs broadcast against one another."""
+    held = [objects(i) for i in inputs]
+    arrays = [h for h in held if h is not None]
+    if len(arrays) < len(held) or not _small(t):
+        return t
+    rows = np.broadcast(*arrays) if len(arrays) > 1 else ((x,) for x in arrays[0].ravel())
+    return t.with_known([None if any(x is None for x in row) else how(*row) for row in rows])
+
+
+def of_array(array: Array, shape: Sequence[Any] | None = None) -> Known | None:
+    """Return an array's elements as known contents, or None when it is too large or of no plain type."""
+    size = array.size if shape is None else math.prod(shape)
+    if size > MOST or array.dtype.kind not in "iubfO":
+        return None
+    return tuple(array.ravel().tolist())
+
+
+def _small(t: TensorType) -> bool:
+    return isinstance(t.size, int) and t.size <= MOST

@@ -1,0 +1,65 @@
+"""Shapes with dimensions that may be symbols or unknown: axes and broadcasting."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from sabir.base import InferenceError
+from sabir.ir import known_equal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sabir.ir import Dim, Shape
+
+
+def axis_in(axis: int, rank: int) -> int:
+    """Return `axis` counted from the front; raises InferenceError outside [-rank, rank-1]."""
+    if not -rank <= axis < rank:
+        raise InferenceError(f"axis {axis} is outside [{-rank}, {rank - 1}] of a tensor of rank {rank}")
+    return axis % rank
+
+
+def axes_in(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Return several axes counted from the front; raises InferenceError where one comes twice."""
+    found = tuple(axis_in(int(a), rank) for a in axes)
+    if len(set(found)) != len(found):
+        raise InferenceError(f"axes {list(found)} name one axis twice")
+    return found
+
+
+def broadcast(*shapes: Shape | None) -> Shape | None:
+    """Return the shape to which several broadcast, numpy's way; None when a rank is unknown."""
+    known = [s for s in shapes if s is not None]
+    if len(known) < len(shapes):
+        return None
+    columns = itertools.zip_longest(*(reversed(s) for s in known), fillvalue=1)
+    return tuple(reversed([broadcast_dim(column) for column in columns]))
+
+
+def broadcast_dim(dims: Sequence[Dim]) -> Dim:
+    """Return the dimension to which several broadcast: a 1 gives way, the rest must agree.
+
+    A number above 1 decides. Different symbols leave the result unknown, since one of them may be 1.
+    """
+    wide = [d for d in dims if d != 1]
+    numbers = [d for d in wide if isinstance(d, int)]
+    if numbers:
+        if any(n != numbers[0] for n in numbers):
+            raise InferenceError(f"dimensions {' and '.join(map(str, numbers))} do not broadcast")
+        return numbers[0]
+    if not wide:
+        return 1
+    return wide[0] if all(known_equal(wide[0], d) for d in wide) else None
+
+
+def same_dim(dims: Sequence[Dim], what: str) -> Dim:
+    """Return the dimension that several must equal, the most telling of them."""
+    best: Dim = None
+    for dim in dims:
+        if known_equal(best, dim) is False:
+            raise InferenceError(f"{what}: {best} and {dim} must be equal")
+        if best is None or (isinstance(dim, int) and not isinstance(best, int)):
+            best = dim
+    return best

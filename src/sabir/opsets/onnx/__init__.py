@@ -1,0 +1,1 @@
+"""The operators of the default domain, one room each."""

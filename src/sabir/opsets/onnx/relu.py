@@ -1,0 +1,42 @@
+"""Relu: the positive part, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
+
+relu = Operator("Relu", summary="The positive part of each element: `max(x, 0)`.")
+
+T = Constraint("T", FLOATS)
+
+v1 = relu.first(
+    1,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape, nothing below 0; NaN stays NaN.", differentiable=True)],
+    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v13 = v6.widen(13, T=BFLOAT16)
+v14 = v13.widen(14, T=SIGNED)
+
+v1.infer(same_as_first)
+
+
+@v1.evaluate
+def evaluate(x: Array, /) -> Array:
+    return np.maximum(x, x.dtype.type(0))
+
+
+@relu.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[-1.5, 0.0, 2.0], [np.inf, -np.inf, np.nan]], np.float32)
+    y = np.array([[0.0, 0.0, 2.0], [np.inf, 0.0, np.nan]], np.float32)
+    yield Example(1, x, expect=[y])
+    yield Example(6, x, expect=[y])
+    yield Example(13, x, expect=[y])
+    yield Example(14, np.array([-128, 127], np.int8), expect=[np.array([0, 127], np.int8)])
+    yield Example(14, np.float64(-3.0), expect=[np.float64(0)])
+    yield Example(14, np.zeros((0, 2), np.float16))

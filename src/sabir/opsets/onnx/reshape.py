@@ -1,0 +1,177 @@
+"""Reshape: the same elements under another shape."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, Dim, Shape, TensorType, Value, exact_quotient, known_equal, product
+from sabir.opsets.families import contents
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOAT4,
+    FLOAT8,
+    FLOAT8E8M0,
+    FLOATS,
+    INT2,
+    INT4,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
+
+reshape = Operator("Reshape", summary="The elements of `data`, in order, under another shape.")
+
+T = Constraint("T", FLOATS)
+
+v1 = reshape.first(
+    1,
+    inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("reshaped", T, "The same elements, row by row.", differentiable=True)],
+    attributes=[
+        Attribute("consumed_inputs", "ints", legacy=True),
+        Attribute("shape", "ints", "The new shape; 0 copies the input's dimension, one -1 takes what is left."),
+    ],
+)
+v5 = v1.evolve(
+    5,
+    "`shape` moves from attribute to input; every element type is admitted.",
+    inputs=[
+        Input("data", T, "A tensor of any shape.", differentiable=True),
+        Input(
+            "shape",
+            "tensor(int64)",
+            "The new shape; 0 copies the input's dimension (unless `allowzero`), one -1 takes what is left.",
+            differentiable=False,
+        ),
+    ],
+    drop=["consumed_inputs", "shape"],
+    widen={"T": CLASSIC},
+)
+v13 = v5.widen(13, T=BFLOAT16)
+v14 = v13.extend(
+    14,
+    "`allowzero` lets a 0 mean no elements.",
+    attributes=[Attribute("allowzero", "int", "1: a 0 in `shape` is a dimension of size 0.", default=0)],
+)
+v19 = v14.widen(19, T=FLOAT8)
+v21 = v19.widen(21, T=INT4)
+v23 = v21.widen(23, T=FLOAT4)
+v24 = v23.widen(24, T=FLOAT8E8M0)
+v25 = v24.widen(25, T=INT2)
+
+
+@v1.infer
+def infer_from_attribute(data: TensorType, /, *, shape: Sequence[int] | None) -> TensorType:
+    return _reshaped(data, resolve(shape or (), data.shape, allowzero=0))
+
+
+@v5.infer
+def infer(data: TensorType, shape: TensorType, /, *, allowzero: int = 0) -> TensorType:
+    if shape.known is None:
+        rank = shape.shape[0] if shape.shape else None
+        return TensorType(data.element, (None,) * rank if isinstance(rank, int) and rank <= contents.MOST else None)
+    dims = [k if not isinstance(k, (float, str)) else None for k in shape.known]
+    return _reshaped(data, resolve(dims, data.shape, allowzero=allowzero))
+
+
+@v1.evaluate
+def evaluate_from_attribute(data: Array, /, *, shape: Sequence[int] | None) -> Array:
+    return _sized(data, resolve(shape or (), data.shape, allowzero=0))
+
+
+@v5.evaluate
+def evaluate(data: Array, shape: Array, /, *, allowzero: int = 0) -> Array:
+    return _sized(data, resolve(shape.tolist(), data.shape, allowzero=allowzero))
+
+
+@v5.upgrade
+def shape_becomes_an_input(b: Builder, data: Value, /, *, shape: Sequence[int] | None) -> Value:
+    return b.Reshape(data, b.initializer("shape", np.array(shape or (), np.int64)))
+
+
+@v5.downgrade
+def shape_becomes_an_attribute(b: Builder, data: Value, shape: Value, /) -> Value:
+    known = contents.ints(shape.type.known) if isinstance(shape.type, TensorType) else None
+    if not known:
+        raise Unconvertible("`shape` is computed at run time, and Reshape-1 needs it in the model")
+    return b.Reshape(data, shape=known)
+
+
+@v14.downgrade
+def zero_must_copy(b: Builder, data: Value, shape: Value, /, *, allowzero: int) -> Value:
+    known = shape.type.known if isinstance(shape.type, TensorType) else None
+    if allowzero and (known is None or 0 in known):
+        raise Unconvertible("a 0 in `shape` cannot mean no elements before Reshape-14")
+    return b.Reshape(data, shape)
+
+
+def resolve(target: Sequence[Dim], source: Shape | None, *, allowzero: int) -> tuple[Dim, ...]:
+    """Replace each 0 by the dimension it copies, and -1 by what is left over."""
+    dims = list(target)
+    if sum(d == -1 for d in dims) > 1 or any(isinstance(d, int) and d < -1 for d in dims):
+        raise InferenceError(f"`shape` {_shown(dims)} must be sizes, with at most one -1")
+    if not allowzero:
+        dims = [_copied(source, i) if d == 0 else d for i, d in enumerate(dims)]
+    if -1 not in dims:
+        return tuple(dims)
+    rest = [d for d in dims if d != -1]
+    if allowzero and 0 in rest:
+        raise InferenceError(f"`shape` {_shown(dims)}: -1 cannot be told beside a dimension of size 0")
+    left = None if source is None else _left_over(source, rest)
+    return tuple(left if d == -1 else d for d in dims)
+
+
+def _copied(source: Shape | None, place: int) -> Dim:
+    if source is None:
+        return None
+    if place >= len(source):
+        raise InferenceError(f"a 0 at place {place} of `shape` copies from a tensor of rank {len(source)}")
+    return source[place]
+
+
+def _left_over(source: Shape, rest: Sequence[Dim]) -> Dim:
+    """Divide the sizes, common unknown dimensions cancelled first."""
+    whole, parts = list(source), list(rest)
+    for part in rest:
+        match = next((i for i, d in enumerate(whole) if part is not None and known_equal(d, part)), None)
+        if match is not None:
+            del whole[match]
+            parts.remove(part)
+    size, part = product(whole), product(parts)
+    if isinstance(size, int) and isinstance(part, int) and (part == 0 or size % part):
+        raise InferenceError(f"{_shown(source)} cannot be divided into {_shown(rest)}")
+    return exact_quotient(size, part)
+
+
+def _reshaped(data: TensorType, dims: tuple[Dim, ...]) -> TensorType:
+    before, after = data.size, product(dims)
+    if known_equal(before, after) is False:
+        raise InferenceError(f"{before} elements cannot take the shape {_shown(dims)}")
+    return contents.moved(TensorType(data.element, dims), lambda x: x, data)
+
+
+def _sized(data: Array, dims: Sequence[Dim]) -> Array:
+    return data.reshape([d for d in dims if isinstance(d, int)])
+
+
+def _shown(dims: Sequence[Dim]) -> str:
+    return f"[{', '.join('?' if d is None else str(d) for d in dims)}]"
+
+
+@reshape.examples
+def examples() -> Iterator[Example]:
+    data = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    yield Example(1, data, shape=[0, -1], expect=[data.reshape(2, 12)])
+    for opset in (5, 13, 14, 19, 21, 23, 24, 25):
+        yield Example(opset, data, np.array([4, 0, -1]), expect=[data.reshape(4, 3, 2)])
+    yield Example(14, np.zeros((0, 3), np.float32), np.array([3, 0]), allowzero=1, expect=[np.zeros((3, 0), np.float32)])
+    yield Example(14, np.zeros((0, 3), np.float32), np.array([0, -1]), expect=[np.zeros((0, 3), np.float32)])
+    yield Example(5, np.array("text", object), np.array([1, 1]), expect=[np.array([["text"]], object)])
+    yield Example(5, np.array([7]), np.array([], np.int64), expect=[np.array(7)])

@@ -1,0 +1,97 @@
+"""Softmax: normalised exponentials along an axis."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.flattening import over_rows
+from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, Unconvertible
+
+softmax = Operator("Softmax", summary="Exponentials along `axis`, scaled to sum to one: `exp(x) / sum(exp(x))`.")
+
+T = Constraint("T", FLOATS)
+
+v1 = softmax.first(
+    1,
+    inputs=[Input("input", T, "A tensor of any rank.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape; every value between 0 and 1.", differentiable=True)],
+    attributes=[Attribute("axis", "int", "Where the coercion to a matrix splits the shape.", default=1)],
+)
+v11 = v1.restate(11, "A negative `axis` counts from the back.")
+v13 = v11.evolve(
+    13,
+    "`axis` names the one dimension to normalise; the coercion to a matrix is gone.",
+    add=[Attribute("axis", "int", "The dimension along which the outputs sum to one.", default=-1)],
+    widen={"T": BFLOAT16},
+)
+
+
+@v1.infer
+def infer(x: TensorType, /, *, axis: int) -> TensorType:
+    if x.shape is not None and axis != len(x.shape):  # the flattening versions also allow the rank itself
+        axis_in(axis, len(x.shape))
+    return TensorType(x.element, x.shape)
+
+
+@v13.infer
+def infer_over_axis(x: TensorType, /, *, axis: int) -> TensorType:
+    if x.shape is not None:
+        axis_in(axis, len(x.shape))
+    return TensorType(x.element, x.shape)
+
+
+@v1.evaluate
+def over_flattened_tail(x: Array, /, *, axis: int) -> Array:
+    """Coerce `x` to a matrix at `axis`, then normalise each row."""
+    return over_rows(over_axis, x, axis)
+
+
+@v13.evaluate
+def over_axis(x: Array, /, *, axis: int) -> Array:
+    """Shift by the maximum first, so that no exponential overflows; accumulate halves in float32."""
+    wide = x if x.dtype.itemsize >= 4 else x.astype(np.float32)  # noqa: PLR2004 - bytes of a float32
+    e = np.exp(wide - wide.max(axis=axis, keepdims=True, initial=-np.inf))
+    return (e / e.sum(axis=axis, keepdims=True)).astype(x.dtype, copy=False)
+
+
+@v13.upgrade
+def split_point_to_axis(b: Builder, x: Value, /, *, axis: int) -> Value:
+    """From 11 to 13: flatten by hand, unless the split leaves one dimension."""
+    if axis == -1 or (isinstance(x.type, TensorType) and x.type.rank == axis + 1):
+        return b.Softmax(x, axis=-1)
+    return b.Reshape(b.Softmax(b.Flatten(x, axis=axis), axis=-1), b.Shape(x))
+
+
+@v13.downgrade
+def axis_to_split_point(b: Builder, x: Value, /, *, axis: int) -> Value:
+    """From 13 to 11: move the axis last, where both versions agree."""
+    rank = x.type.rank if isinstance(x.type, TensorType) else None
+    if rank is None:
+        if axis == -1:
+            return b.Softmax(x, axis=-1)
+        raise Unconvertible("the rank of the input is unknown, and Softmax-11 needs the axis moved last")
+    axis, last = axis % rank, rank - 1
+    if axis == last:
+        return b.Softmax(x, axis=last)
+    swap = [*range(rank)]
+    swap[axis], swap[last] = last, axis
+    return b.Transpose(b.Softmax(b.Transpose(x, perm=swap), axis=last), perm=swap)
+
+
+@softmax.examples
+def examples() -> Iterator[Example]:
+    x = np.linspace(-2, 2, 24, dtype=np.float32).reshape(2, 3, 4)
+    for axis in (0, 1, 2):
+        yield Example(1, x, axis=axis)
+        yield Example(11, x, axis=axis)
+        yield Example(13, x, axis=axis)
+    yield Example(13, x.astype(np.float16), axis=-1, tolerance=1e-3)
+    # by hand: exp(0), exp(ln 3) over their sum; the old version sums over both trailing dimensions
+    rows = np.log(np.array([[[1, 3], [4, 4]]], np.float32))
+    yield Example(13, rows, axis=2, expect=[np.array([[[0.25, 0.75], [0.5, 0.5]]], np.float32)])
+    yield Example(1, rows, axis=1, expect=[np.array([[[1, 3], [4, 4]]], np.float32) / 12])
+    yield Example(13, np.array([[1000.0, 0.0]], np.float32), expect=[np.array([[1, 0]], np.float32)])
+    yield Example(13, np.zeros((2, 0), np.float32), axis=1)

@@ -1,0 +1,20 @@
+"""Shapes of the functions that make up an operator's room."""
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Body(Protocol[T_co]):
+    """A subgraph attribute, as a function of its inputs."""
+
+    def __call__(self, *inputs: Any) -> tuple[T_co, ...]:
+        """Apply the subgraph; outer values that it reads come along by themselves."""
+        ...
+
+
+Rule: TypeAlias = "Callable[..., Any]"

@@ -1,0 +1,44 @@
+"""Short stand-ins for bulk data: a random token, unknown to whoever made the file, and an index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOKEN_SIZE = 16
+PLACEHOLDER_SIZE = TOKEN_SIZE + 8
+
+
+class Placeholders:
+    """Buffers kept aside, each known by its placeholder; `random` gives the token's bytes."""
+
+    def __init__(self, random: Callable[[int], bytes]) -> None:
+        self.token = random(TOKEN_SIZE)
+        self._views: list[memoryview] = []
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def add(self, view: memoryview) -> bytes:
+        """Keep a buffer, and return its placeholder."""
+        self._views.append(view)
+        return self.token + (len(self._views) - 1).to_bytes(8, "little")
+
+    def get(self, raw: bytes | memoryview) -> memoryview | None:
+        """Return the buffer that `raw` is the placeholder of; None where it is none of these."""
+        if len(raw) != PLACEHOLDER_SIZE or raw[:TOKEN_SIZE] != self.token:
+            return None
+        index = int.from_bytes(raw[TOKEN_SIZE:], "little")
+        return self._views[index] if index < len(self._views) else None
+
+
+def byte_view(data: bytes | memoryview) -> memoryview:
+    """Return a read-only view of the data as single bytes; TypeError where it is not contiguous."""
+    view = memoryview(data)
+    if not view.nbytes:
+        return memoryview(b"")  # an array with no elements cannot be cast
+    if view.ndim != 1 or view.format != "B":
+        view = view.cast("B")
+    return view.toreadonly()

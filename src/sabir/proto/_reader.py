@@ -1,0 +1,141 @@
+"""Reading a model without copying its tensors: bulk data stays where it lies, in the caller's buffer.
+
+Protobuf would copy every byte. So the large `raw_data` fields are cut out first, and a placeholder is put in
+each one's place; what remains, the skeleton, is small, and still the same message by protobuf's own rules.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import DecodeError
+
+from sabir.base import WireError
+from sabir.proto._formats import guess_format
+from sabir.proto._locate import locate
+from sabir.proto._messages import ModelProto
+from sabir.proto._placeholders import Placeholders, byte_view
+from sabir.proto._routes import routes_to_all, routes_to_bulk
+from sabir.proto._walk import Plan, apply_edits, edited_size, plan_edits
+from sabir.proto._wire import WireFaultError
+
+if TYPE_CHECKING:
+    from sabir.proto._types import Buffer, Message, MessageClass
+
+DEFAULT_THRESHOLD = 4096
+_LARGEST_MESSAGE = 2**31 - 1
+_WORTH_A_WALK = 16
+"""How many thresholds long the data must be before bulk is looked for."""
+
+
+class Bulk:
+    """The tensor data that one read left in the buffer; its views keep that buffer alive."""
+
+    def __init__(self) -> None:
+        self._placeholders = Placeholders(os.urandom)
+
+    def __len__(self) -> int:
+        return len(self._placeholders)
+
+    def add(self, view: memoryview) -> bytes:
+        """Keep a view, and return the placeholder that stands for it."""
+        return self._placeholders.add(view)
+
+    def get(self, raw: bytes) -> memoryview | bytes:
+        """Return the data that a `raw_data` field stands for: a view into the buffer, or `raw` itself."""
+        view = self._placeholders.get(raw)
+        return raw if view is None else view
+
+
+def read_model(
+    data: memoryview | bytes, *, source: str = "", threshold: int = DEFAULT_THRESHOLD
+) -> tuple[Message, Bulk]:
+    """Read a ModelProto, leaving every `raw_data` of at least `threshold` bytes in `data`.
+
+    Such a field holds a placeholder; `Bulk.get` turns it into a view of the data. Any object with the buffer
+    protocol will do, a memory map too. `source` is named in errors.
+
+    Raises WireError where the bytes are no model: empty, truncated, of another format.
+    """
+    view = byte_view(data)
+    bulk = Bulk()
+    if not len(view):
+        raise WireError(_prefixed(source, "the file is empty"))
+    skeleton = _skeleton(ModelProto, view, bulk, source, threshold)
+    return _parse(ModelProto, skeleton, view, source), bulk
+
+
+def read_message(cls: MessageClass, data: memoryview | bytes, *, source: str = "") -> Message:
+    """Read a message of any class of this package, all data in it.
+
+    Raises WireError where the bytes are no such message.
+    """
+    view = byte_view(data)
+    _refuse_oversize(len(view), source)
+    return _parse(cls, view, view, source)
+
+
+def looks_like_model(message: Message) -> bool:
+    """Say whether a ModelProto that could be read holds anything a model must: other bytes may parse too."""
+    return message.HasField("graph") or message.HasField("ir_version") or bool(message.functions)
+
+
+def _skeleton(cls: MessageClass, view: memoryview, bulk: Bulk, source: str, threshold: int) -> Buffer:
+    if len(view) < _WORTH_A_WALK * threshold:
+        return view
+
+    def cut(body: int, stop: int) -> bytes:
+        return bulk.add(view[body:stop])
+
+    try:
+        edits = plan_edits(view, routes_to_bulk(cls.DESCRIPTOR), Plan(threshold, replace=cut))
+    except WireFaultError as fault:
+        raise _error(cls, view, source, fault) from None
+    _refuse_oversize(edited_size(view, edits), source)
+    return b"".join(apply_edits(view, edits)) if edits else view
+
+
+def _parse(cls: MessageClass, skeleton: Buffer, view: memoryview, source: str) -> Message:
+    try:
+        return cls.FromString(skeleton)
+    # protobuf without its C part decodes strings at once, and then raises a UnicodeDecodeError
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise _error(cls, view, source, _first_fault(cls, view)) from error
+
+
+def _first_fault(cls: MessageClass, view: memoryview) -> WireFaultError | None:
+    """Find what protobuf does not tell: where the bytes first go wrong."""
+    try:
+        plan_edits(view, routes_to_all(cls.DESCRIPTOR), Plan(threshold=0))
+    except WireFaultError as fault:
+        return fault
+    return None
+
+
+def _error(cls: MessageClass, view: memoryview, source: str, fault: WireFaultError | None) -> WireError:
+    kind = "ONNX model" if cls is ModelProto else cls.DESCRIPTOR.name
+    guess = guess_format(view)
+    if guess is not None:
+        return WireError(_prefixed(source, f"no {kind}: this looks like {guess}"))
+    message = f"truncated or no {kind}"
+    if fault is None:
+        return WireError(_prefixed(source, message))
+    path = locate(view, cls.DESCRIPTOR, fault.offset)
+    where = f"{path} at byte {fault.offset}" if path else f"byte {fault.offset}"
+    return WireError(_prefixed(source, f"{message}: {where}, of {len(view)}: {fault.reason}"))
+
+
+def _refuse_oversize(size: int, source: str) -> None:
+    if size > _LARGEST_MESSAGE:
+        raise WireError(
+            _prefixed(
+                source,
+                f"without its bulk data the message still has {size} bytes, and protobuf reads at most "
+                f"{_LARGEST_MESSAGE}; keep tensors in raw_data or in external files",
+            )
+        )
+
+
+def _prefixed(source: str, message: str) -> str:
+    return f"{source}: {message}" if source else message

@@ -1,0 +1,13 @@
+"""Names for what protobuf gives no common type: its classes are made at run time, and differ by backend."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+MessageClass: TypeAlias = Any
+Message: TypeAlias = Any
+Descriptor: TypeAlias = Any
+FieldDescriptor: TypeAlias = Any
+UnknownValue: TypeAlias = Any
+
+Buffer: TypeAlias = bytes | memoryview

@@ -1,0 +1,71 @@
+"""The vocabulary in which operators are declared, the binder, and registries."""
+
+from sabir.schema._adapters import Unconvertible
+from sabir.schema._binding import Arguments, Binding, Call
+from sabir.schema._operator import Example, Operator
+from sabir.schema._ports import Attribute, Constraint, Input, Output, Port
+from sabir.schema._registry import Registry, Rooms
+from sabir.schema._scope import Scope, check_call
+from sabir.schema._types import (
+    BFLOAT16,
+    BOOL,
+    CLASSIC,
+    COMPLEX,
+    FLOAT4,
+    FLOAT6,
+    FLOAT8,
+    FLOAT8E8M0,
+    FLOATS,
+    INT2,
+    INT4,
+    INTEGERS,
+    NUMBERS,
+    SIGNED,
+    STRING,
+    UNSIGNED,
+    optionals,
+    sequences,
+    tensors,
+)
+from sabir.schema._version import ADAPTERS, BEHAVIOURS, Behaviour, Version
+
+__all__ = [
+    "ADAPTERS",
+    "Arguments",
+    "Attribute",
+    "BEHAVIOURS",
+    "BFLOAT16",
+    "BOOL",
+    "Behaviour",
+    "Binding",
+    "CLASSIC",
+    "COMPLEX",
+    "Call",
+    "Constraint",
+    "Example",
+    "FLOAT4",
+    "FLOAT6",
+    "FLOAT8",
+    "FLOAT8E8M0",
+    "FLOATS",
+    "INT2",
+    "INT4",
+    "INTEGERS",
+    "Input",
+    "NUMBERS",
+    "Operator",
+    "Output",
+    "Port",
+    "Registry",
+    "Rooms",
+    "SIGNED",
+    "Scope",
+    "STRING",
+    "UNSIGNED",
+    "Unconvertible",
+    "Version",
+    "check_call",
+    "optionals",
+    "sequences",
+    "tensors",
+]

@@ -1,0 +1,125 @@
+"""The binder: joins a node's inputs and attributes to a behaviour's parameters.
+
+Inputs are positional, attributes keyword-only. A behaviour names the attributes it needs, or takes all of
+them with `**`; it may also name `call`, to see what no signature tells.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sabir.base import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sabir import ir
+    from sabir.schema._ports import Attribute, Input, Output, Port
+
+
+class Call(NamedTuple):
+    """What a behaviour may want to know of a call beside its inputs and attributes."""
+
+    outputs: tuple[bool, ...] = (True,)  # which outputs the node names
+    opset: int = 0
+
+    def wants(self, index: int) -> bool:
+        """Whether the node names its output number `index`."""
+        return index < len(self.outputs) and self.outputs[index]
+
+
+Arguments = dict[str, Any]
+
+
+class Binding:
+    """A behaviour, ready to be called with what a node gives."""
+
+    __slots__ = ("_everything", "_seen", "_wanted", "_wants_call", "attributes", "function", "inputs", "outputs", "owner")
+
+    def __init__(
+        self,
+        owner: str,
+        inputs: Sequence[Input],
+        outputs: Sequence[Output],
+        attributes: Sequence[Attribute],
+        function: Callable[..., Any],
+    ) -> None:
+        self.owner, self.inputs, self.outputs, self.function = owner, inputs, outputs, function
+        self.attributes = {a.name: a for a in attributes}
+        parameters = inspect.signature(function).parameters.values()
+        self._everything = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        named = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+        self._wants_call = "call" in named
+        self._wanted = frozenset(named - {"call"})
+        self._seen: dict[tuple[Any, ...], Arguments] = {}
+
+    def arguments(
+        self,
+        attributes: Mapping[str, ir.Attribute],
+        body: Callable[[ir.Graph], Any] | None = None,
+    ) -> Arguments:
+        """Return the keywords for a node's attributes, defaults filled in.
+
+        `body` turns a subgraph into what the behaviour calls. Raises SchemaError for an attribute that is
+        unknown, missing or of another type.
+        """
+        for name, given in attributes.items():
+            formal = self.attributes.get(name)
+            if formal is None:
+                raise SchemaError(f"{self.owner} has no attribute {name!r}{_suggest(name, self.attributes)}")
+            if formal.type != given.type:
+                raise SchemaError(f"{self.owner}: attribute {name!r} is {given.type}, and must be {formal.type}")
+        filled: Arguments = {}
+        for name, formal in self.attributes.items():
+            given = attributes.get(name)
+            if given is None and formal.required:
+                raise SchemaError(f"{self.owner} requires the attribute {name!r} ({formal.type})")
+            if not (self._everything or name in self._wanted):
+                continue
+            filled[name] = formal.default if given is None else _value(given, body)
+        return filled
+
+    def check_arity(self, inputs: Sequence[Any], outputs: int) -> None:
+        """Raise SchemaError where a node gives too few or too many inputs or outputs."""
+        _check_ports(self.owner, "input", self.inputs, [i is not None for i in inputs])
+        _check_ports(self.owner, "output", self.outputs, [True] * outputs)
+
+    def prepare(self, arguments: Arguments, call: Call) -> Callable[..., Any]:
+        """Return the behaviour as a function of its inputs alone."""
+        keywords = {**arguments, "call": call} if self._wants_call else arguments
+        return functools.partial(self.function, **keywords) if keywords else self.function
+
+    def __call__(self, inputs: Sequence[Any], arguments: Arguments, call: Call) -> Any:
+        """Apply the behaviour to one call."""
+        if self._wants_call:
+            return self.function(*inputs, **arguments, call=call)
+        return self.function(*inputs, **arguments)
+
+
+def _value(attribute: ir.Attribute, body: Callable[[ir.Graph], Any] | None) -> Any:
+    if body is None or not attribute.graphs:
+        return attribute.value
+    if attribute.type == "graph":
+        return body(attribute.value)
+    return tuple(body(g) for g in attribute.graphs)
+
+
+def _check_ports(owner: str, kind: str, formal: Sequence[Port], given: Sequence[bool]) -> None:
+    variadic = bool(formal) and formal[-1].variadic
+    if len(given) > len(formal) and not variadic:
+        raise SchemaError(f"{owner} takes {len(formal)} {kind}s, and the node has {len(given)}")
+    for place, port in enumerate(formal):
+        if port.variadic:
+            if len(given) - place < port.minimum:
+                raise SchemaError(f"{owner} needs {port.minimum} or more of {port.name!r}, and the node has {len(given) - place}")
+        elif not port.optional and not (place < len(given) and given[place]):
+            raise SchemaError(f"{owner} needs its {kind} {port.name!r} (number {place})")
+
+
+def _suggest(name: str, known: Mapping[str, Any]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, known, 1)
+    return f"; is it {close[0]!r}?" if close else f"; it has {', '.join(sorted(known)) or 'none'}"

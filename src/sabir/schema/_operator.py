@@ -1,0 +1,91 @@
+"""An operator is its history: an ordered list of versions, each with its behaviours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sabir.base import SchemaError
+from sabir.schema._version import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sabir.schema._ports import Attribute, Input, Output
+
+
+class Example:
+    """One call of an operator at one opset, as the generic suites run it.
+
+    `inputs` are arrays (or lists, dicts, None), `attributes` Python values; a subgraph is given as its text.
+    `expect` holds outputs that an oracle outside the room gave; `outputs` is how many the call asks for.
+    """
+
+    __slots__ = ("attributes", "expect", "inputs", "opset", "outputs", "tolerance")
+
+    def __init__(
+        self,
+        opset: int,
+        *inputs: Any,
+        outputs: int = 1,
+        expect: Sequence[Any] | None = None,
+        tolerance: float = 1e-5,
+        **attributes: Any,
+    ) -> None:
+        self.opset, self.inputs, self.attributes = opset, inputs, attributes
+        self.outputs, self.expect, self.tolerance = outputs, expect, tolerance
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Operator:
+    """A name in a domain, and every version it has had, oldest first.
+
+    `summary` says in one sentence what the newest computes; `random` that it may draw random numbers.
+    """
+
+    name: str
+    domain: str = ""
+    summary: str = ""
+    random: bool = False
+    versions: list[Version] = field(default_factory=list[Version], repr=False)
+    sources: list[Callable[[], Iterable[Example]]] = field(
+        default_factory=list["Callable[[], Iterable[Example]]"], repr=False
+    )
+
+    def first(
+        self,
+        since: int,
+        *,
+        inputs: Sequence[Input] = (),
+        outputs: Sequence[Output],
+        attributes: Sequence[Attribute] = (),
+    ) -> Version:
+        """Start the history."""
+        return self.record(Version(self, since, "First version.", tuple(inputs), tuple(outputs), tuple(attributes)))
+
+    def record(self, version: Version) -> Version:
+        """Add a version; raises SchemaError unless it comes after the last."""
+        if self.versions and version.since <= self.versions[-1].since:
+            raise SchemaError(f"{version} must come after {self.versions[-1]}")
+        self.versions.append(version)
+        return version
+
+    def find(self, opset: int) -> Version | None:
+        """Return the version in force in `opset`, or None before the first."""
+        return next((v for v in reversed(self.versions) if v.since <= opset), None)
+
+    def at(self, opset: int) -> Version:
+        """Return the version in force in `opset`; raises SchemaError before the first."""
+        version = self.find(opset)
+        if version is None:
+            raise SchemaError(f"{self.name} came with opset {self.versions[0].since}; the model imports {opset}")
+        return version
+
+    def examples(self, function: Callable[[], Iterable[Example]]) -> Callable[[], Iterable[Example]]:
+        """Attach the calls that every behaviour in the room is tested on."""
+        self.sources.append(function)
+        return function
+
+    def all_examples(self) -> list[Example]:
+        """Return every example of the room."""
+        return [example for source in self.sources for example in source()]

@@ -1,0 +1,74 @@
+"""Inputs, outputs, attributes and type constraints of an operator version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sabir.ir import AttributeType
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Constraint:
+    """A named set of types that several ports share; all of them take the same one in a call."""
+
+    name: str
+    allowed: frozenset[str]
+
+    def __init__(self, name: str, *allowed: Iterable[str]) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "allowed", frozenset[str]().union(*allowed))
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One formal input or output.
+
+    `type` is a constraint, or the one type string it takes. A variadic port stands last and takes
+    `minimum` or more values, of one type unless `heterogeneous`. `differentiable` is what the standard
+    says of gradients through it, None where it says nothing.
+    """
+
+    name: str
+    type: Constraint | str
+    doc: str = ""
+    optional: bool = False
+    variadic: bool = False
+    minimum: int = 1
+    heterogeneous: bool = False
+    differentiable: bool | None = None
+
+    @property
+    def allowed(self) -> frozenset[str]:
+        """The type strings this port admits."""
+        return frozenset({self.type}) if isinstance(self.type, str) else self.type.allowed
+
+
+class Input(Port):
+    """One formal input."""
+
+    __slots__ = ()
+
+
+class Output(Port):
+    """One formal output."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One formal attribute: required, optional, or with a default.
+
+    A `legacy` attribute hinted at an optimisation and never had a meaning; behaviours do not take it.
+    """
+
+    name: str
+    type: AttributeType
+    doc: str = ""
+    default: Any = None
+    required: bool = False
+    legacy: bool = False

@@ -1,0 +1,101 @@
+"""Registries: values that find an operator's room by its name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING
+
+from sabir.schema._operator import Operator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sabir.schema._version import Version
+
+
+class Rooms:
+    """The operators of one domain, one module each in a package, imported when first named."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+        self._files: dict[str, str] | None = None
+        self._found: dict[str, Operator | None] = {}
+
+    def find(self, name: str) -> Operator | None:
+        """Return the operator of that exact name, or None."""
+        if name not in self._found:
+            self._found[name] = self._load(name)
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[Operator]:
+        """Every operator of the package, by name; imports all of its rooms."""
+        for module in sorted(self._modules().values()):
+            yield _operator_of(f"{self._package}.{module}")
+
+    def names(self) -> list[str]:
+        """Return the module names as CamelCase, close to the operators' own."""
+        return ["".join(part.title() for part in m.split("_")) for m in self._modules().values()]
+
+    def _load(self, name: str) -> Operator | None:
+        module = self._modules().get(name.lower())
+        if module is None or "_" in name:
+            return None
+        operator = _operator_of(f"{self._package}.{module}")
+        return operator if operator.name == name else None
+
+    def _modules(self) -> dict[str, str]:
+        if self._files is None:
+            path = importlib.import_module(self._package).__path__
+            self._files = {m.name.replace("_", ""): m.name for m in pkgutil.iter_modules(path)}
+        return self._files
+
+
+class Registry:
+    """Operators by domain and name. A value: add to it by making another one."""
+
+    def __init__(self, rooms: Mapping[str, Rooms], more: tuple[Operator, ...] = ()) -> None:
+        self._rooms = dict(rooms)
+        self._more = {(o.domain, o.name): o for o in more}
+
+    def find(self, domain: str, name: str) -> Operator | None:
+        """Return an operator, or None; `""` and `"ai.onnx"` are one domain."""
+        domain = "" if domain == "ai.onnx" else domain
+        added = self._more.get((domain, name))
+        if added is not None:
+            return added
+        rooms = self._rooms.get(domain)
+        return None if rooms is None else rooms.find(name)
+
+    def find_version(self, domain: str, name: str, opset: int | None) -> Version | None:
+        """Return the version of an operator in force in `opset`, or None."""
+        operator = self.find(domain, name)
+        return None if operator is None or opset is None else operator.find(opset)
+
+    def has_domain(self, domain: str) -> bool:
+        """Whether this registry knows operators of a domain."""
+        domain = "" if domain == "ai.onnx" else domain
+        return domain in self._rooms or any(d == domain for d, _ in self._more)
+
+    def names(self, domain: str) -> list[str]:
+        """Return the names of a domain's operators, as far as they can be told without importing rooms."""
+        rooms = self._rooms.get("" if domain == "ai.onnx" else domain)
+        added = [name for d, name in self._more if d == domain]
+        return [*added, *(rooms.names() if rooms else ())]
+
+    def with_operators(self, *operators: Operator) -> Registry:
+        """Return a registry that also has these operators, before its own of the same name."""
+        return Registry(self._rooms, (*self._more.values(), *operators))
+
+    def __iter__(self) -> Iterator[Operator]:
+        """Every operator; imports every room."""
+        yield from self._more.values()
+        for rooms in self._rooms.values():
+            yield from rooms
+
+
+def _operator_of(module: str) -> Operator:
+    found = [v for v in vars(importlib.import_module(module)).values() if isinstance(v, Operator)]
+    if len(found) != 1:
+        raise TypeError(f"{module} must hold one Operator, and holds {len(found)}")
+    return found[0]

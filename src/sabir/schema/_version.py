@@ -1,0 +1,221 @@
+"""One version of an operator: its signature, and the behaviours declared for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+from sabir.base import SchemaError
+from sabir.schema._adapters import same_call
+from sabir.schema._binding import Binding
+from sabir.schema._ports import Attribute, Constraint, Input, Output, Port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from sabir.schema._operator import Operator
+
+Behaviour = Literal["infer", "evaluate", "upgrade", "downgrade", "gradient", "body", "lower"]
+BEHAVIOURS: tuple[Behaviour, ...] = get_args(Behaviour)
+# an adapter crosses one boundary; every other behaviour holds until a later version replaces it
+ADAPTERS: frozenset[Behaviour] = frozenset({"upgrade", "downgrade"})
+
+F = TypeVar("F", bound="Callable[..., Any]")
+AnyPort = TypeVar("AnyPort", bound=Port)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Version:
+    """One (operator, since_version) pair of the standard, compared by identity."""
+
+    operator: Operator
+    since: int
+    changes: str
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    attributes: tuple[Attribute, ...] = ()
+    deprecated: bool = False
+    behaviours: dict[Behaviour, Callable[..., Any]] = field(
+        default_factory=dict[Behaviour, "Callable[..., Any]"], repr=False
+    )
+    absences: dict[Behaviour, str] = field(default_factory=dict[Behaviour, str], repr=False)
+    _bindings: dict[Behaviour, Binding] = field(default_factory=dict[Behaviour, Binding], repr=False)
+
+    # the five verbs; `Operator.first` is the sixth word, which starts a history
+
+    def widen(self, since: int, **types: frozenset[str]) -> Version:
+        """Declare a version that only admits more types, by constraint name; both adapters follow."""
+        spelled = ", ".join(sorted(t.removeprefix("tensor(").removesuffix(")") for ts in types.values() for t in ts))
+        return self._derive(self.evolve(since, f"Admits {spelled}.", widen=types))
+
+    def restate(self, since: int, changes: str) -> Version:
+        """Declare a version whose text changed and whose signature did not; both adapters follow."""
+        return self._derive(self.evolve(since, changes))
+
+    def extend(
+        self,
+        since: int,
+        changes: str,
+        *,
+        inputs: Sequence[Input] = (),
+        outputs: Sequence[Output] = (),
+        attributes: Sequence[Attribute] = (),
+        widen: Mapping[str, frozenset[str]] | None = None,
+    ) -> Version:
+        """Declare a version that adds optional parts; both adapters follow."""
+        newer = self.evolve(
+            since, changes,
+            inputs=[*self.inputs, *inputs], outputs=[*self.outputs, *outputs], add=attributes, widen=widen,
+        )  # fmt: skip
+        return self._derive(newer)
+
+    def evolve(
+        self,
+        since: int,
+        changes: str,
+        *,
+        inputs: Sequence[Input] | None = None,
+        outputs: Sequence[Output] | None = None,
+        drop: Iterable[str] = (),
+        add: Sequence[Attribute] = (),
+        defaults: Mapping[str, Any] | None = None,
+        widen: Mapping[str, frozenset[str]] | None = None,
+    ) -> Version:
+        """Declare the next version as a difference from this one.
+
+        `drop` and `add` name attributes gone and new (an added one replaces its namesake), `defaults` new
+        defaults, `widen` more types by constraint name. A version that only drops legacy attributes gets
+        both adapters; for the rest they are written in the room.
+        """
+        gone = frozenset(drop)
+        newer = Version(
+            self.operator,
+            since,
+            changes,
+            _widened(self.inputs if inputs is None else tuple(inputs), widen or {}),
+            _widened(self.outputs if outputs is None else tuple(outputs), widen or {}),
+            _changed(self.attributes, gone, add, defaults or {}),
+        )
+        self.operator.record(newer)
+        legacy = {a.name for a in self.attributes if a.legacy}
+        if gone and gone <= legacy and not (inputs or outputs or add or defaults):
+            self._derive(newer)
+        return newer
+
+    def retire(self, since: int, changes: str) -> Version:
+        """Declare the version that deprecates the operator; its signature stays on record."""
+        newer = replace(
+            self, since=since, changes=changes, deprecated=True, behaviours={}, absences={}, _bindings={}
+        )
+        return self.operator.record(newer)
+
+    def _derive(self, newer: Version) -> Version:
+        newer.behaviours["upgrade"] = newer.behaviours["downgrade"] = same_call(self, newer)
+        return newer
+
+    # behaviours
+
+    def infer(self, function: F) -> F:
+        """Attach how the types, shapes and known contents of the outputs follow from the inputs'."""
+        return self._attach("infer", function)
+
+    def evaluate(self, function: F) -> F:
+        """Attach what the operator computes, on arrays."""
+        return self._attach("evaluate", function)
+
+    def upgrade(self, function: F) -> F:
+        """Attach how a call of the previous version is written in this one."""
+        return self._attach("upgrade", function)
+
+    def downgrade(self, function: F) -> F:
+        """Attach how a call of this version is written in the previous one."""
+        return self._attach("downgrade", function)
+
+    def gradient(self, function: F) -> F:
+        """Attach the gradient, built from other operators."""
+        return self._attach("gradient", function)
+
+    def body(self, function: F) -> F:
+        """Attach the operator's meaning as a graph of other operators."""
+        return self._attach("body", function)
+
+    def lower(self, function: F) -> F:
+        """Attach the kernel that computes the operator."""
+        return self._attach("lower", function)
+
+    def absent(self, behaviour: Behaviour, reason: str) -> None:
+        """Declare that a behaviour cannot be given from this version on, and why."""
+        self.absences[behaviour] = reason
+
+    def _attach(self, behaviour: Behaviour, function: F) -> F:
+        present = self.behaviours.get(behaviour)
+        if present is not None and not getattr(present, "derived", False):
+            raise SchemaError(f"{self} already has a behaviour {behaviour!r}")
+        self.behaviours[behaviour] = function
+        return function
+
+    # looking up
+
+    @property
+    def previous(self) -> Version | None:
+        """The version before this one."""
+        older = [v for v in self.operator.versions if v.since < self.since]
+        return older[-1] if older else None
+
+    @property
+    def constraints(self) -> dict[str, Constraint]:
+        """The type constraints that the ports share, by name."""
+        return {p.type.name: p.type for p in (*self.inputs, *self.outputs) if isinstance(p.type, Constraint)}
+
+    def find(self, name: Behaviour) -> Callable[..., Any] | None:
+        """Return the behaviour in force at this version, or None."""
+        version: Version | None = self
+        while version is not None:
+            if name in version.behaviours:
+                return version.behaviours[name]
+            if name in version.absences:
+                return None
+            version = None if name in ADAPTERS else version.previous
+        return None
+
+    def why_absent(self, name: Behaviour) -> str | None:
+        """Return the declared reason why a behaviour is absent here, or None."""
+        version: Version | None = self
+        while version is not None and name not in version.behaviours:
+            if name in version.absences:
+                return version.absences[name]
+            version = None if name in ADAPTERS else version.previous
+        return None
+
+    def binding(self, name: Behaviour) -> Binding:
+        """Return the behaviour in force, bound to this version's signature; raises SchemaError without one."""
+        found = self._bindings.get(name)
+        if found is None:
+            function = self.find(name)
+            if function is None:
+                reason = self.why_absent(name)
+                raise SchemaError(f"{self} has no {name}{f': {reason}' if reason else ''}")
+            found = self._bindings[name] = Binding(str(self), self.inputs, self.outputs, self.attributes, function)
+        return found
+
+    def __str__(self) -> str:
+        domain = f"{self.operator.domain}." if self.operator.domain else ""
+        return f"{domain}{self.operator.name}-{self.since}"
+
+
+def _widened(ports: Sequence[AnyPort], more: Mapping[str, frozenset[str]]) -> tuple[AnyPort, ...]:
+    def wider(port: AnyPort) -> AnyPort:
+        kind = port.type
+        if isinstance(kind, str) or kind.name not in more:
+            return port
+        return replace(port, type=Constraint(kind.name, kind.allowed, more[kind.name]))
+
+    return tuple(wider(p) for p in ports)
+
+
+def _changed(
+    old: Sequence[Attribute], gone: frozenset[str], new: Sequence[Attribute], defaults: Mapping[str, Any]
+) -> tuple[Attribute, ...]:
+    replaced = gone | {a.name for a in new}
+    kept = [a for a in old if a.name not in replaced]
+    return (*(replace(a, default=defaults[a.name]) if a.name in defaults else a for a in kept), *new)

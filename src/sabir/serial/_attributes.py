@@ -1,0 +1,159 @@
+"""Attributes between their protobuf form and ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sabir.base import WireError
+from sabir.ir import ATTRIBUTE_TYPES, Attribute, AttributeType
+from sabir.serial._residues import residue_of, restore, texts
+from sabir.serial._types import fill_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabir.ir import Graph, SparseTensor, Tensor
+
+FIELDS: dict[AttributeType, str] = {
+    "float": "f", "int": "i", "string": "s", "tensor": "t", "graph": "g", "floats": "floats", "ints": "ints",
+    "strings": "strings", "tensors": "tensors", "graphs": "graphs", "sparse_tensor": "sparse_tensor",
+    "sparse_tensors": "sparse_tensors", "type": "tp", "types": "type_protos",
+}  # fmt: skip
+_TYPE_OF_FIELD = {field: kind for kind, field in FIELDS.items()}
+_SINGULAR = ("f", "i", "s", "t", "g", "sparse_tensor", "tp")
+_TEXTS = ("doc_string", "ref_attr_name", "name")
+
+
+class AttributeReader:
+    """Turns `AttributeProto`s into attributes; equal ones without graphs or tensors become one object."""
+
+    def __init__(
+        self,
+        *,
+        tensor: Callable[[Any], Tensor],
+        sparse: Callable[[Any], SparseTensor],
+        graph: Callable[[Any], Graph],
+        type_: Callable[[Any], Any],
+        unknown: bool,
+    ) -> None:
+        """Take what reads the messages inside an attribute, and whether unknown fields are about."""
+        self._readers: dict[str, Callable[[Any], Any]] = {
+            "t": tensor, "tensors": tensor, "g": graph, "graphs": graph, "sparse_tensor": sparse,
+            "sparse_tensors": sparse, "tp": type_, "type_protos": type_, "s": _decoded, "strings": _decoded,
+        }  # fmt: skip
+        self._unknown = unknown
+        self._seen: dict[bytes, Attribute] = {}
+
+    def read(self, proto: Any) -> Attribute:
+        """Return an attribute; raises WireError for a name that is no UTF-8."""
+        number = proto.type
+        if number in _UNSHARED or not number:
+            return self._read(proto)
+        key = proto.SerializeToString()
+        found = self._seen.get(key)
+        if found is None:
+            found = self._seen[key] = self._read(proto)
+        return found
+
+    def _read(self, proto: Any) -> Attribute:
+        doc, ref, name = texts(proto, *_TEXTS)
+        kind = ATTRIBUTE_TYPES[proto.type]
+        present = _present(proto)
+        # before IR 2 the type went without saying
+        field = FIELDS.get(kind) or (present[0] if present else "")
+        value = None if ref and field not in present else self._value(proto, field)
+        wire = _rest(proto, field, present)
+        if kind == "undefined" and field:
+            kind, empty = _TYPE_OF_FIELD[field], ("type",)
+        else:
+            empty = ()
+        residue = residue_of(proto, _TEXTS, unknown=self._unknown, wire=wire, repeated=empty)
+        return Attribute(name, kind, value, doc, ref, residue)
+
+    def _value(self, proto: Any, field: str) -> Any:
+        if not field:
+            return None
+        held, reader = getattr(proto, field), self._readers.get(field)
+        if field in _SINGULAR:
+            return reader(held) if reader else held
+        return tuple(reader(x) for x in held) if reader else tuple(held)
+
+
+_UNSHARED = frozenset({4, 5, 9, 10, 11, 12})  # tensors and graphs, the mutable and the large
+
+
+def _present(proto: Any) -> list[str]:
+    """The value fields that a message has, in the order of their types."""
+    return [f for f in _TYPE_OF_FIELD if (proto.HasField(f) if f in _SINGULAR else len(getattr(proto, f)))]
+
+
+def _rest(proto: Any, field: str, present: list[str]) -> bytes:
+    """The value fields beside the one that counts, as wire bytes."""
+    others = [f for f in present if f != field]
+    if not others:
+        return b""
+    rest = type(proto)()
+    for other in others:
+        held = getattr(proto, other)
+        if other in {"f", "i", "s"}:
+            setattr(rest, other, held)
+        elif other in _SINGULAR:
+            getattr(rest, other).CopyFrom(held)
+        else:
+            getattr(rest, other).MergeFrom(held)
+    return rest.SerializeToString()
+
+
+def _decoded(text: bytes) -> str | bytes:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text
+
+
+def write_attribute(
+    attribute: Attribute, proto: Any, *, tensor: Callable[[Tensor, Any], None],
+    sparse: Callable[[SparseTensor, Any], None], graph: Callable[[Graph, Any], None],
+) -> None:  # fmt: skip
+    """Write an attribute into an empty `AttributeProto`; the callables write the messages inside."""
+    if attribute.name:
+        proto.name = attribute.name
+    if attribute.doc:
+        proto.doc_string = attribute.doc
+    if attribute.ref:
+        proto.ref_attr_name = attribute.ref
+    untyped = attribute.residue is not None and "type" in attribute.residue.repeated
+    if attribute.type != "undefined" and not untyped:
+        proto.type = ATTRIBUTE_TYPES.index(attribute.type)
+    field = FIELDS.get(attribute.type)
+    if field and attribute.value is not None:
+        writers = {"t": tensor, "g": graph, "sparse_tensor": sparse, "tp": fill_type}
+        _write_value(attribute, field, proto, writers)
+    restore(attribute.residue, proto)
+
+
+def _write_value(attribute: Attribute, field: str, proto: Any, writers: dict[str, Callable[[Any, Any], None]]) -> None:
+    value = attribute.value
+    try:
+        if field in {"f", "i"}:
+            setattr(proto, field, value)
+        elif field == "s":
+            proto.s = _encoded(value)
+        elif field in writers:
+            held = getattr(proto, field)
+            held.SetInParent()
+            writers[field](value, held)
+        elif field in {"floats", "ints"}:
+            getattr(proto, field).extend(value)
+        elif field == "strings":
+            proto.strings.extend(_encoded(v) for v in value)
+        else:
+            writer = writers[{"tensors": "t", "graphs": "g", "sparse_tensors": "sparse_tensor", "type_protos": "tp"}[field]]
+            for v in value:
+                writer(v, getattr(proto, field).add())
+    except (TypeError, ValueError, OverflowError) as error:
+        raise WireError(f"attribute {attribute.name!r} of type {attribute.type} cannot hold its value: {error}") from error
+
+
+def _encoded(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value

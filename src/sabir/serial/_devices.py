@@ -1,0 +1,74 @@
+"""Device layouts of nodes between their protobuf form and ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sabir.ir import Dim, Node, NodeDevice, ShardedAxis, Sharding, Value, read_dim
+from sabir.proto import NodeDeviceConfigurationProto
+
+
+def read_node_devices(proto: Any, node: Node) -> tuple[NodeDevice, ...]:
+    """Return the device layouts of a node."""
+    values = {v.name: v for v in (*node.outputs, *node.inputs) if v is not None}
+    return tuple(_read(p, values) for p in proto.device_configurations)
+
+
+def _read(proto: Any, values: dict[str, Value]) -> NodeDevice:
+    return NodeDevice(
+        proto.configuration_id,
+        tuple(_read_sharding(s, values) for s in proto.sharding_spec),
+        proto.pipeline_stage if proto.HasField("pipeline_stage") else None,
+        proto.SerializeToString(),
+    )
+
+
+def _read_sharding(proto: Any, values: dict[str, Value]) -> Sharding:
+    return Sharding(
+        values.get(proto.tensor_name),
+        proto.tensor_name,
+        tuple(proto.device),
+        tuple((g.key, tuple(g.value)) for g in proto.index_to_device_group_map),
+        tuple(
+            ShardedAxis(a.axis, tuple((_length(p), p.num_shards) for p in a.simple_sharding)) for a in proto.sharded_dim
+        ),
+    )
+
+
+def _length(proto: Any) -> Dim:
+    match proto.WhichOneof("dim"):
+        case "dim_value":
+            return proto.dim_value
+        case "dim_param":
+            return read_dim(proto.dim_param) if proto.dim_param else None
+        case _:
+            return None
+
+
+def write_node_device(device: NodeDevice, proto: Any, label: Any) -> None:
+    """Write a device layout; `label` gives the name under which a value is saved."""
+    if device.wire:
+        proto.CopyFrom(NodeDeviceConfigurationProto.FromString(device.wire))
+    else:
+        _write(device, proto)
+    for sharding, held in zip(device.shardings, proto.sharding_spec, strict=True):
+        if sharding.value is not None:
+            held.tensor_name = label(sharding.value)
+
+
+def _write(device: NodeDevice, proto: Any) -> None:
+    proto.configuration_id = device.configuration
+    if device.pipeline_stage is not None:
+        proto.pipeline_stage = device.pipeline_stage
+    for sharding in device.shardings:
+        held = proto.sharding_spec.add(tensor_name=sharding.name, device=sharding.devices)
+        for key, group in sharding.groups:
+            held.index_to_device_group_map.add(key=key, value=group)
+        for axis in sharding.axes:
+            made = held.sharded_dim.add(axis=axis.axis)
+            for length, shards in axis.pieces:
+                piece = made.simple_sharding.add(num_shards=shards)
+                if isinstance(length, int):
+                    piece.dim_value = length
+                elif length is not None:
+                    piece.dim_param = str(length)

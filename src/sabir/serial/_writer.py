@@ -1,0 +1,231 @@
+"""From the model objects to messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sabir.base import WireError
+from sabir.elements import to_field
+from sabir.ir import ArrayTensor, ExternalTensor, Graph, SparseTensor, Tensor, Value, WireTensor
+from sabir.proto import BulkWriter, ModelProto, SparseTensorProto
+from sabir.serial._attributes import write_attribute
+from sabir.serial._devices import write_node_device
+from sabir.serial._labels import Labels
+from sabir.serial._residues import OPSETS, restore, write_entries
+from sabir.serial._types import fill_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabir.ir import Constant, Function, Model, Node, TrainingInfo
+
+
+class Writer:
+    """Writes one model; large data goes to `bulk`. `keeps_external` says which tensors stay where they are."""
+
+    def __init__(self, bulk: BulkWriter, *, keeps_external: Callable[[ExternalTensor], bool]) -> None:
+        self._bulk, self._keeps_external = bulk, keeps_external
+        self._label: Callable[[Value], str] = lambda value: value.name
+
+    def model(self, model: Model) -> Any:
+        """Return the message of a model; raises WireError for what no message can hold."""
+        proto = ModelProto()
+        if model.ir_version:
+            proto.ir_version = model.ir_version
+        _set_texts(
+            proto, producer_name=model.producer_name, producer_version=model.producer_version, domain=model.domain,
+            doc_string=model.doc,
+        )  # fmt: skip
+        if model.version:
+            proto.model_version = model.version
+        labels = Labels(model.graph)
+        self._label = labels
+        self._graph(model.graph, proto.graph)
+        _write_opsets(model.opsets, proto, model.residue is not None and OPSETS in model.residue.empty)
+        write_entries(model.metadata, proto.metadata_props)
+        for training in model.training:
+            self._training(training, proto.training_info.add(), labels)
+        for function in model.functions:
+            self._label = Labels(function.graph)
+            self._function(function, proto.functions.add())
+        for device in model.devices:
+            made = proto.configuration.add()
+            if device.wire:
+                made.ParseFromString(device.wire)
+            else:
+                made.name, made.num_devices = device.name, device.num_devices
+                made.device.extend(device.devices)
+        restore(model.residue, proto)
+        return proto
+
+    # graphs
+
+    def _graph(self, graph: Graph, proto: Any) -> None:
+        proto.SetInParent()
+        _set_texts(proto, name=graph.name, doc_string=graph.doc)
+        for node in graph:
+            self._node(node, proto.node.add())
+        for value, data in graph.initializers.items():
+            self._initializer(value, data, proto)
+        for value in graph.inputs:
+            self._info(value, proto.input.add())
+        for place, value in enumerate(graph.outputs):
+            self._output(place, value, graph, proto.output.add())
+        self._value_info(graph, proto.value_info)
+        for note in graph.annotations:
+            made = proto.quantization_annotation.add(tensor_name=self._label(note.value))
+            for key, value in note.parameters:
+                made.quant_parameter_tensor_names.add(key=key, value=self._label(value))
+            restore(note.residue, made)
+        write_entries(graph.metadata, proto.metadata_props)
+        restore(graph.residue, proto)
+
+    def _initializer(self, value: Value, data: Constant, proto: Any) -> None:
+        if isinstance(data, SparseTensor):
+            made = proto.sparse_initializer.add()
+            self._sparse(data, made)
+            made.values.name = self._label(value)
+            return
+        made = proto.initializer.add()
+        self._tensor(data, made)
+        if value.name or made.name:
+            made.name = self._label(value)
+
+    def _output(self, place: int, value: Value | None, graph: Graph, proto: Any) -> None:
+        kept = graph.output_infos.get(place)
+        if kept is not None and kept[0] is value:
+            proto.ParseFromString(kept[1])
+            if proto.name != self._label(kept[0]):
+                proto.name = self._label(kept[0])
+        elif value is not None:
+            self._info(value, proto)
+
+    def _value_info(self, graph: Graph, field: Any) -> None:
+        """Write what is known of values that are neither inputs nor outputs, in the file's order first."""
+        ports = {*graph.inputs, *graph.outputs}
+        made = (v for node in graph for v in node.outputs if v is not None)
+        told = [v for v in (*graph.initializers, *made, *graph.stale, *graph.inputs, *graph.outputs) if v is not None]
+        listed = {v: v.info for v in told if v.info is not None}
+        for value in sorted(listed, key=lambda v: v.info or 0):
+            self._info(value, field.add())
+        for node in graph:
+            for value in node.outputs:
+                if value is not None and value.info is None and value.type is not None and value not in ports:
+                    self._info(value, field.add())
+
+    def _info(self, value: Value, proto: Any) -> None:
+        name = self._label(value)
+        if name:
+            proto.name = name
+        if value.type is not None:
+            fill_type(value.type, proto.type)
+        if value.doc:
+            proto.doc_string = value.doc
+        write_entries(value.metadata, proto.metadata_props)
+        restore(value.residue, proto)
+
+    # nodes
+
+    def _node(self, node: Node, proto: Any) -> None:
+        label = self._label
+        proto.input.extend(["" if v is None else label(v) for v in node.inputs])
+        proto.output.extend(["" if v is None else label(v) for v in node.outputs])
+        _set_texts(
+            proto, name=node.name, op_type=node.op, domain=node.domain, overload=node.overload, doc_string=node.doc
+        )
+        for attribute in node.attributes.values():
+            write_attribute(
+                attribute, proto.attribute.add(), tensor=self._tensor, sparse=self._sparse, graph=self._graph
+            )
+        if node.metadata:
+            write_entries(node.metadata, proto.metadata_props)
+        for device in node.devices:
+            write_node_device(device, proto.device_configurations.add(), label)
+        if node.residue is not None:
+            restore(node.residue, proto)
+
+    # tensors
+
+    def _tensor(self, tensor: Tensor, proto: Any) -> None:
+        if isinstance(tensor, ExternalTensor) and not self._keeps_external(tensor):
+            proto.CopyFrom(tensor.proto)
+            proto.ClearField("external_data")
+            proto.ClearField("data_location")
+            proto.raw_data = self._bulk.placeholder(tensor.raw())
+        elif isinstance(tensor, WireTensor):
+            proto.CopyFrom(tensor.proto)
+            if tensor.view is not None and not isinstance(tensor, ExternalTensor):
+                proto.raw_data = self._bulk.placeholder(tensor.view)
+        elif isinstance(tensor, ArrayTensor):
+            self._array(tensor, proto)
+        else:
+            raise WireError(f"{tensor!r} is of a kind that cannot be written")
+
+    def _array(self, tensor: ArrayTensor, proto: Any) -> None:
+        proto.dims.extend(tensor.shape)
+        proto.data_type = tensor.element.number
+        if tensor.element.kind == "string":
+            proto.string_data.extend(to_field(tensor.element, tensor.array()))
+        else:
+            proto.raw_data = self._bulk.placeholder(tensor.raw())
+
+    def _sparse(self, tensor: SparseTensor, proto: Any) -> None:
+        if tensor.wire:
+            proto.CopyFrom(SparseTensorProto.FromString(tensor.wire))
+            proto.ClearField("dims")
+        self._tensor(tensor.values, proto.values)
+        self._tensor(tensor.indices, proto.indices)
+        proto.dims.extend(tensor.shape)
+
+    # the rest of a model
+
+    def _function(self, function: Function, proto: Any) -> None:
+        graph, label = function.graph, self._label
+        _set_texts(
+            proto, name=function.name, domain=function.domain, overload=function.overload, doc_string=graph.doc
+        )
+        proto.input.extend([label(v) for v in graph.inputs])
+        proto.output.extend(["" if v is None else label(v) for v in graph.outputs])
+        for name, default in function.attributes.items():
+            if default is None:
+                proto.attribute.append(name)
+            else:
+                write_attribute(
+                    default, proto.attribute_proto.add(), tensor=self._tensor, sparse=self._sparse, graph=self._graph
+                )
+        for node in graph:
+            self._node(node, proto.node.add())
+        _write_opsets(function.opsets, proto, function.residue is not None and OPSETS in function.residue.empty)
+        self._value_info(graph, proto.value_info)
+        write_entries(graph.metadata, proto.metadata_props)
+        restore(function.residue, proto)
+
+    def _training(self, training: TrainingInfo, proto: Any, labels: Labels) -> None:
+        for graph, field in ((training.initialization, "initialization"), (training.algorithm, "algorithm")):
+            if graph is not None:
+                labels.add(graph)
+                self._graph(graph, getattr(proto, field))
+        for pairs, field in (
+            (training.initialization_binding, proto.initialization_binding),
+            (training.update_binding, proto.update_binding),
+        ):
+            for key, value in pairs:
+                field.add(key=self._label(key), value=self._label(value))
+        restore(training.residue, proto)
+
+
+def _set_texts(proto: Any, **texts: str) -> None:
+    for field, text in texts.items():
+        if text:
+            try:
+                setattr(proto, field, text)
+            except (UnicodeEncodeError, ValueError, TypeError) as error:
+                raise WireError(f"{proto.DESCRIPTOR.name}.{field} cannot hold {text!r}: {error}") from error
+
+
+def _write_opsets(opsets: dict[str, int], proto: Any, spelled: bool) -> None:  # noqa: FBT001 - internal
+    for domain, version in opsets.items():
+        made = proto.opset_import.add(version=version)
+        if domain or spelled:
+            made.domain = domain
+

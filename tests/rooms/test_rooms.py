@@ -1,0 +1,186 @@
+"""Every room's examples prove every behaviour in the room."""
+
+import inspect
+
+import numpy as np
+import pytest
+from support.rooms import EXAMPLES, OPERATORS, VERSIONS, attributes_of, bindings, inferred, model_of, run, type_of
+
+from sabir.infer import Inference
+from sabir.ir import Builder, Expr, TensorType
+from sabir.schema import ADAPTERS, Call, Unconvertible
+
+
+def same(got, expected, tolerance):
+    if isinstance(expected, list):
+        assert isinstance(got, list)
+        assert len(got) == len(expected)
+        for g, e in zip(got, expected, strict=True):
+            same(g, e, tolerance)
+        return
+    expected = np.asarray(expected)
+    assert isinstance(got, np.ndarray)
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    if expected.dtype.kind in "iubO":
+        assert got.tolist() == expected.tolist()
+    else:
+        wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(got.astype(wide), expected.astype(wide), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+def test_evaluation_gives_what_the_oracle_gave(operator, example):
+    model, feeds = model_of(operator, example)
+
+    got = run(model, feeds)
+
+    assert len(got) == example.outputs
+    for value in got:
+        assert isinstance(value, (np.ndarray, list, dict))
+    for value, expected in zip(got, example.expect or (), strict=False):
+        same(value, expected, example.tolerance)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+def test_inference_agrees_with_evaluation(operator, example, known):
+    model, feeds = model_of(operator, example)
+    got = run(model, feeds)
+
+    types = inferred(model, feeds, known=known)
+
+    for kind, value in zip(types, got, strict=True):
+        if not isinstance(kind, TensorType):
+            continue
+        actual = type_of(value, known=True)
+        assert kind.element == actual.element
+        if kind.shape is not None:
+            assert len(kind.shape) == len(actual.shape)
+            assert all(d is None or d == a for d, a in zip(kind.shape, actual.shape, strict=True))
+        for told, item in zip(kind.known, actual.known, strict=True) if kind.known is not None else ():
+            assert told is None or told == item or told != told  # noqa: PLR0124 - NaN
+
+
+@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+def test_symbolic_shapes_hold_for_the_real_sizes(operator, example):
+    model, feeds = model_of(operator, example)
+    got = run(model, feeds)
+
+    types = inferred(model, feeds, known=True, symbolic=True)
+
+    for kind, value in zip(types, got, strict=True):
+        if isinstance(kind, TensorType) and kind.shape is not None:
+            sizes = [d.substitute(bindings(feeds)) if isinstance(d, Expr) else d for d in kind.shape]
+            assert len(sizes) == value.ndim
+            assert all(s is None or s == a for s, a in zip(sizes, value.shape, strict=True))
+
+
+@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+def test_inference_without_shapes_does_not_fail(operator, example):
+    model, feeds = model_of(operator, example)
+
+    types = inferred(model, feeds, known=False, drop_shapes=True)
+
+    for kind, value in zip(types, run(*model_of(operator, example)), strict=True):
+        if isinstance(kind, TensorType) and kind.element.number:
+            assert kind.element == type_of(value).element
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_has_an_example_and_the_required_behaviours(version):
+    if not version.deprecated:
+        assert any(version.operator.at(e.opset) is version for e in version.operator.all_examples())
+    for name in ("infer", "evaluate"):
+        assert version.find(name) is not None or version.why_absent(name), f"{version}: {name}"
+    for name in ADAPTERS:
+        if version.previous is not None and not version.deprecated:
+            assert version.find(name) is not None or version.why_absent(name), f"{version}: {name}"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_functions_have_the_signature_of_their_operator(version):
+    for name in ("infer", "evaluate"):
+        function = version.find(name)
+        if function is None:
+            continue
+        parameters = list(inspect.signature(function).parameters.values())
+        positional = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
+        rest = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        keywords = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"call"}
+        attributes = {a.name for a in version.attributes}
+        if name == "evaluate":
+            single = [i for i in version.inputs if not i.variadic]
+            assert rest or len(positional) >= len(single), f"{version} {name} takes too few inputs"
+            if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+                missing = {a.name for a in version.attributes if not a.legacy} - keywords
+                assert not missing, f"{version} {name} ignores {missing}"
+        required = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty} - {"call"}
+        assert required <= attributes, f"{version} {name} takes {required - attributes}"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_and_port_is_described(version):
+    assert version.operator.summary
+    assert version.changes
+    newest = version.operator.versions[-1]
+    for part in (*newest.inputs, *newest.outputs, *(a for a in newest.attributes if not a.legacy)):
+        assert part.doc, f"{newest}: {part.name} has no clause"
+
+
+def adapted(operator, example, boundary, target):
+    """The example's call carried over a boundary: a model at the target's opset, or Unconvertible."""
+    here = operator.at(example.opset)
+    direction = "upgrade" if target > here.since else "downgrade"
+    known = {}
+
+    def types_of(node):
+        engine = Inference(b.model())
+        engine.types.update(known)
+        engine.run()
+        for value in node.outputs:
+            value.type = engine.types.get(value)
+
+    b = Builder(target if not operator.domain else 21, opsets={operator.domain: target}, after=types_of)
+    feeds, inputs = {}, []
+    for i, x in enumerate(example.inputs):
+        value = None if x is None else b.input(f"i{i}", type_of(x, known=not isinstance(x, list)))
+        inputs.append(value)
+        if x is not None:
+            feeds[f"i{i}"] = x if isinstance(x, list) else np.asarray(x)
+    binding = here.binding("evaluate")
+    adapter = boundary.behaviours[direction]
+    from sabir.schema import Binding
+
+    bound = Binding(str(here), here.inputs, here.outputs, here.attributes, adapter)
+    arguments = bound.arguments(attributes_of(here, example))
+    binding.check_arity(inputs, example.outputs)
+    made = bound((b, *inputs), arguments, Call((True,) * example.outputs, here.since))
+    for value in made if isinstance(made, tuple) else (made,):
+        b.output(value)
+    return b.model(), feeds
+
+
+@pytest.mark.parametrize("direction", ["upgrade", "downgrade"])
+@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+def test_adapters_keep_the_value(operator, example, direction):
+    here = operator.at(example.opset)
+    later = [v for v in operator.versions if v.since > here.since]
+    boundary = (later[0] if later else None) if direction == "upgrade" else (here if here.previous else None)
+    if boundary is None or direction not in boundary.behaviours or operator.random:
+        return  # nothing to cross: the history ends here, or the absence is declared and tested as such
+    target = boundary.since if direction == "upgrade" else boundary.previous.since
+    expected = run(*model_of(operator, example))
+
+    try:
+        model, feeds = adapted(operator, example, boundary, target)
+    except Unconvertible as reason:
+        assert str(reason)
+        return
+
+    for got, wanted in zip(run(model, feeds), expected, strict=True):
+        same(got, wanted, max(example.tolerance, 1e-6))
+
+
+def test_there_are_rooms():
+    assert len(OPERATORS) >= 5
