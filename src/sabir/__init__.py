@@ -19,6 +19,7 @@ from sabir.base import (
     UnsupportedError,
     WireError,
 )
+from sabir.check import check, findings
 from sabir.evaluate import evaluate
 from sabir.infer import infer
 from sabir.ir import Builder, Model
@@ -41,8 +42,10 @@ __all__ = [
     "UnsupportedError",
     "WireError",
     "__version__",
+    "check",
     "dumps",
     "evaluate",
+    "findings",
     "infer",
     "load",
     "loads",

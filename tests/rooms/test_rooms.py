@@ -8,7 +8,7 @@ from support.rooms import EXAMPLES, OPERATORS, VERSIONS, attributes_of, bindings
 
 from sabir.infer import Inference
 from sabir.ir import Builder, Expr, TensorType
-from sabir.schema import ADAPTERS, Call, Unconvertible
+from sabir.schema import ADAPTERS, Binding, Call, Unconvertible
 
 
 def same(got, expected, tolerance):
@@ -148,13 +148,8 @@ def adapted(operator, example, boundary, target):
         inputs.append(value)
         if x is not None:
             feeds[f"i{i}"] = x if isinstance(x, list) else np.asarray(x)
-    binding = here.binding("evaluate")
-    adapter = boundary.behaviours[direction]
-    from sabir.schema import Binding
-
-    bound = Binding(str(here), here.inputs, here.outputs, here.attributes, adapter)
+    bound = Binding(here.formal, boundary.behaviours[direction])
     arguments = bound.arguments(attributes_of(here, example))
-    binding.check_arity(inputs, example.outputs)
     made = bound((b, *inputs), arguments, Call((True,) * example.outputs, here.since))
     for value in made if isinstance(made, tuple) else (made,):
         b.output(value)

@@ -105,7 +105,7 @@ class Plan:
             function = Plan(callee.graph, scope.inside(callee, node)).run_call
             return Step(function, inputs, self._results_of(node), (), node)
         binding = callee.binding("evaluate")
-        binding.check_arity(node.inputs, len(node.outputs))
+        binding.signature.check_arity(node.inputs, len(node.outputs))
         call = Call(tuple(v is not None for v in node.outputs), callee.since)
         bodies: list[Inner] = []
 

@@ -177,7 +177,7 @@ class Inference:
         self, version: Version, node: Node, types: Sequence[Type | None], scope: Scope, where: Location
     ) -> tuple[Type | None, ...]:
         binding = version.binding("infer")
-        binding.check_arity(node.inputs, len(node.outputs))
+        binding.signature.check_arity(node.inputs, len(node.outputs))
         inputs = _stand_ins(version, node, types)
         arguments = binding.arguments(scope.arguments(node.attributes), lambda g: self._body(g, scope, where))
         if inputs is None:
@@ -255,7 +255,7 @@ class Inference:
     def _report(self, error: SabirError, where: Location) -> None:
         if self.strict:
             raise InferenceError(f"{where}: {error}") from error
-        rule = "SCHEMA" if isinstance(error, SchemaError) else "TYPE"
+        rule = "CALL" if isinstance(error, SchemaError) else "TYPE001"
         finding = Finding(rule, str(error), where)
         if finding not in self.findings:
             self.findings.append(finding)

@@ -12,9 +12,11 @@ class Residue:
     `wire` is appended to the message when it is written again: unknown fields, and the second and later
     entries of what ought to be unique (an attribute name, a metadata key). `empty` names the fields that
     were present and empty, which protobuf tells from absent. `repeated` names what came twice, for the
-    checker.
+    checker. `entries` holds the unknown fields of the small messages in a list that the model turns into
+    pairs (imports, bindings): the list's field, the place in it, the bytes.
     """
 
     wire: bytes = b""
     empty: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
+    entries: tuple[tuple[str, int, bytes], ...] = ()

@@ -1,7 +1,7 @@
 """The vocabulary in which operators are declared, the binder, and registries."""
 
 from sabir.schema._adapters import Unconvertible
-from sabir.schema._binding import Arguments, Binding, Call
+from sabir.schema._binding import Arguments, Binding, Call, Signature
 from sabir.schema._operator import Example, Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port
 from sabir.schema._registry import Registry, Rooms
@@ -60,6 +60,7 @@ __all__ = [
     "Rooms",
     "SIGNED",
     "Scope",
+    "Signature",
     "STRING",
     "UNSIGNED",
     "Unconvertible",

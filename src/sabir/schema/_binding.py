@@ -33,27 +33,47 @@ class Call(NamedTuple):
 Arguments = dict[str, Any]
 
 
+class Signature:
+    """What a version takes and gives; holds calls against it."""
+
+    __slots__ = ("attributes", "inputs", "outputs", "owner")
+
+    def __init__(
+        self, owner: str, inputs: Sequence[Input], outputs: Sequence[Output], attributes: Sequence[Attribute]
+    ) -> None:
+        self.owner, self.inputs, self.outputs = owner, inputs, outputs
+        self.attributes = {a.name: a for a in attributes}
+
+    def check_arity(self, inputs: Sequence[Any], outputs: int) -> None:
+        """Raise SchemaError where a node gives too few or too many inputs or outputs."""
+        _check_ports(self.owner, "input", self.inputs, [i is not None for i in inputs])
+        _check_ports(self.owner, "output", self.outputs, [True] * outputs)
+
+    def check_attributes(self, attributes: Mapping[str, ir.Attribute]) -> None:
+        """Raise SchemaError for an attribute that is unknown, missing or of another type."""
+        for name, given in attributes.items():
+            formal = self.attributes.get(name)
+            if formal is None:
+                raise SchemaError(f"{self.owner} has no attribute {name!r}{_suggest(name, self.attributes)}")
+            if formal.type != given.type:
+                raise SchemaError(f"{self.owner}: attribute {name!r} is {given.type}, and must be {formal.type}")
+        for name, formal in self.attributes.items():
+            if formal.required and name not in attributes:
+                raise SchemaError(f"{self.owner} requires the attribute {name!r} ({formal.type})")
+
+
 class Binding:
     """A behaviour, ready to be called with what a node gives."""
 
-    __slots__ = ("_everything", "_seen", "_wanted", "_wants_call", "attributes", "function", "inputs", "outputs", "owner")
+    __slots__ = ("_everything", "_wanted", "_wants_call", "function", "signature")
 
-    def __init__(
-        self,
-        owner: str,
-        inputs: Sequence[Input],
-        outputs: Sequence[Output],
-        attributes: Sequence[Attribute],
-        function: Callable[..., Any],
-    ) -> None:
-        self.owner, self.inputs, self.outputs, self.function = owner, inputs, outputs, function
-        self.attributes = {a.name: a for a in attributes}
+    def __init__(self, signature: Signature, function: Callable[..., Any]) -> None:
+        self.signature, self.function = signature, function
         parameters = inspect.signature(function).parameters.values()
         self._everything = any(p.kind is p.VAR_KEYWORD for p in parameters)
         named = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
         self._wants_call = "call" in named
         self._wanted = frozenset(named - {"call"})
-        self._seen: dict[tuple[Any, ...], Arguments] = {}
 
     def arguments(
         self,
@@ -65,26 +85,13 @@ class Binding:
         `body` turns a subgraph into what the behaviour calls. Raises SchemaError for an attribute that is
         unknown, missing or of another type.
         """
-        for name, given in attributes.items():
-            formal = self.attributes.get(name)
-            if formal is None:
-                raise SchemaError(f"{self.owner} has no attribute {name!r}{_suggest(name, self.attributes)}")
-            if formal.type != given.type:
-                raise SchemaError(f"{self.owner}: attribute {name!r} is {given.type}, and must be {formal.type}")
+        self.signature.check_attributes(attributes)
         filled: Arguments = {}
-        for name, formal in self.attributes.items():
-            given = attributes.get(name)
-            if given is None and formal.required:
-                raise SchemaError(f"{self.owner} requires the attribute {name!r} ({formal.type})")
-            if not (self._everything or name in self._wanted):
-                continue
-            filled[name] = formal.default if given is None else _value(given, body)
+        for name, formal in self.signature.attributes.items():
+            if self._everything or name in self._wanted:
+                given = attributes.get(name)
+                filled[name] = formal.default if given is None else _value(given, body)
         return filled
-
-    def check_arity(self, inputs: Sequence[Any], outputs: int) -> None:
-        """Raise SchemaError where a node gives too few or too many inputs or outputs."""
-        _check_ports(self.owner, "input", self.inputs, [i is not None for i in inputs])
-        _check_ports(self.owner, "output", self.outputs, [True] * outputs)
 
     def prepare(self, arguments: Arguments, call: Call) -> Callable[..., Any]:
         """Return the behaviour as a function of its inputs alone."""

@@ -76,6 +76,10 @@ class Scope:
         defaults = {name: a for name, a in function.attributes.items() if a is not None}
         return Scope(self.registry, function.opsets, self.functions, {**defaults, **given}, self.depth + 1)
 
+    def within(self, function: Function) -> Scope:
+        """Return the scope of a function's body, whoever calls it."""
+        return replace(self, opsets=function.opsets, bindings={})
+
     def _hint(self, domain: str, name: str) -> str:
         if not self.registry.has_domain(domain):
             return f"; no operators of domain {domain!r} are known, and the model defines no such function"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from sabir.base import SchemaError
 from sabir.schema._adapters import same_call
-from sabir.schema._binding import Binding
+from sabir.schema._binding import Binding, Signature
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port
 
 if TYPE_CHECKING:
@@ -167,6 +167,11 @@ class Version:
         """The type constraints that the ports share, by name."""
         return {p.type.name: p.type for p in (*self.inputs, *self.outputs) if isinstance(p.type, Constraint)}
 
+    @property
+    def formal(self) -> Signature:
+        """The signature, to hold calls against."""
+        return Signature(str(self), self.inputs, self.outputs, self.attributes)
+
     def find(self, name: Behaviour) -> Callable[..., Any] | None:
         """Return the behaviour in force at this version, or None."""
         version: Version | None = self
@@ -195,7 +200,7 @@ class Version:
             if function is None:
                 reason = self.why_absent(name)
                 raise SchemaError(f"{self} has no {name}{f': {reason}' if reason else ''}")
-            found = self._bindings[name] = Binding(str(self), self.inputs, self.outputs, self.attributes, function)
+            found = self._bindings[name] = Binding(self.formal, function)
         return found
 
     def __str__(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -90,7 +92,22 @@ def _read(data: memoryview, name: str, folder: Path | None) -> Model:
     if not looks_like_model(proto):
         guess = guess_format(bytes(data[:4096]))
         raise WireError(f"{prefix}no ONNX model: {f'this looks like {guess}' if guess else 'it has no graph'}")
+    if not proto.HasField("graph") and not proto.functions:
+        raise WireError(f"{prefix}the model has no graph")
     try:
-        return Reader(proto, bulk, Folder(folder)).model()
+        with _without_collector():
+            return Reader(proto, bulk, Folder(folder)).model()
     except SabirError as error:
         raise type(error)(f"{prefix}{error}") from error
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Hold the cycle collector off: a graph is all links and no garbage, and each pass would visit it whole."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()

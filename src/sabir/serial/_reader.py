@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _DEEPEST_GRAPH = 32
 _EXTERNAL: int = TensorProto.EXTERNAL
+_BINDINGS = ("initialization_binding", "update_binding")
 _NODE_TEXTS = ("name", "op_type", "domain", "overload", "doc_string")
 _MODEL_TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
 _MODEL_FIELDS = (*_MODEL_TEXTS, "ir_version", "model_version", OPSETS)
@@ -75,7 +76,8 @@ class Reader:
             [self._training(t, scope) for t in proto.training_info],
             [self._device(d) for d in proto.configuration],
             residue_of(
-                proto, _MODEL_FIELDS, unknown=self._unknown, wire=wire + more_wire, repeated=(*repeated, *more_repeated)
+                proto, _MODEL_FIELDS, unknown=self._unknown, wire=wire + more_wire,
+                repeated=(*repeated, *more_repeated), lists=(OPSETS,),
             ),
         )
 
@@ -153,7 +155,8 @@ class Reader:
         value = scope.read(*texts(proto, "tensor_name")) or Value()
         pairs = [texts(p, "key", "value") for p in proto.quant_parameter_tensor_names]
         parameters = tuple((key, scope.read(name) or Value()) for key, name in pairs)
-        return Annotation(value, parameters, residue_of(proto, ("tensor_name",), unknown=self._unknown))
+        residue = residue_of(proto, ("tensor_name",), unknown=self._unknown, lists=("quant_parameter_tensor_names",))
+        return Annotation(value, parameters, residue)
 
     def _described(self, info: Any, value: Value) -> Value:
         """Give a value the type, doc string and metadata of a `ValueInfoProto`."""
@@ -172,9 +175,9 @@ class Reader:
 
     def _node(self, proto: Any, scope: NameScope) -> Node:
         name, op, domain, overload, doc = texts(proto, *_NODE_TEXTS)
-        inputs = [scope.read(n) for n in names(proto.input, "input")]
+        inputs = [scope.read(n) for n in proto.input]
         attributes, wire, repeated = self._read_attributes(proto)
-        outputs = [scope.define(n) for n in names(proto.output, "output")]
+        outputs = [scope.define(n) for n in proto.output]
         node = Node(op, inputs, outputs, attributes, domain=domain, name=name, overload=overload)
         node.doc = doc
         if proto.metadata_props:
@@ -182,7 +185,7 @@ class Reader:
             wire, repeated = wire + more, (*repeated, *again)
         if proto.device_configurations:
             node.devices = read_node_devices(proto, node)
-        if self._unknown or wire or repeated or not (name and domain and doc and overload and op):
+        if self._unknown or wire or repeated or _any_empty(proto, name, domain, overload, doc):
             node.residue = residue_of(proto, _NODE_TEXTS, unknown=self._unknown, wire=wire, repeated=repeated)
         return node
 
@@ -239,7 +242,7 @@ class Reader:
         self._scope = outer
         residue = residue_of(
             proto, ("name", "domain", "overload", "doc_string", OPSETS), unknown=self._unknown, wire=wire + more,
-            repeated=(*repeated, *again),
+            repeated=(*repeated, *again), lists=(OPSETS,),
         )  # fmt: skip
         return Function(name, domain, overload, graph, attributes, opsets, residue)
 
@@ -260,7 +263,7 @@ class Reader:
             algorithm,
             pairs("initialization_binding", first),
             pairs("update_binding", second),
-            residue_of(proto, unknown=self._unknown),
+            residue_of(proto, unknown=self._unknown, lists=_BINDINGS),
         )
 
     def _device(self, proto: Any) -> DeviceConfiguration:
@@ -268,6 +271,16 @@ class Reader:
         return DeviceConfiguration(
             name, proto.num_devices, tuple(names(proto.device, "device")), proto.SerializeToString()
         )
+
+
+def _any_empty(proto: Any, name: str, domain: str, overload: str, doc: str) -> bool:
+    """Whether a node has a text that is there and empty; spelled out, as this runs for every node."""
+    return bool(
+        (not name and proto.HasField("name"))
+        or (not domain and proto.HasField("domain"))
+        or (not doc and proto.HasField("doc_string"))
+        or (not overload and proto.HasField("overload"))
+    )
 
 
 def _read_opsets(proto: Any) -> tuple[dict[str, int], bytes, tuple[str, ...]]:

@@ -9,17 +9,18 @@ from sabir.ir import Residue
 from sabir.proto import unknown_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 OPSETS = "opset_import"
+_STR = frozenset({str})
 
 
 def texts(proto: Any, *fields: str) -> list[str]:
     """Return string fields of a message; raises WireError for one that is no UTF-8."""
     found = [getattr(proto, f) for f in fields]
-    for field, text in zip(fields, found, strict=True):
-        if type(text) is not str:
-            raise WireError(f"{proto.DESCRIPTOR.name}.{field} is not UTF-8: {quote(text)}")
+    if not _STR.issuperset(map(type, found)):
+        field, text = next((f, t) for f, t in zip(fields, found, strict=True) if type(t) is not str)
+        raise WireError(f"{proto.DESCRIPTOR.name}.{field} is not UTF-8: {quote(text)}")
     return found
 
 
@@ -33,13 +34,26 @@ def names(values: Iterable[Any], what: str) -> list[str]:
 
 
 def residue_of(
-    proto: Any, optional: Iterable[str] = (), *, unknown: bool, wire: bytes = b"", repeated: Iterable[str] = ()
-) -> Residue | None:
-    """Return what is left of a message: unknown fields, and which of the `optional` are there but empty."""
+    proto: Any, optional: Iterable[str] = (), *, unknown: bool, wire: bytes = b"", repeated: Iterable[str] = (),
+    lists: Iterable[str] = (),
+) -> Residue | None:  # fmt: skip
+    """Return what is left of a message: unknown fields, and which of the `optional` are there but empty.
+
+    `lists` names fields whose entries the model turns into pairs; their unknown fields are kept by place.
+    """
     left = wire + (unknown_bytes(proto) if unknown else b"")
     empty = tuple(f for f in optional if _is_empty(proto, f))
     repeats = tuple(repeated)
-    return Residue(left, empty, repeats) if left or empty or repeats else None
+    entries = tuple(_unknown_entries(proto, lists)) if unknown else ()
+    return Residue(left, empty, repeats, entries) if left or empty or repeats or entries else None
+
+
+def _unknown_entries(proto: Any, lists: Iterable[str]) -> Iterator[tuple[str, int, bytes]]:
+    for field in lists:
+        for place, entry in enumerate(getattr(proto, field)):
+            wire = unknown_bytes(entry)
+            if wire:
+                yield field, place, wire
 
 
 def _is_empty(proto: Any, field: str) -> bool:
@@ -52,6 +66,10 @@ def restore(residue: Residue | None, proto: Any) -> None:
     """Put back what was left of a message into one that is written again."""
     if residue is None:
         return
+    for field, place, wire in residue.entries:
+        held = getattr(proto, field)
+        if place < len(held):
+            held[place].MergeFromString(wire)
     if residue.wire:
         proto.MergeFromString(residue.wire)
     for field in residue.empty:

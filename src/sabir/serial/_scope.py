@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.base import WireError, quote
 from sabir.ir import Value
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class NameScope:
             outer = outer._outer  # noqa: SLF001 - a scope of its own kind
         pending = self._pending.get(name)
         if pending is None:
-            pending = self._pending[name] = Value(name)
+            pending = self._pending[name] = Value(_text(name))
         return pending
 
     def define(self, name: str) -> Value | None:
@@ -49,7 +50,7 @@ class NameScope:
             return None
         value = self._pending.pop(name, None) if self._pending else None
         if value is None:
-            value = Value(name)
+            value = Value(_text(name))
         self._values[name] = value
         return value
 
@@ -71,3 +72,10 @@ class NameScope:
             there = outer._pending.setdefault(name, value)  # noqa: SLF001 - a scope of its own kind
             if there is not value:
                 value.replace_with(there)
+
+
+def _text(name: object) -> str:
+    """Return a name as text: protobuf gives bytes where it is no UTF-8."""
+    if type(name) is not str:
+        raise WireError(f"the name {quote(name)} is not UTF-8")
+    return name

@@ -1,0 +1,148 @@
+"""Text to tokens, and a cursor over them that knows where it stands.
+
+One regular expression cuts the whole text at once. Only an error needs to know where a token stood, so
+places are found by cutting the text again.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from sabir.base import ParseError, quote
+from sabir.text._words import LETTERS
+
+MAX_DEPTH = 64
+
+# Every repetition is possessive and every text matches, so that no input takes more than linear time.
+_TOKEN = re.compile(
+    r"""(?:[ \t\n\v\f\r]++|\#[^\n]*+)*+
+    (-?[A-Za-z_][A-Za-z0-9_]*+
+    |=>|//
+    |-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?
+    |"(?:[^"\\]++|\\.?)*+"?
+    |.
+    |\Z)""",
+    re.DOTALL | re.VERBOSE,
+)
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+class Cursor:
+    """A place in a text; `tokens` ends with an empty one, and `at` is the next to read."""
+
+    __slots__ = ("at", "depth", "text", "tokens")
+
+    def __init__(self, text: str) -> None:
+        """Cut a text into tokens; raises ParseError for a string without an end."""
+        self.text = text
+        self.tokens: list[str] = _TOKEN.findall(text)
+        self.tokens.append("")
+        self.at = self.depth = 0
+        last = len(self.tokens) - 1
+        while last > 0 and not self.tokens[last]:
+            last -= 1
+        if self.tokens[last].startswith('"') and not _STRING.fullmatch(self.tokens[last]):
+            raise self.error("this string never ends; close it, or an earlier one, with a quote", last)
+
+    # errors
+
+    def error(self, message: str, at: int | None = None) -> ParseError:
+        """Return the error for a token, the next one unless told otherwise."""
+        start = self._offset(self.at if at is None else at)
+        begin = self.text.rfind("\n", 0, start) + 1
+        end = self.text.find("\n", start)
+        source = self.text[begin : len(self.text) if end < 0 else end].rstrip("\r")
+        line = self.text.count("\n", 0, start) + 1
+        return ParseError(message, line=line, column=start - begin + 1, source=source)
+
+    def expected(self, what: str, hint: str = "") -> ParseError:
+        """Return the error for a next token that is not what may stand there."""
+        found = self.tokens[self.at]
+        shown = quote(found) if found else "the end of the text"
+        return self.error(f"expected {what}, found {shown}{f'; {hint}' if hint else ''}")
+
+    def _offset(self, at: int) -> int:
+        match = next(islice(_TOKEN.finditer(self.text), at, None), None)
+        return len(self.text) if match is None else match.start(1)
+
+    # reading
+
+    def skip(self, token: str) -> bool:
+        """Pass over the next token if it is this one; say whether it was."""
+        if self.tokens[self.at] != token:
+            return False
+        self.at += 1
+        return True
+
+    def expect(self, token: str, hint: str = "") -> None:
+        """Pass over this token; raises ParseError where another stands."""
+        if self.tokens[self.at] != token:
+            raise self.expected(f"{token!r}", hint)
+        self.at += 1
+
+    def expect_end(self, what: str) -> None:
+        """Raise ParseError unless the text is over."""
+        if self.tokens[self.at]:
+            raise self.expected(f"nothing after the {what}")
+
+    def identifier(self, what: str) -> str:
+        """Read a bare name."""
+        word = self.tokens[self.at]
+        if word[:1] not in LETTERS:
+            raise self.expected(what)
+        self.at += 1
+        return word
+
+    def name(self, what: str) -> str:
+        """Read a name, bare or quoted."""
+        return self.string(what) if self.tokens[self.at][:1] == '"' else self.identifier(what)
+
+    def string(self, what: str) -> str:
+        """Read a string literal; raises ParseError where it has no UTF-8 form."""
+        content = self.literal(what)
+        if not content.isascii() and not _is_encodable(content):
+            raise self.error(f"{what} must be valid Unicode, but holds a lone surrogate", self.at - 1)
+        return content
+
+    def literal(self, what: str) -> str:
+        """Read a string literal, whatever code points it holds."""
+        token = self.tokens[self.at]
+        if token[:1] != '"':
+            raise self.expected(what, "strings stand in double quotes")
+        self.at += 1
+        content = token[1:-1]
+        return _ESCAPED.sub(r"\1", content) if "\\" in content else content
+
+    def integer(self, what: str) -> int:
+        """Read a 64-bit integer."""
+        word = self.tokens[self.at]
+        try:
+            value = int(word) if word.isascii() else None
+        except ValueError:
+            value = None
+        if value is None:
+            raise self.expected(what)
+        if not -(2**63) <= value < 2**63:
+            raise self.error(f"{quote(word)} does not fit in 64 bits")
+        self.at += 1
+        return value
+
+    def enter(self, what: str) -> None:
+        """Go one level deeper; raises ParseError where nesting passes the cap."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(f"{what} are nested more than {MAX_DEPTH} deep")
+
+    def leave(self) -> None:
+        """Come back from `enter`."""
+        self.depth -= 1
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

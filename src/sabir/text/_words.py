@@ -1,0 +1,50 @@
+"""The words and spellings that reading and writing share."""
+
+from __future__ import annotations
+
+import re
+import string
+from typing import TYPE_CHECKING
+
+from sabir.elements import ELEMENTS
+from sabir.ir import ATTRIBUTE_TYPES
+
+if TYPE_CHECKING:
+    from sabir.ir import AttributeType
+
+LETTERS = frozenset(string.ascii_letters + "_")
+
+ELEMENT_WORDS = {kind.name: kind for kind in ELEMENTS}
+TYPE_WORDS = frozenset(ELEMENT_WORDS) | {"seq", "map", "optional", "sparse_tensor", "opaque"}
+
+# the syntax says `type_proto` for what the model objects call `type`
+ATTRIBUTE_WORDS: dict[AttributeType, str] = {
+    kind: kind.replace("type", "type_proto") for kind in ATTRIBUTE_TYPES if kind != "undefined"
+}
+ATTRIBUTE_TYPE_OF: dict[str, AttributeType] = {word: kind for kind, word in ATTRIBUTE_WORDS.items()}
+LIST_OF: dict[AttributeType, AttributeType] = {
+    kind: plural for kind in ATTRIBUTE_TYPES for plural in ATTRIBUTE_TYPES if plural == f"{kind}s"
+}
+ITEM_OF: dict[AttributeType, AttributeType] = {plural: kind for kind, plural in LIST_OF.items()}
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNESCAPED = re.compile(r'["\\]')
+
+
+def is_float_word(word: str) -> bool:
+    """Return whether a word is one of the spellings of infinity or not-a-number."""
+    return word.lower().removeprefix("-") in {"inf", "infinity", "nan"}
+
+
+def quoted(text: str) -> str:
+    """Return `text` as a string literal; nothing but quotes and backslashes is escaped."""
+    return f'"{_UNESCAPED.sub(_escape, text)}"'
+
+
+def spelled(name: str) -> str:
+    """Return a name as it may stand anywhere a name may: bare where it can be, else quoted."""
+    return name if IDENTIFIER.fullmatch(name) and name not in TYPE_WORDS else quoted(name)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\{match[0]}"

@@ -1,0 +1,192 @@
+"""Errors say where and what, and nothing else is ever raised."""
+
+import random
+import re
+import time
+
+import pytest
+
+from sabir.base import ParseError
+from sabir.text import parse, parse_function, parse_graph, parse_node, text
+
+PLACES = [
+    ("g (float[N x) => () {}", 1, 10, "dimension"),
+    ("g () =>\n   (float y {}", 2, 13, "')'"),
+    ("g () => () {\n  y = Op (x)\n  z = (y)\n}", 3, 7, "an operator"),
+    ("g () => () {\n  y Op (x)\n}", 2, 5, "'='"),
+    ("g () => () {\n  y = Op (x", 2, 12, "the end of the text"),
+    ("g () => () {  # all\n\t y = Op <a = ?b> (x)}", 2, 15, "'>'"),
+    ("g () => () {y = Op <a : itn = 1> (x)}", 1, 25, "attribute type"),
+    ("g () => () {y = Op <a = 1, a = 2> (x)}", 1, 28, "twice"),
+    ("g () => () {y = Op <a = []> (x)}", 1, 26, "empty list"),
+    ("g () => () {y = Op <a = [1, 2.5]> (x)}", 1, 29, "of type int"),
+    ("g () => () {y = Op <a = 99999999999999999999> (x)}", 1, 25, "64 bits"),
+    ("g () => () {y = Op <a = 1e999> (x)}", 1, 25, "32-bit float"),
+    ("g () => () {y = Op <a = @> (x)}", 1, 26, "attribute to take"),
+    ('g () => () {y = Op <a = "abc> (x)}', 1, 25, "never ends"),
+    ("g () => () <float[3] w = {1, 2}> {}", 1, 26, "asks for 3 entries here, found 2"),
+    ("g () => () <float[3] w = {1, 2 3}> {}", 1, 32, "','"),
+    ("g () => () <float[3] w = {1, x, 3}> {}", 1, 30, "a number"),
+    ("g () => () <float[3] w = {1, 2,}> {}", 1, 32, "a number"),
+    ("g () => () <float[3] w = {1, 2, 1e39}> {}", 1, 33, "32-bit float"),
+    ("g () => () <float16[2] w = {1, 1.5}> {}", 1, 32, "bit patterns"),
+    ("g () => () <uint8[2] w = {1, 300}> {}", 1, 26, "300"),
+    ("g () => () <int4[3] w = {1, -9, 3}> {}", 1, 29, "-8 to 7"),
+    ("g () => () <float[N] w = {1}> {}", 1, 13, "must be numbers"),
+    ("g () => () <float[] w = {1}> {}", 1, 13, "known shape"),
+    ("g () => () <seq(float) w = {1}> {}", 1, 13, "tensor type"),
+    ("g () => () <float[1] w = {1> {}", 1, 26, "','"),
+    ("g () => () <float[1] w = {1", 1, 26, "never closed"),
+    ("g () => () <float[2] w => {}", 1, 24, "'>'"),
+    ("g (float[2*] x) => () {}", 1, 10, "expression"),
+    ("g (sparse_tensor(seq) x) => () {}", 1, 18, "element type"),
+    ("<ir_version: x> g () => () {}", 1, 14, "an integer"),
+    ("<iir_version: 8> g () => () {}", 1, 2, "ir_version, opset_import"),
+    ("<domain: 8> g () => () {}", 1, 10, "double quotes"),
+    ('<opset_import: ["": 1, "": 2]> g () => () {}', 1, 24, "twice"),
+    ('<opset_import: ["": 99999999999999999999]> g () => () {}', 1, 21, "64 bits"),
+    ('<metadata_props: ["a": "", "a": ""]> g () => () {}', 1, 18, "twice"),
+    ("<ir_version: 1, ir_version: 2> g () => () {}", 1, 17, "twice"),
+    ('g () => () {} <domain: "d"> f () => () <float[1] x = {1}> {}', 1, 52, "Constant"),
+]
+
+
+@pytest.mark.parametrize(("source", "line", "column", "words"), PLACES)
+def test_an_error_says_where_and_what(source, line, column, words):
+    with pytest.raises(ParseError) as caught:
+        parse(source)
+    error = caught.value
+    assert (error.line, error.column) == (line, column)
+    assert words in str(error)
+    assert source.splitlines()[line - 1].strip() in str(error).replace("\t", " ")
+
+
+@pytest.mark.parametrize("read", [parse_graph, parse_function, parse_node])
+def test_what_follows_the_end_is_refused(read):
+    whole = {parse_graph: "g () => () {}", parse_function: "f () => () {}", parse_node: "y = Op (x)"}[read]
+    read(f"{whole} # and a remark")
+    with pytest.raises(ParseError, match="nothing after"):
+        read(f"{whole} more")
+
+
+@pytest.mark.parametrize("depth", [64, 65, 5000])
+def test_nesting_is_capped(depth):
+    types = f"g ({'seq(' * depth}float{')' * depth} x) => () {{}}"
+    graphs = f"g () => () {'{y = If <b = g () => () ' * (depth - 1)}{{}}{'> (c)}' * (depth - 1)}"
+    for source in (types, graphs):
+        if depth <= 64:
+            assert text(parse_graph(source))
+            continue
+        with pytest.raises(ParseError, match="more than 64 deep"):
+            parse(source)
+
+
+def test_lone_surrogates_are_refused_but_in_attributes():
+    for source in ('g ("\ud800") => () {}', 'g () => () <string[1] s = {"\ud800"}> {}'):
+        with pytest.raises(ParseError, match="lone surrogate"):
+            parse(source)
+    with pytest.raises(ParseError, match="lone surrogate"):
+        parse_node('y = Op <a = "\ud800"> ()')
+    node = parse_node('y = Op <a = "\udcff", b = "\udcc3\udca9"> ()')
+    assert node.attributes.value("a") == b"\xff"
+    assert node.attributes.value("b") == "é"
+    assert '"\udcff"' in text(node)
+
+
+def test_digits_of_other_scripts_are_no_numbers():
+    for source in ("float[\u0663] x", "float[1] x = {\u0663}", "int64[1] x = {\u0663}"):
+        with pytest.raises(ParseError):
+            parse_graph(f"g ({source}) => () {{}}")
+    with pytest.raises(ParseError):
+        parse_node("y = Op <a = \u0663> ()")
+
+
+HARD = [
+    '"' + '\\"' * 200_000,
+    "#" * 400_000,
+    "\n#" * 200_000,
+    " " * 400_000,
+    "-" * 400_000,
+    "1" * 400_000,
+    "g (float[" + "1" * 400_000 + "] x) => () {}",
+    "g () => () {y = Op <a = " + "1" * 400_000 + "> ()}",
+    "g () => () <int64[1] x = {" + "1" * 400_000 + "}> {}",
+    "g () => () <float[1] x = {" + "1," * 200_000,
+    "g (float[" + "(" * 400_000 + "] x) => () {}",
+    "g (float[" + "N+M," * 100_000 + "] x) => () {}",
+    "g () => () {" + "y = If <b = g () => () {" * 20_000,
+]
+
+
+@pytest.mark.parametrize("source", HARD, ids=range(len(HARD)))
+def test_no_text_takes_long(source):
+    start = time.perf_counter()
+    with pytest.raises(ParseError):
+        parse(source)
+    assert time.perf_counter() - start < 5
+
+
+VALID = """<ir_version: 8, opset_import: ["" : 18, "d" : 1], producer_name: "me", metadata_props: ["a": "b"]>
+# remark
+main (float[N,"odd name",?,2*N,(H-1)//2+1] x, float[2] w = {1.0, -inf}, seq(map(int64, float[])) s)
+  => (float[N] y, z)
+<float16[2] h = {15360, 0}, int4[4] q = {33,67}, int4[4] r = {1,-2,3,-8}, string[2] st = {"a\\"b", "é"},
+ float[3] e = ["location": "f", "offset": "8"], float t, opaque(a.b,c) o,
+ sparse_tensor(float[3,4]) sp = float[2] {1,2} int64[2] {0,5}>
+{
+  [n1] t = com.x.Op:ov <a: int = 1, b = 1.5, c = "s", d: ints = [], e = [1,2], f = [1.0, 2],
+    g = float[2] {1,2}, h = seq(float), i = -nan, j: float = -0, k = [float {1}, int8[1] = {2}]> (x, "", w)
+  y, "" = If (t) <then_branch = g1 () => (float y1) { y1 = Add(t, later) },
+    else_branch = g2 () => (y1) { y1 = "a::b" (later, q) }>
+  later = Foo(y)
+  z = d.f <k = 2> (undefined, y, y)
+}
+<domain: "d", opset_import: ["": 18], doc_string: "doc">
+f <attr, a2: int = 1, a3: ints = [1]> (x, float[2] y) => (z) <float[2] t>
+{ t = Relu <al: float = @attr, be = @"x y"> (x)  z = Add(t, y) }
+"""
+CHARACTERS = '()[]{}<>=,:.@?"\\#-+*/%019eENxf_ \n\té\ud800\udc80\u0663'
+WORDS = [
+    "float", "seq(", "map(", "=>", "inf", "-nan", "1e999", "-1", "9" * 20, "if", "int4", "string", '""',
+    "sparse_tensor(", "opaque(", "1e", "graph", "float16", "bool[1]", "complex64", "uint64", "...",
+]  # fmt: skip
+
+
+def mutated(rng):
+    parts = list(VALID) if rng.random() < 0.5 else re.findall(r"\w+|\s+|.", VALID, re.DOTALL)
+    for _ in range(rng.randint(1, 4)):
+        at, kind = rng.randrange(len(parts)), rng.randrange(5)
+        if kind == 0:
+            del parts[at : at + rng.choice([1, 1, 5, 40])]
+        elif kind == 1:
+            parts.insert(at, rng.choice(CHARACTERS))
+        elif kind == 2:
+            parts.insert(at, rng.choice(WORDS))
+        elif kind == 3:
+            parts[at] = rng.choice(parts)
+        else:
+            other = rng.randrange(len(parts))
+            parts[at], parts[other] = parts[other], parts[at]
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_texts_parse_or_say_where_they_do_not(seed):
+    rng = random.Random(seed)
+    for _ in range(500):
+        source = mutated(rng)
+        try:
+            model = parse(source)
+        except ParseError as error:
+            assert 1 <= error.line <= source.count("\n") + 1
+            assert error.column >= 1
+        else:
+            shown = text(model)
+            assert text(parse(shown)) == shown
+
+
+def test_a_text_cut_anywhere_is_refused():
+    whole = VALID[: VALID.index('<domain: "d"')].rstrip()
+    for end in range(len(whole)):
+        with pytest.raises(ParseError):
+            parse(whole[:end])
