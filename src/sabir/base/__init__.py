@@ -14,6 +14,7 @@ from sabir.base._errors import (
     UnsupportedError,
     WireError,
     quote,
+    suggest,
 )
 from sabir.base._files import map_file, open_inside, replace_file, view_of
 from sabir.base._findings import Finding, Location, Severity
@@ -38,5 +39,6 @@ __all__ = [
     "open_inside",
     "quote",
     "replace_file",
+    "suggest",
     "view_of",
 ]

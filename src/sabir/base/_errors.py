@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from sabir.base._findings import Finding
 
 _LONGEST_QUOTE = 200
+_MOST_SHOWN = 20
 # what array code raises on values it was not made for; a caller that knows the place makes a SabirError of it
 ACCIDENTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -70,14 +72,23 @@ class CheckError(SabirError):
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
         count = len(self.findings)
-        head = f"the model breaks {count} rule{'s' if count != 1 else ''}"
-        super().__init__("\n".join([head, *(f"  {f}" for f in self.findings)]))
+        shown = [f"  {f}" for f in self.findings[:_MOST_SHOWN]]
+        if count > _MOST_SHOWN:
+            shown.append(f"  ... and {count - _MOST_SHOWN} more, in `findings`")
+        super().__init__("\n".join([f"{count} problem{'s' if count != 1 else ''} in the model:", *shown]))
 
 
 def quote(text: object) -> str:
     """Return `text` as it may stand in a message: escaped, and cut when long."""
     shown = repr(text if isinstance(text, (str, bytes)) else str(text))
     return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]}…"
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return `; is it 'that'?` for the known name nearest to a mistaken one, or nothing."""
+    by_folded = {k.casefold(): k for k in known}
+    close = difflib.get_close_matches(name.casefold(), by_folded, 1)
+    return f"; is it {by_folded[close[0]]!r}?" if close else ""
 
 
 def _window(source: str, column: int, width: int = 100) -> tuple[str, str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import FeedError
+from sabir.base import FeedError, suggest
 from sabir.evaluate._feeds import Ports, check_feeds, input_ports
 from sabir.evaluate._plan import Plan
 from sabir.opsets import STANDARD
@@ -65,9 +64,8 @@ class Runner:
         values = [*graph.inputs, *graph.initializers, *(v for node in graph for v in node.outputs if v is not None)]
         by_name = {v.name: v for v in values}
         if name not in by_name:
-            close = difflib.get_close_matches(name, by_name, 1)
-            shown = f"is it {close[0]!r}?" if close else f"the outputs are {', '.join(repr(v.name) for v in self.outputs)}"
-            raise FeedError(f"the model has no value {name!r}; {shown}")
+            hint = suggest(name, by_name) or f"; the outputs are {', '.join(repr(v.name) for v in self.outputs)}"
+            raise FeedError(f"the model has no value {name!r}{hint}")
         return by_name[name]
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import FeedError, SabirError
+from sabir.base import FeedError, SabirError, suggest
 from sabir.elements import element
 from sabir.ir import Expr, Graph, MapType, OptionalType, SequenceType, TensorType, Type, Value
 
@@ -46,8 +45,7 @@ def check_feeds(graph: Graph, feeds: Mapping[str, Any]) -> list[Any]:
     known = {v.name: v for v in graph.inputs}
     for name in feeds:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"; is it {close[0]!r}?" if close else f"; the inputs are {', '.join(map(repr, known)) or 'none'}"
+            hint = suggest(name, known) or f"; the inputs are {', '.join(map(repr, known)) or 'none'}"
             raise FeedError(f"the model has no input {name!r}{hint}")
     sizes: dict[str, tuple[int, str]] = {}
     return [_fed(value, graph, feeds, sizes) for value in graph.inputs]

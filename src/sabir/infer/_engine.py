@@ -95,7 +95,7 @@ class Inference:
                 results = self._node(node, scope, where)
             except SabirError as error:
                 self._report(error, where.at("node", index=place, name=node.name or node.op))
-                continue
+                results = (None,) * len(node.outputs)
             for value, kind in zip(node.outputs, results, strict=False):
                 if value is not None:
                     self._define(value, kind, where, place, node)

@@ -10,7 +10,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sabir.base import SchemaError
+from sabir.base import SchemaError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,12 +54,15 @@ class Signature:
         for name, given in attributes.items():
             formal = self.attributes.get(name)
             if formal is None:
-                raise SchemaError(f"{self.owner} has no attribute {name!r}{_suggest(name, self.attributes)}")
+                raise SchemaError(f"{self.owner} has no attribute {name!r}{self._hint(name)}")
             if formal.type != given.type:
                 raise SchemaError(f"{self.owner}: attribute {name!r} is {given.type}, and must be {formal.type}")
         for name, formal in self.attributes.items():
             if formal.required and name not in attributes:
                 raise SchemaError(f"{self.owner} requires the attribute {name!r} ({formal.type})")
+
+    def _hint(self, name: str) -> str:
+        return suggest(name, self.attributes) or f"; it has {', '.join(sorted(self.attributes)) or 'none'}"
 
 
 class Binding:
@@ -124,9 +127,3 @@ def _check_ports(owner: str, kind: str, formal: Sequence[Port], given: Sequence[
         elif not port.optional and not (place < len(given) and given[place]):
             raise SchemaError(f"{owner} needs its {kind} {port.name!r} (number {place})")
 
-
-def _suggest(name: str, known: Mapping[str, Any]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, known, 1)
-    return f"; is it {close[0]!r}?" if close else f"; it has {', '.join(sorted(known)) or 'none'}"

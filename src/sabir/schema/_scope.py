@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sabir.base import SchemaError
+from sabir.base import SchemaError, suggest
 from sabir.ir import Attribute, Function, FunctionKey, Model, Node, canonical_domain, find_opset
 
 if TYPE_CHECKING:
@@ -83,8 +82,7 @@ class Scope:
     def _hint(self, domain: str, name: str) -> str:
         if not self.registry.has_domain(domain):
             return f"; no operators of domain {domain!r} are known, and the model defines no such function"
-        close = difflib.get_close_matches(name, self.registry.names(domain), 1)
-        return f"; is it {close[0]!r}?" if close else ""
+        return suggest(name, self.registry.names(domain))
 
 
 def check_call(function: Function, node: Node) -> None:

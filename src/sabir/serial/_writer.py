@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import WireError
 from sabir.elements import to_field
-from sabir.ir import ArrayTensor, ExternalTensor, Graph, SparseTensor, Tensor, Value, WireTensor
+from sabir.ir import ExternalTensor, Graph, SparseTensor, Tensor, Value, WireTensor
 from sabir.proto import BulkWriter, ModelProto, SparseTensorProto
 from sabir.serial._attributes import write_attribute
 from sabir.serial._devices import write_node_device
@@ -156,12 +156,11 @@ class Writer:
             proto.CopyFrom(tensor.proto)
             if tensor.view is not None and not isinstance(tensor, ExternalTensor):
                 proto.raw_data = self._bulk.placeholder(tensor.view)
-        elif isinstance(tensor, ArrayTensor):
-            self._array(tensor, proto)
         else:
-            raise WireError(f"{tensor!r} is of a kind that cannot be written")
+            self._plain(tensor, proto)
 
-    def _array(self, tensor: ArrayTensor, proto: Any) -> None:
+    def _plain(self, tensor: Tensor, proto: Any) -> None:
+        """Write a tensor that no file gave; of whatever kind, it has a shape, an element type and data."""
         proto.dims.extend(tensor.shape)
         proto.data_type = tensor.element.number
         if tensor.element.kind == "string":

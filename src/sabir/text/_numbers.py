@@ -39,11 +39,16 @@ def integers(literals: Sequence[str]) -> list[int]:
 
 def doubles(literals: Sequence[str]) -> Doubles:
     """Return 64-bit floats; raises BadNumberError for what is no number, or finite and too large."""
+    values = _nearest_doubles(literals)
+    _refuse_overflow(values, literals)
+    return values
+
+
+def _nearest_doubles(literals: Sequence[str]) -> Doubles:
+    """Return 64-bit floats, infinite where a literal is too large."""
     try:
         if "".join(literals).isascii():
-            values = np.array(list(map(float, literals)), np.float64)
-            _refuse_overflow(values, literals)
-            return values
+            return np.array(list(map(float, literals)), np.float64)
     except ValueError:
         pass
     index = next(i for i, literal in enumerate(literals) if not _is_number(literal))
@@ -52,7 +57,7 @@ def doubles(literals: Sequence[str]) -> Doubles:
 
 def floats(literals: Sequence[str]) -> Floats:
     """Return 32-bit floats; raises BadNumberError as `doubles` does."""
-    wide = doubles(literals)
+    wide = _nearest_doubles(literals)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         values = wide.astype(np.float32)
         back = values.astype(np.float64)

@@ -59,17 +59,18 @@ class GraphReader:
         """Read what follows the name and attributes of a function."""
         graph = Graph(name)
         self._scope = Scope()
-        infos: list[Entry] = []
-        for entry in self._entries():
-            graph.inputs.append(self._scope.define(entry.name))
-            infos.append(entry)
+        inputs = self._entries()
+        for place, entry in enumerate(inputs):
+            value = self._scope.define(entry.name)
+            if entry.type is not None:
+                value.type, value.info = entry.type, place
+            graph.inputs.append(value)
         self._cursor.expect("=>")
         outputs = self._entries()
-        infos += outputs
-        infos += self._function_infos()
+        infos = [e for e in outputs if e.type is not None] + self._function_infos()
         self._nodes(graph)
         self._outputs(graph, [Entry(e.name, None, e.start) for e in outputs])
-        self._describe(graph, [e for e in infos if e.type is not None])
+        self._describe(graph, infos, first=len(inputs))
         return graph
 
     def node(self) -> Node:
@@ -203,9 +204,7 @@ class GraphReader:
     def _function_infos(self) -> list[Entry]:
         cursor = self._cursor
         infos: list[Entry] = []
-        if not cursor.skip("<"):
-            return infos
-        if cursor.skip(">"):
+        if not cursor.skip("<") or cursor.skip(">"):
             return infos
         while True:
             infos.append(self._entry())
@@ -225,14 +224,15 @@ class GraphReader:
         for entry in entries:
             value = self._scope.read(entry.name)
             if value is not None and value.type is None:
-                mine = value.source is None or self._scope.own(entry.name) is value
+                # what an outer graph defines, or may yet define, is not for an inner one to describe
+                mine = self._cursor.depth <= 1 or self._scope.own(entry.name) is value
                 value.type = entry.type if mine else None
             graph.outputs.append(value)
 
-    def _describe(self, graph: Graph, infos: Iterable[Entry]) -> None:
+    def _describe(self, graph: Graph, infos: Iterable[Entry], first: int = 0) -> None:
         """Give values the types told of them; what names nothing here, or says more, is kept as stale."""
         stale: list[Value] = []
-        for place, entry in enumerate(infos):
+        for place, entry in enumerate(infos, first):
             value = self._scope.own(entry.name)
             if value is None or value.info is not None or value.type is not None:
                 value = Value(entry.name)

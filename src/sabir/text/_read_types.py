@@ -107,7 +107,7 @@ def _dim(cursor: Cursor) -> Dim:
     if first == '"':
         name = cursor.string("the text of a dimension")
         return read_dim(name) if name else None
-    if word and cursor.tokens[cursor.at + 1] not in {",", "]"}:
+    if first == "-" or (word and cursor.tokens[cursor.at + 1] not in {",", "]"}):
         return _expression(cursor)
     if cursor.skip("?"):
         return None

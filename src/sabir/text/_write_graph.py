@@ -50,7 +50,7 @@ class GraphWriter:
         names, graph = self._names, function.graph
         names.open(graph)
         parameters = [
-            _attribute_name(n) if a is None else self._attribute(a, "")
+            _attribute_name(n) if a is None else self._attribute(n, a, "")
             for n, a in function.attributes.items()
         ]
         inputs = ", ".join(self._declared(v) for v in graph.inputs)
@@ -70,7 +70,7 @@ class GraphWriter:
         inputs = ", ".join([of(v) for v in node.inputs])
         before = after = ""
         if node.attributes:
-            shown = ", ".join([self._attribute(a, indent) for a in node.attributes.values()])
+            shown = ", ".join([self._attribute(n, a, indent) for n, a in node.attributes.items()])
             # attributes with bodies read better last
             before, after = ("", f" <{shown}>") if node.graphs else (f" <{shown}>", "")
         return f"{label}{outputs} = {domain}{op}{overload}{before} ({inputs}){after}"
@@ -112,8 +112,8 @@ class GraphWriter:
         kind = type_text(value.type)
         return f"{kind} {spelled(value.name)}" if kind else spelled(value.name)
 
-    def _attribute(self, attribute: Attribute, indent: str) -> str:
-        name, kind = _attribute_name(attribute.name), attribute.type
+    def _attribute(self, key: str, attribute: Attribute, indent: str) -> str:
+        name, kind = _attribute_name(key), attribute.type
         annotation = f": {ATTRIBUTE_WORDS[kind]}" if kind != "undefined" else ""
         if attribute.ref:
             return f"{name}{annotation} = @{spelled(attribute.ref)}"
@@ -121,7 +121,7 @@ class GraphWriter:
             item = ITEM_OF[kind]
             shown = f"[{', '.join(self._many(item, attribute, indent))}]"
         else:
-            shown = self._one(kind, attribute.value, indent, attribute.name)
+            shown = self._one(kind, attribute.value, indent, key)
         return f"{name}{annotation} = {shown}"
 
     def _many(self, item: str, attribute: Attribute, indent: str) -> Iterable[str]:

@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+
+import sabir
+from sabir.base import FileError, UnsupportedError
+
+
+@pytest.fixture
+def model():
+    b = sabir.Builder(21)
+    x = b.input("x", "float", ["N", 3])
+    b.output(b.Relu(x), "y", "float", ["N", 3])
+    return b.model()
+
+
+def test_a_session_tells_its_inputs_and_outputs(model):
+    session = sabir.Session(model)
+    (x,), (y,) = session.inputs, session.outputs
+    assert (x.name, str(x.type), x.optional) == ("x", "float[N,3]", False)
+    assert [str(d) for d in x.shape] == ["N", "3"]
+    assert (y.name, str(y.type)) == ("y", "float[N,3]")
+    assert session.engine == "reference"
+
+
+def test_a_session_takes_models_paths_and_bytes(model, tmp_path):
+    sabir.save(model, tmp_path / "m.onnx")
+    x = np.array([[-1, 0, 1]], np.float32)
+    for source in (model, tmp_path / "m.onnx", str(tmp_path / "m.onnx"), sabir.dumps(model)):
+        assert sabir.Session(source).run({"x": x})["y"].tolist() == [[0, 0, 1]]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_are_bounded(model, threads):
+    session = sabir.Session(model, threads=threads)
+    assert session.run({"x": np.ones((1, 3), np.float32)}, ["y"])["y"].tolist() == [[1, 1, 1]]
+
+
+def test_bad_options_are_told(model):
+    with pytest.raises(UnsupportedError, match="no engine 'gpu'; the engines are auto, reference"):
+        sabir.Session(model, engine="gpu")
+    with pytest.raises(UnsupportedError, match="threads must be 1 or more"):
+        sabir.Session(model, threads=0)
+    with pytest.raises(FileError, match="no such file"):
+        sabir.Session("nowhere.onnx")
