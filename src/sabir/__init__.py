@@ -1,8 +1,8 @@
 """Sabir: the whole ONNX system in Python.
 
-    model = sabir.load("model.onnx")
-    session = sabir.Session(model)
-    outputs = session.run({"x": array})
+model = sabir.load("model.onnx")
+session = sabir.Session(model)
+outputs = session.run({"x": array})
 """
 
 from sabir._version import __version__
@@ -25,6 +25,7 @@ from sabir.infer import infer
 from sabir.ir import Builder, Model
 from sabir.runtime import Session
 from sabir.serial import dumps, load, loads, save
+from sabir.text import parse, text
 
 __all__ = [
     "Builder",
@@ -49,5 +50,7 @@ __all__ = [
     "infer",
     "load",
     "loads",
+    "parse",
     "save",
+    "text",
 ]

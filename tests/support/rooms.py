@@ -11,6 +11,7 @@ from sabir.ir import Attribute, Builder, Model, SequenceType, TensorType, minimu
 from sabir.opsets import STANDARD
 from sabir.opsets.families import contents
 from sabir.schema import Example, Operator, Version
+from sabir.text import parse_graph
 
 OPERATORS = sorted(STANDARD, key=lambda o: (o.domain, o.name))
 VERSIONS = [pytest.param(v, id=str(v)) for o in OPERATORS for v in o.versions]
@@ -30,8 +31,6 @@ def attributes_of(version: Version, example: Example) -> dict[str, Attribute]:
             continue
         kind = kinds.get(name)
         if kind == "graph":
-            from sabir.text import parse_graph
-
             found[name] = Attribute(name, "graph", parse_graph(value))
         elif kind == "float":
             found[name] = Attribute(name, "float", float(np.float32(value)))

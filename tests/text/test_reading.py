@@ -32,7 +32,8 @@ def value_of(literal):
 
 def test_a_model_and_its_header():
     model = parse("""<ir_version: 9, opset_import: ["": 18, "com.x": 2], producer_name: "p",
-        producer_version: "1", domain: "d", model_version: 7, doc_string: "says \\"hi\\"", metadata_props: ["k": "v", "l": ""]>
+        producer_version: "1", domain: "d", model_version: 7, doc_string: "says \\"hi\\"",
+        metadata_props: ["k": "v", "l": ""]>
         g () => () {} <domain: "com.x", opset_import: ["": 17], overload: "o"> f (x) => (x) {}""")
     assert (model.ir_version, model.opsets, model.version) == (9, {"": 18, "com.x": 2}, 7)
     assert (model.producer_name, model.producer_version, model.domain) == ("p", "1", "d")

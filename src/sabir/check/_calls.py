@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-def call_findings(graph: Graph, scope: Scope, where: Location, function: Function | None = None) -> Iterator[Finding]:
+def call_findings(
+    graph: Graph, scope: Scope, where: Location, function: Function | None = None
+) -> Iterator[Finding]:
     """Yield the nodes of a graph, and of those inside it, that call nothing known or call it wrongly.
 
     `function` is the one whose body this is; only its attributes may be referred to.
@@ -32,7 +34,9 @@ def call_findings(graph: Graph, scope: Scope, where: Location, function: Functio
                 yield Finding("NODE005", f"{callee} is deprecated: {callee.changes}", at)
             else:
                 formal = callee.formal
-                yield from _told("NODE002", at, lambda f=formal, n=node: f.check_arity(n.inputs, len(n.outputs)))
+                yield from _told(
+                    "NODE002", at, lambda f=formal, n=node: f.check_arity(n.inputs, len(n.outputs))
+                )
                 yield from _told("NODE003", at, lambda f=formal, n=node: f.check_attributes(n.attributes))
         for name, attribute in node.attributes.items():
             for inner in attribute.graphs:
@@ -52,6 +56,10 @@ def _references(node: Node, function: Function | None, where: Location) -> Itera
             continue
         at = where.at("attribute", name=name)
         if function is None:
-            yield Finding("NODE006", f"it refers to {attribute.ref!r}, and only a function's body may refer", at)
+            yield Finding(
+                "NODE006", f"it refers to {attribute.ref!r}, and only a function's body may refer", at
+            )
         elif attribute.ref not in function.attributes:
-            yield Finding("NODE006", f"it refers to {attribute.ref!r}, which {function!r} does not declare", at)
+            yield Finding(
+                "NODE006", f"it refers to {attribute.ref!r}, which {function!r} does not declare", at
+            )

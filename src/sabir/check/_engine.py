@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from sabir.base import CheckError, Finding, Location
@@ -15,13 +14,14 @@ from sabir.schema import Registry, Scope
 from sabir.serial import load
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator
 
 
 def check(model: Model | str | os.PathLike[str] | bytes) -> None:
     """Return when a model breaks no rule; else raise CheckError with every finding.
 
-    Takes a model, a path or the bytes of a file; raises FileError or WireError where there is no model to check.
+    Takes a model, a path or the bytes of a file; raises FileError or WireError where there is no model.
     """
     found = [f for f in findings(model) if f.severity == "error"]
     if found:
@@ -54,9 +54,13 @@ def _header(model: Model) -> Iterator[Finding]:
     if not model.ir_version:
         yield Finding("MODEL001", "the model states no ir_version", where, "set it; the newest is 14")
     if not model.opsets:
-        yield Finding("MODEL002", "the model imports no operator set", where, 'add an opset_import such as "" : 21')
+        yield Finding(
+            "MODEL002", "the model imports no operator set", where, 'add an opset_import such as "" : 21'
+        )
     if not model.graph.outputs and not model.functions:
-        yield Finding("MODEL003", "the graph has no outputs", where.at("graph"), "a model must compute something")
+        yield Finding(
+            "MODEL003", "the graph has no outputs", where.at("graph"), "a model must compute something"
+        )
     for name in model.residue.repeated if model.residue else ():
         yield Finding("MODEL004", f"{name or 'ai.onnx'!r} is given twice", where, "keep one of them")
 

@@ -36,9 +36,14 @@ def _clashes(graph: Graph, where: Location) -> Iterator[Finding]:
     values = dict.fromkeys((*graph.inputs, *graph.initializers))
     for value in (*values, *(v for node in graph for v in node.outputs if v is not None)):
         if value.name and seen.setdefault(value.name, value) is not value:
-            place = where.at(value.source.op, name=value.source.name) if isinstance(value.source, Node) else where
+            place = (
+                where.at(value.source.op, name=value.source.name) if isinstance(value.source, Node) else where
+            )
             yield Finding(
-                "GRAPH004", f"the name {quote(value.name)} is defined twice in one graph", place, "rename one of them"
+                "GRAPH004",
+                f"the name {quote(value.name)} is defined twice in one graph",
+                place,
+                "rename one of them",
             )
 
 

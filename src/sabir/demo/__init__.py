@@ -5,36 +5,6 @@ Handwritten Digits" by E. Alpaydin and C. Kaynak (UCI Machine Learning Repositor
 scikit-learn ships it.
 """
 
-from __future__ import annotations
-
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, np.dtype[Any]]
+from sabir.demo._digits import Digits, digits
 
 __all__ = ["Digits", "digits"]
-
-
-class Digits(NamedTuple):
-    """The classifier as the bytes of a file, and the held-back images with what they show.
-
-    `images` is uint8 of shape [N,8,8], from 0 (paper) to 16 (ink); `labels` is uint8 of shape [N].
-    """
-
-    model: bytes
-    images: Array
-    labels: Array
-
-
-def digits() -> Digits:
-    """Return the demo's model and images."""
-    folder = files(__name__)
-    with (
-        folder.joinpath("digits_test.npz").open("rb") as file,
-        np.load(file, allow_pickle=False) as held_back,
-    ):
-        images, labels = held_back["images"], held_back["labels"]
-    return Digits(folder.joinpath("digits.onnx").read_bytes(), images, labels)

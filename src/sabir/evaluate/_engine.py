@@ -61,10 +61,16 @@ class Runner:
         if found is not None:
             return found
         graph = self.model.graph
-        values = [*graph.inputs, *graph.initializers, *(v for node in graph for v in node.outputs if v is not None)]
+        values = [
+            *graph.inputs,
+            *graph.initializers,
+            *(v for node in graph for v in node.outputs if v is not None),
+        ]
         by_name = {v.name: v for v in values}
         if name not in by_name:
-            hint = suggest(name, by_name) or f"; the outputs are {', '.join(repr(v.name) for v in self.outputs)}"
+            hint = (
+                suggest(name, by_name) or f"; the outputs are {', '.join(repr(v.name) for v in self.outputs)}"
+            )
             raise FeedError(f"the model has no value {name!r}{hint}")
         return by_name[name]
 

@@ -32,7 +32,8 @@ class Ports(NamedTuple):
 def input_ports(graph: Graph) -> tuple[Ports, ...]:
     """Return a graph's inputs; one with an initializer may be left out."""
     return tuple(
-        Ports(v.name, v.type, v in graph.initializers or isinstance(v.type, OptionalType)) for v in graph.inputs
+        Ports(v.name, v.type, v in graph.initializers or isinstance(v.type, OptionalType))
+        for v in graph.inputs
     )
 
 
@@ -55,7 +56,9 @@ def _fed(value: Value, graph: Graph, feeds: Mapping[str, Any], sizes: dict[str, 
     if value.name not in feeds:
         if value in graph.initializers or isinstance(value.type, OptionalType):
             return None
-        raise FeedError(f"input {value.name!r} ({value.type or 'of undeclared type'}) is missing from the feeds")
+        raise FeedError(
+            f"input {value.name!r} ({value.type or 'of undeclared type'}) is missing from the feeds"
+        )
     return _as(feeds[value.name], value.type, f"input {value.name!r}", sizes)
 
 
@@ -85,9 +88,13 @@ def _tensor(given: Any, declared: TensorType, where: str, sizes: dict[str, tuple
         try:
             found = element(array.dtype)
         except SabirError as unknown:
-            raise FeedError(f"{where} declares {declared}, and got {array.dtype}{list(array.shape)}") from unknown
+            raise FeedError(
+                f"{where} declares {declared}, and got {array.dtype}{list(array.shape)}"
+            ) from unknown
         if kind.number and found != kind:
-            raise FeedError(f"{where} declares {declared}, and got {found}{list(array.shape)}; convert it to {kind.dtype}")
+            raise FeedError(
+                f"{where} declares {declared}, and got {found}{list(array.shape)}; convert it to {kind.dtype}"
+            )
         array = array.astype(found.dtype, copy=False)
     else:
         array = _converted(given, declared, where)
@@ -103,14 +110,21 @@ def _converted(given: Any, declared: TensorType, where: str) -> Any:
         raise FeedError(f"{where} declares {declared}, and got a {type(given).__name__}: {error}") from error
 
 
-def _check_shape(got: tuple[int, ...], declared: TensorType, where: str, sizes: dict[str, tuple[int, str]]) -> None:
+def _check_shape(
+    got: tuple[int, ...], declared: TensorType, where: str, sizes: dict[str, tuple[int, str]]
+) -> None:
     if declared.shape is None:
         return
     if len(got) != len(declared.shape):
-        raise FeedError(f"{where} declares {declared}, of rank {len(declared.shape)}, and got shape {list(got)}")
+        raise FeedError(
+            f"{where} declares {declared}, of rank {len(declared.shape)}, and got shape {list(got)}"
+        )
     for size, dim in zip(got, declared.shape, strict=True):
         if isinstance(dim, int) and dim != size:
-            raise FeedError(f"{where} declares {declared}, and got shape {list(got)}: {size} where {dim} must be")
+            raise FeedError(
+                f"{where} declares {declared}, and got shape {list(got)}: {size} where {dim} must be"
+            )
         if isinstance(dim, Expr) and sizes.setdefault(str(dim), (size, where))[0] != size:
             bound, first = sizes[str(dim)]
-            raise FeedError(f"{where} declares {declared}, and got shape {list(got)}: {dim} is {bound} by {first}, and {size} here")
+            told = f"{where} declares {declared}, and got shape {list(got)}"
+            raise FeedError(f"{told}: {dim} is {bound} by {first}, and {size} here")

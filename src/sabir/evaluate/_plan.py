@@ -6,18 +6,18 @@ arguments, where its inputs and outputs lie, and after which call a value is rea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from sabir.base import ACCIDENTS, EvaluationError, SabirError, SchemaError, quote
 from sabir.ir import Function, Graph, Node, SparseTensor, Value
-from sabir.schema import Call, Scope, check_call
+from sabir.schema import Call, Scope, as_results, check_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sabir.ir import Constant
+    from sabir.ir import Array, Constant
     from sabir.schema import Binding
 
 Frame: TypeAlias = "list[Any]"  # the values of one run, by slot; slot 0 is the absent input
@@ -56,7 +56,9 @@ class Plan:
         needed = _needed(graph, self.wanted)
         calls = [self._bind(node, scope) for node in graph if node in needed]
         self._results = tuple(self._read(v) for v in self.wanted)
-        self._steps = _with_deaths(calls, keep={*self._results, *range(len(graph.initializers) + len(graph.inputs) + 1)})
+        self._steps = _with_deaths(
+            calls, keep={*self._results, *range(len(graph.initializers) + len(graph.inputs) + 1)}
+        )
         self._inputs = tuple(self._slots[v] for v in graph.inputs)
 
     def run(self, inputs: Iterable[Any], captured: Iterable[Any] = ()) -> tuple[Any, ...]:
@@ -118,7 +120,8 @@ class Plan:
         if not bodies:
             return Step(binding.prepare(arguments, call), inputs, self._results_of(node), (), node)
         captured = tuple(slot for inner in bodies for slot in inner.captured)
-        return Step(_framed(binding, arguments, call), inputs, self._results_of(node), (), node, True, captured)  # noqa: FBT003 - a field of the step
+        function = _framed(binding, arguments, call)
+        return Step(function, inputs, self._results_of(node), (), node, framed=True, captured=captured)
 
     def _results_of(self, node: Node) -> tuple[int, ...]:
         return tuple(self._slot(v) for v in node.outputs)
@@ -155,9 +158,9 @@ def _framed(binding: Binding, arguments: Mapping[str, Any], call: Call) -> Calla
 def _in_frame(argument: Any, frame: Frame) -> Any:
     if isinstance(argument, Inner):
         return argument.in_frame(frame)
-    if isinstance(argument, tuple) and argument and isinstance(argument[0], Inner):
-        return tuple(a.in_frame(frame) for a in argument)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - a tuple of one type
-    return argument  # pyright: ignore[reportUnknownVariableType] - any other argument
+    if isinstance(argument, tuple):  # a list of subgraphs, or of plain values
+        return tuple(_in_frame(a, frame) for a in cast("tuple[Any, ...]", argument))
+    return argument
 
 
 def _run_step(step: Step, frame: Frame) -> None:
@@ -169,11 +172,12 @@ def _run_step(step: Step, frame: Frame) -> None:
     except ACCIDENTS as error:
         given = ", ".join(_type_shown(x) for x in inputs)
         raise EvaluationError(f"{_shown(step.node)} on ({given}): {error}") from error
-    results = result if isinstance(result, tuple) else (result,)
+    results = as_results(result)
     if len(results) < len(step.outputs):
-        raise EvaluationError(f"{_shown(step.node)} gave {len(results)} outputs, and the node names {len(step.outputs)}")  # pyright: ignore[reportUnknownArgumentType] - a behaviour's results may be of any type
+        told = f"gave {len(results)} outputs, and the node names {len(step.outputs)}"
+        raise EvaluationError(f"{_shown(step.node)} {told}")
     for slot, value in zip(step.outputs, results, strict=False):
-        frame[slot] = np.asarray(value) if isinstance(value, np.generic) else value
+        frame[slot] = np.asarray(cast("Array", value)) if isinstance(value, np.generic) else value
     frame[_ABSENT] = None
     for slot in step.dead:
         frame[slot] = None
@@ -219,5 +223,8 @@ def _shown(node: Node) -> str:
     return f"{node.op}{name}{f' giving {quote(output)}' if output and not name else ''}"
 
 
-def _type_shown(x: Any) -> str:
-    return f"{x.dtype}{list(x.shape)}" if isinstance(x, np.ndarray) else type(x).__name__  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - for display alone
+def _type_shown(x: object) -> str:
+    if not isinstance(x, np.ndarray):
+        return type(x).__name__
+    array = cast("Array", x)
+    return f"{array.dtype}{list(array.shape)}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import starmap
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from sabir.base import ACCIDENTS, Finding, InferenceError, Location, SabirError, SchemaError
-from sabir.infer._merge import merge
 from sabir.elements import element
+from sabir.infer._merge import merge
 from sabir.ir import (
     UNDEFINED,
     Function,
@@ -24,12 +25,12 @@ from sabir.ir import (
 )
 from sabir.opsets import STANDARD
 from sabir.opsets.families import contents
-from sabir.schema import Call, Registry, Scope, Version, check_call
+from sabir.schema import Call, Registry, Scope, Version, as_results, check_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sabir.ir import Constant, FunctionKey
+    from sabir.ir import Array, Constant
 
 _MOST_FLOATS = 16  # known contents of float tensors serve scales and limits, not data
 _FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be an input, and meant a constant
@@ -54,7 +55,7 @@ class _Memo(NamedTuple):
 
 
 class Inference:
-    """One pass over a model. `types` ends up with what is known of each value, `findings` with what is wrong."""
+    """One pass over a model: `types` gets what is known of each value, `findings` what is wrong."""
 
     def __init__(self, model: Model, *, registry: Registry = STANDARD, strict: bool = False) -> None:
         self.model, self.registry, self.strict = model, registry, strict
@@ -62,7 +63,7 @@ class Inference:
         self.findings: list[Finding] = []
         self._interned: dict[Type, Type] = {}
         self._memo: dict[tuple[object, ...], _Memo] = {}
-        self._merged: dict[tuple[int, int], tuple[Type | None, Type, Type]] = {}
+        self._merged: dict[tuple[int, int], tuple[Type, Type, Type]] = {}
         self._callees: dict[tuple[int, str, str, str], tuple[Scope, Version | Function | SchemaError]] = {}
         self._quiet = 0  # how deep in function bodies, whose values differ from call to call
 
@@ -116,9 +117,16 @@ class Inference:
             try:
                 whole = merge(declared, kind, prefer_declared=_is_output(value))
             except InferenceError as error:
-                self._report(error, where.at("node", index=place, name=node.name or node.op).at("output", name=value.name))
+                self._report(
+                    error,
+                    where.at("node", index=place, name=node.name or node.op).at("output", name=value.name),
+                )
                 whole = declared
-            merged = self._merged[key] = (declared, kind, self._intern(whole or kind))
+            merged = self._merged[key] = (
+                declared,
+                kind,
+                self._interned.setdefault(whole or kind, whole or kind),
+            )
         self.types[value] = merged[2]
 
     def _output(self, value: Value | None, where: Location, place: int) -> Type | None:
@@ -126,19 +134,23 @@ class Inference:
             return None
         found = self.types.get(value)
         if found is None and value.source is None:
-            self._report(InferenceError("nothing defines this output"), where.at("output", index=place, name=value.name))
+            self._report(
+                InferenceError("nothing defines this output"),
+                where.at("output", index=place, name=value.name),
+            )
         return found or value.type
 
     def _constants(self, graph: Graph, *, fixed: bool = False) -> None:
         for value, tensor in graph.initializers.items():
             given = value in self.types
             try:
-                kind = merge(self.types.get(value) or value.type, _constant_type(tensor, known=fixed or not given))
+                kind = merge(
+                    self.types.get(value) or value.type, _constant_type(tensor, known=fixed or not given)
+                )
             except SabirError as error:
                 self._report(error, Location(("graph",)).at("initializer", name=value.name))
                 kind = tensor_type_of(tensor)
-            if kind is not None:
-                self._set(value, kind)
+            self._set(value, kind or tensor_type_of(tensor))
 
     # nodes
 
@@ -188,15 +200,16 @@ class Inference:
             result = binding(inputs, arguments, call)
         except ACCIDENTS as error:
             raise InferenceError(f"{version} on ({', '.join(map(str, inputs))}): {error}") from error
-        results: tuple[Type | None, ...] = result if isinstance(result, tuple) else (result,)
-        return self._folded(version, node, inputs, results, scope, call)
+        return self._folded(version, node, inputs, as_results(result), scope, call)
 
     def _body(self, graph: Graph, scope: Scope, where: Location) -> Callable[..., tuple[Type | None, ...]]:
         """Return a subgraph as a function of its inputs' types."""
 
         def body(*inputs: Type | None) -> tuple[Type | None, ...]:
             if len(inputs) > len(graph.inputs):
-                raise InferenceError(f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}")
+                raise InferenceError(
+                    f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}"
+                )
             for value, kind in zip(graph.inputs, inputs, strict=False):
                 whole = merge(value.type, kind)
                 if whole is not None:
@@ -229,10 +242,18 @@ class Inference:
         scope: Scope, call: Call,
     ) -> tuple[Type | None, ...]:  # fmt: skip
         """Add the contents of outputs whose inputs are all known: the operator is evaluated on them."""
-        small = [isinstance(t, TensorType) and isinstance(t.size, int) and t.size <= contents.MOST for t in results]
+        small = [
+            isinstance(t, TensorType) and isinstance(t.size, int) and t.size <= contents.MOST for t in results
+        ]
         arrays = [contents.array_of(t) if isinstance(t, TensorType) else None for t in inputs]
         constant = inputs and all(a is not None or t is None for a, t in zip(arrays, inputs, strict=True))
-        if not constant or not all(small) or node.graphs or version.operator.random or version.find("evaluate") is None:
+        if (
+            not constant
+            or not all(small)
+            or node.graphs
+            or version.operator.random
+            or version.find("evaluate") is None
+        ):
             return results
         binding = version.binding("evaluate")
         try:
@@ -240,8 +261,7 @@ class Inference:
                 found = binding(arrays, binding.arguments(scope.arguments(node.attributes)), call)
         except (SabirError, *ACCIDENTS):
             return results  # the run will say what is wrong with these values; the types stand
-        values = found if isinstance(found, tuple) else (found,)
-        return tuple(_with_contents(t, v) for t, v in zip(results, values, strict=False))
+        return tuple(starmap(_with_contents, zip(results, as_results(found), strict=False)))
 
     # facts
 
@@ -272,7 +292,12 @@ def _constant_type(tensor: Constant, *, known: bool) -> Type:
         return TensorType(tensor.element, tensor.shape)
     kind = tensor.type
     most = contents.MOST if kind.element.is_integer or kind.element.kind == "bool" else _MOST_FLOATS
-    if not known or kind.element.kind in {"string", "complex"} or not kind.element.number or tensor.size > most:
+    if (
+        not known
+        or kind.element.kind in {"string", "complex"}
+        or not kind.element.number
+        or tensor.size > most
+    ):
         return kind
     return kind.with_known(contents.of_array(tensor.array()))
 
@@ -280,16 +305,16 @@ def _constant_type(tensor: Constant, *, known: bool) -> Type:
 def _with_contents(kind: Type | None, value: Any) -> Type | None:
     if not isinstance(kind, TensorType) or not isinstance(value, (np.ndarray, np.generic)):
         return kind
-    array = np.asarray(value)
+    array: Array = np.asarray(cast("Array", value))
     return kind.with_known(contents.of_array(array)) if array.shape == kind.shape else kind
 
 
 def _stand_ins(version: Version, node: Node, types: Sequence[Type | None]) -> list[Type | None] | None:
-    """Return the input types, an unknown one as a tensor of unknown shape; None where even that is not sure."""
+    """Return the input types, an unknown one as a tensor of unknown shape; None where it may be no tensor."""
     found: list[Type | None] = []
     for place, (value, kind) in enumerate(zip(node.inputs, types, strict=True)):
         if kind is None and value is not None:
-            kind = _unknown(version.inputs[min(place, len(version.inputs) - 1)].allowed)  # noqa: PLW2901 - refined
+            kind = _unknown(version.inputs[min(place, len(version.inputs) - 1)].allowed)  # ruff: ignore[redefined-loop-name] - refined
             if kind is None:
                 return None
         found.append(kind)
@@ -314,12 +339,16 @@ def _check_types(version: Version, inputs: Sequence[Type | None]) -> None:
             continue
         signature = kind.signature
         if signature not in port.allowed and "?" not in signature:
-            raise InferenceError(f"{version} does not admit {signature} for {port.name!r}; it admits {', '.join(sorted(port.allowed))}")
+            admitted = ", ".join(sorted(port.allowed))
+            raise InferenceError(
+                f"{version} does not admit {signature} for {port.name!r}; it admits {admitted}"
+            )
         if isinstance(port.type, str) or port.heterogeneous:
             continue
         first = bound.setdefault(port.type.name, (signature, port.name))
         if first[0] != signature:
-            raise InferenceError(f"{version} takes one type for {first[1]!r} and {port.name!r}; it gets {first[0]} and {signature}")
+            ports = f"{first[1]!r} and {port.name!r}"
+            raise InferenceError(f"{version} takes one type for {ports}; it gets {first[0]} and {signature}")
 
 
 def _is_output(value: Value) -> bool:

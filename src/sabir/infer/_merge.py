@@ -23,9 +23,13 @@ def merge(declared: Type | None, inferred: Type | None, *, prefer_declared: bool
         case TensorType(), TensorType():
             return _tensors(declared, inferred, prefer_declared=prefer_declared)
         case SequenceType(), SequenceType():
-            return SequenceType(merge(declared.item, inferred.item, prefer_declared=prefer_declared), declared.note)
+            return SequenceType(
+                merge(declared.item, inferred.item, prefer_declared=prefer_declared), declared.note
+            )
         case OptionalType(), OptionalType():
-            return OptionalType(merge(declared.item, inferred.item, prefer_declared=prefer_declared), declared.note)
+            return OptionalType(
+                merge(declared.item, inferred.item, prefer_declared=prefer_declared), declared.note
+            )
         case _ if type(declared) is type(inferred):
             return declared if declared == inferred or prefer_declared else inferred
         case _:
@@ -46,7 +50,9 @@ def _shapes(declared: TensorType, inferred: TensorType, *, prefer_declared: bool
     if declared.shape is None or inferred.shape is None:
         return declared.shape if inferred.shape is None else inferred.shape
     if len(declared.shape) != len(inferred.shape):
-        raise InferenceError(f"declared as {declared}, but its shape is {TensorType(declared.element, inferred.shape)}")
+        raise InferenceError(
+            f"declared as {declared}, but its shape is {TensorType(declared.element, inferred.shape)}"
+        )
     dims: list[Dim] = []
     for said, found in zip(declared.shape, inferred.shape, strict=True):
         if known_equal(said, found) is False:

@@ -28,10 +28,12 @@ from sabir.ir._dims import (
 )
 from sabir.ir._graph import Annotation, Constant, Graph, Node, Use, Value
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo, canonical_domain, find_opset
+from sabir.ir._names import NameScope
 from sabir.ir._residue import Residue
 from sabir.ir._tensors import Array, ArrayTensor, Buffer, ExternalTensor, SparseTensor, Tensor, WireTensor
 from sabir.ir._types import (
     UNDEFINED,
+    ElementKey,
     Item,
     Known,
     MapType,
@@ -50,6 +52,7 @@ from sabir.ir._verify import verify
 
 __all__ = [
     "ATTRIBUTE_TYPES",
+    "UNDEFINED",
     "Annotation",
     "Array",
     "ArrayTensor",
@@ -61,6 +64,7 @@ __all__ = [
     "Constant",
     "DeviceConfiguration",
     "Dim",
+    "ElementKey",
     "Expr",
     "ExternalTensor",
     "Function",
@@ -70,6 +74,7 @@ __all__ = [
     "Known",
     "MapType",
     "Model",
+    "NameScope",
     "Node",
     "NodeDevice",
     "OpaqueType",
@@ -86,7 +91,6 @@ __all__ = [
     "TrainingInfo",
     "Type",
     "TypeNote",
-    "UNDEFINED",
     "Use",
     "Value",
     "WireTensor",

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from sabir.ir._residue import Residue
 
 AttributeType = Literal[
-    "undefined", "float", "int", "string", "tensor", "graph", "floats", "ints", "strings", "tensors", "graphs",
-    "sparse_tensor", "sparse_tensors", "type", "types",
+    "undefined", "float", "int", "string", "tensor", "graph", "floats", "ints", "strings", "tensors",
+    "graphs", "sparse_tensor", "sparse_tensors", "type", "types",
 ]  # fmt: skip
 ATTRIBUTE_TYPES: tuple[AttributeType, ...] = get_args(AttributeType)  # the place is the standard's number
-AttributeValue: TypeAlias = "Any"
+AttributeValue: TypeAlias = Any
 
 
 class Nested:
@@ -101,14 +101,18 @@ def _single(name: str, value: object) -> tuple[AttributeType, AttributeValue]:
 
 def _several(name: str, values: tuple[object, ...]) -> tuple[AttributeType, AttributeValue]:
     if not values:
-        raise UnsupportedError(f"attribute {name!r}: an empty list has no type; pass Attribute(name, 'ints', ())")
+        raise UnsupportedError(
+            f"attribute {name!r}: an empty list has no type; pass Attribute(name, 'ints', ())"
+        )
     pairs = [_single(name, v) for v in values]
     kinds = {kind for kind, _ in pairs}
     if kinds == {"int", "float"}:
         return "floats", tuple(float(np.float32(v)) for _, v in pairs)
     if len(kinds) > 1:
-        raise UnsupportedError(f"attribute {name!r} mixes {' and '.join(sorted(kinds))}; a list holds one type")
-    return _PLURAL[kinds.pop()], tuple(v for _, v in pairs)
+        raise UnsupportedError(
+            f"attribute {name!r} mixes {' and '.join(sorted(kinds))}; a list holds one type"
+        )
+    return _PLURAL[pairs[0][0]], tuple(v for _, v in pairs)
 
 
 class Attributes(MutableMapping[str, Attribute]):

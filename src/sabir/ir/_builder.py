@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from sabir.ir._dims import Dim
+    from sabir.ir._types import ElementKey
 
-MINIMUM_IR = ((28, 14), (26, 13), (25, 13), (24, 12), (23, 11), (21, 10), (19, 9), (15, 8), (12, 7), (11, 6), (10, 5), (9, 4))
+# since which opset of the default domain a release carried which IR version
+_IR_OF_OPSET = {28: 14, 25: 13, 24: 12, 23: 11, 21: 10, 19: 9, 15: 8, 12: 7, 11: 6, 10: 5, 9: 4}
+_FIRST_IR = 3
 
 
 class Builder:
@@ -45,7 +48,9 @@ class Builder:
         """The version of the default domain."""
         return self.opsets[""]
 
-    def input(self, name: str, kind: object, shape: Sequence[int | str | Dim] | None = None) -> Value:
+    def input(
+        self, name: str, kind: ElementKey | Type, shape: Sequence[int | str | Dim] | None = None
+    ) -> Value:
         """Add a graph input: `b.input("x", "float", ["N", 3])`; `kind` may also be a type of its own."""
         return self.graph.add_input(self._fresh(name), _type(kind, shape))
 
@@ -53,7 +58,13 @@ class Builder:
         """Add a constant from an array, a tensor, or anything numpy takes as an array."""
         return self.graph.add_initializer(self._fresh(name), data)
 
-    def output(self, value: Value, name: str = "", kind: object = None, shape: Sequence[int | str | Dim] | None = None) -> Value:
+    def output(
+        self,
+        value: Value,
+        name: str = "",
+        kind: ElementKey | Type | None = None,
+        shape: Sequence[int | str | Dim] | None = None,
+    ) -> Value:
         """Make a value a graph output, renamed and typed when asked; returns it."""
         if name and name != value.name:
             value.name = self._fresh(name)
@@ -110,11 +121,11 @@ class Builder:
 
 def minimum_ir(opset: int) -> int:
     """Return the oldest IR version whose release carried this version of the default domain."""
-    return next((ir for since, ir in MINIMUM_IR if opset >= since), 3)
+    return next((ir for since, ir in _IR_OF_OPSET.items() if opset >= since), _FIRST_IR)
 
 
-def _type(kind: object, shape: Sequence[int | str | Dim] | None) -> Type:
-    return kind if hasattr(kind, "signature") else tensor_type(kind, shape)  # pyright: ignore[reportReturnType] - every type has a signature, nothing else does
+def _type(kind: ElementKey | Type, shape: Sequence[int | str | Dim] | None) -> Type:
+    return kind if isinstance(kind, Type) else tensor_type(kind, shape)
 
 
 def _values(graph: Graph) -> Iterable[Value]:

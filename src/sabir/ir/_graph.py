@@ -10,6 +10,7 @@ the identity, and saving makes missing or clashing names unique.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableSequence
+from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast, overload
 
 import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from sabir.ir._residue import Residue
     from sabir.ir._types import Type
 
-Constant: TypeAlias = "Tensor | SparseTensor"
+Constant: TypeAlias = Tensor | SparseTensor
 
 
 class Use(NamedTuple):
@@ -43,7 +44,7 @@ class Value:
 
     __slots__ = ("_uses", "doc", "info", "metadata", "name", "residue", "source", "type")
 
-    def __init__(self, name: str = "", type: Type | None = None) -> None:  # noqa: A002 - the attribute's own name
+    def __init__(self, name: str = "", type: Type | None = None) -> None:  # ruff: ignore[builtin-argument-shadowing] - the attribute's own name
         self.name, self.type = name, type
         self.source: Node | Graph | None = None
         self.doc = ""
@@ -55,7 +56,7 @@ class Value:
     @property
     def uses(self) -> tuple[Use, ...]:
         """Every place that reads this value."""
-        return tuple(Use(*use) for use in self._uses)
+        return tuple(starmap(Use, self._uses))
 
     @property
     def node(self) -> Node | None:
@@ -97,14 +98,14 @@ class Reads(MutableSequence["Value | None"]):
     def __getitem__(self, index: int) -> Value | None: ...
     @overload
     def __getitem__(self, index: slice) -> MutableSequence[Value | None]: ...
-    def __getitem__(self, index: int | slice) -> Value | None | MutableSequence[Value | None]:
+    def __getitem__(self, index: int | slice) -> Value | MutableSequence[Value | None] | None:
         return self._items[index]
 
     @overload
     def __setitem__(self, index: int, value: Value | None) -> None: ...
     @overload
     def __setitem__(self, index: slice, value: Iterable[Value | None]) -> None: ...
-    def __setitem__(self, index: int | slice, value: Value | None | Iterable[Value | None]) -> None:
+    def __setitem__(self, index: int | slice, value: Value | Iterable[Value | None] | None) -> None:
         items = self._items.copy()
         items[index] = value  # pyright: ignore[reportCallIssue, reportArgumentType] - list takes both forms
         self._become(items)
@@ -288,7 +289,7 @@ class Graph(Nested):
         self._count = 0
 
     def __iter__(self) -> Iterator[Node]:
-        """Visit the nodes in order; a node inserted after the current one is visited, an erased one is not."""
+        """Visit the nodes in order: also one inserted after the current one, and none that is erased."""
         node = self._first
         while node is not None:
             following = node._next
@@ -355,7 +356,7 @@ class Graph(Nested):
                 v.source = None
         self._unlink(node)
 
-    def add_input(self, name: str, type: Type | None = None) -> Value:  # noqa: A002 - the attribute's own name
+    def add_input(self, name: str, type: Type | None = None) -> Value:  # ruff: ignore[builtin-argument-shadowing] - the attribute's own name
         """Append a new input."""
         value = Value(name, type)
         self.inputs.append(value)

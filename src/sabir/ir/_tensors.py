@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-Buffer: TypeAlias = "bytes | memoryview"
+Buffer: TypeAlias = bytes | memoryview
 
 MAX_RANK = 64  # numpy's own limit
 
@@ -108,7 +108,7 @@ class WireTensor(Tensor):
     def __init__(self, proto: Any, view: Buffer | None = None) -> None:
         """Take a `TensorProto`, and its raw data where that was kept out of it."""
         self.proto = proto
-        self.view = view
+        self.view: Buffer | None = view
 
     @property
     def element(self) -> ElementType:
@@ -142,7 +142,9 @@ class WireTensor(Tensor):
     def _decodable(self) -> tuple[ElementType, tuple[int, ...]]:
         kind, shape = find_element(self.proto.data_type), self.shape
         if kind is None:
-            raise WireError(f"tensor {self.proto.name!r}: element type {self.proto.data_type} is not in the standard")
+            raise WireError(
+                f"tensor {self.proto.name!r}: element type {self.proto.data_type} is not in the standard"
+            )
         if any(d < 0 for d in shape):
             raise WireError(f"tensor {self.proto.name!r}: shape {list(shape)} has a negative dimension")
         if len(shape) > MAX_RANK:
@@ -165,7 +167,7 @@ class ExternalTensor(WireTensor):
         """Where the data lies: `location`, and maybe `offset`, `length`, `checksum`."""
         return {e.key: e.value for e in self.proto.external_data}
 
-    def _stored(self) -> Buffer:
+    def _stored(self) -> Buffer | None:
         if self.view is None:
             kind, shape = self._decodable()
             self.view = self.opener(self.entries, packed_size(kind, math.prod(shape)))
@@ -196,12 +198,16 @@ class SparseTensor:
         dense = np.zeros(math.prod(self.shape), values.dtype)
         if indices.ndim == 1:
             flat = indices
-        elif indices.ndim == 2 and indices.shape[1] == len(self.shape):  # noqa: PLR2004 - a matrix of coordinates
+        elif indices.ndim == 2 and indices.shape[1] == len(self.shape):  # ruff: ignore[magic-value-comparison] - a matrix of coordinates
             if (indices < 0).any() or (indices >= np.array(self.shape)).any():
                 raise WireError(f"sparse tensor of shape {list(self.shape)}: an index is out of range")
-            flat = indices @ np.array([math.prod(self.shape[i + 1 :]) for i in range(len(self.shape))], np.int64)
+            flat = indices @ np.array(
+                [math.prod(self.shape[i + 1 :]) for i in range(len(self.shape))], np.int64
+            )
         else:
-            raise WireError(f"sparse tensor: indices of shape {list(indices.shape)} fit no tensor of rank {len(self.shape)}")
+            raise WireError(
+                f"sparse tensor: indices of shape {list(indices.shape)} fit no rank of {len(self.shape)}"
+            )
         if flat.shape != values.shape or (flat < 0).any() or (flat >= dense.size).any():
             raise WireError(f"sparse tensor of shape {list(self.shape)}: indices do not match the values")
         dense[flat] = values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = tuple[Dim, ...]
 Item: TypeAlias = int | Expr | float | bool | str | None  # one known element; None where it is not known
+ElementKey: TypeAlias = "int | str | np.dtype[Any] | type[Any] | ElementType"  # what names an element type
 Known: TypeAlias = tuple[Item, ...]  # the contents of a tensor, row by row
 
 UNDEFINED = ElementType(0, "undefined", 0, np.dtype(object), "int32_data", "bool", is_signed=False)
@@ -213,10 +214,10 @@ class OpaqueType:
 Type: TypeAlias = TensorType | SparseTensorType | SequenceType | OptionalType | MapType | OpaqueType
 
 
-def tensor_type(kind: object, shape: Sequence[int | str | Dim] | None = None) -> TensorType:
+def tensor_type(kind: ElementKey, shape: Sequence[int | str | Dim] | None = None) -> TensorType:
     """Return a tensor type from what is at hand: an element type, its name, or a numpy dtype.
 
     Strings among `shape` become dimension variables. Raises UnsupportedError for a dtype that ONNX lacks.
     """
     dims = None if shape is None else tuple(symbol(d) if isinstance(d, str) else d for d in shape)
-    return TensorType(kind if isinstance(kind, ElementType) else element(kind), dims)
+    return TensorType(element(kind), dims)

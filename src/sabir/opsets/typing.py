@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 T_co = TypeVar("T_co", covariant=True)
 
 

@@ -67,6 +67,7 @@ def _limited(threads: int | None) -> contextlib.AbstractContextManager[Any]:
     """Bound the threads of numpy's BLAS while a run lasts."""
     if threads is None:
         return contextlib.nullcontext()
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - 20 ms that only this option needs
+    # ruff: ignore[import-outside-top-level]  20 ms that only this option needs
+    from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs] - it has none
 
     return threadpool_limits(limits=threads)

@@ -1,7 +1,7 @@
 """The vocabulary in which operators are declared, the binder, and registries."""
 
 from sabir.schema._adapters import Unconvertible
-from sabir.schema._binding import Arguments, Binding, Call, Signature
+from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
 from sabir.schema._operator import Example, Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port
 from sabir.schema._registry import Registry, Rooms
@@ -31,18 +31,11 @@ from sabir.schema._version import ADAPTERS, BEHAVIOURS, Behaviour, Version
 
 __all__ = [
     "ADAPTERS",
-    "Arguments",
-    "Attribute",
     "BEHAVIOURS",
     "BFLOAT16",
     "BOOL",
-    "Behaviour",
-    "Binding",
     "CLASSIC",
     "COMPLEX",
-    "Call",
-    "Constraint",
-    "Example",
     "FLOAT4",
     "FLOAT6",
     "FLOAT8",
@@ -51,20 +44,28 @@ __all__ = [
     "INT2",
     "INT4",
     "INTEGERS",
-    "Input",
     "NUMBERS",
+    "SIGNED",
+    "STRING",
+    "UNSIGNED",
+    "Arguments",
+    "Attribute",
+    "Behaviour",
+    "Binding",
+    "Call",
+    "Constraint",
+    "Example",
+    "Input",
     "Operator",
     "Output",
     "Port",
     "Registry",
     "Rooms",
-    "SIGNED",
     "Scope",
     "Signature",
-    "STRING",
-    "UNSIGNED",
     "Unconvertible",
     "Version",
+    "as_results",
     "check_call",
     "optionals",
     "sequences",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import SabirError
+from sabir.ir import Attribute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +34,12 @@ def same_call(older: Version, newer: Version) -> Callable[..., Any]:
                 raise Unconvertible(f"{target} has no attribute {name!r}")
         if downward:
             _check_downward(target, inputs, call)
-        kept = {k: v for k, v in attributes.items() if k in known}
-        return b.op(target.operator.name, *inputs, outputs=len(call.outputs), domain=target.operator.domain, **kept)
+        kept = {
+            k: Attribute(k, formal[k].type, v) for k, v in attributes.items() if k in known and v is not None
+        }
+        return b.op(
+            target.operator.name, *inputs, outputs=len(call.outputs), domain=target.operator.domain, **kept
+        )
 
     adapter.derived = True  # pyright: ignore[reportFunctionMemberAccess] - a written adapter may replace it
     return adapter

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sabir.base import SchemaError, suggest
 
@@ -56,7 +56,9 @@ class Signature:
             if formal is None:
                 raise SchemaError(f"{self.owner} has no attribute {name!r}{self._hint(name)}")
             if formal.type != given.type:
-                raise SchemaError(f"{self.owner}: attribute {name!r} is {given.type}, and must be {formal.type}")
+                raise SchemaError(
+                    f"{self.owner}: attribute {name!r} is {given.type}, and must be {formal.type}"
+                )
         for name, formal in self.attributes.items():
             if formal.required and name not in attributes:
                 raise SchemaError(f"{self.owner} requires the attribute {name!r} ({formal.type})")
@@ -108,6 +110,11 @@ class Binding:
         return self.function(*inputs, **arguments)
 
 
+def as_results(result: object) -> tuple[Any, ...]:
+    """Return what a behaviour gave as the tuple of its outputs."""
+    return cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (result,)
+
+
 def _value(attribute: ir.Attribute, body: Callable[[ir.Graph], Any] | None) -> Any:
     if body is None or not attribute.graphs:
         return attribute.value
@@ -123,7 +130,7 @@ def _check_ports(owner: str, kind: str, formal: Sequence[Port], given: Sequence[
     for place, port in enumerate(formal):
         if port.variadic:
             if len(given) - place < port.minimum:
-                raise SchemaError(f"{owner} needs {port.minimum} or more of {port.name!r}, and the node has {len(given) - place}")
+                needed = f"{owner} needs {port.minimum} or more of {port.name!r}"
+                raise SchemaError(f"{needed}; the node has {len(given) - place}")
         elif not port.optional and not (place < len(given) and given[place]):
             raise SchemaError(f"{owner} needs its {kind} {port.name!r} (number {place})")
-

@@ -61,7 +61,9 @@ class Operator:
         attributes: Sequence[Attribute] = (),
     ) -> Version:
         """Start the history."""
-        return self.record(Version(self, since, "First version.", tuple(inputs), tuple(outputs), tuple(attributes)))
+        return self.record(
+            Version(self, since, "First version.", tuple(inputs), tuple(outputs), tuple(attributes))
+        )
 
     def record(self, version: Version) -> Version:
         """Add a version; raises SchemaError unless it comes after the last."""
@@ -78,7 +80,9 @@ class Operator:
         """Return the version in force in `opset`; raises SchemaError before the first."""
         version = self.find(opset)
         if version is None:
-            raise SchemaError(f"{self.name} came with opset {self.versions[0].since}; the model imports {opset}")
+            raise SchemaError(
+                f"{self.name} came with opset {self.versions[0].since}; the model imports {opset}"
+            )
         return version
 
     def examples(self, function: Callable[[], Iterable[Example]]) -> Callable[[], Iterable[Example]]:

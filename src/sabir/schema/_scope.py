@@ -50,7 +50,9 @@ class Scope:
             raise SchemaError(f"{shown} is no operator that Sabir knows{self._hint(domain, node.op)}")
         version = operator.find(opset)
         if version is None:
-            raise SchemaError(f"{shown} came with opset {operator.versions[0].since}; the model imports {opset}")
+            raise SchemaError(
+                f"{shown} came with opset {operator.versions[0].since}; the model imports {opset}"
+            )
         return version
 
     def arguments(self, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
@@ -67,7 +69,9 @@ class Scope:
     def inside(self, function: Function, node: Node) -> Scope:
         """Return the scope of a function's body for one call; raises SchemaError for a bad call."""
         if self.depth >= MOST_CALLS:
-            raise SchemaError(f"functions call one another deeper than {MOST_CALLS}; {function!r} may call itself")
+            raise SchemaError(
+                f"functions call one another deeper than {MOST_CALLS}; {function!r} may call itself"
+            )
         given = self.arguments(node.attributes)
         unknown = given.keys() - function.attributes.keys()
         if unknown:
@@ -88,8 +92,10 @@ class Scope:
 def check_call(function: Function, node: Node) -> None:
     """Raise SchemaError where a call gives more inputs or outputs than its function has."""
     if len(node.inputs) > len(function.graph.inputs):
-        raise SchemaError(f"{function!r} takes {len(function.graph.inputs)} inputs, and the node has {len(node.inputs)}")
+        raise SchemaError(
+            f"{function!r} takes {len(function.graph.inputs)} inputs, and the node has {len(node.inputs)}"
+        )
     if len(node.outputs) > len(function.graph.outputs):
         raise SchemaError(
-            f"{function!r} has {len(function.graph.outputs)} outputs, and the node asks for {len(node.outputs)}"
+            f"{function!r} has {len(function.graph.outputs)} outputs; the node asks for {len(node.outputs)}"
         )

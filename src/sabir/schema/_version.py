@@ -45,7 +45,9 @@ class Version:
 
     def widen(self, since: int, **types: frozenset[str]) -> Version:
         """Declare a version that only admits more types, by constraint name; both adapters follow."""
-        spelled = ", ".join(sorted(t.removeprefix("tensor(").removesuffix(")") for ts in types.values() for t in ts))
+        spelled = ", ".join(
+            sorted(t.removeprefix("tensor(").removesuffix(")") for ts in types.values() for t in ts)
+        )
         return self._derive(self.evolve(since, f"Admits {spelled}.", widen=types))
 
     def restate(self, since: int, changes: str) -> Version:
@@ -193,7 +195,7 @@ class Version:
         return None
 
     def binding(self, name: Behaviour) -> Binding:
-        """Return the behaviour in force, bound to this version's signature; raises SchemaError without one."""
+        """Return the behaviour in force, bound to this signature; raises SchemaError where there is none."""
         found = self._bindings.get(name)
         if found is None:
             function = self.find(name)

@@ -19,7 +19,7 @@ FIELDS: dict[AttributeType, str] = {
     "strings": "strings", "tensors": "tensors", "graphs": "graphs", "sparse_tensor": "sparse_tensor",
     "sparse_tensors": "sparse_tensors", "type": "tp", "types": "type_protos",
 }  # fmt: skip
-_TYPE_OF_FIELD = {field: kind for kind, field in FIELDS.items()}
+_TYPE_OF_FIELD: dict[str, AttributeType] = {field: kind for kind, field in FIELDS.items()}
 _SINGULAR = ("f", "i", "s", "t", "g", "sparse_tensor", "tp")
 _TEXTS = ("doc_string", "ref_attr_name", "name")
 
@@ -57,7 +57,8 @@ class AttributeReader:
 
     def _read(self, proto: Any) -> Attribute:
         doc, ref, name = texts(proto, *_TEXTS)
-        kind = ATTRIBUTE_TYPES[proto.type]
+        number: int = proto.type
+        kind = ATTRIBUTE_TYPES[number]
         present = _present(proto)
         # before IR 2 the type went without saying
         field = FIELDS.get(kind) or (present[0] if present else "")
@@ -128,31 +129,34 @@ def write_attribute(
     field = FIELDS.get(attribute.type)
     if field and attribute.value is not None:
         writers = {"t": tensor, "g": graph, "sparse_tensor": sparse, "tp": fill_type}
-        _write_value(attribute, field, proto, writers)
+        try:
+            _write_value(attribute.value, field, proto, writers)
+        except (TypeError, ValueError, OverflowError) as error:
+            told = f"attribute {attribute.name!r} of type {attribute.type} cannot hold its value"
+            raise WireError(f"{told}: {error}") from error
     restore(attribute.residue, proto)
 
 
-def _write_value(attribute: Attribute, field: str, proto: Any, writers: dict[str, Callable[[Any, Any], None]]) -> None:
-    value = attribute.value
-    try:
-        if field in {"f", "i"}:
+_SINGULAR_OF = {"tensors": "t", "graphs": "g", "sparse_tensors": "sparse_tensor", "type_protos": "tp"}
+
+
+def _write_value(value: Any, field: str, proto: Any, writers: dict[str, Callable[[Any, Any], None]]) -> None:
+    match field:
+        case "f" | "i":
             setattr(proto, field, value)
-        elif field == "s":
+        case "s":
             proto.s = _encoded(value)
-        elif field in writers:
+        case "floats" | "ints":
+            getattr(proto, field).extend(value)
+        case "strings":
+            proto.strings.extend(_encoded(v) for v in value)
+        case _ if field in writers:
             held = getattr(proto, field)
             held.SetInParent()
             writers[field](value, held)
-        elif field in {"floats", "ints"}:
-            getattr(proto, field).extend(value)
-        elif field == "strings":
-            proto.strings.extend(_encoded(v) for v in value)
-        else:
-            writer = writers[{"tensors": "t", "graphs": "g", "sparse_tensors": "sparse_tensor", "type_protos": "tp"}[field]]
+        case _:
             for v in value:
-                writer(v, getattr(proto, field).add())
-    except (TypeError, ValueError, OverflowError) as error:
-        raise WireError(f"attribute {attribute.name!r} of type {attribute.type} cannot hold its value: {error}") from error
+                writers[_SINGULAR_OF[field]](v, getattr(proto, field).add())
 
 
 def _encoded(value: str | bytes) -> bytes:

@@ -30,7 +30,8 @@ def _read_sharding(proto: Any, values: dict[str, Value]) -> Sharding:
         tuple(proto.device),
         tuple((g.key, tuple(g.value)) for g in proto.index_to_device_group_map),
         tuple(
-            ShardedAxis(a.axis, tuple((_length(p), p.num_shards) for p in a.simple_sharding)) for a in proto.sharded_dim
+            ShardedAxis(a.axis, tuple((_length(p), p.num_shards) for p in a.simple_sharding))
+            for a in proto.sharded_dim
         ),
     )
 

@@ -29,23 +29,22 @@ class Folder:
         Raises ExternalDataError where the file is missing, too short, or outside the folder.
         """
         location = entries.get("location", "")
+        shown = f"external data {quote(location)}"
         offset, length = _number(entries, "offset", 0), _number(entries, "length", size)
         if length != size:
             raise ExternalDataError(
-                f"external data {quote(location)}: `length` is {length}, and the tensor's type and shape take {size} bytes"
+                f"{shown}: `length` is {length}, and the tensor's type and shape take {size} bytes"
             )
         data = self._open(location)
         if offset + size > len(data):
-            raise ExternalDataError(
-                f"external data {quote(location)}: the tensor needs bytes {offset} to {offset + size}, and the file has {len(data)}"
-            )
+            needed = f"the tensor needs bytes {offset} to {offset + size}"
+            raise ExternalDataError(f"{shown}: {needed}, and the file has {len(data)}")
         return data[offset : offset + size]
 
     def _open(self, location: str) -> memoryview:
         if self.path is None:
-            raise ExternalDataError(
-                f"external data {quote(location)}: the model was not loaded from a file; say in which `folder` its data lies"
-            )
+            told = f"external data {quote(location)}: the model came from no file"
+            raise ExternalDataError(f"{told}; say in which `folder` its data lies")
         if location not in self._files:
             descriptor = open_inside(self.path, location)
             try:
@@ -62,5 +61,7 @@ def _number(entries: Mapping[str, str], key: str, default: int) -> int:
     if text is None:
         return default
     if not _NUMBER.fullmatch(text):
-        raise ExternalDataError(f"external data: `{key}` must be a number of up to 19 digits, and is {quote(text)}")
+        raise ExternalDataError(
+            f"external data: `{key}` must be a number of up to 19 digits, and is {quote(text)}"
+        )
     return int(text)

@@ -16,7 +16,7 @@ from sabir.serial._reader import Reader
 from sabir.serial._writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from sabir.ir import ExternalTensor
 
@@ -91,7 +91,9 @@ def _read(data: memoryview, name: str, folder: Path | None) -> Model:
     proto, bulk = read_model(data, source=name)
     if not looks_like_model(proto):
         guess = guess_format(bytes(data[:4096]))
-        raise WireError(f"{prefix}no ONNX model: {f'this looks like {guess}' if guess else 'it has no graph'}")
+        raise WireError(
+            f"{prefix}no ONNX model: {f'this looks like {guess}' if guess else 'it has no graph'}"
+        )
     if not proto.HasField("graph") and not proto.functions:
         raise WireError(f"{prefix}the model has no graph")
     try:
@@ -102,8 +104,8 @@ def _read(data: memoryview, name: str, folder: Path | None) -> Model:
 
 
 @contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Hold the cycle collector off: a graph is all links and no garbage, and each pass would visit it whole."""
+def _without_collector() -> Generator[None, None, None]:
+    """Hold the cycle collector off: a graph is all links and no garbage, and each pass would visit it all."""
     on = gc.isenabled()
     gc.disable()
     try:

@@ -38,7 +38,11 @@ class Labels:
             name = value.name
             if name in outer and hidden is None:
                 hidden = {self(v) for v in graph.captures()}
-            if not name or here.get(name, value) is not value or (hidden is not None and name in outer and name in hidden):
+            if (
+                not name
+                or here.get(name, value) is not value
+                or (hidden is not None and name in outer and name in hidden)
+            ):
                 name = self._fresh(name)
             here[name] = value
             self._names[value] = name

@@ -13,6 +13,7 @@ from sabir.ir import (
     Function,
     Graph,
     Model,
+    NameScope,
     Node,
     SparseTensor,
     Tensor,
@@ -24,7 +25,6 @@ from sabir.proto import Bulk, TensorProto, has_unknown
 from sabir.serial._attributes import AttributeReader
 from sabir.serial._devices import read_node_devices
 from sabir.serial._residues import OPSETS, names, read_entries, residue_of, texts
-from sabir.serial._scope import NameScope
 from sabir.serial._types import TypeReader
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _DEEPEST_GRAPH = 32
 _EXTERNAL: int = TensorProto.EXTERNAL
+_FUNCTION_FIELDS = ("name", "domain", "overload", "doc_string", OPSETS)
 _BINDINGS = ("initialization_binding", "update_binding")
 _NODE_TEXTS = ("name", "op_type", "domain", "overload", "doc_string")
 _MODEL_TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
@@ -76,8 +77,12 @@ class Reader:
             [self._training(t, scope) for t in proto.training_info],
             [self._device(d) for d in proto.configuration],
             residue_of(
-                proto, _MODEL_FIELDS, unknown=self._unknown, wire=wire + more_wire,
-                repeated=(*repeated, *more_repeated), lists=(OPSETS,),
+                proto,
+                _MODEL_FIELDS,
+                unknown=self._unknown,
+                wire=wire + more_wire,
+                repeated=(*repeated, *more_repeated),
+                lists=(OPSETS,),
             ),
         )
 
@@ -95,7 +100,7 @@ class Reader:
         graph = Graph(name)
         graph.doc = doc
         for info in proto.input:
-            graph.inputs.append(self._described(info, scope.define(info.name) or Value()))
+            graph.inputs.append(self._described(info, scope.define(info.name)))
         self._initializers(proto, graph, scope)
         for node in proto.node:
             graph.append(self._node(node, scope))
@@ -116,9 +121,9 @@ class Reader:
     def _initialize(self, graph: Graph, scope: NameScope, name: Any, tensor: Tensor | SparseTensor) -> None:
         if type(name) is not str:
             raise WireError("an initializer's name is not UTF-8")
-        value = scope.known(name)
+        value = scope.own(name)
         if value is None or value in graph.initializers:
-            value = scope.define(name) or Value()
+            value = scope.define(name)
         graph.set_initializer(value, tensor)
 
     def _outputs(self, infos: Iterable[Any], graph: Graph, scope: NameScope) -> None:
@@ -126,7 +131,7 @@ class Reader:
         for info in infos:
             value = scope.read(info.name) or Value()
             told = value.type is not None or bool(value.doc) or value.residue is not None
-            if told or scope.known(info.name) is not value:
+            if told or scope.own(info.name) is not value:
                 graph.output_infos[len(graph.outputs)] = (value, info.SerializeToString())
             else:
                 self._described(info, value)
@@ -135,9 +140,9 @@ class Reader:
     def _value_info(self, infos: Iterable[Any], graph: Graph, scope: NameScope) -> None:
         stale: list[Value] = []
         for place, info in enumerate(infos):
-            value = scope.known(info.name)
+            value = scope.own(info.name)
             if value is None or value.info is not None or value.type is not None:
-                value = Value(*texts(info, "name"))
+                value = Value()
                 stale.append(value)
             value.info = place
             self._described(info, value)
@@ -155,7 +160,9 @@ class Reader:
         value = scope.read(*texts(proto, "tensor_name")) or Value()
         pairs = [texts(p, "key", "value") for p in proto.quant_parameter_tensor_names]
         parameters = tuple((key, scope.read(name) or Value()) for key, name in pairs)
-        residue = residue_of(proto, ("tensor_name",), unknown=self._unknown, lists=("quant_parameter_tensor_names",))
+        residue = residue_of(
+            proto, ("tensor_name",), unknown=self._unknown, lists=("quant_parameter_tensor_names",)
+        )
         return Annotation(value, parameters, residue)
 
     def _described(self, info: Any, value: Value) -> Value:
@@ -177,7 +184,7 @@ class Reader:
         name, op, domain, overload, doc = texts(proto, *_NODE_TEXTS)
         inputs = [scope.read(n) for n in proto.input]
         attributes, wire, repeated = self._read_attributes(proto)
-        outputs = [scope.define(n) for n in proto.output]
+        outputs = [scope.define(n) if n else None for n in proto.output]
         node = Node(op, inputs, outputs, attributes, domain=domain, name=name, overload=overload)
         node.doc = doc
         if proto.metadata_props:
@@ -229,7 +236,7 @@ class Reader:
         graph = Graph(name)
         graph.doc = doc
         for n in names(proto.input, "input"):
-            graph.inputs.append(scope.define(n) or Value())
+            graph.inputs.append(scope.define(n))
         for node in proto.node:
             graph.append(self._node(node, scope))
         for n in names(proto.output, "output"):
@@ -241,8 +248,8 @@ class Reader:
         attributes.update({a.name: a for a in map(self._attributes.read, proto.attribute_proto)})
         self._scope = outer
         residue = residue_of(
-            proto, ("name", "domain", "overload", "doc_string", OPSETS), unknown=self._unknown, wire=wire + more,
-            repeated=(*repeated, *again), lists=(OPSETS,),
+            proto, _FUNCTION_FIELDS, unknown=self._unknown, wire=wire + more, repeated=(*repeated, *again),
+            lists=(OPSETS,),
         )  # fmt: skip
         return Function(name, domain, overload, graph, attributes, opsets, residue)
 

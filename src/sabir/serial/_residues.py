@@ -34,8 +34,8 @@ def names(values: Iterable[Any], what: str) -> list[str]:
 
 
 def residue_of(
-    proto: Any, optional: Iterable[str] = (), *, unknown: bool, wire: bytes = b"", repeated: Iterable[str] = (),
-    lists: Iterable[str] = (),
+    proto: Any, optional: Iterable[str] = (), *, unknown: bool, wire: bytes = b"",
+    repeated: Iterable[str] = (), lists: Iterable[str] = (),
 ) -> Residue | None:  # fmt: skip
     """Return what is left of a message: unknown fields, and which of the `optional` are there but empty.
 

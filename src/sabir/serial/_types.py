@@ -23,7 +23,6 @@ from sabir.ir import (
 )
 from sabir.proto import TypeProto
 
-
 _DEEPEST = 64  # types inside types
 
 
@@ -70,7 +69,9 @@ def _read(proto: Any, depth: int) -> Type | None:
         case "optional_type":
             return OptionalType(_read(held.elem_type, depth + 1), _note(proto.denotation))
         case "map_type":
-            return MapType(element_of(held.key_type), _read(held.value_type, depth + 1), _note(proto.denotation))
+            return MapType(
+                element_of(held.key_type), _read(held.value_type, depth + 1), _note(proto.denotation)
+            )
         case _:
             return OpaqueType(held.domain, held.name, _note(proto.denotation))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Writer:
-    """Writes one model; large data goes to `bulk`. `keeps_external` says which tensors stay where they are."""
+    """Writes one model, its large data to `bulk`; `keeps_external` says which tensors stay where they are."""
 
     def __init__(self, bulk: BulkWriter, *, keeps_external: Callable[[ExternalTensor], bool]) -> None:
         self._bulk, self._keeps_external = bulk, keeps_external
@@ -33,9 +33,12 @@ class Writer:
         if model.ir_version:
             proto.ir_version = model.ir_version
         _set_texts(
-            proto, producer_name=model.producer_name, producer_version=model.producer_version, domain=model.domain,
+            proto,
+            producer_name=model.producer_name,
+            producer_version=model.producer_version,
+            domain=model.domain,
             doc_string=model.doc,
-        )  # fmt: skip
+        )
         if model.version:
             proto.model_version = model.version
         labels = Labels(model.graph)
@@ -104,7 +107,11 @@ class Writer:
         """Write what is known of values that are neither inputs nor outputs, in the file's order first."""
         ports = {*graph.inputs, *graph.outputs}
         made = (v for node in graph for v in node.outputs if v is not None)
-        told = [v for v in (*graph.initializers, *made, *graph.stale, *graph.inputs, *graph.outputs) if v is not None]
+        told = [
+            v
+            for v in (*graph.initializers, *made, *graph.stale, *graph.inputs, *graph.outputs)
+            if v is not None
+        ]
         listed = {v: v.info for v in told if v.info is not None}
         for value in sorted(listed, key=lambda v: v.info or 0):
             self._info(value, field.add())
@@ -131,7 +138,12 @@ class Writer:
         proto.input.extend(["" if v is None else label(v) for v in node.inputs])
         proto.output.extend(["" if v is None else label(v) for v in node.outputs])
         _set_texts(
-            proto, name=node.name, op_type=node.op, domain=node.domain, overload=node.overload, doc_string=node.doc
+            proto,
+            name=node.name,
+            op_type=node.op,
+            domain=node.domain,
+            overload=node.overload,
+            doc_string=node.doc,
         )
         for attribute in node.attributes.values():
             write_attribute(
@@ -181,7 +193,11 @@ class Writer:
     def _function(self, function: Function, proto: Any) -> None:
         graph, label = function.graph, self._label
         _set_texts(
-            proto, name=function.name, domain=function.domain, overload=function.overload, doc_string=graph.doc
+            proto,
+            name=function.name,
+            domain=function.domain,
+            overload=function.overload,
+            doc_string=graph.doc,
         )
         proto.input.extend([label(v) for v in graph.inputs])
         proto.output.extend(["" if v is None else label(v) for v in graph.outputs])
@@ -190,11 +206,17 @@ class Writer:
                 proto.attribute.append(name)
             else:
                 write_attribute(
-                    default, proto.attribute_proto.add(), tensor=self._tensor, sparse=self._sparse, graph=self._graph
+                    default,
+                    proto.attribute_proto.add(),
+                    tensor=self._tensor,
+                    sparse=self._sparse,
+                    graph=self._graph,
                 )
         for node in graph:
             self._node(node, proto.node.add())
-        _write_opsets(function.opsets, proto, function.residue is not None and OPSETS in function.residue.empty)
+        _write_opsets(
+            function.opsets, proto, function.residue is not None and OPSETS in function.residue.empty
+        )
         self._value_info(graph, proto.value_info)
         write_entries(graph.metadata, proto.metadata_props)
         restore(function.residue, proto)
@@ -222,9 +244,8 @@ def _set_texts(proto: Any, **texts: str) -> None:
                 raise WireError(f"{proto.DESCRIPTOR.name}.{field} cannot hold {text!r}: {error}") from error
 
 
-def _write_opsets(opsets: dict[str, int], proto: Any, spelled: bool) -> None:  # noqa: FBT001 - internal
+def _write_opsets(opsets: dict[str, int], proto: Any, spelled: bool) -> None:  # ruff: ignore[boolean-type-hint-positional-argument] - internal
     for domain, version in opsets.items():
         made = proto.opset_import.add(version=version)
         if domain or spelled:
             made.domain = domain
-

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import quote
-from sabir.ir import Attribute, Graph, Node, Value
+from sabir.ir import Attribute, Graph, NameScope, Node, Value
 from sabir.text._read_attributes import read_attribute, read_attributes
 from sabir.text._read_tensors import read_constant
 from sabir.text._read_types import at_type, read_type
-from sabir.text._scope import Scope
 from sabir.text._words import LETTERS
 
 if TYPE_CHECKING:
@@ -34,14 +33,14 @@ class GraphReader:
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
-        self._scope = Scope()
+        self._scope = NameScope()
 
     def graph(self) -> Graph:
         """Read a graph: `name (inputs) => (outputs) <constants and types> {nodes}`."""
         cursor, outer = self._cursor, self._scope
         cursor.enter("graphs")
         graph = Graph(cursor.name("the name of a graph"))
-        self._scope = Scope(outer)
+        self._scope = NameScope(outer)
         if cursor.tokens[cursor.at] == "(":
             self._inputs(graph)
         cursor.expect("=>")
@@ -58,7 +57,7 @@ class GraphReader:
     def body(self, name: str) -> Graph:
         """Read what follows the name and attributes of a function."""
         graph = Graph(name)
-        self._scope = Scope()
+        self._scope = NameScope()
         inputs = self._entries()
         for place, entry in enumerate(inputs):
             value = self._scope.define(entry.name)

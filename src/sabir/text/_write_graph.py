@@ -129,7 +129,7 @@ class GraphWriter:
             return map(str, attribute.value)
         return (self._one(item, v, indent, attribute.name) for v in attribute.value)
 
-    def _one(self, kind: str, value: Any, indent: str, default: str) -> str:  # ruff: ignore[any-type]  `kind` says
+    def _one(self, kind: str, value: Any, indent: str, default: str) -> str:
         if isinstance(value, Graph):
             return self.graph(value, indent, default or "graph")
         return self._values[kind](value, indent)

@@ -72,7 +72,7 @@ def _joined(entries: Array) -> str:
     return str(entries.tolist())[1:-1].replace(" ", "")
 
 
-def _one_float(value: Any) -> str:  # ruff: ignore[any-type]  a numpy scalar of either width
+def _one_float(value: Any) -> str:
     return _signed_nan(str(value), negative=bool(np.signbit(value)))
 
 

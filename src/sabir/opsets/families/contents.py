@@ -49,17 +49,16 @@ def moved(t: TensorType, how: Callable[[Array], Array], *inputs: TensorType) -> 
 
     `how` gets one object array per input and only moves elements: it indexes, joins, reshapes.
     """
-    held = [objects(i) for i in inputs]
-    if any(h is None for h in held) or not _small(t):
+    held = [h for i in inputs if (h := objects(i)) is not None]
+    if len(held) < len(inputs) or not _small(t):
         return t
     return t.with_known(np.asarray(how(*held), dtype=object).ravel().tolist())
 
 
 def computed(t: TensorType, how: Callable[..., Item], *inputs: TensorType) -> TensorType:
     """Return `t` with contents computed element by element, the inputs broadcast against one another."""
-    held = [objects(i) for i in inputs]
-    arrays = [h for h in held if h is not None]
-    if len(arrays) < len(held) or not _small(t):
+    arrays = [h for i in inputs if (h := objects(i)) is not None]
+    if len(arrays) < len(inputs) or not _small(t):
         return t
     rows = np.broadcast(*arrays) if len(arrays) > 1 else ((x,) for x in arrays[0].ravel())
     return t.with_known([None if any(x is None for x in row) else how(*row) for row in rows])

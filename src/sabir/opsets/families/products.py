@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from sabir.ir import Shape
     from sabir.opsets.typing import Array
 
+MATRIX = 2  # the rank of a matrix
 _LARGE = 4096  # multiplications; below it numpy's own loop over integers costs less than a look at the values
 _EXACT = float(2**53)  # up to here every integer is a float64
 
 
 def matmul_shape(a: Shape | None, b: Shape | None) -> Shape | None:
     """Return the shape of `a @ b`: stacks broadcast, and a 1-D operand's added dimension is dropped again."""
-    for shape in (a, b):
-        if shape == ():
-            raise InferenceError("a matrix product takes no scalars")
-    if a is None or b is None:
+    if a == () or b == ():
+        raise InferenceError("a matrix product takes no scalars")
+    if not a or not b:
         return None
-    same_dim([a[-1], b[-2] if len(b) > 1 else b[-1]], "the inner dimensions of a matrix product")
+    same_dim([a[-1], b[-2:][0]], "the inner dimensions of a matrix product")
     columns = b[-1:] if len(b) > 1 else ()
     return (*(broadcast(a[:-2], b[:-2]) or ()), *a[-2:-1], *columns)
 
@@ -35,17 +35,17 @@ def matmul(a: Array, b: Array) -> Array:
         return _integer_matmul(a, b)
     if a.dtype.itemsize < np.dtype(np.float32).itemsize:
         return np.asarray(matmul(a.astype(np.float32), b.astype(np.float32))).astype(a.dtype)
-    if a.ndim > b.ndim == 2:  # noqa: PLR2004 - a stack times one matrix: one call of BLAS instead of many
+    if a.ndim > b.ndim == 2:  # ruff: ignore[magic-value-comparison] - a stack times one matrix: one call of BLAS instead of many
         return np.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])
     return np.matmul(a, b)
 
 
 def _integer_matmul(a: Array, b: Array) -> Array:
     """Use BLAS on float64 where no partial sum can leave the exact integers; numpy has but a plain loop."""
-    if a.size * b.shape[-1] > _LARGE and _largest(a) * _largest(b) * a.shape[-1] <= _EXACT:
+    if b.size and a.size * b.shape[-1] > _LARGE and _largest(a) * _largest(b) * a.shape[-1] <= _EXACT:
         return matmul(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
     return np.matmul(a, b)
 
 
 def _largest(x: Array) -> float:
-    return max(float(x.max()), -float(x.min())) if x.size else 0.0
+    return max(float(x.max()), -float(x.min()))

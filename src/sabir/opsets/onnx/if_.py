@@ -1,6 +1,7 @@
 """If: one of two subgraphs, by a scalar condition."""
 
 from collections.abc import Iterator
+from itertools import starmap
 
 import numpy as np
 
@@ -26,7 +27,9 @@ from sabir.schema import (
     sequences,
 )
 
-conditional = Operator("If", summary="The outputs of `then_branch` where `cond` holds, else those of `else_branch`.")
+conditional = Operator(
+    "If", summary="The outputs of `then_branch` where `cond` holds, else those of `else_branch`."
+)
 
 V = Constraint("V", CLASSIC)
 B = Constraint("B", BOOL)
@@ -37,14 +40,18 @@ v1 = conditional.first(
     outputs=[Output("outputs", V, "What the chosen branch gives.", variadic=True, heterogeneous=True)],
     attributes=[
         Attribute("else_branch", "graph", "Run where `cond` is false; takes no inputs.", required=True),
-        Attribute("then_branch", "graph", "Run where `cond` is true; as many outputs as the other.", required=True),
+        Attribute(
+            "then_branch", "graph", "Run where `cond` is true; as many outputs as the other.", required=True
+        ),
     ],
 )
 v11 = v1.restate(11, "The branches may give different shapes; the output's is what they share.")
 v13 = v11.widen(13, V=sequences(CLASSIC))
 v16 = v13.widen(
     16,
-    V=BFLOAT16 | sequences(BFLOAT16) | optionals(CLASSIC | sequences(CLASSIC) | BFLOAT16 | sequences(BFLOAT16)),
+    V=BFLOAT16
+    | sequences(BFLOAT16)
+    | optionals(CLASSIC | sequences(CLASSIC) | BFLOAT16 | sequences(BFLOAT16)),
 )
 v19 = v16.widen(19, V=FLOAT8 | sequences(FLOAT8) | optionals(FLOAT8))
 v21 = v19.widen(21, V=INT4 | sequences(INT4) | optionals(INT4))
@@ -62,7 +69,7 @@ def infer(
         raise InferenceError(f"then_branch gives {len(then)} outputs, else_branch {len(other)}")
     if cond.known is not None and cond.known[0] is not None:
         return then if cond.known[0] else other
-    return tuple(_joined(t, e) for t, e in zip(then, other, strict=True))
+    return tuple(starmap(_joined, zip(then, other, strict=True)))
 
 
 def _joined(then: Type | None, other: Type | None) -> Type | None:
@@ -86,5 +93,9 @@ def examples() -> Iterator[Example]:
     for opset in (9, 11, 13, 16, 19, 21, 23, 24, 25):
         for cond, expect in ((True, [1, 2]), (False, [3, 4])):
             yield Example(
-                opset, np.array(cond), then_branch=then, else_branch=other, expect=[np.array(expect, np.float32)]
+                opset,
+                np.array(cond),
+                then_branch=then,
+                else_branch=other,
+                expect=[np.array(expect, np.float32)],
             )

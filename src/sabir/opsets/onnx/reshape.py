@@ -36,7 +36,9 @@ v1 = reshape.first(
     outputs=[Output("reshaped", T, "The same elements, row by row.", differentiable=True)],
     attributes=[
         Attribute("consumed_inputs", "ints", legacy=True),
-        Attribute("shape", "ints", "The new shape; 0 copies the input's dimension, one -1 takes what is left."),
+        Attribute(
+            "shape", "ints", "The new shape; 0 copies the input's dimension, one -1 takes what is left."
+        ),
     ],
 )
 v5 = v1.evolve(
@@ -76,7 +78,9 @@ def infer_from_attribute(data: TensorType, /, *, shape: Sequence[int] | None) ->
 def infer(data: TensorType, shape: TensorType, /, *, allowzero: int = 0) -> TensorType:
     if shape.known is None:
         rank = shape.shape[0] if shape.shape else None
-        return TensorType(data.element, (None,) * rank if isinstance(rank, int) and rank <= contents.MOST else None)
+        return TensorType(
+            data.element, (None,) * rank if isinstance(rank, int) and rank <= contents.MOST else None
+        )
     dims = [k if not isinstance(k, (float, str)) else None for k in shape.known]
     return _reshaped(data, resolve(dims, data.shape, allowzero=allowzero))
 
@@ -171,7 +175,9 @@ def examples() -> Iterator[Example]:
     yield Example(1, data, shape=[0, -1], expect=[data.reshape(2, 12)])
     for opset in (5, 13, 14, 19, 21, 23, 24, 25):
         yield Example(opset, data, np.array([4, 0, -1]), expect=[data.reshape(4, 3, 2)])
-    yield Example(14, np.zeros((0, 3), np.float32), np.array([3, 0]), allowzero=1, expect=[np.zeros((3, 0), np.float32)])
+    yield Example(
+        14, np.zeros((0, 3), np.float32), np.array([3, 0]), allowzero=1, expect=[np.zeros((3, 0), np.float32)]
+    )
     yield Example(14, np.zeros((0, 3), np.float32), np.array([0, -1]), expect=[np.zeros((0, 3), np.float32)])
     yield Example(5, np.array("text", object), np.array([1, 1]), expect=[np.array([["text"]], object)])
     yield Example(5, np.array([7]), np.array([], np.int64), expect=[np.array(7)])

@@ -8,9 +8,21 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.flattening import over_rows
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, Unconvertible
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
 
-softmax = Operator("Softmax", summary="Exponentials along `axis`, scaled to sum to one: `exp(x) / sum(exp(x))`.")
+softmax = Operator(
+    "Softmax", summary="Exponentials along `axis`, scaled to sum to one: `exp(x) / sum(exp(x))`."
+)
 
 T = Constraint("T", FLOATS)
 
@@ -52,7 +64,7 @@ def over_flattened_tail(x: Array, /, *, axis: int) -> Array:
 @v13.evaluate
 def over_axis(x: Array, /, *, axis: int) -> Array:
     """Shift by the maximum first, so that no exponential overflows; accumulate halves in float32."""
-    wide = x if x.dtype.itemsize >= 4 else x.astype(np.float32)  # noqa: PLR2004 - bytes of a float32
+    wide = x if x.dtype.itemsize >= 4 else x.astype(np.float32)  # ruff: ignore[magic-value-comparison] - bytes of a float32
     e = np.exp(wide - wide.max(axis=axis, keepdims=True, initial=-np.inf))
     return (e / e.sum(axis=axis, keepdims=True)).astype(x.dtype, copy=False)
 

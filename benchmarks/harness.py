@@ -1,0 +1,150 @@
+"""What the benchmarks share: pinned threads, interleaved medians, fresh processes, Markdown tables.
+
+Import it before numpy: it pins the threads of the libraries beneath, which read their settings once.
+"""
+# ruff: file-ignore[ambiguous-unicode-character-string]  the signs of multiplication and of millionths
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import statistics
+import subprocess  # ruff: ignore[suspicious-subprocess-import]  for fresh interpreters
+import sys
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+if "numpy" in sys.modules:
+    raise ImportError("import harness before numpy, whose libraries read their thread counts once")
+THREADS = int(os.environ.get("BENCH_THREADS", "1"))
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    os.environ[_name] = str(THREADS)
+
+MIB = 1 << 20
+
+
+class Case(NamedTuple):
+    """One contestant: `work` is timed, on what the untimed `setup` returns."""
+
+    name: str
+    work: Callable[[Any], Any]
+    setup: Callable[[], Any] = lambda: None
+
+
+class Script(NamedTuple):
+    """One contestant for a process of its own: three pieces of code, of which `work` alone is measured.
+
+    `path` is given to all three.
+    """
+
+    name: str
+    imports: str
+    work: str
+    setup: str = ""
+
+
+class Cost(NamedTuple):
+    """What a script took: seconds, and the MiB its resident memory grew, at the end and at the peak."""
+
+    seconds: float
+    growth: float
+    peak: float
+
+
+def progress(text: str) -> None:
+    """Say on stderr what is under way; stdout is for results."""
+    print(f"  .. {text}", file=sys.stderr, flush=True)
+
+
+def medians(cases: Sequence[Case], rounds: int = 5) -> dict[str, float]:
+    """Return the median seconds of each case, every round running all of them in turn."""
+    taken: dict[str, list[float]] = {case.name: [] for case in cases}
+    for number in range(rounds):
+        first = number % len(cases)
+        for case in (*cases[first:], *cases[:first]):
+            progress(f"round {number + 1} of {rounds}: {case.name}")
+            taken[case.name].append(_timed(case))
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def costs(scripts: Sequence[Script], path: Path | str = "", rounds: int = 5) -> dict[str, Cost]:
+    """Return the median cost of each script, each run in a fresh process, interleaved."""
+    taken: dict[str, list[Cost]] = {script.name: [] for script in scripts}
+    for number in range(rounds):
+        first = number % len(scripts)
+        for script in (*scripts[first:], *scripts[:first]):
+            progress(f"round {number + 1} of {rounds}: {script.name}, in a fresh process")
+            taken[script.name].append(_cost(script, str(path)))
+    return {
+        name: Cost(*(statistics.median(column) for column in zip(*found, strict=True)))
+        for name, found in taken.items()
+    }
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a Markdown table: the first column to the left, numbers to the right."""
+    print(f"| {' | '.join(head)} |")
+    print(f"|---{'|--:' * (len(head) - 1)}|")
+    for row in rows:
+        print(f"| {' | '.join(map(str, row))} |")
+    print(flush=True)
+
+
+def time_text(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def ratio_text(theirs: float, ours: float) -> str:
+    """Return how many times ours goes into theirs: above 1 is faster than the peer."""
+    ratio = theirs / ours
+    return f"{ratio:.0f}×" if ratio >= 10 else f"{ratio:.2f}×"
+
+
+def listed(found: Mapping[str, float], ours: str) -> list[tuple[str, str, str]]:
+    """Return rows of name, time and ratio, where `ours` is the one that the others are held against."""
+    return [(n, time_text(s), "" if n == ours else ratio_text(s, found[ours])) for n, s in found.items()]
+
+
+def _timed(case: Case) -> float:
+    given = case.setup()
+    gc.collect()
+    started = time.perf_counter()
+    kept = case.work(given)
+    taken = time.perf_counter() - started
+    del kept
+    return taken
+
+
+_CHILD = """
+import json, sys, time
+{imports}
+path = sys.argv[1]
+def resident(field):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(field)) / 1024
+{setup}
+before, peak_before = resident("VmRSS"), resident("VmHWM")
+started = time.perf_counter()
+{work}
+taken = time.perf_counter() - started
+print(json.dumps([taken, resident("VmRSS") - before, max(0.0, resident("VmHWM") - max(before, peak_before))]))
+"""
+
+
+def _cost(script: Script, path: str) -> Cost:
+    code = _CHILD.format_map(script._asdict())
+    done = subprocess.run(  # ruff: ignore[subprocess-without-shell-equals-true]  our own code
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{script.name} failed:\n{done.stderr}")
+    return Cost(*json.loads(done.stdout.splitlines()[-1]))

@@ -1,0 +1,77 @@
+"""The nine light models of the onnx package: `sabir.evaluate` against its reference evaluator.
+
+Sessions are shown beside onnxruntime for information. Every output is held against the recorded one.
+"""
+# ruff: file-ignore[banned-api]  onnx is the peer
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import harness as h  # before numpy: it pins the threads
+import numpy as np
+import onnx
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
+
+import sabir
+from sabir.serial import load_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FOLDER = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+ROUNDS = 3
+RTOL, ATOL = 1e-3, 1e-7  # the official runner's own
+
+
+def main() -> None:
+    paths = sorted(FOLDER.glob("*.onnx"))
+    if not paths:
+        raise SystemExit(f"no models in {FOLDER}")
+    rows = [_row(path) for path in paths]
+    reference, runtime = ("`sabir.evaluate`", "`ReferenceEvaluator`"), ("`sabir.Session`", "onnxruntime")
+    h.table(("model", *reference, "ratio", *runtime, "ratio", "agrees"), rows)
+
+
+def _row(path: Path) -> Sequence[str]:
+    name = path.stem.removeprefix("light_")
+    h.progress(name)
+    model = sabir.load(path)
+    session, peer = sabir.Session(model, threads=h.THREADS), _peer(path)
+    feeds = {p.name: arange(p.shape) for p in session.inputs if not p.optional}
+    expected = load_tensor(path.with_name(f"{path.stem}_output_0.pb")).array()
+    found = next(iter(session.run(feeds).values()))
+    # a new evaluator each time on both sides: this is the price of one evaluation of a loaded model
+    proto = onnx.load(path)
+    times = h.medians(
+        [
+            h.Case(f"{name}, sabir.evaluate", lambda _: sabir.evaluate(model, feeds)),
+            h.Case(f"{name}, ReferenceEvaluator", lambda _: ReferenceEvaluator(proto).run(None, feeds)),
+            h.Case(f"{name}, sabir.Session", lambda _: session.run(feeds)),
+            h.Case(f"{name}, onnxruntime", lambda _: peer.run(None, feeds)),
+        ],
+        ROUNDS,
+    )
+    ours, reference, ran, theirs = times.values()
+    agrees = "yes" if np.allclose(found, expected, RTOL, ATOL) else "NO"
+    return (name, h.time_text(ours), h.time_text(reference), h.ratio_text(reference, ours),
+            h.time_text(ran), h.time_text(theirs), h.ratio_text(theirs, ran), agrees)  # fmt: skip
+
+
+def arange(shape: Any) -> np.ndarray:
+    """Return the input that the recorded outputs belong to."""
+    size = int(np.prod(shape))
+    return (np.arange(size).reshape(shape) / size).astype(np.float32)
+
+
+def _peer(path: Path) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = h.THREADS, 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Run benchmarks, each in a process of its own, and record what they print in RESULTS.md.
+
+    python benchmarks/run.py [--zoo FOLDER] [NAME ...]
+
+All of them without names; the sections of those that are not run stay as they were recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess  # ruff: ignore[suspicious-subprocess-import]  each script has its own process
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "RESULTS.md"
+TITLES = {
+    "machine": "The machine",
+    "load": "A file of 1 GiB",
+    "graph": "A graph of 20 000 nodes",
+    "imports": "Importing",
+    "light": "The light models",
+    "zoo": "Real architectures",
+}
+HEAD = """# Benchmark results
+
+Written by `make bench`, which runs the scripts of this folder and replaces the sections it ran. Every
+figure is a median of interleaved runs; a ratio above 1 means that Sabir is that many times faster than
+the peer beside it, measured in the same run with the same number of threads.
+"""
+
+
+def main() -> None:
+    """Run what is asked for; stop at the first script that fails."""
+    cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cli.add_argument("names", nargs="*", metavar="NAME", help=", ".join(TITLES))
+    cli.add_argument("--zoo", metavar="FOLDER", help="the folder of .onnx files for the benchmark zoo")
+    given = cli.parse_args()
+    unknown = set(given.names) - set(TITLES)
+    if unknown:
+        cli.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(TITLES)}")
+    wanted = [name for name in TITLES if name in (given.names or TITLES)]
+    if "zoo" in wanted and not given.zoo:
+        if "zoo" in given.names:
+            cli.error("zoo needs --zoo FOLDER, a folder of .onnx files")
+        print("NOT RUN: zoo, which needs a folder of models: make bench ZOO=FOLDER", file=sys.stderr)
+        wanted.remove("zoo")
+    for place, name in enumerate(wanted, start=1):
+        step = f"[{place}/{len(wanted)}]"
+        print(f"{step} {TITLES[name]} ({name}.py)", file=sys.stderr, flush=True)
+        started = time.perf_counter()
+        record(name, output(name, [given.zoo] if name == "zoo" else []))
+        print(f"{step} done in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+
+
+def output(name: str, arguments: list[str]) -> str:
+    """Return what a script prints; its progress goes to our stderr as it comes."""
+    command = [sys.executable, str(HERE / f"{name}.py"), *arguments]
+    done = subprocess.run(  # ruff: ignore[subprocess-without-shell-equals-true]  our own scripts
+        command, stdout=subprocess.PIPE, text=True, check=False
+    )
+    print(done.stdout, flush=True)
+    if done.returncode:
+        raise SystemExit(f"{name}.py failed; {RESULTS.name} keeps the sections recorded so far")
+    return done.stdout.strip()
+
+
+def record(name: str, text: str) -> None:
+    """Put a section into the results, in its place among the others."""
+    sections = recorded()
+    sections[name] = text
+    parts = [f"<!-- {n} -->\n## {title}\n\n{sections[n]}\n" for n, title in TITLES.items() if n in sections]
+    RESULTS.write_text("\n".join([HEAD, *parts]), encoding="utf-8")
+
+
+def recorded() -> dict[str, str]:
+    """Return the text of each section that the results hold."""
+    if not RESULTS.exists():
+        return {}
+    marks = re.compile(r"^<!-- (\w+) -->\n## .*\n", re.MULTILINE)
+    pieces = marks.split(RESULTS.read_text(encoding="utf-8"))[1:]
+    return {name: text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
+
+
+if __name__ == "__main__":
+    main()

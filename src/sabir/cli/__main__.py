@@ -1,0 +1,7 @@
+"""`python -m sabir.cli`, for where the script `sabir` is not on the path."""
+
+import sys
+
+from sabir.cli._app import main
+
+sys.exit(main())

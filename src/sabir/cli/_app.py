@@ -1,0 +1,115 @@
+"""The program: its commands, and one place where errors become messages and exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sabir import __version__
+from sabir.base import SabirError
+from sabir.cli import _check, _demo, _infer, _run, _show, _text
+from sabir.cli._screen import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FAILED, INTERRUPTED = 1, 130
+_DEBUG = "SABIR_TRACEBACK"  # set it to see where an error comes from
+
+
+def _examples(lines: Sequence[str]) -> str:
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
+
+
+app = typer.Typer(
+    name="sabir",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for module, command in (
+    (_show, _show.show),
+    (_run, _run.run),
+    (_check, _check.check),
+    (_infer, _infer.infer),
+    (_text, _text.text),
+    (_demo, _demo.demo),
+):
+    app.command(epilog=_examples(module.EXAMPLES))(command)
+
+
+def _version(asked: bool) -> None:  # ruff: ignore[boolean-type-hint-positional-argument]  typer calls it so
+    if asked:
+        typer.echo(f"sabir {__version__}")
+        raise typer.Exit
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog=_examples(("sabir demo", "sabir show model.onnx", "sabir run model.onnx --dim N=4")),
+)
+def sabir(
+    context: typer.Context,
+    *,
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Look into ONNX models, check them, infer their shapes, run them."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line, by default on the program's arguments; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a model's names may hold what the terminal's encoding lacks
+            stream.reconfigure(errors="backslashreplace")
+    given = None if arguments is None else list(arguments)
+    try:
+        code: object = app(args=given, prog_name="sabir", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _close_quietly()
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:  # whatever it is, a person gets a message
+        if os.environ.get(_DEBUG):
+            raise
+        return _fail(_message(error))
+    return code if isinstance(code, int) else 0
+
+
+def _message(error: Exception) -> str:
+    usage: Any = getattr(error, "format_message", None)  # typer's own errors, whichever click it stands on
+    if usage is not None:
+        context: Any = getattr(error, "ctx", None)
+        return f"{usage().rstrip('.')}; see {context.command_path if context else 'sabir'} --help"
+    if isinstance(error, SabirError):
+        return str(error)
+    if isinstance(error, OSError):
+        return ": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error)
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this{f': {error}' if str(error) else ''}"
+    return f"a bug in Sabir, please report it: {type(error).__name__}: {error} ({_DEBUG}=1 shows where)"
+
+
+def _fail(message: str) -> int:
+    lines = "\n".join(map(plain, message.split("\n")))
+    with contextlib.suppress(BrokenPipeError):
+        print(f"error: {lines}", file=sys.stderr)  # ruff: ignore[print]  this is where messages go
+    return FAILED
+
+
+def _close_quietly() -> int:
+    """Give up on a pipe that nobody reads, so that the interpreter's last flush succeeds."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED

@@ -1,0 +1,52 @@
+"""`sabir infer`: types and shapes, worked out and written into a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sabir.cli._models import ModelPath, OutputPath, load_any, save_any
+from sabir.cli._screen import Screen, counted, plain
+from sabir.infer import Inference
+
+if TYPE_CHECKING:
+    from sabir.ir import Model
+
+EXAMPLES = (
+    "sabir infer model.onnx",
+    "sabir infer model.onnx -o typed.onnx",
+    "sabir infer model.onnx --strict",
+)
+
+
+def infer(
+    model: ModelPath,
+    *,
+    output: OutputPath = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail at the first contradiction.")] = False,
+) -> None:
+    """Infer the type and shape of every value.
+
+    Tells those of the outputs. What contradicts itself is reported, and left as the model declares it.
+    """
+    loaded, screen = load_any(model), Screen()
+    engine = Inference(loaded, strict=strict)
+    engine.run()
+    engine.annotate()
+    for found in engine.findings:
+        told = screen.paint(found.severity, fg="yellow")
+        screen.line(f"{plain(found.location)}: {told} {found.rule}: {plain(found.message)}")
+    known, values = _coverage(loaded)
+    screen.line(f"{plain(model)}: the types of {known:,} of {counted(values, 'value')} are known")
+    outputs = [v for v in loaded.graph.outputs if v is not None]
+    screen.table([(plain(v.name), plain(v.type or "of unknown type")) for v in outputs], "cyan")
+    if output is not None:
+        save_any(loaded, output)
+        screen.line(f"saved {plain(output)}")
+
+
+def _coverage(model: Model) -> tuple[int, int]:
+    """Return how many values of the nodes have types, and how many there are."""
+    values = [v for node in model.graph.all_nodes() for v in node.outputs if v is not None]
+    return sum(v.type is not None for v in values), len(values)

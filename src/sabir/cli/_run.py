@@ -1,0 +1,118 @@
+"""`sabir run`: a model run once, or several times, on given or random inputs."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from itertools import starmap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sabir.base import FeedError, quote
+from sabir.cli._feeds import gather
+from sabir.cli._models import ModelPath, load_any
+from sabir.cli._results import save_all, summary, type_text
+from sabir.cli._screen import Screen, plain, seconds_text
+from sabir.runtime import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+EXAMPLES = (
+    "sabir run model.onnx",
+    "sabir run model.onnx --dim batch=8 --repeat 20",
+    "sabir run model.onnx --input image=cat.npy --output results",
+)
+_MOST_DIGITS = 18  # what int64 surely holds
+
+
+def run(
+    model: ModelPath,
+    *,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input", "-i", metavar="NAME=FILE", help="Feed an input from a .npy or .pb file; repeatable."
+        ),
+    ] = None,
+    dims: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dim", "-d", metavar="NAME=SIZE", help="Give a dimension variable its size, else 1; repeatable."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Save each output here as NAME.npy.")
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and tell the times.")] = 1,
+    threads: Annotated[int | None, typer.Option(min=1, metavar="T", help="Use at most T threads.")] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Draw other random inputs.")] = 0,
+) -> None:
+    """Run a model, and tell what its outputs are and how long it took.
+
+    Inputs without a file are random, of the declared types: floats from the standard normal distribution,
+    integers from 0 to 9, truth values, texts of one letter.
+    """
+    session = Session(load_any(model), threads=threads)
+    files = {name: Path(file) for name, file in _pairs("--input", inputs, {p.name for p in session.inputs})}
+    sizes = {name: _size(name, size) for name, size in _pairs("--dim", dims, ())}
+    feeds = gather(session.inputs, files, sizes, seed)
+    screen = Screen()
+    screen.line(f"{screen.paint(plain(model.name), bold=True)} on the engine {session.engine!r}")
+    screen.heading("Inputs")
+    screen.table(
+        [(*_described(name, feed.value), plain(feed.origin)) for name, feed in feeds.items()],
+        "cyan",
+        "",
+        "",
+        "dim",
+    )
+    results, seconds = _timed(session, {name: feed.value for name, feed in feeds.items()}, repeat)
+    screen.heading("Outputs")
+    screen.table(list(starmap(_described, results.items())), "cyan")
+    screen.heading("Time", _times(seconds))
+    if output is not None:
+        screen.heading("Saved", f"in {plain(output)}")
+        screen.table([(plain(name), file) for name, file in save_all(results, output)], "cyan")
+
+
+def _pairs(option: str, given: Iterable[str] | None, names: Collection[str]) -> Iterable[tuple[str, str]]:
+    """Yield the two sides of each `NAME=TEXT`; a name may have a `=` in it where it is one of `names`."""
+    for pair in given or ():
+        splits = [(pair[:at], pair[at + 1 :]) for at, c in enumerate(pair) if c == "="]
+        if not splits or not splits[0][0]:
+            raise FeedError(
+                f"{option} {quote(pair)}: write it as NAME={'SIZE' if option == '--dim' else 'FILE'}"
+            )
+        # a dimension variable may have a `=` in its name too, and a size has none
+        fallback = splits[-1] if option == "--dim" else splits[0]
+        yield next((split for split in reversed(splits) if split[0] in names), fallback)
+
+
+def _size(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
+        raise FeedError(f"--dim {quote(name)}: the size must be a number, 0 or more; got {quote(text)}")
+    return int(text)
+
+
+def _described(name: str, value: Any) -> tuple[str, str, str]:
+    return plain(name), plain(type_text(value)), plain(summary(value))
+
+
+def _timed(session: Session, feeds: dict[str, Any], repeat: int) -> tuple[dict[str, Any], list[float]]:
+    results: dict[str, Any] = {}
+    seconds: list[float] = []
+    for _ in range(repeat):
+        started = time.perf_counter()
+        results = session.run(feeds)
+        seconds.append(time.perf_counter() - started)
+    return results, seconds
+
+
+def _times(seconds: list[float]) -> str:
+    if len(seconds) == 1:
+        return seconds_text(seconds[0])
+    middle = statistics.median(seconds)
+    return f"min {seconds_text(min(seconds))}  median {seconds_text(middle)}  of {len(seconds)} runs"

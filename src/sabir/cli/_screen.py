@@ -1,0 +1,126 @@
+"""Standard output: coloured and folded on a terminal, plain and unfolded everywhere else.
+
+Texts of a model go through `plain`, so none can move the cursor, recolour the terminal or break a line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import RenderableType
+
+_ANY_WIDTH = 100_000  # where no terminal folds lines, no line is folded
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_STEP = 1024
+
+
+class Screen:
+    """Standard output, as the commands write to it."""
+
+    def __init__(self) -> None:
+        self._console = Console(markup=False, highlight=False, emoji=False)
+        self._is_terminal = self._console.is_terminal
+        self._coloured = self._console.color_system is not None
+        if not self._is_terminal:
+            self._console.width = _ANY_WIDTH
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person is likely to be looking."""
+        return self._is_terminal
+
+    @property
+    def width(self) -> int:
+        """The columns of the terminal."""
+        return self._console.width
+
+    def can_show(self, text: str) -> bool:
+        """Return whether the output's encoding has these characters."""
+        try:
+            text.encode(self._console.encoding)
+        except UnicodeEncodeError:
+            return False
+        return True
+
+    def paint(self, text: str, **style: Any) -> str:
+        """Return a text in a style of `typer.style`, where there are colours."""
+        return typer.style(text, **style) if self._coloured else text
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Write lines as they are; a terminal folds them by itself. The quick way, for many."""
+        out = self._console.file
+        out.writelines(f"{line}\n" for line in lines)
+
+    def line(self, line: str = "") -> None:
+        """Write one line as it is."""
+        self.lines([line])
+
+    def heading(self, title: str, note: str = "") -> None:
+        """Begin a section."""
+        self.line()
+        self.line(self.paint(title, bold=True) + (self.paint(f"  {note}", dim=True) if note else ""))
+
+    def table(self, rows: Iterable[Sequence[str]], *styles: str) -> None:
+        """Write rows in aligned columns, indented; a style may be `right`, or one of rich's."""
+        table = Table.grid(padding=(0, 3, 0, 0))
+        for style in ("", *styles):
+            right = style == "right"
+            table.add_column(
+                justify="right" if right else "left", style="" if right else style, overflow="fold"
+            )
+        for row in rows:
+            table.add_row("", *map(Text, row))
+        self.render(table)
+
+    def render(self, renderable: RenderableType, width: int | None = None) -> None:
+        """Write something of rich's, without the spaces that fill its lines.
+
+        `width` is for where no terminal has one.
+        """
+        with self._console.capture() as capture:
+            self._console.print(renderable, width=None if self._is_terminal else width)
+        self._console.file.write(re.sub(r"[ ]+$", "", capture.get(), flags=re.MULTILINE))
+
+
+def plain(text: object) -> str:
+    """Return a text as one line of printable characters; others are written as escapes."""
+    shown = str(text)
+    if shown.isprintable():
+        return shown
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+
+
+def cut(text: object, width: int = 100) -> str:
+    """Return a text as `plain` does, cut when long."""
+    shown = plain(text)
+    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
+
+
+def bytes_text(count: int) -> str:
+    """Return a number of bytes as a person reads it: `97.8 MiB`."""
+    size, unit = float(count), 0
+    while size >= _STEP and unit < len(_UNITS) - 1:
+        size, unit = size / _STEP, unit + 1
+    return f"{size:,.1f} {_UNITS[unit]}" if unit else f"{count} {'byte' if count == 1 else 'bytes'}"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time as a person reads it: `3.21 ms`."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 node` or `12,345 nodes`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

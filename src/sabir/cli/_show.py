@@ -1,0 +1,173 @@
+"""`sabir show`: what is in a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sabir.cli._facts import Facts, facts_of, nested, operator_name, subgraphs
+from sabir.cli._models import ModelPath, load_any
+from sabir.cli._screen import Screen, bytes_text, counted, cut, plain
+from sabir.ir import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sabir.ir import Graph, Model, Node, Value
+
+EXAMPLES = (
+    "sabir show model.onnx",
+    "sabir show model.onnx --nodes | grep Conv",
+    "sabir show model.onnx --tree",
+)
+_NOTHING = "-"  # an optional input or output that is left out
+_FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be listed as an input too
+
+
+def show(
+    model: ModelPath,
+    *,
+    nodes: Annotated[
+        bool, typer.Option("--nodes", help="List every node: inputs → outputs, with types.")
+    ] = False,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="Show the graphs inside nodes, and functions, as a tree.")
+    ] = False,
+) -> None:
+    """Show what is in a model: inputs, outputs, operators, parameters.
+
+    Tensors are not read, so a large model shows as quickly as a small one.
+    """
+    loaded, screen = load_any(model), Screen()
+    facts = facts_of(loaded)
+    screen.line(screen.paint(plain(model.name), bold=True))
+    screen.table(_header(loaded, facts), "cyan")
+    _ports(screen, loaded)
+    screen.heading("Operators", counted(facts.nodes, "node"))
+    screen.table([(plain(name), f"{count:,}") for name, count in facts.operators], "cyan", "right")
+    if loaded.functions:
+        screen.heading("Functions", f"{len(loaded.functions)}")
+        rows = [
+            (plain(operator_name(f)), _interface(f.graph), counted(len(f.graph), "node"))
+            for f in loaded.functions
+        ]
+        screen.table(rows, "cyan")
+    if nodes:
+        screen.heading("Nodes")
+        screen.lines(_nodes(screen, loaded))
+    if tree:
+        screen.heading("Tree")
+        screen.lines(_trees(screen, loaded))
+
+
+def _header(model: Model, facts: Facts) -> Iterator[tuple[str, str]]:
+    producer = f"{model.producer_name} {model.producer_version}".strip()
+    for label, text in (("graph", model.graph.name), ("domain", model.domain), ("producer", producer)):
+        if text:
+            yield label, cut(text)
+    if model.version:
+        yield "version", str(model.version)
+    yield "IR", str(model.ir_version)
+    yield (
+        "opsets",
+        ", ".join(f"{plain(d or 'ai.onnx')} {version}" for d, version in model.opsets.items()) or "none",
+    )
+    if model.doc:
+        yield "doc", cut(model.doc.strip(), 300)
+    for key, value in (model.metadata or {}).items():
+        yield "metadata", f"{cut(key, 60)}: {cut(value)}"
+    if model.training:
+        yield "training", counted(len(model.training), "pair") + " of graphs"
+    if model.path is not None:
+        yield "file", _size(model.path.stat().st_size)
+    held = facts.parameters
+    yield "parameters", f"{held.elements:,} in {counted(held.tensors, 'tensor')}, {_size(held.bytes)}"
+    for location, stored in facts.external.items():
+        yield "external", f"{cut(location)}: {counted(stored.tensors, 'tensor')}, {_size(stored.bytes)}"
+
+
+def _size(count: int) -> str:
+    short = bytes_text(count)
+    return short if "byte" in short else f"{short} ({count:,} bytes)"
+
+
+def _ports(screen: Screen, model: Model) -> None:
+    graph = model.graph
+    defaults = [v for v in graph.inputs if v in graph.initializers]
+    old = model.ir_version < _FIRST_IR_OF_DEFAULTS
+    inputs = [v for v in graph.inputs if not old or v not in graph.initializers]
+    screen.heading("Inputs")
+    noted = set(() if old else defaults)
+    screen.table(
+        [(*_described(v), "may be left out" if v in noted else "") for v in inputs], "cyan", "", "dim"
+    )
+    if old and defaults:
+        screen.line(f"   and {counted(len(defaults), 'initializer')}, which this IR version lists as inputs")
+    screen.heading("Outputs")
+    screen.table([_described(v) for v in graph.outputs if v is not None], "cyan")
+
+
+def _described(value: Value) -> tuple[str, str]:
+    return plain(value.name), plain(value.type or "of unknown type")
+
+
+def _interface(graph: Graph) -> str:
+    return f"({_names(graph.inputs)}) → ({_names(graph.outputs)})"
+
+
+def _names(values: Iterable[Value | None]) -> str:
+    return ", ".join(_NOTHING if v is None else plain(v.name) for v in values)
+
+
+def _typed(values: Iterable[Value | None]) -> str:
+    return ", ".join(_NOTHING if v is None else _with_type(v) for v in values)
+
+
+def _with_type(value: Value) -> str:
+    kind = value.type or (value.constant.type if isinstance(value.constant, Tensor) else None)
+    return f"{plain(value.name)}: {plain(kind)}" if kind else plain(value.name)
+
+
+def _call(screen: Screen, node: Node) -> str:
+    name = screen.paint(f" {plain(node.name)}", dim=True) if node.name else ""
+    return screen.paint(plain(operator_name(node)), fg="cyan") + name
+
+
+def _nodes(screen: Screen, model: Model) -> Iterator[str]:
+    yield from _listed(screen, model.graph)
+    for function in model.functions:
+        yield f"   function {plain(operator_name(function))} {_interface(function.graph)}"
+        yield from _listed(screen, function.graph)
+
+
+def _listed(screen: Screen, graph: Graph) -> Iterator[str]:
+    width = len(str(len(graph)))
+    for place, depth, node in nested(graph):
+        call = "  " * depth + _call(screen, node)
+        yield f"   {place:>{width}}  {call}  {_typed(node.inputs)} → {_typed(node.outputs)}"
+
+
+def _trees(screen: Screen, model: Model) -> Iterator[str]:
+    yield f"   graph {plain(model.graph.name)} {_interface(model.graph)}"
+    yield from _tree(screen, model.graph, "   ")
+    for function in model.functions:
+        yield f"   function {plain(operator_name(function))} {_interface(function.graph)}"
+        yield from _tree(screen, function.graph, "   ")
+
+
+def _tree(screen: Screen, graph: Graph, indent: str) -> Iterator[str]:
+    nodes = list(graph)
+    for place, node in enumerate(nodes):
+        branch, below = _branch(place, nodes)
+        yield f"{indent}{branch}{_call(screen, node)}  {_names(node.inputs)} → {_names(node.outputs)}"
+        inner = subgraphs(node)
+        for at, (label, body) in enumerate(inner):
+            twig, under = _branch(at, inner)
+            yield f"{indent}{below}{twig}{plain(label)}: {plain(body.name)} {_interface(body)}"
+            yield from _tree(screen, body, indent + below + under)
+
+
+def _branch(place: int, among: Sequence[object]) -> tuple[str, str]:
+    """Return what is drawn before an entry, and before what is below it."""
+    return ("└─ ", "   ") if place == len(among) - 1 else ("├─ ", "│  ")

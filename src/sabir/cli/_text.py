@@ -1,0 +1,31 @@
+"""`sabir text`: a model in the ONNX text syntax."""
+
+from __future__ import annotations
+
+from sabir.cli._models import ModelPath, OutputPath, load_any, save_text
+from sabir.cli._screen import Screen, plain
+from sabir.text import text as text_of
+
+EXAMPLES = (
+    "sabir text model.onnx | less",
+    "sabir text model.onnx -o model.onnxtxt",
+    "sabir run model.onnxtxt",
+)
+
+
+def text(
+    model: ModelPath,
+    *,
+    output: OutputPath = None,
+) -> None:
+    """Write a model in the ONNX text syntax.
+
+    Every command reads such a text, too, from a file whose name ends in .onnxtxt, .onnxtext or .txt.
+    """
+    written = text_of(load_any(model))
+    if output is not None:
+        save_text(written, output)
+        return
+    screen = Screen()
+    lines = written.splitlines() if not screen.is_terminal else map(plain, written.splitlines())
+    screen.lines(lines)

@@ -1,0 +1,83 @@
+"""Names to values, while a graph is read from a file or a text."""
+
+from __future__ import annotations
+
+from sabir.base import WireError, quote
+from sabir.ir._graph import Graph, Node, Value
+
+
+class NameScope:
+    """The names of one graph, inside those of the graphs around it.
+
+    A name that is read before anything defines it gets a value without a source. A later definition in the
+    same graph adopts that value; when the graph is over, the graph around it takes on what is left.
+    """
+
+    __slots__ = ("_outer", "_pending", "_values")
+
+    def __init__(self, outer: NameScope | None = None) -> None:
+        self._outer = outer
+        self._values: dict[str, Value] = {}
+        self._pending: dict[str, Value] = {}
+
+    def read(self, name: str) -> Value | None:
+        """Return what a name means here, None for the empty one; raises WireError for one that is no text."""
+        value = self._values.get(name)
+        if value is not None:
+            return value
+        return self._elsewhere(name) if name else None
+
+    def define(self, name: str) -> Value:
+        """Return the value that a definition gives a name; the empty name cannot be read.
+
+        Raises WireError for a name that is no text.
+        """
+        value = self._pending.pop(name, None) if self._pending else None
+        if value is None:
+            value = Value(_text(name))
+        if name:
+            self._values[name] = value
+        return value
+
+    def own(self, name: str) -> Value | None:
+        """Return the value that this very graph gives a name, if it does."""
+        return self._values.get(name)
+
+    def close(self) -> None:
+        """Hand what nothing here defined to the graph around."""
+        if self._outer is None:
+            return
+        waiting = self._outer._pending
+        merged: dict[Value, Value] = {}
+        for name, value in self._pending.items():
+            there = waiting.setdefault(name, value)
+            if there is not value:
+                merged[value] = there
+        _replace(merged)
+
+    def _elsewhere(self, name: str) -> Value:
+        outer = self._outer
+        while outer is not None:
+            value = outer._values.get(name)
+            if value is not None:
+                return value
+            outer = outer._outer
+        pending = self._pending.get(name)
+        if pending is None:
+            pending = self._pending[name] = Value(_text(name))
+        return pending
+
+
+def _text(name: object) -> str:
+    """Return a name as text: protobuf gives bytes where it is no UTF-8."""
+    if type(name) is not str:
+        raise WireError(f"the name {quote(name)} is not UTF-8")
+    return name
+
+
+def _replace(merged: dict[Value, Value]) -> None:
+    """Put values in the place of others; each reader is rewritten once, however much it reads."""
+    users: dict[Node | Graph, None] = {use.user: None for value in merged for use in value.uses}
+    for user in users:
+        reads = user.inputs if isinstance(user, Node) else user.outputs
+        reads[:] = [v if v is None else merged.get(v, v) for v in reads]

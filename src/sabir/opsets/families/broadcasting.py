@@ -1,0 +1,173 @@
+"""Elementwise operators over inputs of several shapes: numpy's broadcasting, and the one-way kind before opset 7."""
+
+from __future__ import annotations
+
+from itertools import starmap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, TensorType, Value, known_equal
+from sabir.opsets.families import contents
+from sabir.opsets.families.shapes import axis_in, broadcast
+from sabir.schema import Unconvertible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabir.elements import ElementType
+    from sabir.ir import Dim, Item, Shape
+    from sabir.opsets.typing import Array, Rule
+
+# ---------------------------------------------------------------- numpy's broadcasting
+
+
+def merged(*inputs: TensorType, element: ElementType | None = None) -> TensorType:
+    """Return the inputs' common element type (or `element`) under the shape they broadcast to."""
+    common = next((t.element for t in inputs if t.element.number), inputs[0].element)
+    return TensorType(element or common, broadcast(*(t.shape for t in inputs)))
+
+
+def computed(how: Callable[..., Item], *inputs: TensorType, element: ElementType | None = None) -> TensorType:
+    """Return the broadcast type with contents by `how`, where a symbol is among them.
+
+    Contents that are all numbers are left to the engine, which evaluates the operator on them.
+    """
+    result = merged(*inputs, element=element)
+    if any(t.known is None for t in inputs) or all(contents.is_numeric(t.known) for t in inputs):
+        return result
+    return contents.computed(result, how, *inputs)
+
+
+# ---------------------------------------------------------------- the one-way broadcast before opset 7
+
+
+def start_of(rank: int, narrow: int, axis: int | None) -> int:
+    """Return the axis of a tensor of `rank` at which the second operand's dimensions begin."""
+    start = rank - narrow if axis is None else axis_in(axis, rank)
+    if start < 0 or start + narrow > rank:
+        raise InferenceError(
+            f"{narrow} dimensions from axis {axis} do not fit a first operand of rank {rank}"
+        )
+    return start
+
+
+def fitted(a: Array, b: Array, broadcast: int, axis: int | None) -> Array:
+    """Return `b` in a shape that numpy broadcasts to `a`'s as the attributes say."""
+    if not broadcast:
+        if a.shape != b.shape:
+            raise ValueError(f"shapes {list(a.shape)} and {list(b.shape)} differ, and `broadcast` is not set")
+        return b
+    if b.size == 1:
+        return b.reshape(())
+    start = start_of(a.ndim, b.ndim, axis)
+    wide = b.reshape(b.shape + (1,) * (a.ndim - start - b.ndim))
+    if np.broadcast_shapes(a.shape, wide.shape) != a.shape:
+        raise ValueError(f"shape {list(b.shape)} at axis {start} does not broadcast to {list(a.shape)}")
+    return wide
+
+
+def one_way(element: ElementType | None = None) -> Rule:
+    """Return the type rule of a binary operator whose second operand is broadcast to the first."""
+
+    def infer(a: TensorType, b: TensorType, /, *, broadcast: int, axis: int | None) -> TensorType:
+        if a.shape is not None and b.shape is not None and b.size != 1:
+            _check_one_way(a.shape, b.shape, broadcast, axis)
+        same = b.shape if a.shape is None and not broadcast else a.shape
+        return TensorType(element or (a.element if a.element.number else b.element), same)
+
+    return infer
+
+
+def _check_one_way(a: Shape, b: Shape, broadcast: int, axis: int | None) -> None:
+    if not broadcast and len(a) != len(b):
+        raise InferenceError(f"ranks {len(a)} and {len(b)} differ, and `broadcast` is not set")
+    start = start_of(len(a), len(b), axis if broadcast else None)
+    for wide, narrow in zip(a[start:], b, strict=False):
+        if known_equal(wide, narrow) is False and not (broadcast and narrow == 1):
+            raise InferenceError(f"dimension {narrow} of the second operand does not fit {wide} of the first")
+
+
+def evaluated_one_way(rule: Rule) -> Rule:
+    """Return a binary rule with the attributes of the one-way broadcast before it."""
+
+    def evaluate(a: Array, b: Array, /, *, broadcast: int, axis: int | None) -> Array:
+        return rule(a, fitted(a, b, broadcast, axis))
+
+    return evaluate
+
+
+def upgraded(name: str) -> Rule:
+    """Return the adapter from the one-way broadcast to numpy's: trailing axes are added by hand."""
+
+    def upgrade(b: Builder, left: Value, right: Value, /, *, broadcast: int, axis: int | None) -> Value:
+        if not broadcast or axis is None or _is_single(_shape(right)):
+            return b.op(name, left, right)
+        a, c = _shape(left), _shape(right)
+        if a is None or c is None:
+            raise Unconvertible(f"{name} broadcasts from axis {axis}, and the rank of an operand is unknown")
+        missing = len(a) - start_of(len(a), len(c), axis) - len(c)
+        if missing:
+            right = b.Unsqueeze(right, axes=list(range(len(c), len(c) + missing)))
+        return b.op(name, left, right)
+
+    return upgrade
+
+
+def downgraded(name: str, *, commutes: bool = False) -> Rule:
+    """Return the adapter from numpy's broadcasting to the one-way kind, where that can say it."""
+
+    def downgrade(b: Builder, left: Value, right: Value, /) -> Value:
+        a, c = _shape(left), _shape(right)
+        if a is None or c is None:
+            raise Unconvertible(
+                f"the rank of an operand of {name} is unknown, and {name}-6 broadcasts only one way"
+            )
+        if _same(a, c):
+            return b.op(name, left, right)
+        if _single_fits(a, c):
+            return b.op(name, left, right, broadcast=1)
+        if commutes and _single_fits(c, a):
+            return b.op(name, right, left, broadcast=1)
+        if commutes and _core(a, c) is None:
+            left, right, a, c = right, left, c, a
+        core = _core(a, c)
+        if core is None:
+            raise Unconvertible(
+                f"{name}-6 cannot broadcast its first operand, nor a 1 inside the second's shape"
+            )
+        return b.op(name, left, _squeezed(b, right, c, core), broadcast=1, axis=core[0] + len(a) - len(c))
+
+    return downgrade
+
+
+def _core(a: Shape, b: Shape) -> tuple[int, int] | None:
+    """Return the range of `b`'s axes that are a contiguous part of `a`'s, where the rest of them are 1."""
+    offset = len(a) - len(b)
+    if offset < 0:
+        return None
+    first = next((i for i, d in enumerate(b) if d != 1), len(b))
+    last = next((i + 1 for i, d in reversed([*enumerate(b)]) if d != 1), first)
+    return (first, last) if first < last and _same(a[offset + first : offset + last], b[first:last]) else None
+
+
+def _squeezed(b: Builder, value: Value, shape: Shape, core: tuple[int, int]) -> Value:
+    ones = [i for i in range(len(shape)) if not core[0] <= i < core[1]]
+    return b.Squeeze(value, axes=ones) if ones else value
+
+
+def _single_fits(a: Shape, b: Shape) -> bool:
+    return _is_single(b) and len(b) <= len(a)
+
+
+def _is_single(shape: Shape | None) -> bool:
+    return shape is not None and all(d == 1 for d in shape)
+
+
+def _same(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
+    return len(a) == len(b) and all(starmap(known_equal, zip(a, b, strict=True)))
+
+
+def _shape(value: Value) -> Shape | None:
+    return value.type.shape if isinstance(value.type, TensorType) else None

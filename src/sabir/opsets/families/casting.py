@@ -1,0 +1,189 @@
+"""Conversion between all element types, on arrays and on known contents.
+
+Where the standard leaves a result open, it is fixed here to what x86 processors and onnxruntime give, on
+every machine: a float outside the range of a 32- or 64-bit integer, NaN among them, becomes the least integer,
+and narrower or unsigned integers take the low bits of the next wider conversion. Numbers become the shortest
+of fixed and scientific text with eight digits, as in onnxruntime; text that is no number raises ValueError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from sabir.elements import BOOL, FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT8E5M2FNUZ, FLOAT8E8M0, STRING
+from sabir.ir import Expr, lower_bound
+from sabir.opsets.families.arithmetic import as_dim, as_item
+
+if TYPE_CHECKING:
+    from sabir.elements import ElementType
+    from sabir.ir import Item
+    from sabir.opsets.typing import Array
+
+_FLOAT8 = (FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT8E5M2FNUZ)
+_NATIVE = "biuf"  # numpy's own numbers; the rest are ml_dtypes' and text
+_E8M0_BIAS, _E8M0_MOST, _E8M0_NAN = 127, 254, 255
+_SPECIAL = {"inf": "INF", "-inf": "-INF", "nan": "NaN", "-nan": "NaN"}
+
+
+def converted(x: Array, to: ElementType, *, saturate: bool = True, round_mode: str = "up") -> Array:
+    """Return `x` with its elements as `to`; `saturate` concerns the 8-bit floats, `round_mode` float8e8m0."""
+    if x.dtype == to.dtype:
+        return x
+    if x.dtype == STRING.dtype:
+        return _parsed(x, to, saturate=saturate, round_mode=round_mode)
+    if to is STRING:
+        return _printed(x)
+    source = _native(x)
+    if to is BOOL:
+        return source != 0
+    if to.is_integer:
+        return _whole(source, to)
+    if to in _FLOAT8:
+        return _float8(source, to, saturate=saturate)
+    if to is FLOAT8E8M0:
+        return _float8e8m0(source, saturate=saturate, round_mode=round_mode)
+    return source.astype(np.int8 if source.dtype == np.bool_ else source.dtype, copy=False).astype(to.dtype)
+
+
+def _native(x: Array) -> Array:
+    """Return numbers of numpy's own types: small floats as float32, small integers as int8 or uint8."""
+    if x.dtype.kind in _NATIVE:
+        return x
+    if x.dtype in {np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.int2)}:
+        return x.astype(np.int8)
+    if x.dtype in {np.dtype(ml_dtypes.uint4), np.dtype(ml_dtypes.uint2)}:
+        return x.astype(np.uint8)
+    return x.astype(np.float32)
+
+
+# ---------------------------------------------------------------- integers
+
+
+def _whole(x: Array, to: ElementType) -> Array:
+    """Cut floats toward zero, then keep the low bits."""
+    if x.dtype.kind == "f":
+        x = _unsigned64(x) if to.bits == 64 and not to.is_signed else _signed(x, 64 if _is_wide(to) else 32)  # ruff: ignore[magic-value-comparison] - bits
+    if to.dtype.kind in "iu":
+        return x.astype(to.dtype)
+    low = x.astype(np.uint8) & np.uint8((1 << to.bits) - 1)
+    if to.is_signed:
+        half = np.int8(1 << to.bits - 1)
+        return ((low.astype(np.int8) ^ half) - half).astype(to.dtype)
+    return low.astype(to.dtype)
+
+
+def _is_wide(to: ElementType) -> bool:
+    """Whether a float becomes this integer by way of 64 bits, as the processor does it."""
+    return to.bits == 64 or (to.bits == 32 and not to.is_signed)  # ruff: ignore[magic-value-comparison] - bits
+
+
+def _signed(x: Array, bits: int) -> Array:
+    """Return floats cut toward zero as int32 or int64; the least integer for what does not fit."""
+    kind = np.dtype(f"i{bits // 8}")
+    least = np.iinfo(kind).min
+    limit = 2.0 ** (bits - 1)
+    wide = x if x.dtype.itemsize * 8 >= bits else x.astype(np.float64)
+    fits = (wide > -limit - 1) & (wide < limit)
+    if fits.all():
+        return wide.astype(kind)
+    return np.where(fits, np.where(fits, wide, 0).astype(kind), kind.type(least))
+
+
+def _unsigned64(x: Array) -> Array:
+    """Return floats as uint64: the upper half of the range by way of its distance from 2**63."""
+    wide, half = x.astype(np.float64), 2.0**63
+    upper = wide >= half
+    bits = _signed(np.where(upper, wide - half, wide), 64).astype(np.uint64)
+    return np.where(upper, bits ^ np.uint64(1 << 63), bits)
+
+
+# ---------------------------------------------------------------- floats of eight bits
+
+
+def _float8(x: Array, to: ElementType, *, saturate: bool) -> Array:
+    wide = x if x.dtype.kind == "f" else x.astype(np.float64)
+    if saturate:
+        most = float(ml_dtypes.finfo(to.dtype).max)
+        wide = (
+            np.clip(wide, -most, most)
+            if wide.dtype != np.float16
+            else np.clip(wide.astype(np.float32), -most, most)
+        )
+    return wide.astype(to.dtype)
+
+
+def _float8e8m0(x: Array, *, saturate: bool, round_mode: str) -> Array:
+    """Round to a power of two; it has no zero, no sign and no infinity: those saturate, or are NaN."""
+    wide = x.astype(np.float64)
+    fraction, exponent = np.frexp(wide)  # fraction in [0.5, 1), so that 0.5 is a power of two itself
+    match round_mode:
+        case "up":
+            exponent = exponent - 1 + (fraction > 0.5)  # ruff: ignore[magic-value-comparison] - see above
+        case "nearest":
+            exponent = exponent - 1 + (fraction >= 0.75)  # ruff: ignore[magic-value-comparison] - halfway between powers
+        case "down":
+            exponent = exponent - 1
+        case _:
+            raise ValueError(f"round_mode {round_mode!r} must be 'up', 'down' or 'nearest'")
+    code = exponent + _E8M0_BIAS
+    code = np.where(wide == 0, -1, np.where(np.isinf(wide), _E8M0_NAN, code))
+    if saturate:
+        code = np.clip(code, 0, _E8M0_MOST)
+    invalid = (code < 0) | (code > _E8M0_MOST) | np.isnan(wide) | (wide < 0)
+    return np.where(invalid, _E8M0_NAN, code).astype(np.uint8).view(FLOAT8E8M0.dtype)
+
+
+# ---------------------------------------------------------------- text
+
+
+def _printed(x: Array) -> Array:
+    source = _native(x)
+    if source.dtype.kind == "f":
+        text = [_text_of(v) for v in source.ravel().tolist()]
+    else:
+        text = [str(int(v)) for v in source.ravel().tolist()]
+    out = np.empty(len(text), dtype=object)
+    out[:] = text
+    return out.reshape(x.shape)
+
+
+def _text_of(value: float) -> str:
+    text = f"{value:.8g}"
+    return _SPECIAL.get(text, text)
+
+
+def _parsed(x: Array, to: ElementType, **options: Any) -> Array:
+    texts: list[str] = x.ravel().tolist()
+    if to.is_integer:
+        bits = [_integer_of(text) & 0xFFFFFFFFFFFFFFFF for text in texts]
+        numbers = np.array(bits, np.uint64).reshape(x.shape)
+    else:
+        numbers = np.array([float(text) for text in texts], np.float64).reshape(x.shape)
+    return converted(numbers, to, **options)
+
+
+def _integer_of(text: str) -> int:
+    """Return the integer a text spells exactly, or what is left of its point."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    value = float(text)
+    if not np.isfinite(value):
+        raise ValueError(f"{text!r} has no integer value")
+    return int(value)
+
+
+# ---------------------------------------------------------------- known contents
+
+
+def item_as(item: Item, to: ElementType) -> Item:
+    """Return a known element, a symbol perhaps, as an element of another type; None where that is not sure."""
+    if to is BOOL:
+        if isinstance(item, Expr):
+            return True if (lower_bound(item) or 0) > 0 else None
+        return bool(item) if isinstance(item, (int, float)) else None
+    return as_item(as_dim(int(item) if isinstance(item, bool) else item), to)

@@ -1,0 +1,71 @@
+"""Normalisations: means and variances over some axes, and what they make of each element."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.shapes import same_dim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.ir import Dim, TensorType
+    from sabir.opsets.typing import Array
+
+
+class Statistics(NamedTuple):
+    """A mean and a variance for each channel (or for whatever else was not averaged over)."""
+
+    mean: Array
+    variance: Array
+
+    def moved(self, batch: Statistics, momentum: float) -> tuple[Array, Array]:
+        """Return the running statistics after a batch, in the types of this one."""
+        mean, variance = (
+            (old.astype(np.float64) * momentum + new.reshape(old.shape) * (1 - momentum)).astype(old.dtype)
+            for old, new in zip(self, batch, strict=True)
+        )
+        return mean, variance
+
+
+def statistics(x: Array, axes: Sequence[int]) -> Statistics:
+    """Return mean and population variance of `x` over some axes."""
+    count = math.prod(x.shape[a] for a in axes)
+    mean = np.add.reduce(x, axis=tuple(axes), dtype=np.float64, keepdims=True) / np.float64(count)
+    spread = np.add.reduce(np.square(x - mean), axis=tuple(axes)) / np.float64(count)
+    return Statistics(mean.reshape(spread.shape), spread)
+
+
+def scaled(x: Array, known: Statistics, scale: Array, bias: Array, epsilon: float) -> Array:
+    """Return `(x - mean) / sqrt(variance + epsilon) * scale + bias`, as one multiplication and one addition.
+
+    All but `x` (N, C, ...) have one element for each channel, or one for each place of an item.
+    """
+    factor = scale.astype(np.float64) / np.sqrt(known.variance.astype(np.float64) + epsilon)
+    shift = bias.astype(np.float64) - known.mean.astype(np.float64) * factor
+    wide = widened(x)
+    y = wide * over_places(factor, wide)
+    y += over_places(shift, wide)
+    return y.astype(x.dtype, copy=False)
+
+
+def over_places(parameter: Array, x: Array) -> Array:
+    """Return a parameter per channel, or per place, in the type of `x` (N, C, ...) and broadcast against it."""
+    spread = (1,) * max(0, x.ndim - 1 - parameter.ndim)
+    return parameter.reshape(*parameter.shape, *spread).astype(x.dtype)
+
+
+def channels(x: TensorType, parameters: Sequence[TensorType]) -> Dim:
+    """Return the number of channels that `x` (N, C, ...) and vectors of one element each agree on."""
+    wrong = next((p for p in parameters if p.shape is not None and len(p.shape) != 1), None)
+    if wrong is not None:
+        raise InferenceError(f"{wrong} must be a vector, with one element for each channel")
+    dims: list[Dim] = [p.shape[0] for p in parameters if p.shape is not None]
+    if x.shape is not None:  # a vector of items has one channel
+        dims.insert(0, x.shape[1] if len(x.shape) > 1 else 1)
+    return same_dim(dims, "channels")

@@ -1,0 +1,147 @@
+"""Sliding windows: where the kernels of convolutions and poolings lie along each spatial axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import add, ceil_div, dim_min, floor_div, mul, sub
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.ir import Dim
+    from sabir.opsets.typing import Array
+
+LEAST_RANK = 3  # a batch, channels, one spatial axis
+_MODES = {"", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}
+
+
+class Run(NamedTuple):
+    """The windows `start` to `stop`, and the elements of the input that one tap of theirs reads."""
+
+    start: int
+    stop: int
+    source: slice
+
+
+class Axis(NamedTuple):
+    """A window's way along one axis of a given input: `count` places, the first at `-begin`."""
+
+    length: int
+    count: int
+    kernel: int
+    stride: int
+    dilation: int
+    begin: int
+    end: int
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether every window is one element, and every element a window."""
+        return self.kernel == self.stride == 1 and self.begin == self.end == 0
+
+    def run(self, tap: int, start: int = 0, stop: int | None = None) -> Run:
+        """Return which of the windows `start` to `stop` have this tap of the kernel inside the input."""
+        offset, stride = tap * self.dilation - self.begin, self.stride
+        first = max(start, -(offset // stride))
+        last = min(self.count if stop is None else stop, -((offset - self.length) // stride))
+        last = max(first, last)
+        begin = first * stride + offset
+        return Run(first, last, slice(begin, max(begin, begin + (last - first - 1) * stride + 1), stride))
+
+    def covered(self, *, padding: bool) -> Array:
+        """Return how many taps of each window lie in the input, or in the input with its padding."""
+        low, high = (-self.begin, self.length + self.end) if padding else (0, self.length)
+        first = np.arange(self.count) * self.stride - self.begin
+        past = np.clip(-((first - high) // self.dilation), 0, self.kernel)
+        return past - np.clip(-((first - low) // self.dilation), 0, self.kernel)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A kernel's size, step, spread and padding along each spatial axis, as the attributes tell them."""
+
+    kernel: tuple[Dim, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[tuple[int, int], ...]
+    same: str = ""  # "UPPER" or "LOWER": padded so that the stride alone decides the output size
+    ceil: bool = False  # a last window that passes the end counts, unless it starts there
+
+    @classmethod
+    def of(
+        cls, kernel: Sequence[Dim], *, strides: Sequence[int] | None, pads: Sequence[int] | None, auto_pad: str,
+        dilations: Sequence[int] | None = None, ceil_mode: int = 0,
+    ) -> Window:  # fmt: skip
+        """Read the attributes; raises InferenceError for a wrong number of values, or values out of range."""
+        rank = len(kernel)
+        if auto_pad not in _MODES:
+            raise InferenceError(
+                f"auto_pad is {auto_pad!r}, and must be NOTSET, VALID, SAME_UPPER or SAME_LOWER"
+            )
+        steps = _values("strides", strides or (1,) * rank, rank, 1)
+        spread = _values("dilations", dilations or (1,) * rank, rank, 1)
+        edges = _values("pads", pads or (0,) * 2 * rank, 2 * rank, 0)
+        _values("kernel_shape", [1 if k is None else k for k in kernel], rank, 1)
+        if auto_pad not in {"", "NOTSET"}:
+            edges = (0,) * 2 * rank
+        both = tuple(zip(edges[:rank], edges[rank:], strict=True))
+        same = auto_pad.removeprefix("SAME_") if auto_pad.startswith("SAME_") else ""
+        return cls(tuple(kernel), steps, spread, both, same, bool(ceil_mode))
+
+    def outputs(self, lengths: Sequence[Dim]) -> tuple[Dim, ...]:
+        """Return the number of windows along each axis; raises InferenceError where none fits by far."""
+        if len(lengths) != len(self.kernel):
+            raise InferenceError(f"a window over {len(self.kernel)} axes cannot slide along {len(lengths)}")
+        return tuple(self._count(i, n) for i, n in enumerate(lengths))
+
+    def axes(self, lengths: Sequence[int]) -> tuple[Axis, ...]:
+        """Lay the window over an input of this size."""
+        counts = [c for c in self.outputs(lengths) if isinstance(c, int)]
+        kernel = [k for k in self.kernel if isinstance(k, int)]
+        sides = zip(lengths, counts, kernel, self.strides, self.dilations, self.pads, strict=True)
+        return tuple(self._padded(Axis(*side, *pads)) for *side, pads in sides)
+
+    def _padded(self, axis: Axis) -> Axis:
+        if not self.same:
+            return axis
+        reach = (axis.kernel - 1) * axis.dilation + 1
+        lacking = max(0, (axis.count - 1) * axis.stride + reach - axis.length)
+        less, more = lacking // 2, lacking - lacking // 2
+        return (
+            axis._replace(begin=less, end=more)
+            if self.same == "UPPER"
+            else axis._replace(begin=more, end=less)
+        )
+
+    def _count(self, i: int, length: Dim) -> Dim:
+        stride, (begin, end) = self.strides[i], self.pads[i]
+        if self.same:
+            return ceil_div(length, stride)
+        reach = add(mul(sub(self.kernel[i], 1), self.dilations[i]), 1)
+        room = sub(add(length, begin + end), reach)
+        if not self.ceil:
+            count = add(floor_div(room, stride), 1)
+        else:
+            count = add(ceil_div(room, stride), 1)
+            if (
+                not isinstance(reach, int) or end + stride > reach
+            ):  # else the last window starts before the end
+                count = dim_min(count, ceil_div(add(length, begin), stride))
+        if isinstance(count, int) and count < 0:
+            raise InferenceError(
+                f"a window of {reach} does not fit into {length} with padding {begin} and {end}"
+            )
+        return count
+
+
+def _values(name: str, given: Sequence[Dim], count: int, least: int) -> tuple[int, ...]:
+    if len(given) != count:
+        raise InferenceError(f"{name} {list(given)} must have {count} values")
+    if any(isinstance(v, int) and v < least for v in given):
+        raise InferenceError(f"{name} {list(given)} must be {least} or more each")
+    return tuple(v if isinstance(v, int) else least for v in given)

@@ -1,0 +1,332 @@
+"""BatchNormalization: each channel to zero mean and unit variance, then scaled and shifted."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.normalization import Statistics, channels, scaled, statistics
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Call,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
+
+batch_normalization = Operator(
+    "BatchNormalization",
+    summary="`(X - mean) / sqrt(var + epsilon) * scale + B`, channel by channel, with given statistics or the batch's own.",
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = batch_normalization.first(
+    1,
+    inputs=[
+        Input("X", T, differentiable=True),
+        Input("scale", T, differentiable=True),
+        Input("B", T, differentiable=True),
+        Input("mean", T, differentiable=True),
+        Input("var", T, differentiable=True),
+    ],
+    outputs=[
+        Output("Y", T, differentiable=True),
+        Output("mean", T, optional=True, differentiable=False),
+        Output("var", T, optional=True, differentiable=False),
+        Output("saved_mean", T, optional=True, differentiable=False),
+        Output("saved_var", T, optional=True, differentiable=False),
+    ],
+    attributes=[
+        Attribute("consumed_inputs", "ints", required=True, legacy=True),
+        Attribute("momentum", "float", "How much of the running statistics a batch leaves.", default=0.9),
+        Attribute(
+            "epsilon", "float", "What is added to the variance, so that no division is by 0.", default=1e-05
+        ),
+        Attribute("is_test", "int", "1: the given statistics; 0: the batch's own.", default=0),
+        Attribute(
+            "spatial", "int", "0: statistics for each place of an item, not for each channel.", default=1
+        ),
+    ],
+)
+v6 = v1.evolve(
+    6,
+    "Drops the legacy hint `consumed_inputs`; any number of spatial axes is admitted.",
+    drop=["consumed_inputs"],
+)
+v7 = v6.evolve(
+    7,
+    "The mode follows from the outputs: with `Y` alone the given statistics hold, with more the batch's.",
+    drop=["is_test"],
+)
+v9 = v7.evolve(
+    9,
+    "`spatial` is gone: statistics are always per channel. A vector of items is admitted.",
+    drop=["spatial"],
+)
+U = Constraint("U", FLOATS, BFLOAT16)
+v14 = v9.evolve(
+    14,
+    "`training_mode` tells the mode; the saved statistics are gone, and the running ones have a type of their own.",
+    inputs=[
+        Input("X", T, differentiable=True),
+        Input("scale", T, differentiable=True),
+        Input("B", T, differentiable=True),
+        Input("input_mean", U, differentiable=True),
+        Input("input_var", U, differentiable=True),
+    ],
+    outputs=[
+        Output("Y", T, differentiable=True),
+        Output("running_mean", U, optional=True, differentiable=False),
+        Output("running_var", U, optional=True, differentiable=False),
+    ],
+    add=[
+        Attribute(
+            "training_mode", "int", "1: the batch's own statistics, and the running ones move.", default=0
+        )
+    ],
+    widen={"T": BFLOAT16},
+)
+TX = Constraint("T", FLOATS, BFLOAT16)
+T1 = Constraint("T1", FLOATS, BFLOAT16)
+T2 = Constraint("T2", FLOATS, BFLOAT16)
+v15 = v14.evolve(
+    15,
+    "Scale and bias have a type of their own too; the batch's statistics are computed in float32 or better.",
+    inputs=[
+        Input("X", TX, "The input, (N, C, D1, ..., Dn), or (N) with one channel.", differentiable=True),
+        Input("scale", T1, "The factor of each channel, (C).", differentiable=True),
+        Input("B", T1, "What is added to each channel, (C).", differentiable=True),
+        Input("input_mean", T2, "The given or running mean of each channel, (C).", differentiable=True),
+        Input("input_var", T2, "The given or running variance of each channel, (C).", differentiable=True),
+    ],
+    outputs=[
+        Output("Y", TX, "The input's shape.", differentiable=True),
+        Output("running_mean", T2, "In training: `input_mean` moved towards the batch's.", optional=True,
+               differentiable=False),
+        Output("running_var", T2, "In training: `input_var` moved towards the batch's, that of a whole population.",
+               optional=True, differentiable=False),
+    ],
+)  # fmt: skip
+
+_NO_STATISTICS = "with the given statistics, the one output is Y"
+
+
+@v1.infer
+def infer(
+    x: TensorType,
+    scale: TensorType,
+    bias: TensorType,
+    mean: TensorType,
+    var: TensorType,
+    /,
+    *,
+    spatial: int = 1,
+) -> tuple[TensorType, ...]:
+    if not spatial:
+        moved = mean.shape
+        return TensorType(x.element, x.shape), *(TensorType(x.element, moved),) * 4
+    count = channels(x, (scale, bias, mean, var))
+    y = TensorType(
+        x.element, x.shape if x.shape is None or len(x.shape) < 2 else (x.shape[0], count, *x.shape[2:])
+    )
+    return y, *(TensorType(x.element, (count,)),) * 4
+
+
+@v14.infer
+def infer_with_mode(
+    x: TensorType, scale: TensorType, bias: TensorType, mean: TensorType, var: TensorType, /, *,
+    training_mode: int, call: Call,
+) -> tuple[TensorType, ...]:  # fmt: skip
+    if not training_mode and any(call.outputs[1:]):
+        raise InferenceError(_NO_STATISTICS)
+    y, running, *_ = infer(x, scale, bias, mean, var)
+    return y, TensorType(mean.element, running.shape), TensorType(var.element, running.shape)
+
+
+@v1.evaluate
+def evaluate(
+    x: Array, scale: Array, bias: Array, mean: Array, var: Array, /, *,
+    is_test: int, spatial: int, epsilon: float, momentum: float, call: Call,
+) -> tuple[Array, ...]:  # fmt: skip
+    given = Statistics(mean, var)
+    if is_test and any(call.outputs[1:]):
+        raise ValueError(_NO_STATISTICS)
+    if is_test:
+        return (scaled(x, given, scale, bias, epsilon),)
+    batch = statistics(widened(x), (0, *range(2, x.ndim)) if spatial else (0,))
+    saved = [s.reshape(mean.shape).astype(x.dtype) for s in batch]
+    return scaled(x, batch, scale, bias, epsilon), *given.moved(batch, momentum), *saved
+
+
+@v7.evaluate
+def evaluate_by_outputs(
+    x: Array, scale: Array, bias: Array, mean: Array, var: Array, /, *,
+    epsilon: float, momentum: float, spatial: int = 1, call: Call,
+) -> tuple[Array, ...]:  # fmt: skip
+    test = not any(call.outputs[1:])
+    return evaluate(
+        x,
+        scale,
+        bias,
+        mean,
+        var,
+        is_test=test,
+        spatial=spatial,
+        epsilon=epsilon,
+        momentum=momentum,
+        call=call,
+    )
+
+
+@v14.evaluate
+def evaluate_with_mode(
+    x: Array, scale: Array, bias: Array, mean: Array, var: Array, /, *,
+    epsilon: float, momentum: float, training_mode: int, call: Call,
+) -> tuple[Array, ...]:  # fmt: skip
+    test = not training_mode
+    return evaluate(
+        x, scale, bias, mean, var, is_test=test, spatial=1, epsilon=epsilon, momentum=momentum, call=call
+    )[:3]
+
+
+@v6.downgrade
+def hint_again(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
+    """The hint is required before 6; it says that the running statistics are overwritten."""
+    return b.op(
+        "BatchNormalization",
+        *inputs,
+        outputs=len(call.outputs),
+        consumed_inputs=[0, 0, 0, 1, 1],
+        **attributes,
+    )
+
+
+@v7.upgrade
+def mode_to_outputs(b: Builder, /, *inputs: Value, is_test: int, call: Call, **attributes: Any) -> Any:
+    if is_test and any(call.outputs[1:]):
+        raise Unconvertible(_NO_STATISTICS)
+    made = b.op("BatchNormalization", *inputs, outputs=1 if is_test else 5, **attributes)
+    return made if is_test else made[: len(call.outputs)]
+
+
+@v7.downgrade
+def mode_from_outputs(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
+    test = 0 if any(call.outputs[1:]) else 1
+    return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), is_test=test, **attributes)
+
+
+@v9.upgrade
+def places_to_channels(
+    b: Builder, x: Value, /, *parameters: Value, spatial: int, call: Call, **attributes: Any
+) -> Any:
+    """Make each place of an item a channel."""
+    if spatial:
+        return b.op("BatchNormalization", x, *parameters, outputs=len(call.outputs), **attributes)
+    flat = b.initializer("flat", np.array([-1], np.int64))
+    vectors = [b.Reshape(p, flat) for p in parameters]
+    made = b.op("BatchNormalization", b.Flatten(x, axis=1), *vectors, outputs=len(call.outputs), **attributes)
+    outputs = made if isinstance(made, tuple) else (made,)
+    shapes = [b.Shape(x), *(b.Shape(parameters[0]) for _ in outputs[1:])]
+    return tuple(b.Reshape(y, s) for y, s in zip(outputs, shapes, strict=True))
+
+
+@v9.downgrade
+def spatial_again(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
+    return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), **attributes)
+
+
+@v14.upgrade
+def outputs_to_mode(b: Builder, /, *inputs: Value, momentum: float, call: Call, **attributes: Any) -> Any:
+    """The batch's own statistics are what the running ones become without momentum."""
+    if not any(call.outputs[1:]):
+        return b.BatchNormalization(*inputs, momentum=momentum, **attributes)
+    made = b.op("BatchNormalization", *inputs, outputs=3, training_mode=1, momentum=momentum, **attributes)
+    if call.wants(3) or call.wants(4):
+        own = b.op("BatchNormalization", *inputs, outputs=3, training_mode=1, momentum=0.0, **attributes)
+        made = (*made, *own[1:])
+    return made[: len(call.outputs)]
+
+
+@v14.downgrade
+def outputs_from_mode(
+    b: Builder, /, *inputs: Value, training_mode: int, call: Call, **attributes: Any
+) -> Any:
+    _require_one_type(inputs, "BatchNormalization-9")
+    made = b.op("BatchNormalization", *inputs, outputs=5 if training_mode else 1, **attributes)
+    return made[: len(call.outputs)] if training_mode else made
+
+
+@v15.upgrade
+def same_mode(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
+    return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), **attributes)
+
+
+@v15.downgrade
+def one_type_for_scale(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
+    _require_one_type(inputs[:3], "BatchNormalization-14")
+    return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), **attributes)
+
+
+def _require_one_type(values: tuple[Value, ...], target: str) -> None:
+    elements = {v.type.element for v in values if isinstance(v.type, TensorType)}
+    if len(elements) > 1:
+        raise Unconvertible(
+            f"{target} takes one type where this call has {', '.join(sorted(map(str, elements)))}"
+        )
+
+
+@batch_normalization.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[[1, 3], [10, 20]], [[5, 7], [30, 40]]], f)  # means 4 and 25, variances 5 and 125
+    scale, bias, mean, var = (
+        np.array([2, 1], f),
+        np.array([0, -1], f),
+        np.array([3, 20], f),
+        np.array([4, 25], f),
+    )
+    call = (x, scale, bias, mean, var)
+    y = np.array([[[-2, 0], [-3, -1]], [[2, 4], [1, 3]]], f)  # 2 (x - 3) / 2, (x - 20) / 5 - 1
+    old: dict[str, Any] = {"consumed_inputs": [0, 0], "epsilon": 0.0}
+    yield Example(1, *call, is_test=1, expect=[y], **old)
+    yield Example(6, *call, is_test=1, epsilon=0.0, expect=[y])
+    for opset in (7, 9, 14, 15):
+        yield Example(opset, *call, epsilon=0.0, expect=[y])
+    own = ((x - np.array([[4], [25]])) / np.sqrt([[5], [125]]) * [[2], [1]] + [[0], [-1]]).astype(f)
+    moved = [np.array([3.5, 22.5], f), np.array([4.5, 75], f)]
+    saved = [np.array([4, 25], f), np.array([5, 125], f)]
+    train: dict[str, Any] = {"epsilon": 0.0, "momentum": 0.5}
+    yield Example(1, *call, consumed_inputs=[0, 0], expect=[own], **train)
+    yield Example(6, *call, outputs=5, expect=[own, *moved, *saved], **train)
+    yield Example(7, *call, outputs=5, expect=[own, *moved, *saved], **train)
+    yield Example(9, *call, outputs=5, expect=[own, *moved, *saved], **train)
+    for opset in (14, 15):
+        yield Example(opset, *call, outputs=3, training_mode=1, expect=[own, *moved], **train)
+    places = [
+        np.array(p, f) for p in ([[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]])
+    ]
+    each = np.array([[[0, 1], [3.5, 13]], [[4, 5], [13.5, 23]]], f)  # (x - mean) / deviation * scale + bias
+    for opset, mode in ((6, {"is_test": 1}), (7, {})):
+        yield Example(opset, x, *places, spatial=0, epsilon=0.0, expect=[each], **mode)
+    yield Example(7, x, *places, spatial=0, outputs=5, **train)
+    yield Example(9, np.array([3, 5, 7], f), *(np.array([p], f) for p in (2, 1, 3, 4)), epsilon=0.0,
+                  expect=[np.array([1, 3, 5], f)])  # fmt: skip
+    mixed = (x.astype(np.float16), scale, bias, mean.astype(float), var.astype(float))
+    yield Example(15, *mixed, epsilon=0.0, expect=[y.astype(np.float16)])
+    yield Example(15, *mixed, outputs=3, training_mode=1, tolerance=2e-3,
+                  expect=[own.astype(np.float16), *(m.astype(float) for m in moved)], **train)  # fmt: skip
+    yield Example(
+        14, *(a.astype(ml_dtypes.bfloat16) for a in call), epsilon=0.0, expect=[y.astype(ml_dtypes.bfloat16)]
+    )
+    yield Example(9, np.zeros((0, 2, 3), f), scale, bias, mean, var, expect=[np.zeros((0, 2, 3), f)])

@@ -1,0 +1,220 @@
+"""Gemm: a scaled product of two matrices plus a scaled third."""
+# ruff: file-ignore[invalid-argument-name]  transA and transB are the standard's names
+
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, Dim, TensorType, Value
+from sabir.opsets.families import products
+from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    tensors,
+)
+
+gemm = Operator(
+    "Gemm", summary="`alpha * A' @ B' + beta * C`, where A' and B' are A and B, transposed on request."
+)
+
+T = Constraint("T", FLOATS)
+
+A = Input("A", T, "Shape (M, K), or (K, M) with `transA`.", differentiable=True)
+B = Input("B", T, "Shape (K, N), or (N, K) with `transB`.", differentiable=True)
+
+v1 = gemm.first(
+    1,
+    inputs=[
+        A,
+        B,
+        Input(
+            "C", T, "Added to the product; shape (M, N), or one that broadcasts to it.", differentiable=True
+        ),
+    ],
+    outputs=[Output("Y", T, "Shape (M, N).", differentiable=True)],
+    attributes=[
+        Attribute("beta", "float", "Scales C; 0 leaves C unread.", default=1.0),
+        Attribute("broadcast", "int", "1: C need not have the shape of the output.", default=0),
+        Attribute("transB", "int", "1: B is given as its transpose.", default=0),
+        Attribute("alpha", "float", "Scales the product.", default=1.0),
+        Attribute("transA", "int", "1: A is given as its transpose.", default=0),
+    ],
+)
+v6 = v1.restate(6, "C may no longer be overwritten by the output.")
+v7 = v6.evolve(7, "C always broadcasts, numpy's way and to the output's shape only.", drop=["broadcast"])
+v9 = v7.widen(9, T=tensors("int32", "int64", "uint32", "uint64"))
+v11 = v9.evolve(
+    11,
+    "C may be left out.",
+    inputs=[
+        A,
+        B,
+        Input("C", T, "Added to the product; broadcasts to (M, N).", optional=True, differentiable=True),
+    ],
+    widen={"T": tensors("int32", "int64", "uint32", "uint64")},
+)
+v13 = v11.widen(13, T=BFLOAT16)
+
+
+@v1.infer
+def infer(
+    a: TensorType,
+    b: TensorType,
+    c: TensorType | None = None,
+    /,
+    *,
+    transA: int,
+    transB: int,
+    broadcast: int = 1,
+) -> TensorType:
+    (m, inner), (other, n) = _sides(a, "A", transposed=transA), _sides(b, "B", transposed=transB)
+    same_dim([inner, other], "the inner dimensions of A and B")
+    element = next((t.element for t in (a, b, c) if t is not None and t.element.number), a.element)
+    if c is None or c.shape is None:
+        return TensorType(element, (m, n))
+    return TensorType(element, _with_addend(m, n, c.shape, exact=not broadcast))
+
+
+def _sides(t: TensorType, name: str, *, transposed: int) -> tuple[Dim, Dim]:
+    if t.shape is None:
+        return None, None
+    if len(t.shape) != products.MATRIX:
+        raise InferenceError(f"{name} is {t}, and must be a matrix")
+    rows, columns = t.shape
+    return (columns, rows) if transposed else (rows, columns)
+
+
+def _with_addend(m: Dim, n: Dim, c: tuple[Dim, ...], *, exact: bool) -> tuple[Dim, Dim]:
+    """Hold (m, n) against the shape of C, which tells a dimension that A or B leave open."""
+    if len(c) > products.MATRIX or (exact and len(c) < products.MATRIX):
+        raise InferenceError(f"C of rank {len(c)} does not fit an output of rank 2")
+    sides: list[Dim] = [m, n]
+    for place, dim in enumerate(c, start=products.MATRIX - len(c)):
+        if exact or (isinstance(dim, int) and dim != 1):
+            sides[place] = same_dim([sides[place], dim], "the shape of C and that of the output")
+    return sides[0], sides[1]
+
+
+@v1.evaluate
+def evaluate(
+    a: Array,
+    b: Array,
+    c: Array | None = None,
+    /,
+    *,
+    alpha: float,
+    beta: float,
+    transA: int,
+    transB: int,
+    broadcast: int = 1,
+) -> Array:
+    if a.ndim != products.MATRIX or b.ndim != products.MATRIX:
+        raise ValueError(f"A and B must be matrices, and have ranks {a.ndim} and {b.ndim}")
+    kind, a, b = a.dtype, a.T if transA else a, b.T if transB else b
+    shape = (a.shape[0], b.shape[1])
+    if c is not None and np.broadcast_shapes(c.shape, shape if broadcast else c.shape) != shape:
+        raise ValueError(f"C of shape {list(c.shape)} does not fit the output's {list(shape)}")
+    if kind.kind in "iu" and float(alpha).is_integer() and float(beta).is_integer():
+        return _combined(a, b, c, _wrapped(alpha, kind), _wrapped(beta, kind))
+    # an integer times a fraction is rounded toward zero once, at the end
+    wide = np.float64 if kind.kind in "iu" else np.promote_types(np.float32, kind)
+    a, b, c = (
+        a.astype(wide, copy=False),
+        b.astype(wide, copy=False),
+        None if c is None else c.astype(wide, copy=False),
+    )
+    return _combined(a, b, c, alpha, beta).astype(kind, copy=False)
+
+
+def _wrapped(factor: float, kind: np.dtype[Any]) -> Array:
+    return np.array(int(factor) % 2**64, np.uint64).astype(kind)
+
+
+def _combined(a: Array, b: Array, c: Array | None, alpha: Array | float, beta: Array | float) -> Array:
+    y = products.matmul(a, b)
+    if alpha != 1:
+        y *= alpha
+    if c is not None and beta != 0:
+        y += c if beta == 1 else c * beta
+    return y
+
+
+@v7.upgrade
+def broadcast_goes(
+    b: Builder, a: Value, w: Value, c: Value, /, *, broadcast: int, **attributes: float
+) -> Value:
+    return b.Gemm(a, w, c, **attributes)
+
+
+@v7.downgrade
+def broadcast_comes(b: Builder, a: Value, w: Value, c: Value, /, **attributes: float) -> Value:
+    return b.Gemm(a, w, c, broadcast=1, **attributes)
+
+
+@v11.upgrade
+def addend_stays(b: Builder, a: Value, w: Value, c: Value, /, **attributes: float) -> Value:
+    return b.Gemm(a, w, c, **attributes)
+
+
+@v11.downgrade
+def addend_is_needed(b: Builder, a: Value, w: Value, c: Value | None = None, /, **attributes: float) -> Value:
+    """From 11 to 9: a C that is left out becomes a zero."""
+    if c is None:
+        known = [v.type.element for v in (a, w) if isinstance(v.type, TensorType) and v.type.element.number]
+        if not known:
+            raise Unconvertible("the element type is unknown, and Gemm-9 needs a C of that type")
+        c = b.initializer("zero", np.zeros((), known[0].dtype))
+    return b.Gemm(a, w, c, **attributes)
+
+
+@gemm.examples
+def examples() -> Iterator[Example]:
+    a, b = (
+        np.array([[1.0, 2.0], [3.0, 4.0], [0.0, -1.0]], np.float32),
+        np.array([[1.0, 2.0], [-1.0, 0.5]], np.float32),
+    )
+    ab = np.array([[-1, 3], [-1, 8], [1, -0.5]], np.float32)  # by hand
+    c = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for opset in (1, 6, 7, 9, 11, 13):
+        yield Example(opset, a, b, c, expect=[ab + c])
+        yield Example(opset, a.T, b.T, c, transA=1, transB=1, alpha=0.5, beta=2.0, expect=[ab / 2 + 2 * c])
+    for opset in (1, 6):
+        yield Example(opset, a, b, c[0], broadcast=1, expect=[ab + c[0]])
+    for addend in (np.float32(3), c[0], c[:, :1], c[:1]):
+        yield Example(7, a, b, addend, beta=-1.0, expect=[ab - addend])
+    for opset in (11, 13):
+        yield Example(opset, a, b, expect=[ab])
+        yield Example(opset, a, b, None, alpha=2.0, expect=[2 * ab])
+    yield Example(13, a, b, np.full((3, 2), np.nan, np.float32), beta=0.0, expect=[ab])
+    yield Example(7, np.zeros((2, 0)), np.zeros((0, 3)), np.ones(3), expect=[np.ones((2, 3))])
+    for kind in (np.float16, ml_dtypes.bfloat16):
+        yield Example(13, a.astype(kind), b.astype(kind), c.astype(kind), expect=[(ab + c).astype(kind)])
+    top = np.array([[2**31]], np.uint32)
+    yield Example(9, top, np.array([[3]], np.uint32), np.array(7, np.uint32), expect=[top + np.uint32(7)])
+    yield Example(
+        9,
+        -top.astype(np.int64),
+        top.astype(np.int64),
+        np.array([1]),
+        beta=-2.0,
+        expect=[np.array([[-(2**62) - 2]])],
+    )
+    yield Example(
+        11,
+        np.array([[3]], np.int32),
+        np.array([[5]], np.int32),
+        alpha=0.5,
+        expect=[np.array([[7]], np.int32)],
+    )

@@ -1,0 +1,56 @@
+"""GlobalAveragePool: the mean of each channel."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+global_average_pool = Operator("GlobalAveragePool", summary="The mean of each channel over all spatial axes.")
+
+T = Constraint("T", FLOATS)
+
+v1 = global_average_pool.first(
+    1,
+    inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
+    outputs=[Output("Y", T, "One mean for each channel, (N, C, 1, ..., 1).", differentiable=True)],
+)
+v22 = v1.widen(22, T=BFLOAT16)
+
+_LEADING = 2  # the batch and the channels
+
+
+@v1.infer
+def infer(x: TensorType, /) -> TensorType:
+    if x.shape is None:
+        return TensorType(x.element)
+    if len(x.shape) < _LEADING:
+        raise InferenceError(f"{x} has no channels; the batch comes first, they second")
+    return TensorType(x.element, (*x.shape[:2], *(1,) * (len(x.shape) - 2)))
+
+
+@v1.evaluate
+def evaluate(x: Array, /) -> Array:
+    spatial = tuple(range(2, x.ndim))
+    total = np.add.reduce(widened(x), axis=spatial, keepdims=True)
+    count = np.prod(x.shape[2:], dtype=total.dtype)
+    return (total / count).astype(x.dtype, copy=False)
+
+
+@global_average_pool.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[[[1, 2], [3, 6]], [[-1, 0], [np.inf, 2]]]], np.float32)
+    for opset in (1, 22):
+        yield Example(opset, x, expect=[np.array([[[[3]], [[np.inf]]]], np.float32)])
+    yield Example(1, np.full((1, 1, 9), 60000, np.float16), expect=[np.array([[[60000]]], np.float16)])
+    yield Example(
+        22, np.array([[[1, 2]]], ml_dtypes.bfloat16), expect=[np.array([[[1.5]]], ml_dtypes.bfloat16)]
+    )
+    yield Example(1, np.arange(8, dtype=float).reshape(1, 1, 2, 2, 2), expect=[np.full((1, 1, 1, 1, 1), 3.5)])
+    yield Example(1, np.zeros((2, 0, 3), np.float32), expect=[np.zeros((2, 0, 1), np.float32)])
+    yield Example(1, np.zeros((1, 1, 0), np.float32), expect=[np.full((1, 1, 1), np.nan, np.float32)])

@@ -1,0 +1,108 @@
+"""LayerNormalization: each item to zero mean and unit variance over its last axes, then scaled and shifted."""
+
+import math
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import element
+from sabir.ir import TensorType
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.shapes import axis_in, broadcast
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+layer_normalization = Operator(
+    "LayerNormalization",
+    summary="`(X - mean) / sqrt(var + epsilon) * Scale + B`, over the dimensions from `axis` on.",
+)
+
+T = Constraint("T", FLOATS, BFLOAT16)
+U = Constraint("U", BFLOAT16, tensors("float"))
+
+v17 = layer_normalization.first(
+    17,
+    inputs=[
+        Input("X", T, "A tensor of rank 1 or more."),
+        Input("Scale", T, "Factors, to be broadcast to X."),
+        Input("B", T, "What is added, to be broadcast to X; nothing by default.", optional=True),
+    ],
+    outputs=[
+        Output("Y", T, "The input's shape."),
+        Output("Mean", U, "The means; the normalised dimensions are 1.", optional=True),
+        Output("InvStdDev", U, "`1 / sqrt(var + epsilon)`; the normalised dimensions are 1.", optional=True),
+    ],
+    attributes=[
+        Attribute("stash_type", "int", "The type in which to normalise, and that of the statistics: 1 is float, "
+                  "16 bfloat16.", default=1),
+        Attribute("epsilon", "float", "What is added to the variance, so that no division is by 0.", default=1e-05),
+        Attribute("axis", "int", "The first dimension to normalise over.", default=-1),
+    ],
+)  # fmt: skip
+
+
+@v17.infer
+def infer(
+    x: TensorType, scale: TensorType, b: TensorType | None = None, /, *, axis: int, stash_type: int
+) -> tuple[TensorType, ...]:
+    y, stash = TensorType(x.element, x.shape), element(stash_type)
+    if f"tensor({stash})" not in U.allowed:
+        raise InferenceError(f"stash_type is {stash}, and must be float or bfloat16")
+    if x.shape is None:
+        return y, TensorType(stash), TensorType(stash)
+    for parameter in (scale, b):
+        whole = broadcast(x.shape, parameter.shape) if parameter is not None else None
+        if whole is not None and len(whole) > len(x.shape):
+            raise InferenceError(f"{parameter} cannot be broadcast to {x}")
+    kept = axis_in(axis, len(x.shape))
+    statistic = TensorType(stash, (*x.shape[:kept], *(1,) * (len(x.shape) - kept)))
+    return y, statistic, statistic
+
+
+@v17.evaluate
+def evaluate(
+    x: Array, scale: Array, b: Array | None = None, /, *, axis: int, epsilon: float, stash_type: int
+) -> tuple[Array, Array, Array]:
+    """Compute in float32 where the stash type is bfloat16, and round what that gives."""
+    kept, stash = axis_in(axis, x.ndim), element(stash_type).dtype
+    count = math.prod(x.shape[kept:])
+    rows = widened(x.astype(stash, copy=False)).reshape(math.prod(x.shape[:kept]), count)
+    mean = np.add.reduce(rows, axis=1, keepdims=True) / np.float32(count)
+    rows = rows - mean
+    variance = np.einsum("ij,ij->i", rows, rows)[:, None] / np.float32(count)
+    inverse = 1 / np.sqrt(variance + np.float32(epsilon))
+    rows *= inverse
+    y = widened(rows.astype(stash, copy=False).astype(x.dtype, copy=False)).reshape(x.shape)
+    y *= widened(scale)
+    if b is not None:
+        y += widened(b)
+    shape = (*x.shape[:kept], *(1,) * (x.ndim - kept))
+    return (
+        y.astype(x.dtype, copy=False),
+        mean.reshape(shape).astype(stash),
+        inverse.reshape(shape).astype(stash),
+    )
+
+
+@layer_normalization.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[[1, 3], [5, 7]], [[2, 2], [-2, 6]]], f)
+    scale, bias = np.array([2, 1], f), np.array([0, 1], f)
+    last = np.array([[[-2, 2], [-2, 2]], [[0, 1], [-2, 2]]], f)  # by hand: deviations of one, scaled, shifted
+    means, inverses = np.array([[[2], [6]], [[2], [2]]], f), np.array([[[1], [1]], [[1e3], [0.25]]], f)
+    yield Example(17, x, scale, bias, outputs=3, epsilon=1e-6, tolerance=1e-5, expect=[last, means, inverses])
+    five, eight = np.sqrt(f(5)), np.sqrt(f(8))  # deviations over both trailing dimensions
+    both = np.array([[[-3 / five, -1 / five], [1 / five, 3 / five]], [[0, 0], [-4 / eight, 4 / eight]]], f)
+    for axis in (1, -2):
+        yield Example(17, x, np.ones((2, 2), f), outputs=3, axis=axis, epsilon=0.0,
+                      expect=[both, np.array([[[4]], [[2]]], f), np.array([[[1 / five]], [[1 / eight]]], f)])  # fmt: skip
+    yield Example(17, x.astype(np.float16), scale.astype(np.float16), epsilon=1e-6, outputs=2, tolerance=1e-3,
+                  expect=[(last - bias).astype(np.float16), means])  # fmt: skip
+    yield Example(17, x.astype(float), np.ones((2, 1, 2)), axis=0, outputs=3)
+    brain = ml_dtypes.bfloat16
+    yield Example(17, x.astype(brain), scale.astype(brain), stash_type=16, outputs=3, epsilon=1e-6, tolerance=1e-2,
+                  expect=[(last - bias).astype(brain), means.astype(brain), inverses.astype(brain)])  # fmt: skip
+    yield Example(17, np.zeros((0, 3), f), np.ones(3, f), outputs=3, expect=[np.zeros((0, 3), f)])

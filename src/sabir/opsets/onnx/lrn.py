@@ -1,0 +1,90 @@
+"""LRN: each element scaled down by the energy of its neighbours across channels."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+lrn = Operator(
+    "LRN",
+    summary="`x / (bias + alpha / size * s) ** beta`, where `s` sums the squares of the `size` channels around x's own.",
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = lrn.first(
+    1,
+    inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
+    attributes=[
+        Attribute("bias", "float", "What is added before the power.", default=1.0),
+        Attribute("beta", "float", "The exponent.", default=0.75),
+        Attribute("alpha", "float", "The weight of the mean of squares.", default=0.0001),
+        Attribute("size", "int", "How many channels to sum: the element's own, and around it; of an even number, "
+                  "one more after it than before.", required=True),
+    ],
+)  # fmt: skip
+v13 = v1.widen(13, T=BFLOAT16)
+
+_QUARTERS = 0.75  # the exponent that every known model has; two square roots are much faster than a power
+
+v1.infer(same_as_first)
+
+
+@v1.evaluate
+def evaluate(x: Array, /, *, size: int, alpha: float, beta: float, bias: float) -> Array:
+    if size < 1:
+        raise ValueError(f"size is {size}, and must be 1 or more")
+    wide = widened(x)
+    y = np.empty_like(wide)
+    for image, result in zip(wide, y, strict=True):
+        base = _neighbourhood(image * image, size)
+        base *= alpha / size
+        base += bias
+        np.divide(image, _power(base, beta), out=result)
+    return y.astype(x.dtype, copy=False)
+
+
+def _neighbourhood(squares: Array, size: int) -> Array:
+    """Sum (C, ...) over a window of channels, cut at both ends."""
+    total, channels = squares.copy(), len(squares)
+    before, after = (size - 1) // 2, size // 2
+    for shift in range(1, min(after, channels - 1) + 1):
+        total[:-shift] += squares[shift:]
+    for shift in range(1, min(before, channels - 1) + 1):
+        total[shift:] += squares[:-shift]
+    return total
+
+
+def _power(base: Array, beta: float) -> Array:
+    if beta != _QUARTERS:
+        return base**beta
+    root = np.sqrt(base)
+    return np.sqrt(root) * root
+
+
+@lrn.examples
+def examples() -> Iterator[Example]:
+    x = np.array([1, 2, 3, 4], np.float32).reshape(1, 4, 1, 1)
+    thirds = np.array([1 / 6, 2 / 15, 3 / 30, 4 / 26], np.float32).reshape(
+        1, 4, 1, 1
+    )  # x / (1 + sum of squares)
+    even = np.array([1 / 15, 2 / 31, 3 / 30, 4 / 26], np.float32).reshape(1, 4, 1, 1)  # one before, two after
+    for opset in (1, 13):
+        yield Example(opset, x, size=3, alpha=3.0, beta=1.0, expect=[thirds])
+        yield Example(opset, x, size=4, alpha=4.0, beta=1.0, expect=[even])
+        yield Example(opset, x, size=9, alpha=9.0, bias=-14.0, expect=[x / 8])  # 16 ** 0.75
+        yield Example(
+            opset, x, size=1, expect=[x / (1 + 1e-4 * x.astype(float) ** 2).astype(np.float32) ** 0.75]
+        )
+    yield Example(1, x.astype(np.float16) * 100, size=1, alpha=1.0, bias=0.0, beta=0.5, tolerance=1e-3,
+                  expect=[np.ones((1, 4, 1, 1), np.float16)])  # fmt: skip
+    yield Example(13, x.astype(ml_dtypes.bfloat16), size=1, alpha=0.0, bias=4.0, beta=0.5,
+                  expect=[(x / 2).astype(ml_dtypes.bfloat16)])  # fmt: skip
+    yield Example(13, np.zeros((1, 0, 2), float), size=3, expect=[np.zeros((1, 0, 2))])
+    yield Example(13, np.array([[np.inf, np.nan]]), size=1, expect=[np.array([[np.nan, np.nan]])])

@@ -1,0 +1,86 @@
+"""MatMul: the matrix product of numpy's `matmul`."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import TensorType
+from sabir.opsets.families import products
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output, tensors
+
+mat_mul = Operator(
+    "MatMul",
+    summary="`A @ B`: rows times columns, stacks of matrices broadcast; a 1-D operand is a row or a column.",
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = mat_mul.first(
+    1,
+    inputs=[
+        Input("A", T, "Shape (..., M, K), or (K).", differentiable=True),
+        Input("B", T, "Shape (..., K, N), or (K).", differentiable=True),
+    ],
+    outputs=[
+        Output("Y", T, "Shape (..., M, N), without the M or N that a 1-D operand lacks.", differentiable=True)
+    ],
+)
+v9 = v1.widen(9, T=tensors("int32", "int64", "uint32", "uint64"))
+v13 = v9.widen(13, T=BFLOAT16)
+
+
+@v1.infer
+def infer(a: TensorType, b: TensorType, /) -> TensorType:
+    return TensorType(a.element if a.element.number else b.element, products.matmul_shape(a.shape, b.shape))
+
+
+@v1.evaluate
+def evaluate(a: Array, b: Array, /) -> Array:
+    return products.matmul(a, b)
+
+
+@mat_mul.examples
+def examples() -> Iterator[Example]:
+    a, b = (
+        np.array([[1.0, 2.0], [3.0, 4.0]], np.float32),
+        np.array([[5.0, 6.0, 7.0], [-1.0, 0.0, 1.0]], np.float32),
+    )
+    for opset in (1, 9, 13):
+        yield Example(opset, a, b, expect=[np.array([[3, 6, 9], [11, 18, 25]], np.float32)])
+    yield Example(13, a, b[:, 0], expect=[np.array([3, 11], np.float32)])
+    yield Example(13, a[0], b, expect=[np.array([3, 6, 9], np.float32)])
+    yield Example(13, a[0], b[:, 0], expect=[np.array(3, np.float32)])
+    half = a.astype(ml_dtypes.bfloat16)
+    yield Example(13, half, half, expect=[np.array([[7, 10], [15, 22]], ml_dtypes.bfloat16)])
+    # 2048 ones: a sum in float16 would be exact here, one more would be lost
+    yield Example(
+        9,
+        np.ones((1, 4100), np.float16),
+        np.ones((4100, 1), np.float16),
+        expect=[np.array([[4100]], np.float16)],
+    )
+    stack = np.arange(12.0).reshape(3, 1, 2, 2)
+    yield Example(
+        13, stack, stack.reshape(1, 3, 2, 2), expect=[np.einsum("iab,jbc->ijac", stack[:, 0], stack[:, 0])]
+    )
+    yield Example(13, stack, np.eye(2)[:, :1], expect=[stack[..., :1]])
+    yield Example(
+        1, np.zeros((2, 0), np.float32), np.zeros((0, 3), np.float32), expect=[np.zeros((2, 3), np.float32)]
+    )
+    yield Example(
+        1,
+        np.zeros((0, 2, 4), np.float32),
+        np.zeros((4, 3), np.float32),
+        expect=[np.zeros((0, 2, 3), np.float32)],
+    )
+    top = np.iinfo(np.int32).max
+    yield Example(
+        9, np.array([[top, 2]], np.int32), np.array([[2], [3]], np.int32), expect=[np.array([[4]], np.int32)]
+    )
+    yield Example(
+        9, np.array([2**63, 3], np.uint64), np.array([2, 2], np.uint64), expect=[np.array(6, np.uint64)]
+    )
+    wide = np.arange(-2048, 2048).reshape(64, 64)
+    yield Example(13, wide, wide[:, :3], expect=[np.array([[int(r @ c) for c in wide.T[:3]] for r in wide])])
