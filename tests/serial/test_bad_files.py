@@ -46,6 +46,7 @@ def zipped():
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "git-lfs"),
         (b"\x08\x0a", "no graph"),
     ],
+    ids=["empty", "truncated", "zip", "gzip", "html", "json", "noise", "lfs", "no graph"],
 )
 def test_what_is_no_model_is_told_apart(tmp_path, content, message):
     path = tmp_path / "model.onnx"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.ir import Expr, add, dim_max, dim_min, exact_quotient, is_nonnegative, mul, sub, trunc_div
+from sabir.ir import Expr, add, dim_max, exact_quotient, is_nonnegative, mul, sub, trunc_div
 from sabir.opsets.families import broadcasting
 
 if TYPE_CHECKING:
@@ -88,11 +88,6 @@ def limited(rule: Callable[..., Dim], *inputs: TensorType) -> TensorType:
     return broadcasting.computed(how, *inputs)
 
 
-def clamped(x: Dim, low: Dim, high: Dim) -> Dim:
-    """Return min(max(x, low), high)."""
-    return dim_min(dim_max(x, low), high)
-
-
 def as_dim(item: Item) -> Dim:
     """Return a known element as a dimension, or None for what is no whole number."""
     if isinstance(item, float):
@@ -110,7 +105,7 @@ def as_item(value: Dim, element: ElementType) -> Item:
     if value is None or not element.number:
         return None
     if element.is_float:
-        return float(value) if abs(value) <= _EXACT_IN_FLOAT and element.bits >= 32 else None  # ruff: ignore[magic-value-comparison] - float32
+        return float(value) if abs(value) <= _EXACT_IN_FLOAT and element.bits >= 32 else None  # noqa: PLR2004 - float32
     if not element.is_integer:
         return None
     low = -(1 << element.bits - 1) if element.is_signed else 0
@@ -119,7 +114,7 @@ def as_item(value: Dim, element: ElementType) -> Item:
 
 def holds_sizes(element: ElementType) -> bool:
     """Whether elements of this type hold the size of any tensor that fits memory."""
-    return (element.is_integer or element.is_float) and element.bits >= 32  # ruff: ignore[magic-value-comparison] - int32, float32
+    return (element.is_integer or element.is_float) and element.bits >= 32  # noqa: PLR2004 - int32, float32
 
 
 def _inferred(a: TensorType, b: TensorType, rule: Callable[[Dim, Dim], Dim]) -> TensorType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -166,7 +165,7 @@ def _is_single(shape: Shape | None) -> bool:
 
 
 def _same(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
-    return len(a) == len(b) and all(starmap(known_equal, zip(a, b, strict=True)))
+    return len(a) == len(b) and all(known_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
 def _shape(value: Value) -> Shape | None:

@@ -65,7 +65,7 @@ def _native(x: Array) -> Array:
 def _whole(x: Array, to: ElementType) -> Array:
     """Cut floats toward zero, then keep the low bits."""
     if x.dtype.kind == "f":
-        x = _unsigned64(x) if to.bits == 64 and not to.is_signed else _signed(x, 64 if _is_wide(to) else 32)  # ruff: ignore[magic-value-comparison] - bits
+        x = _unsigned64(x) if to.bits == 64 and not to.is_signed else _signed(x, 64 if _is_wide(to) else 32)  # noqa: PLR2004 - bits
     if to.dtype.kind in "iu":
         return x.astype(to.dtype)
     low = x.astype(np.uint8) & np.uint8((1 << to.bits) - 1)
@@ -77,7 +77,7 @@ def _whole(x: Array, to: ElementType) -> Array:
 
 def _is_wide(to: ElementType) -> bool:
     """Whether a float becomes this integer by way of 64 bits, as the processor does it."""
-    return to.bits == 64 or (to.bits == 32 and not to.is_signed)  # ruff: ignore[magic-value-comparison] - bits
+    return to.bits == 64 or (to.bits == 32 and not to.is_signed)  # noqa: PLR2004 - bits
 
 
 def _signed(x: Array, bits: int) -> Array:
@@ -121,9 +121,9 @@ def _float8e8m0(x: Array, *, saturate: bool, round_mode: str) -> Array:
     fraction, exponent = np.frexp(wide)  # fraction in [0.5, 1), so that 0.5 is a power of two itself
     match round_mode:
         case "up":
-            exponent = exponent - 1 + (fraction > 0.5)  # ruff: ignore[magic-value-comparison] - see above
+            exponent = exponent - 1 + (fraction > 0.5)  # noqa: PLR2004 - see above
         case "nearest":
-            exponent = exponent - 1 + (fraction >= 0.75)  # ruff: ignore[magic-value-comparison] - halfway between powers
+            exponent = exponent - 1 + (fraction >= 0.75)  # noqa: PLR2004 - halfway between powers
         case "down":
             exponent = exponent - 1
         case _:

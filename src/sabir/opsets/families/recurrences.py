@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType
+from sabir.ir import Dim, TensorType
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sabir.ir import Dim
 
 States: TypeAlias = tuple[Array, ...]  # at one time, each of shape (batch, hidden); the first is the output
 Step: TypeAlias = Callable[..., States]  # a step's gates and the states before it, to the states after it
@@ -44,7 +43,7 @@ def sigmoid(x: Array) -> Array:
     return np.reciprocal(y, out=y)
 
 
-_FORMULAS = {
+_FORMULAS: dict[str, _Formula] = {
     "relu": _Formula(lambda x, _a, _b: np.maximum(x, 0)),
     "tanh": _Formula(lambda x, _a, _b: np.tanh(x)),
     "sigmoid": _Formula(lambda x, _a, _b: sigmoid(x)),

@@ -108,14 +108,14 @@ def to_attribute(name: str) -> Callable[..., Value]:
 
 
 def _with_front(b: Builder, data: Value) -> Value:
-    """Add a dimension of size 1: a reduction over it is one over no axes, which the old versions cannot say."""
+    """Add a dimension of size 1: to reduce it is to reduce nothing, which the old versions cannot say."""
     if b.opset < _UNSQUEEZE_BY_INPUT:
         return b.Unsqueeze(data, axes=[0])
     return b.Unsqueeze(data, b.initializer("front", np.array([0], np.int64)))
 
 
 def accumulator(kind: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type in which elements of a type are summed: float32 for the halves, 64 bits for integers."""
+    """Return the type in which a type is summed: float32 for the halves, 64 bits for integers."""
     if kind.kind in "iu":
         return np.dtype(np.int64 if kind.kind == "i" else np.uint64)
     return np.promote_types(kind, np.float32)

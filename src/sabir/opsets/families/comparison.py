@@ -1,0 +1,25 @@
+"""Comparison of known contents, symbols among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.elements import BOOL
+from sabir.ir import lower_bound, sub, upper_bound
+from sabir.opsets.families import arithmetic, broadcasting
+
+if TYPE_CHECKING:
+    from sabir.ir import Item, TensorType
+
+
+def not_less(a: TensorType, b: TensorType, /) -> TensorType:
+    """Infer a >= b."""
+    return broadcasting.computed(_not_less, a, b, element=BOOL)
+
+
+def _not_less(a: Item, b: Item) -> Item:
+    difference = sub(arithmetic.as_dim(a), arithmetic.as_dim(b))
+    low, high = lower_bound(difference), upper_bound(difference)
+    if low is not None and low >= 0:
+        return True
+    return False if high is not None and high < 0 else None

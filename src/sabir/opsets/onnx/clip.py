@@ -1,0 +1,158 @@
+"""Clip: each element kept within limits."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import Builder, Dim, TensorType, Value, dim_max, dim_min
+from sabir.opsets.families import arithmetic
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    NUMBERS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
+
+clip = Operator("Clip", summary="Each element kept within limits: `min(max(x, min), max)`; NaN stays NaN.")
+
+T = Constraint("T", FLOATS)
+
+v1 = clip.first(
+    1,
+    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape, nothing outside the limits.", differentiable=True)],
+    attributes=[
+        Attribute("consumed_inputs", "ints", legacy=True),
+        Attribute("max", "float", "The upper limit, which wins over the lower."),
+        Attribute("min", "float", "The lower limit."),
+    ],
+)
+v6 = v1.evolve(
+    6,
+    "The limits default to those of float32; drops the legacy hint `consumed_inputs`.",
+    drop=["consumed_inputs"],
+    defaults={"max": 3.4028235e38, "min": -3.4028235e38},
+)
+v11 = v6.evolve(
+    11,
+    "The limits move from attributes to inputs.",
+    inputs=[
+        Input("input", T, "A tensor of any shape.", differentiable=True),
+        Input("min", T, "The lower limit, a scalar; none if absent.", optional=True, differentiable=False),
+        Input(
+            "max",
+            T,
+            "The upper limit, a scalar, which wins; none if absent.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    drop=["max", "min"],
+)
+v12 = v11.widen(12, T=NUMBERS)
+v13 = v12.widen(13, T=BFLOAT16)
+
+
+@v1.infer
+def infer_from_attributes(x: TensorType, /) -> TensorType:
+    return TensorType(x.element, x.shape)
+
+
+@v11.infer
+def infer(x: TensorType, low: TensorType | None = None, high: TensorType | None = None, /) -> TensorType:
+    limits = [t for t in (low, high) if t is not None]
+    if not limits:
+        return TensorType(x.element, x.shape, x.known)
+    if any(t.known is None or t.size != 1 for t in limits):
+        return TensorType(x.element, x.shape)
+
+    def limited(value: Dim, *ends: Dim) -> Dim:
+        if low is not None:
+            value = dim_max(value, ends[0])
+        return value if high is None else dim_min(value, ends[-1])
+
+    return arithmetic.limited(limited, x, *(TensorType(t.element, (), t.known) for t in limits))
+
+
+@v1.evaluate
+def evaluate_from_attributes(x: Array, /, *, min: float | None, max: float | None) -> Array:  # noqa: A002 - the attributes' names
+    limits = (None if limit is None else np.asarray(limit, x.dtype) for limit in (min, max))
+    return evaluate(x, *limits)
+
+
+@v11.evaluate
+def evaluate(x: Array, low: Array | None = None, high: Array | None = None, /) -> Array:
+    if low is not None:
+        x = np.maximum(x, low.reshape(()))
+    return x if high is None else np.minimum(x, high.reshape(()))
+
+
+@v6.upgrade
+@v6.downgrade
+def limits_are_spelled_out(b: Builder, x: Value, /, *, min: float | None, max: float | None) -> Value:  # noqa: A002 - the attributes' names
+    return b.Clip(x, min=-np.inf if min is None else min, max=np.inf if max is None else max)
+
+
+@v11.upgrade
+def limits_become_inputs(b: Builder, x: Value, /, *, min: float, max: float) -> Value:  # noqa: A002 - the attributes' names
+    if not isinstance(x.type, TensorType) or not x.type.element.number:
+        raise Unconvertible("the element type is unknown, and Clip-11 takes its limits in it")
+    dtype = x.type.element.dtype
+    with np.errstate(over="ignore"):
+        low, high = np.asarray(min, dtype), np.asarray(max, dtype)
+    return b.Clip(x, b.initializer("min", low), b.initializer("max", high))
+
+
+@v11.downgrade
+def limits_become_attributes(
+    b: Builder, x: Value, low: Value | None = None, high: Value | None = None, /
+) -> Value:
+    return b.Clip(x, min=_limit(low, -np.inf), max=_limit(high, np.inf))
+
+
+def _limit(value: Value | None, absent: float) -> float:
+    if value is None:
+        return absent
+    known = value.type.known if isinstance(value.type, TensorType) else None
+    if not known or not isinstance(known[0], float):
+        raise Unconvertible("a limit is computed at run time, and Clip-6 needs it in the model")
+    if known[0] != float(np.float32(known[0])):
+        raise Unconvertible(f"the limit {known[0]} is no float32, as Clip-6 needs it")
+    return known[0]
+
+
+@clip.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[-2.0, -0.5, 0.5], [2.0, np.nan, 1.0]], np.float32)
+    low, high = np.float32(-1), np.float32(1)
+    both = np.array([[-1.0, -0.5, 0.5], [1.0, np.nan, 1.0]], np.float32)
+    positive = np.array([[0.0, 0.0, 0.5], [2.0, np.nan, 1.0]], np.float32)
+    for opset in (1, 6):
+        yield Example(opset, x, min=-1.0, max=1.0, expect=[both])
+        yield Example(opset, x, min=0.0, expect=[positive])
+        yield Example(opset, x.astype(np.float16), max=1.0, min=-1.0, expect=[both.astype(np.float16)])
+        yield Example(opset, x, expect=[x])
+    infinite, most = np.array([np.inf, -np.inf], np.float32), np.finfo(np.float32).max
+    yield Example(1, infinite, expect=[infinite])
+    yield Example(6, infinite, expect=[np.array([most, -most], np.float32)])
+    for opset in (11, 12, 13):
+        yield Example(opset, x, low, high, expect=[both])
+        yield Example(opset, x, np.float32(0), expect=[positive])
+        yield Example(opset, x, None, np.array([0.5], np.float32), expect=[np.minimum(x, np.float32(0.5))])
+        yield Example(opset, infinite, expect=[infinite])
+        yield Example(opset, np.zeros((0, 2)), np.float64(0.1), expect=[np.zeros((0, 2))])
+        # limits in the wrong order: the upper one wins
+        yield Example(opset, np.float32(0), high, low, expect=[low])
+    sizes = np.array([0, 7, 100])
+    yield Example(12, sizes, np.int64(1), np.int64(64), expect=[np.array([1, 7, 64])])
+    yield Example(12, np.array([0, 255], np.uint8), np.uint8(3), expect=[np.array([3, 255], np.uint8)])
+    halves = np.array([1, -2], ml_dtypes.bfloat16)
+    yield Example(13, halves, halves[:1].reshape(()), expect=[np.ones(2, ml_dtypes.bfloat16)])

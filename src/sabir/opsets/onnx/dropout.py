@@ -1,0 +1,208 @@
+"""Dropout: random elements set to zero while training, a copy otherwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.elements import BOOL as BOOLEAN
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    BOOL,
+    FLOAT8,
+    FLOATS,
+    Attribute,
+    Call,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
+
+dropout = Operator(
+    "Dropout",
+    summary="A copy of `data`; while training, each element is 0 with probability `ratio`, else scaled by `1/(1-ratio)`.",
+    random=True,
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = dropout.first(
+    1,
+    inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[
+        Output("output", T, "The input's shape.", differentiable=True),
+        Output("mask", T, "1 where an element was kept, 0 where not.", optional=True, differentiable=False),
+    ],
+    attributes=[
+        Attribute("is_test", "int", "Nonzero: nothing is dropped.", default=0),
+        Attribute("consumed_inputs", "ints", legacy=True),
+        Attribute("ratio", "float", "The probability of dropping an element.", default=0.5),
+    ],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v7 = v6.evolve(7, "Never drops: `is_test` is gone, and its inference mode is what remains.", drop=["is_test"])
+T1 = Constraint("T1", BOOL)
+v10 = v7.evolve(
+    10,
+    "The mask is boolean.",
+    outputs=[
+        Output("output", T, "The input's shape.", differentiable=True),
+        Output("mask", T1, "Which elements were kept.", optional=True, differentiable=False),
+    ],
+)
+T = Constraint("T", FLOATS)
+T1 = Constraint("T1", FLOATS)
+T2 = Constraint("T2", BOOL)
+v12 = v10.evolve(
+    12,
+    "`ratio` becomes an input; an input turns training on, and `seed` makes it repeatable.",
+    inputs=[
+        Input("data", T, "A tensor of any shape.", differentiable=True),
+        Input("ratio", T1, "A scalar in [0, 1), 0.5 if absent.", optional=True, differentiable=False),
+        Input(
+            "training_mode",
+            T2,
+            "A scalar: whether to drop; no if absent.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    outputs=[
+        Output("output", T, "The input's shape.", differentiable=True),
+        Output("mask", T2, "Which elements were kept.", optional=True, differentiable=False),
+    ],
+    drop=["ratio"],
+    add=[Attribute("seed", "int", "Where the random numbers start; anywhere if absent.")],
+)
+v13 = v12.widen(13, T=BFLOAT16)
+v22 = v13.widen(22, T=FLOAT8, T1=FLOAT8 | BFLOAT16)
+
+DEFAULT_RATIO = 0.5
+
+
+@v1.infer
+def infer_with_mask_of_numbers(x: TensorType, /) -> tuple[TensorType, TensorType]:
+    return TensorType(x.element, x.shape), TensorType(x.element, x.shape)
+
+
+@v10.infer
+def infer(x: TensorType, /, *_: TensorType | None) -> tuple[TensorType, TensorType]:
+    return TensorType(x.element, x.shape), TensorType(BOOLEAN, x.shape)
+
+
+@v1.evaluate
+def evaluate_with_mode(x: Array, /, *, is_test: int, ratio: float) -> tuple[Array, Array]:
+    kept, mask = (x, np.ones(x.shape, np.bool_)) if is_test else _drop(x, ratio, None)
+    return kept, mask.astype(x.dtype)
+
+
+@v7.evaluate
+def evaluate_with_mask_of_numbers(x: Array, /, *, ratio: float) -> tuple[Array, Array]:
+    return x, np.ones(x.shape, x.dtype)
+
+
+@v10.evaluate
+def evaluate_in_inference(x: Array, /, *, ratio: float) -> tuple[Array, Array]:
+    return x, np.ones(x.shape, np.bool_)
+
+
+@v12.evaluate
+def evaluate(
+    x: Array, ratio: Array | None = None, training: Array | None = None, /, *, seed: int | None
+) -> tuple[Array, Array]:
+    if training is None or not training.item():
+        return x, np.ones(x.shape, np.bool_)
+    return _drop(x, DEFAULT_RATIO if ratio is None else float(ratio.item()), seed)
+
+
+def _drop(x: Array, ratio: float, seed: int | None) -> tuple[Array, Array]:
+    """Draw which elements to keep, and scale them so that the expected value stays."""
+    if not 0 <= ratio < 1:
+        raise ValueError(f"ratio {ratio} must be at least 0 and below 1")
+    generator = np.random.default_rng(None if seed is None else seed % (1 << 64))
+    mask = np.asarray(generator.random(x.shape, np.float32) >= ratio)
+    wide = widened(x)
+    scaled = wide * wide.dtype.type(1 / (1 - ratio))
+    return np.where(mask, scaled, wide.dtype.type(0)).astype(x.dtype, copy=False), mask
+
+
+# ---------------------------------------------------------------- adapters
+
+
+@v7.upgrade
+def only_in_test(
+    b: Builder, x: Value, /, *, is_test: int, ratio: float, call: Call
+) -> Value | tuple[Value, ...]:
+    if not is_test and ratio:
+        raise Unconvertible("Dropout-7 does not drop, and `is_test` is not set")
+    return b.op("Dropout", x, outputs=len(call.outputs), ratio=ratio)
+
+
+@v7.downgrade
+def as_in_test(b: Builder, x: Value, /, *, ratio: float, call: Call) -> Value | tuple[Value, ...]:
+    return b.op("Dropout", x, outputs=len(call.outputs), ratio=ratio, is_test=1)
+
+
+@v10.upgrade
+def mask_to_numbers(b: Builder, x: Value, /, *, ratio: float, call: Call) -> Value | tuple[Value, Value]:
+    if not call.wants(1):
+        return b.Dropout(x, ratio=ratio)
+    if not isinstance(x.type, TensorType) or not x.type.element.number:
+        raise Unconvertible("the element type is unknown, and the mask must be converted to it")
+    output, mask = b.op("Dropout", x, outputs=2, ratio=ratio)
+    return output, b.Cast(mask, to=x.type.element.number)
+
+
+@v10.downgrade
+def mask_to_truth(b: Builder, x: Value, /, *, ratio: float, call: Call) -> Value | tuple[Value, Value]:
+    if not call.wants(1):
+        return b.Dropout(x, ratio=ratio)
+    output, mask = b.op("Dropout", x, outputs=2, ratio=ratio)
+    return output, b.Cast(mask, to=BOOLEAN.number)
+
+
+@v12.upgrade
+def ratio_becomes_an_input(b: Builder, x: Value, /, *, ratio: float, call: Call) -> Value | tuple[Value, ...]:
+    return b.op("Dropout", x, b.initializer("ratio", np.float32(ratio)), outputs=len(call.outputs))
+
+
+@v12.downgrade
+def only_in_inference(
+    b: Builder, x: Value, ratio: Value | None = None, training: Value | None = None, /, *, call: Call
+) -> Value | tuple[Value, ...]:
+    if training is not None and _scalar(training) is not False:
+        raise Unconvertible("Dropout-10 does not train, and `training_mode` is not known to be false")
+    known = None if ratio is None else _scalar(ratio)
+    return b.op(
+        "Dropout", x, outputs=len(call.outputs), ratio=known if isinstance(known, float) else DEFAULT_RATIO
+    )
+
+
+def _scalar(value: Value) -> object:
+    known = value.type.known if isinstance(value.type, TensorType) else None
+    return known[0] if known else None
+
+
+@dropout.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[1.0, -2.0], [np.inf, np.nan]], np.float32)
+    kept = np.ones((2, 2), bool)
+    for opset in (1, 6):
+        yield Example(opset, x, is_test=1, ratio=0.9, expect=[x])
+        yield Example(opset, x, ratio=0.0, outputs=2, expect=[x, kept.astype(np.float32)])
+    yield Example(7, x, outputs=2, expect=[x, kept.astype(np.float32)])
+    yield Example(10, x, ratio=0.25, outputs=2, expect=[x, kept])
+    for opset in (7, 10, 12, 13, 22):
+        yield Example(opset, x, expect=[x])
+        yield Example(opset, np.float16(3), expect=[np.float16(3)])
+        yield Example(opset, np.zeros((0, 2)), expect=[np.zeros((0, 2))])
+    for opset in (12, 13, 22):
+        yield Example(opset, x, np.float32(0.75), np.array(False), outputs=2, expect=[x, kept])
+        yield Example(opset, x, np.float64(0), np.array(True), seed=5, outputs=2, expect=[x, kept])
+        zeros = np.zeros(3, np.float64)
+        yield Example(opset, zeros, np.float16(0.5), np.array(True), seed=-1, expect=[zeros])

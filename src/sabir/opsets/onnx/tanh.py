@@ -1,0 +1,41 @@
+"""Tanh: the hyperbolic tangent, elementwise."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+tanh = Operator("Tanh", summary="The hyperbolic tangent of each element.")
+
+T = Constraint("T", FLOATS)
+
+v1 = tanh.first(
+    1,
+    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape; every value between -1 and 1.", differentiable=True)],
+    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v13 = v6.widen(13, T=BFLOAT16)
+
+v1.infer(same_as_first)
+v1.evaluate(through_float32(np.tanh))
+
+
+@tanh.examples
+def examples() -> Iterator[Example]:
+    # tanh(ln 2) = (4 - 1) / (4 + 1), tanh(ln 3) = (9 - 1) / (9 + 1)
+    x = np.array([np.log(2), -np.log(3), 0, np.inf, -np.inf, np.nan])
+    y = np.array([0.6, -0.8, 0, 1, -1, np.nan])
+    for opset in (1, 6, 13):
+        yield Example(opset, x, expect=[y], tolerance=1e-15)
+        yield Example(opset, x.astype(np.float32), expect=[y.astype(np.float32)], tolerance=2e-7)
+        yield Example(opset, x.astype(np.float16), expect=[y.astype(np.float16)], tolerance=1e-3)
+        yield Example(opset, np.float32(0), expect=[np.float32(0)])
+        yield Example(opset, np.zeros((0, 2), np.float32), expect=[np.zeros((0, 2), np.float32)])
+    half = ml_dtypes.bfloat16
+    yield Example(13, x.astype(half), expect=[y.astype(half)], tolerance=1e-2)

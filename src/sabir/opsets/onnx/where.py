@@ -1,0 +1,75 @@
+"""Where: one of two values by a condition, elementwise."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import Item, TensorType, known_equal
+from sabir.opsets.families import broadcasting, contents
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, BOOL, CLASSIC, Constraint, Example, Input, Operator, Output
+
+where = Operator("Where", summary="The element of `X` where `condition` holds, else the element of `Y`.")
+
+B = Constraint("B", BOOL)
+T = Constraint("T", CLASSIC)
+
+v9 = where.first(
+    9,
+    inputs=[
+        Input("condition", B, "Which of the two to take.", differentiable=False),
+        Input("X", T, "Taken where `condition` is true.", differentiable=True),
+        Input("Y", T, "Taken where `condition` is false.", differentiable=True),
+    ],
+    outputs=[Output("output", T, "The shape that all three inputs broadcast to.", differentiable=True)],
+)
+v16 = v9.widen(16, T=BFLOAT16)
+
+
+@v9.infer
+def infer(condition: TensorType, x: TensorType, y: TensorType, /) -> TensorType:
+    result = TensorType(broadcasting.merged(x, y).element, broadcasting.merged(condition, x, y).shape)
+    if not isinstance(result.size, int) or result.size > contents.MOST:
+        return result
+    held = [_contents(t) for t in (condition, x, y)]
+    rows = [_chosen(*row) for row in np.broadcast(*held)]
+    return result if None in rows and all(r is None for r in rows) else result.with_known(rows)
+
+
+def _contents(t: TensorType) -> Array:
+    """Return the contents as objects, each None where they are unknown."""
+    held = contents.objects(t)
+    return np.full([d for d in t.shape or () if isinstance(d, int)], None, object) if held is None else held
+
+
+def _chosen(condition: bool | None, x: Item, y: Item) -> Item:
+    if condition is not None:
+        return x if condition else y
+    same = not isinstance(x, (str, float)) and not isinstance(y, (str, float)) and known_equal(x, y)
+    return x if same else None
+
+
+@v9.evaluate
+def evaluate(condition: Array, x: Array, y: Array, /) -> Array:
+    return np.where(condition, x, y)
+
+
+@where.examples
+def examples() -> Iterator[Example]:
+    x, y = np.array([[1.0, np.nan], [3.0, 4.0]], np.float32), np.array([-1.0, -2.0], np.float32)
+    for opset in (9, 16):
+        condition = np.array([[True], [False]])
+        chosen = np.array([[1.0, np.nan], [-1.0, -2.0]], np.float32)
+        yield Example(opset, condition, x, y, expect=[chosen])
+        yield Example(opset, np.array(False), np.int8(1), np.int8(-1), expect=[np.int8(-1)])
+        texts = np.array(["a", "b"], object), np.array("c", object)
+        yield Example(opset, np.array([True, False]), *texts, expect=[np.array(["a", "c"], object)])
+        yield Example(opset, np.ones((0, 1), bool), x[0], y, expect=[np.zeros((0, 2), np.float32)])
+        # the shapes that exporters compute: -1 stands for "as it is"
+        sizes = np.array([2, -1, 4])
+        yield Example(opset, sizes == -1, np.ones(3, np.int64), sizes, expect=[np.array([2, 1, 4])])
+    halves = np.array([1, 2], ml_dtypes.bfloat16)
+    yield Example(
+        16, np.array([False, True]), halves, -halves, expect=[np.array([-1, 2], ml_dtypes.bfloat16)]
+    )
