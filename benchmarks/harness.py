@@ -66,8 +66,8 @@ def medians(cases: Sequence[Case], rounds: int = 5) -> dict[str, float]:
     taken: dict[str, list[float]] = {case.name: [] for case in cases}
     for number in range(rounds):
         first = number % len(cases)
+        progress(f"round {number + 1} of {rounds}")
         for case in (*cases[first:], *cases[:first]):
-            progress(f"round {number + 1} of {rounds}: {case.name}")
             taken[case.name].append(_timed(case))
     return {name: statistics.median(times) for name, times in taken.items()}
 
@@ -77,8 +77,8 @@ def costs(scripts: Sequence[Script], path: Path | str = "", rounds: int = 5) -> 
     taken: dict[str, list[Cost]] = {script.name: [] for script in scripts}
     for number in range(rounds):
         first = number % len(scripts)
+        progress(f"round {number + 1} of {rounds}, each run in a fresh process")
         for script in (*scripts[first:], *scripts[:first]):
-            progress(f"round {number + 1} of {rounds}: {script.name}, in a fresh process")
             taken[script.name].append(_cost(script, str(path)))
     return {
         name: Cost(*(statistics.median(column) for column in zip(*found, strict=True)))

@@ -82,6 +82,7 @@ def make(path: Path) -> None:
 
 
 def _print(what: str, found: dict[str, h.Cost]) -> None:
+    h.progress(f"done: {what}")
     ours = next(iter(found.values()))
     rows = [
         (f"`{n}`" if "." in n else n, h.time_text(c.seconds), h.ratio_text(c.seconds, ours.seconds),

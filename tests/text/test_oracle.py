@@ -11,10 +11,11 @@ import onnx.parser
 import onnx.printer
 import pytest
 
-import sabir.text
 from sabir.base import ParseError
 from sabir.elements import ELEMENTS
 from sabir.ir import ArrayTensor, Graph, verify
+from sabir.text import parse, parse_function, parse_graph
+from sabir.text import text as text_of
 
 ROOT = Path(onnx.__file__).parent
 FILES = sorted(ROOT.glob("backend/test/data/**/*.onnx"))
@@ -51,11 +52,11 @@ def forget_in(graph):
 
 def assert_same_through_us(proto):
     theirs = onnx.printer.to_text(proto)
-    model = sabir.text.parse(theirs)
+    model = parse(theirs)
     verify(model)
-    ours = sabir.text.text(model)
+    ours = text_of(model)
     assert forget(onnx.parser.parse_model(ours)) == forget(onnx.parser.parse_model(theirs))
-    assert sabir.text.text(sabir.text.parse(ours)) == ours
+    assert text_of(parse(ours)) == ours
 
 
 def test_the_files_of_the_wheel():
@@ -108,7 +109,7 @@ ACCEPTED = [
 @pytest.mark.parametrize("text", ACCEPTED)
 def test_what_onnx_reads_we_read_alike(text):
     theirs = onnx.parser.parse_graph(text)
-    ours = onnx.parser.parse_graph(sabir.text.text(sabir.text.parse_graph(text)))
+    ours = onnx.parser.parse_graph(text_of(parse_graph(text)))
     for graph in (theirs, ours):
         forget_in(graph)
     theirs_text, ours_text = str(theirs), str(ours)  # as text, NaN equals NaN
@@ -124,7 +125,7 @@ FUNCTIONS = [
 
 @pytest.mark.parametrize("text", FUNCTIONS)
 def test_functions(text):
-    ours = sabir.text.text(sabir.text.parse_function(text))
+    ours = text_of(parse_function(text))
     theirs, again = onnx.parser.parse_function(text), onnx.parser.parse_function(ours)
     for proto in (theirs, again):
         infos = sorted(proto.value_info, key=lambda v: v.name)
@@ -171,7 +172,7 @@ def test_what_onnx_refuses_we_refuse(text):
     with pytest.raises((onnx.parser.ParseError, ValueError, RuntimeError, IndexError)):
         onnx.parser.parse_graph(text)
     with pytest.raises(ParseError):
-        sabir.text.parse_graph(text)
+        parse_graph(text)
 
 
 @pytest.mark.parametrize("kind", ELEMENTS, ids=str)
@@ -179,10 +180,10 @@ def test_onnx_reads_the_same_elements(kind):
     graph = Graph("g")
     data = samples(kind)
     graph.add_initializer("w", ArrayTensor(data))
-    text = sabir.text.text(graph)
+    text = text_of(graph)
     proto = onnx.parser.parse_graph(text).initializer[0]
     theirs = onnx.numpy_helper.to_array(proto)
-    again = next(iter(sabir.text.parse_graph(text).initializers.values())).array()
+    again = next(iter(parse_graph(text).initializers.values())).array()
     assert again.dtype == data.dtype
     if data.dtype == object:
         assert (

@@ -79,29 +79,23 @@ def _bound(value: Any, kind: Type | None) -> dict[str, int]:
     """Return the sizes that an array gives the variables that stand alone in its declared shape."""
     shape = next(_shapes(kind), ())
     pairs = zip(shape, np.shape(value), strict=False)
-    return {
-        str(dim): size
-        for dim, size in pairs
-        if isinstance(dim, Expr) and dim.symbols == frozenset((str(dim),))
-    }
+    return {str(dim): size for dim, size in pairs if isinstance(dim, Expr) and _is_variable(dim)}
+
+
+def _is_variable(dim: Expr) -> bool:
+    return dim.symbols == frozenset((str(dim),))
 
 
 def _sized(dim: Dim, sizes: Mapping[str, int], where: str) -> int:
-    if dim is None:
-        return 1
+    if not isinstance(dim, Expr):
+        return 1 if dim is None else dim
     try:
-        size = dim.substitute(sizes) if isinstance(dim, Expr) else dim
+        size = dim.substitute(sizes)
     except ArithmeticError:
-        size = None
+        size = "no number"
     if not isinstance(size, int) or size < 0:
-        given = (
-            ", ".join(f"{name} = {sizes[name]}" for name in sorted(dim.symbols))
-            if isinstance(dim, Expr)
-            else ""
-        )
-        raise FeedError(
-            f"{where}: the dimension {dim} is {size}{f' for {given}' if given else ''}; change it with --dim"
-        )
+        given = ", ".join(f"{name} = {sizes[name]}" for name in sorted(dim.symbols))
+        raise FeedError(f"{where}: the dimension {dim} is {size} where {given}; change it with --dim")
     return size
 
 

@@ -1,7 +1,7 @@
 """Arithmetic as the standard means it on integers and halves, and the same on known contents.
 
-Integers wrap; a quotient is cut toward zero, and a quotient by 0 is 0. Known contents may hold symbolic sizes,
-of which every rule here knows that they are integers; what would leave them gives None.
+Integers wrap; a quotient is cut toward zero, and a quotient by 0 is 0. Known contents may hold symbolic
+sizes, of which every rule here knows that they are integers; what would leave them gives None.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _SINGLE_BYTES = 4
 _EXACT_IN_FLOAT = 1 << 24  # integers up to here are exact in float32
+_SIZE_BITS = 32  # what the size of a dimension is taken to need
 
 
 def widened(x: Array) -> Array:
@@ -105,7 +106,7 @@ def as_item(value: Dim, element: ElementType) -> Item:
     if value is None or not element.number:
         return None
     if element.is_float:
-        return float(value) if abs(value) <= _EXACT_IN_FLOAT and element.bits >= 32 else None  # noqa: PLR2004 - float32
+        return float(value) if abs(value) <= _EXACT_IN_FLOAT and element.bits >= _SIZE_BITS else None
     if not element.is_integer:
         return None
     low = -(1 << element.bits - 1) if element.is_signed else 0
@@ -114,7 +115,7 @@ def as_item(value: Dim, element: ElementType) -> Item:
 
 def holds_sizes(element: ElementType) -> bool:
     """Whether elements of this type hold the size of any tensor that fits memory."""
-    return (element.is_integer or element.is_float) and element.bits >= 32  # noqa: PLR2004 - int32, float32
+    return (element.is_integer or element.is_float) and element.bits >= _SIZE_BITS
 
 
 def _inferred(a: TensorType, b: TensorType, rule: Callable[[Dim, Dim], Dim]) -> TensorType:

@@ -1,4 +1,4 @@
-"""Elementwise operators over inputs of several shapes: numpy's broadcasting, and the one-way kind before opset 7."""
+"""Elementwise operators over several shapes: numpy's broadcasting, and the one-way kind before opset 7."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _is_single(shape: Shape | None) -> bool:
 
 
 def _same(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
-    return len(a) == len(b) and all(known_equal(x, y) for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all(map(known_equal, a, b))
 
 
 def _shape(value: Value) -> Shape | None:

@@ -1,9 +1,9 @@
 """Conversion between all element types, on arrays and on known contents.
 
 Where the standard leaves a result open, it is fixed here to what x86 processors and onnxruntime give, on
-every machine: a float outside the range of a 32- or 64-bit integer, NaN among them, becomes the least integer,
-and narrower or unsigned integers take the low bits of the next wider conversion. Numbers become the shortest
-of fixed and scientific text with eight digits, as in onnxruntime; text that is no number raises ValueError.
+every machine: a float outside the range of int32 or int64, NaN among them, becomes the least integer, and
+other integers take the low bits of the next wider conversion. Numbers become the shorter of fixed and
+scientific text with eight digits, as in onnxruntime; text that is no number raises ValueError.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _FLOAT8 = (FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT8E5M2FNUZ)
 _NATIVE = "biuf"  # numpy's own numbers; the rest are ml_dtypes' and text
 _E8M0_BIAS, _E8M0_MOST, _E8M0_NAN = 127, 254, 255
+_HALF, _HALFWAY = 0.5, 0.75  # of a power of two and the next, as the fractions that frexp gives
+_SINGLE, _DOUBLE = 32, 64  # bits
 _SPECIAL = {"inf": "INF", "-inf": "-INF", "nan": "NaN", "-nan": "NaN"}
 
 
@@ -65,7 +67,7 @@ def _native(x: Array) -> Array:
 def _whole(x: Array, to: ElementType) -> Array:
     """Cut floats toward zero, then keep the low bits."""
     if x.dtype.kind == "f":
-        x = _unsigned64(x) if to.bits == 64 and not to.is_signed else _signed(x, 64 if _is_wide(to) else 32)  # noqa: PLR2004 - bits
+        x = _cut(x, to)
     if to.dtype.kind in "iu":
         return x.astype(to.dtype)
     low = x.astype(np.uint8) & np.uint8((1 << to.bits) - 1)
@@ -75,9 +77,12 @@ def _whole(x: Array, to: ElementType) -> Array:
     return low.astype(to.dtype)
 
 
-def _is_wide(to: ElementType) -> bool:
-    """Whether a float becomes this integer by way of 64 bits, as the processor does it."""
-    return to.bits == 64 or (to.bits == 32 and not to.is_signed)  # noqa: PLR2004 - bits
+def _cut(x: Array, to: ElementType) -> Array:
+    """Return floats as the integers by whose low bits the processor converts them."""
+    if to.bits == _DOUBLE and not to.is_signed:
+        return _unsigned64(x)
+    wide = to.bits == _DOUBLE or (to.bits == _SINGLE and not to.is_signed)
+    return _signed(x, _DOUBLE if wide else _SINGLE)
 
 
 def _signed(x: Array, bits: int) -> Array:
@@ -96,7 +101,7 @@ def _unsigned64(x: Array) -> Array:
     """Return floats as uint64: the upper half of the range by way of its distance from 2**63."""
     wide, half = x.astype(np.float64), 2.0**63
     upper = wide >= half
-    bits = _signed(np.where(upper, wide - half, wide), 64).astype(np.uint64)
+    bits = _signed(np.where(upper, wide - half, wide), _DOUBLE).astype(np.uint64)
     return np.where(upper, bits ^ np.uint64(1 << 63), bits)
 
 
@@ -104,14 +109,10 @@ def _unsigned64(x: Array) -> Array:
 
 
 def _float8(x: Array, to: ElementType, *, saturate: bool) -> Array:
-    wide = x if x.dtype.kind == "f" else x.astype(np.float64)
+    wide = x.astype(np.float64 if x.dtype.kind != "f" else np.result_type(x, np.float32), copy=False)
     if saturate:
         most = float(ml_dtypes.finfo(to.dtype).max)
-        wide = (
-            np.clip(wide, -most, most)
-            if wide.dtype != np.float16
-            else np.clip(wide.astype(np.float32), -most, most)
-        )
+        wide = np.clip(wide, -most, most)
     return wide.astype(to.dtype)
 
 
@@ -121,14 +122,14 @@ def _float8e8m0(x: Array, *, saturate: bool, round_mode: str) -> Array:
     fraction, exponent = np.frexp(wide)  # fraction in [0.5, 1), so that 0.5 is a power of two itself
     match round_mode:
         case "up":
-            exponent = exponent - 1 + (fraction > 0.5)  # noqa: PLR2004 - see above
+            power = exponent - 1 + (fraction > _HALF)
         case "nearest":
-            exponent = exponent - 1 + (fraction >= 0.75)  # noqa: PLR2004 - halfway between powers
+            power = exponent - 1 + (fraction >= _HALFWAY)
         case "down":
-            exponent = exponent - 1
+            power = exponent - 1
         case _:
             raise ValueError(f"round_mode {round_mode!r} must be 'up', 'down' or 'nearest'")
-    code = exponent + _E8M0_BIAS
+    code = power + _E8M0_BIAS
     code = np.where(wide == 0, -1, np.where(np.isinf(wide), _E8M0_NAN, code))
     if saturate:
         code = np.clip(code, 0, _E8M0_MOST)

@@ -27,51 +27,67 @@ def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
     groups_fit = w.shape[0] % group == 0 and x.shape[1] == w.shape[1] * group
     if not groups_fit:
         raise InferenceError(f"channels {x.shape[1]} and weights {w.shape} do not go with {group} groups")
-    counts = [a.count for a in axes]
+    counts = [a.windows for a in axes]
     matrix = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:]))
     if all(a.kernel == 1 and a.begin == a.end == 0 for a in axes):
-        picked = x[(..., *(slice(0, a.count * a.stride, a.stride) for a in axes))]
+        picked = x[(..., *(slice(0, a.windows * a.stride, a.stride) for a in axes))]
         y = matrix @ picked.reshape(len(x), group, w.shape[1], math.prod(counts))
         return y.reshape(len(x), w.shape[0], *counts)
     y = np.empty((len(x), *matrix.shape[:2], math.prod(counts)), np.result_type(x, w))
     split = x.reshape(len(x), group, w.shape[1], *x.shape[2:])
     columns = _Columns(axes, w.dtype)
-    for groups, box, place in _blocks(matrix.shape, counts, w.nbytes, w.itemsize):
-        for image, result in zip(split, y, strict=True):
-            np.matmul(matrix[groups], columns.gather(image[groups], box), out=result[groups, :, place])
+    blocks = list(_blocks(matrix.shape, counts, w.nbytes, w.itemsize))
+    for image, result in zip(split, y, strict=True):
+        phases = _phases(image, axes[-1])
+        for groups, box, place in blocks:
+            gathered = columns.gather([p[groups] for p in phases], box)
+            np.matmul(matrix[groups], gathered, out=result[groups, :, place])
     return y.reshape(len(x), w.shape[0], *counts)
 
 
+def _phases(image: Array, last: Axis) -> list[Array]:
+    """Split the last axis by its stride, once: each tap then reads elements that lie side by side."""
+    if last.stride == 1 or last.kernel == 1:
+        return [image]
+    return [np.ascontiguousarray(image[..., p :: last.stride]) for p in range(last.stride)]
+
+
 class _Columns:
-    """The windows of an image as the columns of a matrix, in a buffer that blocks of one shape share."""
+    """The windows of an image as the columns of a matrix, in buffers that blocks of one shape share."""
 
     def __init__(self, axes: Sequence[Axis], dtype: np.dtype[np.generic]) -> None:
-        self.axes = axes
+        self.axes, self.dtype = axes, dtype
         self.kernel = tuple(a.kernel for a in axes)
-        self.buffer = np.zeros(0, dtype)
+        self.buffers: dict[tuple[int, ...], Array] = {}
 
-    def gather(self, image: Array, box: Sequence[slice]) -> Array:
+    def gather(self, phases: Sequence[Array], box: Sequence[slice]) -> Array:
         """Return (groups, channels * taps, windows) of the windows in `box`."""
         sizes = tuple(b.stop - b.start for b in box)
-        shape = (*image.shape[:2], *self.kernel, *sizes)
-        if self.buffer.shape != shape:
-            self.buffer = np.zeros(shape, self.buffer.dtype)
-        runs = [
-            [a.run(t, b.start, b.stop) for t in range(a.kernel)] for a, b in zip(self.axes, box, strict=True)
-        ]
+        groups, channels = phases[0].shape[:2]
+        shape = (groups, channels, *self.kernel, *sizes)
+        if shape not in self.buffers:
+            self.buffers[shape] = np.zeros(shape, self.dtype)
+        buffer = self.buffers[shape]
+        runs = [[a.run(t, b.start, b.stop) for t in range(a.kernel)] for a, b in zip(self.axes, box, strict=True)]
         for tap, chosen in zip(np.ndindex(self.kernel), itertools.product(*runs), strict=True):
-            self._copy(self.buffer[(slice(None), slice(None), *tap)], image, box, chosen)
-        return self.buffer.reshape(*image.shape[:1], math.prod(shape[1 : 2 + len(box)]), math.prod(sizes))
+            self._copy(buffer[:, :, *tap], phases, box, chosen)
+        return buffer.reshape(groups, channels * math.prod(self.kernel), math.prod(sizes))
 
-    def _copy(self, column: Array, image: Array, box: Sequence[slice], runs: Sequence[Run]) -> None:
+    def _copy(self, column: Array, phases: Sequence[Array], box: Sequence[slice], runs: Sequence[Run]) -> None:
         """Copy what one tap reads; its padding is zero from the start, unless another block was there."""
         if any(
-            b.stop - b.start < a.count and r.stop - r.start < b.stop - b.start
+            b.stop - b.start < a.windows and r.stop - r.start < b.stop - b.start
             for a, b, r in zip(self.axes, box, runs, strict=True)
         ):
             column[...] = 0
+        *outer, last = (r.source for r in runs)
+        image = phases[0]
+        if len(phases) > 1:
+            image = phases[last.start % len(phases)]
+            first = last.start // len(phases)
+            last = slice(first, first + runs[-1].stop - runs[-1].start)
         target = (slice(r.start - b.start, r.stop - b.start) for b, r in zip(box, runs, strict=True))
-        column[(..., *target)] = image[(..., *(r.source for r in runs))]
+        column[..., *target] = image[..., *outer, last]
 
 
 def _blocks(

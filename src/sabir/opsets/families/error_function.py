@@ -1,7 +1,7 @@
 """The error function on arrays, by rational approximations that numpy alone evaluates.
 
-float64 follows the classic split of Sun's fdlibm (the coefficients are facts of numerics): each interval
-has its own polynomials, and the result is good to about one unit in the last place. float32 takes one rational
+float64 follows the classic split of Sun's fdlibm (the coefficients are facts of numerics): each interval has
+its own polynomials, and the result is good to about one unit in the last place. float32 takes one rational
 function fitted for this module, evaluated in float64 block by block, so that the temporaries stay in cache.
 """
 

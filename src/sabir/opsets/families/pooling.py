@@ -31,7 +31,10 @@ def pooled_type(x: TensorType, window: Window) -> TensorType:
 
 def folded(x: Array, axes: Sequence[Axis], operation: np.ufunc, empty: float) -> Array:
     """Join the elements of each window of `x` (N, C, *lengths); what has none becomes `empty`."""
-    counts = tuple(a.count for a in axes)
+    if all(a.windows == 1 and a.begin == a.end == 0 for a in axes):  # one window, as before a classifier
+        reach = (slice(0, (a.kernel - 1) * a.dilation + 1, a.dilation) for a in axes)
+        return operation.reduce(x[..., *reach], axis=tuple(range(2, x.ndim)), keepdims=True)
+    counts = tuple(a.windows for a in axes)
     flat = x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
     y = np.empty((len(flat), *counts), x.dtype)
     step = max(1, _BLOCK // max(1, math.prod(x.shape[2:]) * x.itemsize))
@@ -47,10 +50,10 @@ def folded(x: Array, axes: Sequence[Axis], operation: np.ufunc, empty: float) ->
 def _along(x: Array, place: int, axis: Axis, operation: np.ufunc, empty: float) -> Array:
     """Join the taps of every window along one axis: as many array operations as the kernel has taps."""
     before = (slice(None),) * place
-    y = np.empty((*x.shape[:place], axis.count, *x.shape[place + 1 :]), x.dtype)
+    y = np.empty((*x.shape[:place], axis.windows, *x.shape[place + 1 :]), x.dtype)
     runs = [axis.run(t) for t in range(axis.kernel)]
-    whole = [r for r in runs if r.stop - r.start == axis.count]
-    rest = [r for r in runs if r.stop - r.start < axis.count]
+    whole = [r for r in runs if r.stop - r.start == axis.windows]
+    rest = [r for r in runs if r.stop - r.start < axis.windows]
     if len(whole) > 1:
         operation(x[(*before, whole[0].source)], x[(*before, whole[1].source)], out=y)
     else:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sabir.elements import element
+from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.casting import converted
 
 if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
-_SINGLE_BYTES = 4
+_LARGEST_WHOLE = 1 << 31  # a float exponent up to here is taken as an integer
 
 
 def raised(x: Array, y: Array, /) -> Array:
@@ -20,48 +21,43 @@ def raised(x: Array, y: Array, /) -> Array:
     if x.dtype.kind == "i":
         return _whole(x, y)
     if y.size == 1:
-        quick = _by_scalar(x, float(y.reshape(()).astype(np.float64)))
+        quick = _by_scalar(widened(x), float(y.item()))
         if quick is not None:
-            return quick.reshape(np.broadcast_shapes(x.shape, y.shape))
-    wide = _wide(x, y)
-    return np.power(x.astype(wide), y.astype(wide)).astype(x.dtype)
-
-
-def _wide(x: Array, y: Array) -> Any:
-    """Return the type to compute in: the base's own, or one that holds the exponent exactly."""
-    if x.dtype == y.dtype:
-        return x.dtype if x.dtype.itemsize >= _SINGLE_BYTES else np.float32
-    both_small = x.dtype.itemsize < _SINGLE_BYTES and y.dtype.itemsize < _SINGLE_BYTES
-    return np.float32 if both_small else np.float64
+            return quick.astype(x.dtype, copy=False).reshape(np.broadcast_shapes(x.shape, y.shape))
+    base, exponent = widened(x), widened(y)
+    if base.dtype != exponent.dtype:  # neither rounds the other
+        base, exponent = base.astype(np.float64), exponent.astype(np.float64)
+    return np.power(base, exponent).astype(x.dtype, copy=False)
 
 
 def _by_scalar(x: Array, exponent: float) -> Array | None:
     """Return x to one of the powers that need no logarithm, or None."""
-    wide = x if x.dtype.itemsize >= _SINGLE_BYTES else x.astype(np.float32)
-    if exponent == 2:  # noqa: PLR2004 - the square
-        powers = wide * wide
-    elif exponent == 3:  # noqa: PLR2004 - the cube
-        powers = wide * wide * wide
-    elif exponent == 1:
-        powers = wide
-    elif exponent == 0.5 and not np.isneginf(wide).any():  # noqa: PLR2004 - the root; the power of -inf is +inf
-        powers = np.sqrt(wide) + wide.dtype.type(0)  # no negative zero
-    else:
-        return None
-    return powers.astype(x.dtype, copy=False)
+    match str(exponent):
+        case "2.0":
+            return x * x
+        case "3.0":
+            return x * x * x
+        case "1.0":
+            return x
+        case "0.5":
+            root = np.sqrt(x) + x.dtype.type(0)  # unlike the root, the power has no negative zero
+            infinite = np.isneginf(x)
+            return np.where(infinite, x.dtype.type(np.inf), root) if infinite.any() else root
+        case _:
+            return None
 
 
 def _whole(x: Array, y: Array) -> Array:
-    """Return powers of integers: wrapped like products of them, and cut toward zero where they are no integers."""
+    """Return powers of integers: wrapped like products of them, and cut toward zero where they are none."""
     if y.dtype.kind not in "iu":
-        exponents = y.astype(np.float64)
-        if not ((np.trunc(exponents) == exponents) & (np.abs(exponents) < 1 << 31)).all():
-            return converted(np.power(x.astype(np.float64), exponents), element(x.dtype))
-        y = exponents.astype(np.int64)
+        y = y.astype(np.float64)
+        if not ((np.trunc(y) == y) & (np.abs(y) < _LARGEST_WHOLE)).all():
+            return converted(np.power(x.astype(np.float64), y), element(x.dtype))
     exponents = y.astype(np.int64)
     positive = np.power(x.astype(np.int64), np.maximum(exponents, 0))
     if (exponents >= 0).all():
         return positive.astype(x.dtype)
     odd = (exponents & 1).astype(np.bool_)
-    inverse = np.where(np.abs(x) == 1, np.where(odd, x, 1), np.where(x == 0, np.iinfo(x.dtype).min, 0))
+    inverse = np.where(x == 0, np.iinfo(x.dtype).min, 0)  # 1 / 0 is infinite, and converted as Cast does
+    inverse = np.where(np.abs(x) == 1, np.where(odd, x, 1), inverse)
     return np.where(exponents < 0, inverse, positive).astype(x.dtype)

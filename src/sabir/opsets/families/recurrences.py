@@ -6,17 +6,19 @@ A room gives one direction's gates, computed for all time steps at once, and wha
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, TensorType
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from sabir.ir import Dim, TensorType
 
 
 States: TypeAlias = tuple[Array, ...]  # at one time, each of shape (batch, hidden); the first is the output
@@ -28,7 +30,8 @@ DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, 
 _RANK = 3  # of the input and of every state
 
 
-class _Formula(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Formula:
     """An activation function of x, alpha and beta; the defaults are None where it takes no such parameter."""
 
     function: Callable[[Array, Any, Any], Array]

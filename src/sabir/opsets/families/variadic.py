@@ -48,8 +48,5 @@ def are_of_one_shape(*inputs: Value) -> bool:
     if len(shapes) == 1:
         return True
     return first is not None and all(
-        s is not None
-        and len(s) == len(first)
-        and all(known_equal(a, b) for a, b in zip(first, s, strict=True))
-        for s in shapes
+        s is not None and len(s) == len(first) and all(map(known_equal, first, s)) for s in shapes
     )

@@ -29,10 +29,10 @@ class Run(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """A window's way along one axis of a given input: `count` places, the first at `-begin`."""
+    """A window's way along one axis of a given input: as many `windows`, the first at `-begin`."""
 
     length: int
-    count: int
+    windows: int
     kernel: int
     stride: int
     dilation: int
@@ -48,7 +48,7 @@ class Axis(NamedTuple):
         """Return which of the windows `start` to `stop` have this tap of the kernel inside the input."""
         offset, stride = tap * self.dilation - self.begin, self.stride
         first = max(start, -(offset // stride))
-        last = min(self.count if stop is None else stop, -((offset - self.length) // stride))
+        last = min(self.windows if stop is None else stop, -((offset - self.length) // stride))
         last = max(first, last)
         begin = first * stride + offset
         return Run(first, last, slice(begin, max(begin, begin + (last - first - 1) * stride + 1), stride))
@@ -56,7 +56,7 @@ class Axis(NamedTuple):
     def covered(self, *, padding: bool) -> Array:
         """Return how many taps of each window lie in the input, or in the input with its padding."""
         low, high = (-self.begin, self.length + self.end) if padding else (0, self.length)
-        first = np.arange(self.count) * self.stride - self.begin
+        first = np.arange(self.windows) * self.stride - self.begin
         past = np.clip(-((first - high) // self.dilation), 0, self.kernel)
         return past - np.clip(-((first - low) // self.dilation), 0, self.kernel)
 
@@ -110,13 +110,9 @@ class Window:
         if not self.same:
             return axis
         reach = (axis.kernel - 1) * axis.dilation + 1
-        lacking = max(0, (axis.count - 1) * axis.stride + reach - axis.length)
+        lacking = max(0, (axis.windows - 1) * axis.stride + reach - axis.length)
         less, more = lacking // 2, lacking - lacking // 2
-        return (
-            axis._replace(begin=less, end=more)
-            if self.same == "UPPER"
-            else axis._replace(begin=more, end=less)
-        )
+        return axis._replace(begin=less, end=more) if self.same == "UPPER" else axis._replace(begin=more, end=less)
 
     def _count(self, i: int, length: Dim) -> Dim:
         stride, (begin, end) = self.strides[i], self.pads[i]

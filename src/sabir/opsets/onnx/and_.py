@@ -55,5 +55,5 @@ def examples() -> Iterator[Example]:
     yield Example(1, a, b, broadcast=1, axis=0, expect=[columns])
     yield Example(7, a, b, expect=[rows])
     yield Example(7, b[:, None], a, expect=[columns])
-    yield Example(7, np.array(True), np.array(False), expect=[np.array(False)])
+    yield Example(7, np.array(1, bool), np.array(0, bool), expect=[np.array(0, bool)])
     yield Example(7, np.zeros((0, 2), bool), b, expect=[np.zeros((0, 2), bool)])

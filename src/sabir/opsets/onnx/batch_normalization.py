@@ -50,29 +50,19 @@ v1 = batch_normalization.first(
     attributes=[
         Attribute("consumed_inputs", "ints", required=True, legacy=True),
         Attribute("momentum", "float", "How much of the running statistics a batch leaves.", default=0.9),
-        Attribute(
-            "epsilon", "float", "What is added to the variance, so that no division is by 0.", default=1e-05
-        ),
+        Attribute("epsilon", "float", "What is added to the variance, so that no division is by 0.", default=1e-05),
         Attribute("is_test", "int", "1: the given statistics; 0: the batch's own.", default=0),
-        Attribute(
-            "spatial", "int", "0: statistics for each place of an item, not for each channel.", default=1
-        ),
+        Attribute("spatial", "int", "0: statistics for each place of an item, not for each channel.", default=1),
     ],
 )
 v6 = v1.evolve(
-    6,
-    "Drops the legacy hint `consumed_inputs`; any number of spatial axes is admitted.",
-    drop=["consumed_inputs"],
+    6, "Drops the legacy hint `consumed_inputs`; any number of spatial axes is admitted.", drop=["consumed_inputs"]
 )
 v7 = v6.evolve(
-    7,
-    "The mode follows from the outputs: with `Y` alone the given statistics hold, with more the batch's.",
-    drop=["is_test"],
+    7, "The mode follows from the outputs: with `Y` alone the given statistics hold, with more the batch's.", drop=["is_test"]
 )
 v9 = v7.evolve(
-    9,
-    "`spatial` is gone: statistics are always per channel. A vector of items is admitted.",
-    drop=["spatial"],
+    9, "`spatial` is gone: statistics are always per channel. A vector of items is admitted.", drop=["spatial"]
 )
 U = Constraint("U", FLOATS, BFLOAT16)
 v14 = v9.evolve(
@@ -90,11 +80,7 @@ v14 = v9.evolve(
         Output("running_mean", U, optional=True, differentiable=False),
         Output("running_var", U, optional=True, differentiable=False),
     ],
-    add=[
-        Attribute(
-            "training_mode", "int", "1: the batch's own statistics, and the running ones move.", default=0
-        )
-    ],
+    add=[Attribute("training_mode", "int", "1: the batch's own statistics, and the running ones move.", default=0)],
     widen={"T": BFLOAT16},
 )
 TX = Constraint("T", FLOATS, BFLOAT16)
@@ -124,22 +110,13 @@ _NO_STATISTICS = "with the given statistics, the one output is Y"
 
 @v1.infer
 def infer(
-    x: TensorType,
-    scale: TensorType,
-    bias: TensorType,
-    mean: TensorType,
-    var: TensorType,
-    /,
-    *,
-    spatial: int = 1,
+    x: TensorType, scale: TensorType, bias: TensorType, mean: TensorType, var: TensorType, /, *, spatial: int = 1
 ) -> tuple[TensorType, ...]:
     if not spatial:
         moved = mean.shape
         return TensorType(x.element, x.shape), *(TensorType(x.element, moved),) * 4
     count = channels(x, (scale, bias, mean, var))
-    y = TensorType(
-        x.element, x.shape if x.shape is None or len(x.shape) < 2 else (x.shape[0], count, *x.shape[2:])
-    )
+    y = TensorType(x.element, x.shape if x.shape is None or len(x.shape) < 2 else (x.shape[0], count, *x.shape[2:]))
     return y, *(TensorType(x.element, (count,)),) * 4
 
 
@@ -176,16 +153,7 @@ def evaluate_by_outputs(
 ) -> tuple[Array, ...]:  # fmt: skip
     test = not any(call.outputs[1:])
     return evaluate(
-        x,
-        scale,
-        bias,
-        mean,
-        var,
-        is_test=test,
-        spatial=spatial,
-        epsilon=epsilon,
-        momentum=momentum,
-        call=call,
+        x, scale, bias, mean, var, is_test=test, spatial=spatial, epsilon=epsilon, momentum=momentum, call=call
     )
 
 
@@ -195,21 +163,13 @@ def evaluate_with_mode(
     epsilon: float, momentum: float, training_mode: int, call: Call,
 ) -> tuple[Array, ...]:  # fmt: skip
     test = not training_mode
-    return evaluate(
-        x, scale, bias, mean, var, is_test=test, spatial=1, epsilon=epsilon, momentum=momentum, call=call
-    )[:3]
+    return evaluate(x, scale, bias, mean, var, is_test=test, spatial=1, epsilon=epsilon, momentum=momentum, call=call)[:3]
 
 
 @v6.downgrade
 def hint_again(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
     """The hint is required before 6; it says that the running statistics are overwritten."""
-    return b.op(
-        "BatchNormalization",
-        *inputs,
-        outputs=len(call.outputs),
-        consumed_inputs=[0, 0, 0, 1, 1],
-        **attributes,
-    )
+    return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), consumed_inputs=[0, 0, 0, 1, 1], **attributes)
 
 
 @v7.upgrade
@@ -259,9 +219,7 @@ def outputs_to_mode(b: Builder, /, *inputs: Value, momentum: float, call: Call, 
 
 
 @v14.downgrade
-def outputs_from_mode(
-    b: Builder, /, *inputs: Value, training_mode: int, call: Call, **attributes: Any
-) -> Any:
+def outputs_from_mode(b: Builder, /, *inputs: Value, training_mode: int, call: Call, **attributes: Any) -> Any:
     _require_one_type(inputs, "BatchNormalization-9")
     made = b.op("BatchNormalization", *inputs, outputs=5 if training_mode else 1, **attributes)
     return made[: len(call.outputs)] if training_mode else made
@@ -281,21 +239,14 @@ def one_type_for_scale(b: Builder, /, *inputs: Value, call: Call, **attributes: 
 def _require_one_type(values: tuple[Value, ...], target: str) -> None:
     elements = {v.type.element for v in values if isinstance(v.type, TensorType)}
     if len(elements) > 1:
-        raise Unconvertible(
-            f"{target} takes one type where this call has {', '.join(sorted(map(str, elements)))}"
-        )
+        raise Unconvertible(f"{target} takes one type where this call has {', '.join(sorted(map(str, elements)))}")
 
 
 @batch_normalization.examples
 def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[1, 3], [10, 20]], [[5, 7], [30, 40]]], f)  # means 4 and 25, variances 5 and 125
-    scale, bias, mean, var = (
-        np.array([2, 1], f),
-        np.array([0, -1], f),
-        np.array([3, 20], f),
-        np.array([4, 25], f),
-    )
+    scale, bias, mean, var = np.array([2, 1], f), np.array([0, -1], f), np.array([3, 20], f), np.array([4, 25], f)
     call = (x, scale, bias, mean, var)
     y = np.array([[[-2, 0], [-3, -1]], [[2, 4], [1, 3]]], f)  # 2 (x - 3) / 2, (x - 20) / 5 - 1
     old: dict[str, Any] = {"consumed_inputs": [0, 0], "epsilon": 0.0}
@@ -313,9 +264,7 @@ def examples() -> Iterator[Example]:
     yield Example(9, *call, outputs=5, expect=[own, *moved, *saved], **train)
     for opset in (14, 15):
         yield Example(opset, *call, outputs=3, training_mode=1, expect=[own, *moved], **train)
-    places = [
-        np.array(p, f) for p in ([[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]])
-    ]
+    places = [np.array(p, f) for p in ([[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]])]
     each = np.array([[[0, 1], [3.5, 13]], [[4, 5], [13.5, 23]]], f)  # (x - mean) / deviation * scale + bias
     for opset, mode in ((6, {"is_test": 1}), (7, {})):
         yield Example(opset, x, *places, spatial=0, epsilon=0.0, expect=[each], **mode)
@@ -326,7 +275,5 @@ def examples() -> Iterator[Example]:
     yield Example(15, *mixed, epsilon=0.0, expect=[y.astype(np.float16)])
     yield Example(15, *mixed, outputs=3, training_mode=1, tolerance=2e-3,
                   expect=[own.astype(np.float16), *(m.astype(float) for m in moved)], **train)  # fmt: skip
-    yield Example(
-        14, *(a.astype(ml_dtypes.bfloat16) for a in call), epsilon=0.0, expect=[y.astype(ml_dtypes.bfloat16)]
-    )
+    yield Example(14, *(a.astype(ml_dtypes.bfloat16) for a in call), epsilon=0.0, expect=[y.astype(ml_dtypes.bfloat16)])
     yield Example(9, np.zeros((0, 2, 3), f), scale, bias, mean, var, expect=[np.zeros((0, 2, 3), f)])

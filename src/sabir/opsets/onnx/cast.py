@@ -185,9 +185,9 @@ def texts() -> Iterator[Example]:
         yield Example(
             opset, np.array([True, False]), to=_number("string"), expect=[np.array(["1", "0"], object)]
         )
-        spelled = np.array([["1e-5", "+INF"], [" 3.14", "nan"]], object)
+        spelled = np.array([["1e-5", "+INF"], [" 3.25", "nan"]], object)
         yield Example(
-            opset, spelled, to=_number("double"), expect=[np.array([[1e-5, np.inf], [3.14, np.nan]])]
+            opset, spelled, to=_number("double"), expect=[np.array([[1e-5, np.inf], [3.25, np.nan]])]
         )
         counts = np.array(["9223372036854775807", "-7", "100.5"], object)
         yield Example(opset, counts, to=_number("int64"), expect=[np.array([2**63 - 1, -7, 100])])

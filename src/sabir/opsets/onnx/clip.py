@@ -83,7 +83,7 @@ def infer(x: TensorType, low: TensorType | None = None, high: TensorType | None 
 
 
 @v1.evaluate
-def evaluate_from_attributes(x: Array, /, *, min: float | None, max: float | None) -> Array:  # noqa: A002 - the attributes' names
+def evaluate_from_attributes(x: Array, /, *, min: float | None, max: float | None) -> Array:  # ruff: ignore[builtin-argument-shadowing]  the attributes' names
     limits = (None if limit is None else np.asarray(limit, x.dtype) for limit in (min, max))
     return evaluate(x, *limits)
 
@@ -97,12 +97,12 @@ def evaluate(x: Array, low: Array | None = None, high: Array | None = None, /) -
 
 @v6.upgrade
 @v6.downgrade
-def limits_are_spelled_out(b: Builder, x: Value, /, *, min: float | None, max: float | None) -> Value:  # noqa: A002 - the attributes' names
+def limits_are_spelled_out(b: Builder, x: Value, /, *, min: float | None, max: float | None) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attributes' names
     return b.Clip(x, min=-np.inf if min is None else min, max=np.inf if max is None else max)
 
 
 @v11.upgrade
-def limits_become_inputs(b: Builder, x: Value, /, *, min: float, max: float) -> Value:  # noqa: A002 - the attributes' names
+def limits_become_inputs(b: Builder, x: Value, /, *, min: float, max: float) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attributes' names
     if not isinstance(x.type, TensorType) or not x.type.element.number:
         raise Unconvertible("the element type is unknown, and Clip-11 takes its limits in it")
     dtype = x.type.element.dtype

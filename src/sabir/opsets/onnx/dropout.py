@@ -46,16 +46,15 @@ v1 = dropout.first(
 )
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
 v7 = v6.evolve(7, "Never drops: `is_test` is gone, and its inference mode is what remains.", drop=["is_test"])
-T1 = Constraint("T1", BOOL)
+TRUTH = Constraint("T1", BOOL)
 v10 = v7.evolve(
     10,
     "The mask is boolean.",
     outputs=[
         Output("output", T, "The input's shape.", differentiable=True),
-        Output("mask", T1, "Which elements were kept.", optional=True, differentiable=False),
+        Output("mask", TRUTH, "Which elements were kept.", optional=True, differentiable=False),
     ],
 )
-T = Constraint("T", FLOATS)
 T1 = Constraint("T1", FLOATS)
 T2 = Constraint("T2", BOOL)
 v12 = v10.evolve(
@@ -202,7 +201,7 @@ def examples() -> Iterator[Example]:
         yield Example(opset, np.float16(3), expect=[np.float16(3)])
         yield Example(opset, np.zeros((0, 2)), expect=[np.zeros((0, 2))])
     for opset in (12, 13, 22):
-        yield Example(opset, x, np.float32(0.75), np.array(False), outputs=2, expect=[x, kept])
-        yield Example(opset, x, np.float64(0), np.array(True), seed=5, outputs=2, expect=[x, kept])
+        yield Example(opset, x, np.float32(0.75), np.array(0, bool), outputs=2, expect=[x, kept])
+        yield Example(opset, x, np.float64(0), np.array(1, bool), seed=5, outputs=2, expect=[x, kept])
         zeros = np.zeros(3, np.float64)
-        yield Example(opset, zeros, np.float16(0.5), np.array(True), seed=-1, expect=[zeros])
+        yield Example(opset, zeros, np.float16(0.5), np.array(1, bool), seed=-1, expect=[zeros])

@@ -84,7 +84,7 @@ def examples() -> Iterator[Example]:
     for opset in (7, 11, 13, 19):
         yield Example(opset, a, row, expect=[by_row])
         yield Example(opset, column[:, None], a, expect=[by_column])
-        yield Example(opset, np.array([True, False]), np.array(False), expect=[np.array([False, True])])
+        yield Example(opset, np.array([True, False]), np.array(0, bool), expect=[np.array([False, True])])
     floats = np.array([0.0, np.nan, np.inf], np.float32)
     yield Example(
         11, floats, np.array([-0.0, np.nan, np.inf], np.float32), expect=[np.array([True, False, True])]

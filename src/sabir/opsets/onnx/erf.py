@@ -34,12 +34,14 @@ v9 = erf.first(
     inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
     outputs=[Output("output", T, "The input's shape; every value between -1 and 1.", differentiable=True)],
 )
-T = Constraint("T", FLOATS, BFLOAT16)
+FLOATING = Constraint("T", FLOATS, BFLOAT16)
 v13 = v9.evolve(
     13,
     "Integers are no longer admitted; bfloat16 is.",
-    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("output", T, "The input's shape; every value between -1 and 1.", differentiable=True)],
+    inputs=[Input("input", FLOATING, "A tensor of any shape.", differentiable=True)],
+    outputs=[
+        Output("output", FLOATING, "The input's shape; every value between -1 and 1.", differentiable=True)
+    ],
 )
 
 v9.infer(same_as_first)

@@ -15,8 +15,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 layer_normalization = Operator(
-    "LayerNormalization",
-    summary="`(X - mean) / sqrt(var + epsilon) * Scale + B`, over the dimensions from `axis` on.",
+    "LayerNormalization", summary="`(X - mean) / sqrt(var + epsilon) * Scale + B`, over the dimensions from `axis` on."
 )
 
 T = Constraint("T", FLOATS, BFLOAT16)
@@ -79,11 +78,7 @@ def evaluate(
     if b is not None:
         y += widened(b)
     shape = (*x.shape[:kept], *(1,) * (x.ndim - kept))
-    return (
-        y.astype(x.dtype, copy=False),
-        mean.reshape(shape).astype(stash),
-        inverse.reshape(shape).astype(stash),
-    )
+    return y.astype(x.dtype, copy=False), mean.reshape(shape).astype(stash), inverse.reshape(shape).astype(stash)
 
 
 @layer_normalization.examples

@@ -25,22 +25,16 @@ from sabir.schema import (
     tensors,
 )
 
-max_pool = Operator(
-    "MaxPool", summary="The greatest element of each window that slides over the spatial axes."
-)
+max_pool = Operator("MaxPool", summary="The greatest element of each window that slides over the spatial axes.")
 
 T = Constraint("T", FLOATS)
 
 v1 = max_pool.first(
     1,
     inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
-    outputs=[
-        Output("Y", T, "The maxima, (N, C, O1, ..., On); padding is less than anything.", differentiable=True)
-    ],
+    outputs=[Output("Y", T, "The maxima, (N, C, O1, ..., On); padding is less than anything.", differentiable=True)],
     attributes=[
-        Attribute(
-            "pads", "ints", "Padding of the axes: all the beginnings, then all the ends; none by default."
-        ),
+        Attribute("pads", "ints", "Padding of the axes: all the beginnings, then all the ends; none by default."),
         Attribute(
             "auto_pad",
             "string",
@@ -65,21 +59,14 @@ v8 = v1.extend(
             differentiable=False,
         )
     ],
-    attributes=[
-        Attribute("storage_order", "int", "1: `Indices` count the spatial axes column by column.", default=0)
-    ],
+    attributes=[Attribute("storage_order", "int", "1: `Indices` count the spatial axes column by column.", default=0)],
 )
 v10 = v8.extend(
     10,
     "Windows may have gaps (`dilations`), and a last one may pass the end (`ceil_mode`).",
     attributes=[
         Attribute("dilations", "ints", "The step between a window's elements along each axis; 1 by default."),
-        Attribute(
-            "ceil_mode",
-            "int",
-            "1: a last window that passes the end counts, unless it starts there.",
-            default=0,
-        ),
+        Attribute("ceil_mode", "int", "1: a last window that passes the end counts, unless it starts there.", default=0),
     ],
 )
 v11 = v10.restate(11, "States that strides and dilations are 1 by default.")
@@ -116,7 +103,7 @@ def evaluate(
 
 def _indices(x: Array, axes: Sequence[Axis], storage_order: int) -> Array:
     """Carry the best so far and where it is through all taps of the window, in reading order."""
-    best = np.zeros((*x.shape[:2], *(a.count for a in axes)), x.dtype)
+    best = np.zeros((*x.shape[:2], *(a.windows for a in axes)), x.dtype)
     found = np.full(best.shape, -1, np.int64)
     order = "F" if storage_order else "C"
     where = np.arange(math.prod(x.shape[2:])).reshape(x.shape[2:], order=order)
@@ -136,26 +123,13 @@ def examples() -> Iterator[Example]:
     for opset in (1, 8, 10, 11, 12, 22):
         yield Example(opset, x, kernel_shape=[2, 2], expect=[pooled])
     yield Example(8, x, kernel_shape=[2, 2], outputs=2, expect=[pooled, np.array([[[[3, 4], [7, 7]]]])])
-    yield Example(
-        11,
-        x,
-        kernel_shape=[2, 2],
-        outputs=2,
-        storage_order=1,
-        expect=[pooled, np.array([[[[1, 4], [5, 5]]]])],
-    )
+    yield Example(11, x, kernel_shape=[2, 2], outputs=2, storage_order=1, expect=[pooled, np.array([[[[1, 4], [5, 5]]]])])
     row = np.array([[[4, 1, 3, 5, 2]], [[-1, -2, -3, -4, np.nan]]], np.float32)
     ends = np.array([[[4, 5, 2]], [[-1, -3, np.nan]]], np.float32)
     yield Example(10, row, kernel_shape=[2], strides=[2], ceil_mode=1, expect=[ends])
     yield Example(12, row, kernel_shape=[2], strides=[2], auto_pad="SAME_UPPER", outputs=2,
                   expect=[ends, np.array([[[0, 3, 4]], [[5, 7, 9]]])])  # fmt: skip
-    yield Example(
-        12,
-        row[:1],
-        kernel_shape=[2],
-        auto_pad="SAME_LOWER",
-        expect=[np.array([[[4, 4, 3, 5, 5]]], np.float32)],
-    )
+    yield Example(12, row[:1], kernel_shape=[2], auto_pad="SAME_LOWER", expect=[np.array([[[4, 4, 3, 5, 5]]], np.float32)])
     yield Example(12, row[:1], kernel_shape=[3], dilations=[2], expect=[np.array([[[4]]], np.float32)])
     # a third window would start in the padding, and does not count
     yield Example(22, row[:1, :, :3], kernel_shape=[2], strides=[2], pads=[1, 1], ceil_mode=1,

@@ -1,6 +1,7 @@
 """Where: one of two values by a condition, elementwise."""
 
 from collections.abc import Iterator
+from itertools import starmap
 
 import ml_dtypes
 import numpy as np
@@ -33,7 +34,7 @@ def infer(condition: TensorType, x: TensorType, y: TensorType, /) -> TensorType:
     if not isinstance(result.size, int) or result.size > contents.MOST:
         return result
     held = [_contents(t) for t in (condition, x, y)]
-    rows = [_chosen(*row) for row in np.broadcast(*held)]
+    rows = list(starmap(_chosen, np.broadcast(*held)))
     return result if None in rows and all(r is None for r in rows) else result.with_known(rows)
 
 
@@ -62,7 +63,7 @@ def examples() -> Iterator[Example]:
         condition = np.array([[True], [False]])
         chosen = np.array([[1.0, np.nan], [-1.0, -2.0]], np.float32)
         yield Example(opset, condition, x, y, expect=[chosen])
-        yield Example(opset, np.array(False), np.int8(1), np.int8(-1), expect=[np.int8(-1)])
+        yield Example(opset, np.array(0, bool), np.int8(1), np.int8(-1), expect=[np.int8(-1)])
         texts = np.array(["a", "b"], object), np.array("c", object)
         yield Example(opset, np.array([True, False]), *texts, expect=[np.array(["a", "c"], object)])
         yield Example(opset, np.ones((0, 1), bool), x[0], y, expect=[np.zeros((0, 2), np.float32)])

@@ -1,0 +1,109 @@
+"""Concat: tensors joined along an axis."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, Dim, TensorType, Value, total
+from sabir.opsets.families import contents
+from sabir.opsets.families.axes import from_front
+from sabir.opsets.families.shapes import axis_in, same_dim
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, CLASSIC, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+concat = Operator(
+    "Concat", summary="The inputs one after another along `axis`; their other dimensions must agree."
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = concat.first(
+    1,
+    inputs=[Input("inputs", T, "Tensors of one rank.", variadic=True, differentiable=True)],
+    outputs=[Output("concat_result", T, "As long along `axis` as the inputs together.", differentiable=True)],
+    attributes=[Attribute("axis", "int", "The dimension to join along; 1 when absent.")],
+)
+v4 = v1.evolve(
+    4,
+    "`axis` must be given; every element type is admitted.",
+    add=[
+        Attribute(
+            "axis", "int", "The dimension to join along, counted from the back if negative.", required=True
+        )
+    ],
+    widen={"T": CLASSIC},
+)
+v11 = v4.restate(11, "A negative `axis` counts from the back.")
+v13 = v11.widen(13, T=BFLOAT16)
+
+
+@v1.infer
+def infer(*inputs: TensorType, axis: int | None) -> TensorType:
+    axis = 1 if axis is None else axis
+    element = next((t.element for t in inputs if t.element.number), inputs[0].element)
+    shapes = [t.shape for t in inputs if t.shape is not None]
+    if not shapes:
+        return TensorType(element)
+    if len({len(s) for s in shapes}) > 1:
+        raise InferenceError(
+            f"the inputs have ranks {', '.join(str(len(s)) for s in shapes)}; all must have one"
+        )
+    axis = axis_in(axis, len(shapes[0]))
+    dims: list[Dim] = [
+        same_dim(column, f"dimension {i}") for i, column in enumerate(zip(*shapes, strict=True)) if i != axis
+    ]
+    dims.insert(axis, total(s[axis] for s in shapes) if len(shapes) == len(inputs) else None)
+
+    def joined(*held: Array) -> Array:
+        return np.concatenate(held, axis)
+
+    return contents.moved(TensorType(element, tuple(dims)), joined, *_with_gaps(inputs))
+
+
+def _with_gaps(inputs: tuple[TensorType, ...]) -> list[TensorType]:
+    """Let inputs of unknown contents leave gaps between known ones: a shape may have one fixed size."""
+    if all(t.known is None for t in inputs):
+        return [*inputs]
+    small = [t.size if t.is_static and t.known is None else None for t in inputs]
+    return [
+        t.with_known((None,) * n) if isinstance(n, int) and n <= contents.MOST else t
+        for t, n in zip(inputs, small, strict=True)
+    ]
+
+
+@v1.evaluate
+def evaluate(*inputs: Array, axis: int | None) -> Array:
+    return np.concatenate(inputs, 1 if axis is None else axis)
+
+
+@v4.upgrade
+def name_the_axis(b: Builder, *inputs: Value, axis: int | None) -> Value:
+    return b.Concat(*inputs, axis=1 if axis is None else axis)
+
+
+@v4.downgrade
+def same_axis(b: Builder, *inputs: Value, axis: int) -> Value:
+    return b.Concat(*inputs, axis=axis)
+
+
+@v11.downgrade
+def axis_from_front(b: Builder, *inputs: Value, axis: int) -> Value:
+    return b.Concat(*inputs, axis=from_front([axis], inputs[0])[0])
+
+
+@concat.examples
+def examples() -> Iterator[Example]:
+    x, y = np.array([[1, 2], [3, 4]], np.float32), np.array([[5], [6]], np.float32)
+    joined = np.array([[1, 2, 5], [3, 4, 6]], np.float32)
+    yield Example(1, x, y, expect=[joined])
+    for opset in (1, 4, 11, 13):
+        yield Example(opset, x, y, axis=1, expect=[joined])
+    yield Example(11, x, y, axis=-1, expect=[joined])
+    yield Example(
+        13, x, np.zeros((0, 2), np.float32), x, axis=0, expect=[np.array([[1, 2], [3, 4]] * 2, np.float32)]
+    )
+    yield Example(
+        4, np.array(["a"], object), np.array(["bc"], object), axis=0, expect=[np.array(["a", "bc"], object)]
+    )
+    yield Example(13, np.array([7]), axis=0, expect=[np.array([7])])

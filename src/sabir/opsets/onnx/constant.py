@@ -1,0 +1,132 @@
+"""Constant: a tensor that the node itself holds."""
+
+from collections.abc import Iterator, Sequence
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import ArrayTensor, Builder, SparseTensor, Tensor, TensorType, Value
+from sabir.opsets.families import contents
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOAT4,
+    FLOAT8,
+    FLOAT8E8M0,
+    FLOATS,
+    INT2,
+    INT4,
+    Attribute,
+    Constraint,
+    Example,
+    Operator,
+    Output,
+)
+
+constant = Operator("Constant", summary="The tensor that the node's one attribute holds.")
+
+T = Constraint("T", FLOATS)
+
+v1 = constant.first(
+    1,
+    outputs=[Output("output", T, "The attribute's tensor; a sparse one in its dense form.")],
+    attributes=[Attribute("value", "tensor", "The output itself.", required=True)],
+)
+v9 = v1.widen(9, T=CLASSIC)
+v11 = v9.evolve(
+    11,
+    "The tensor may be given in sparse form instead, by `sparse_value`.",
+    add=[
+        Attribute("sparse_value", "sparse_tensor", "The output, in sparse form."),
+        Attribute("value", "tensor", "The output itself."),
+    ],
+)
+v12 = v11.extend(
+    12,
+    "Numbers and strings may be given as plain attributes.",
+    attributes=[
+        Attribute("value_strings", "strings", "The elements of a 1-D string tensor."),
+        Attribute("value_string", "string", "The element of a 0-D string tensor."),
+        Attribute("value_floats", "floats", "The elements of a 1-D float tensor."),
+        Attribute("value_float", "float", "The element of a 0-D float tensor."),
+        Attribute("value_ints", "ints", "The elements of a 1-D int64 tensor."),
+        Attribute("value_int", "int", "The element of a 0-D int64 tensor."),
+    ],
+)
+v13 = v12.widen(13, T=BFLOAT16)
+v19 = v13.widen(19, T=FLOAT8)
+v21 = v19.widen(21, T=INT4)
+v23 = v21.widen(23, T=FLOAT4)
+v24 = v23.widen(24, T=FLOAT8E8M0)
+v25 = v24.widen(25, T=INT2)
+
+_MOST_FLOATS = 16  # known contents of float tensors serve scales and limits, not data
+_DTYPES = {"string": np.object_, "float": np.float32, "int": np.int64}
+Given = Tensor | SparseTensor | Sequence[str] | Sequence[float] | str | float | None
+
+
+@v1.infer
+def infer(**given: Given) -> TensorType:
+    tensor = held(given)
+    kind = TensorType(tensor.element, tensor.shape)
+    most = _MOST_FLOATS if tensor.element.is_float else contents.MOST
+    if tensor.element.kind in {"string", "complex"} or not (isinstance(kind.size, int) and kind.size <= most):
+        return kind
+    return kind.with_known(contents.of_array(tensor.array()))
+
+
+@v1.evaluate
+def evaluate(**given: Given) -> Array:
+    return held(given).array()
+
+
+def held(given: dict[str, Given]) -> Tensor | SparseTensor:
+    """Return the tensor of the one attribute that is given."""
+    found = [(name, value) for name, value in given.items() if value is not None]
+    if len(found) != 1:
+        raise InferenceError(
+            f"takes exactly one of its attributes; the node gives {', '.join(n for n, _ in found) or 'none'}"
+        )
+    name, value = found[0]
+    if isinstance(value, (Tensor, SparseTensor)):
+        return value
+    return ArrayTensor(np.array(value, _DTYPES[name.removeprefix("value_").removesuffix("s")]))
+
+
+@v11.upgrade
+def same_value(b: Builder, /, *, value: Tensor) -> Value:
+    return b.Constant(value=value)
+
+
+@v11.downgrade
+def sparse_becomes_dense(b: Builder, /, *, value: Tensor | None, sparse_value: SparseTensor | None) -> Value:
+    tensor = held({"value": value, "sparse_value": sparse_value})
+    return b.Constant(value=tensor if isinstance(tensor, Tensor) else ArrayTensor(tensor.array()))
+
+
+@v12.downgrade
+def values_become_a_tensor(b: Builder, /, **given: Given) -> Value:
+    tensor = held(given)
+    return b.Constant(**{"value" if isinstance(tensor, Tensor) else "sparse_value": tensor})
+
+
+@constant.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[1.5, np.nan], [-0.0, np.inf]], np.float32)
+    for opset in (1, 9, 11, 12, 13, 19, 21, 23, 24, 25):
+        yield Example(opset, value=x, expect=[x])
+    flat = SparseTensor(ArrayTensor(np.array([7, 8])), ArrayTensor(np.array([1, 5])), (2, 3))
+    pairs = SparseTensor(ArrayTensor(np.array([7, 8])), ArrayTensor(np.array([[0, 1], [1, 2]])), (2, 3))
+    for sparse in (flat, pairs):
+        yield Example(11, sparse_value=sparse, expect=[np.array([[0, 7, 0], [0, 0, 8]])])
+    yield Example(12, value_int=-3, expect=[np.array(-3)])
+    yield Example(12, value_ints=[], expect=[np.array([], np.int64)])
+    yield Example(12, value_ints=[1, 2], expect=[np.array([1, 2])])
+    yield Example(12, value_float=0.1, expect=[np.array(0.1, np.float32)])
+    yield Example(12, value_floats=[0.1, 2], expect=[np.array([0.1, 2], np.float32)])
+    yield Example(12, value_string="ä", expect=[np.array("ä", object)])
+    yield Example(12, value_strings=["a", ""], expect=[np.array(["a", ""], object)])
+    yield Example(21, value=np.array([-8, 7], ml_dtypes.int4), expect=[np.array([-8, 7], ml_dtypes.int4)])
+    yield Example(13, value=np.arange(20, dtype=np.float32))

@@ -1,0 +1,83 @@
+"""ConstantOfShape: one value in every place of a shape given at run time."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import FLOAT
+from sabir.ir import Tensor, TensorType
+from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    BOOL,
+    FLOAT4,
+    FLOAT8,
+    FLOAT8E8M0,
+    INT2,
+    INT4,
+    NUMBERS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    tensors,
+)
+
+constant_of_shape = Operator(
+    "ConstantOfShape", summary="A tensor of the shape in `input`, `value` everywhere."
+)
+
+T1 = Constraint("T1", tensors("int64"))
+T2 = Constraint("T2", NUMBERS, BOOL)
+
+v9 = constant_of_shape.first(
+    9,
+    inputs=[Input("input", T1, "The sizes, none below 0; no sizes at all mean a 0-D tensor.")],
+    outputs=[Output("output", T2, "A tensor of that shape, of the type of `value`.")],
+    attributes=[Attribute("value", "tensor", "One element; a float 0 when absent.")],
+)
+v20 = v9.widen(20, T2=FLOAT8 | BFLOAT16)
+v21 = v20.widen(21, T2=INT4)
+v23 = v21.widen(23, T2=FLOAT4)
+v24 = v23.widen(24, T2=FLOAT8E8M0)
+v25 = v24.widen(25, T2=INT2)
+
+
+@v9.infer
+def infer(sizes: TensorType, /, *, value: Tensor | None) -> TensorType:
+    element = FLOAT if value is None else value.element
+    if value is not None and value.size != 1:
+        raise InferenceError(f"`value` must hold one element, and holds {value.size}")
+    return TensorType(element, sizes_in(sizes))
+
+
+@v9.evaluate
+def evaluate(sizes: Array, /, *, value: Tensor | None) -> Array:
+    """Zeros cost nothing before they are touched; the rest is filled, for BLAS would copy a view."""
+    one = np.zeros(1, np.float32) if value is None else value.array().reshape(1)
+    dims = sizes.tolist()
+    return np.full(dims, one[0], one.dtype) if any(one.tobytes()) else np.zeros(dims, one.dtype)
+
+
+@constant_of_shape.examples
+def examples() -> Iterator[Example]:
+    sizes = np.array([2, 1])
+    for opset in (9, 20, 21, 23, 24, 25):
+        yield Example(opset, sizes, value=np.array([3], np.int32), expect=[np.array([[3], [3]], np.int32)])
+    yield Example(9, sizes, expect=[np.array([[0], [0]], np.float32)])
+    yield Example(9, np.array([], np.int64), value=np.array([True]), expect=[np.ones((), np.bool_)])
+    yield Example(9, np.array([3, 0]), value=np.array([1.0]), expect=[np.zeros((3, 0))])
+    yield Example(
+        20,
+        np.array([2]),
+        value=np.array([0.5], ml_dtypes.bfloat16),
+        expect=[np.full(2, 0.5, ml_dtypes.bfloat16)],
+    )
+    yield Example(
+        21, np.array([2]), value=np.array([-8], ml_dtypes.int4), expect=[np.full(2, -8, ml_dtypes.int4)]
+    )

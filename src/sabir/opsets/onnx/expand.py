@@ -1,0 +1,62 @@
+"""Expand: a tensor repeated to a larger shape."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.ir import TensorType
+from sabir.opsets.families import contents
+from sabir.opsets.families.shapes import broadcast
+from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
+
+expand = Operator(
+    "Expand",
+    summary="`input` broadcast against `shape`, numpy's way in both directions: a 1 in either gives way.",
+)
+
+T = Constraint("T", CLASSIC)
+
+v8 = expand.first(
+    8,
+    inputs=[
+        Input("input", T, "A tensor of any shape.", differentiable=True),
+        Input(
+            "shape",
+            "tensor(int64)",
+            "The shape to broadcast to, its last dimension against the last.",
+            differentiable=False,
+        ),
+    ],
+    outputs=[
+        Output("output", T, "The broadcast shape, which may be larger than `shape`.", differentiable=True)
+    ],
+)
+v13 = v8.widen(13, T=BFLOAT16)
+
+
+@v8.infer
+def infer(x: TensorType, shape: TensorType, /) -> TensorType:
+    dims = broadcast(x.shape, sizes_in(shape))
+    sizes = [d for d in dims or () if isinstance(d, int)]
+    return contents.moved(TensorType(x.element, dims), lambda held: np.broadcast_to(held, sizes), x)
+
+
+@v8.evaluate
+def evaluate(x: Array, shape: Array, /) -> Array:
+    """The result is a view: what repeats takes no memory."""
+    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
+
+
+@expand.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[1], [2], [3]], np.float32)
+    wide = np.array([[[1, 1], [2, 2], [3, 3]]] * 2, np.float32)
+    for opset in (8, 13):
+        yield Example(opset, x, np.array([2, 1, 2]), expect=[wide])
+        yield Example(opset, x, np.array([1]), expect=[x])
+    yield Example(8, np.array("a", object), np.array([2]), expect=[np.array(["a", "a"], object)])
+    yield Example(8, np.array(5), np.array([], np.int64), expect=[np.array(5)])
+    yield Example(8, x, np.array([3, 0]), expect=[np.zeros((3, 0), np.float32)])
+    yield Example(8, np.array([4, 5]), np.array([2, 2]), expect=[np.array([[4, 5], [4, 5]])])

@@ -1,0 +1,125 @@
+"""GatherND: the parts of a tensor that tuples of indices name."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Shape, TensorType
+from sabir.opsets.families import contents
+from sabir.opsets.families.indexing import checked
+from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+
+gather_nd = Operator(
+    "GatherND",
+    summary="What each tuple, a last row of `indices`, names in `data`: at i, `data[*indices[i]]`.",
+)
+
+T = Constraint("T", CLASSIC)
+
+v11 = gather_nd.first(
+    11,
+    inputs=[
+        Input("data", T, "A tensor of rank 1 or more.", differentiable=True),
+        Input(
+            "indices",
+            "tensor(int64)",
+            "Tuples along the last dimension, each of places along the first axes of `data`; -1 is the last.",
+            differentiable=False,
+        ),
+    ],
+    outputs=[
+        Output(
+            "output",
+            T,
+            "`indices.shape[:-1]`, then the dimensions that no tuple indexes.",
+            differentiable=True,
+        )
+    ],
+)
+v12 = v11.extend(
+    12,
+    "`batch_dims` pairs leading dimensions of both inputs.",
+    attributes=[
+        Attribute(
+            "batch_dims",
+            "int",
+            "How many leading dimensions the inputs share, and tuples leave out.",
+            default=0,
+        )
+    ],
+)
+v13 = v12.widen(13, T=BFLOAT16)
+
+
+@v11.infer
+def infer(data: TensorType, indices: TensorType, /, *, batch_dims: int = 0) -> TensorType:
+    if data.shape is None or not indices.shape or not isinstance(indices.shape[-1], int):
+        return TensorType(data.element)
+    width = indices.shape[-1]
+    _check_ranks(data.shape, indices.shape, batch_dims, width)
+    pairs = zip(data.shape[:batch_dims], indices.shape[:batch_dims], strict=True)
+    shared = [same_dim(pair, f"batch dimension {i}") for i, pair in enumerate(pairs)]
+    kind = TensorType(
+        data.element, (*shared, *indices.shape[batch_dims:-1], *data.shape[batch_dims + width :])
+    )
+    places = contents.array_of(indices)
+    return (
+        kind if places is None else contents.moved(kind, lambda held: _picked(held, places, batch_dims), data)
+    )
+
+
+@v11.evaluate
+def evaluate(data: Array, indices: Array, /, *, batch_dims: int = 0) -> Array:
+    _check_ranks(data.shape, indices.shape, batch_dims, indices.shape[-1])
+    if data.shape[:batch_dims] != indices.shape[:batch_dims]:
+        raise ValueError(
+            f"`data` {list(data.shape)} and `indices` {list(indices.shape)} differ in their batch dimensions"
+        )
+    return _picked(data, indices, batch_dims)
+
+
+def _check_ranks(data: Shape, indices: Shape, batch_dims: int, width: int) -> None:
+    if not 0 <= batch_dims < min(len(data), len(indices)):
+        raise InferenceError(
+            f"`batch_dims` {batch_dims} must be below the ranks {len(data)} and {len(indices)}"
+        )
+    if not 0 <= width <= len(data) - batch_dims:
+        raise InferenceError(f"tuples of {width} indices are too long for `data` of rank {len(data)}")
+
+
+def _picked(data: Array, indices: Array, batch_dims: int) -> Array:
+    """Number the places that tuples can name, so that one `take` of whole rows does it."""
+    batch, width = data.shape[:batch_dims], indices.shape[-1]
+    indexed, row = data.shape[batch_dims : batch_dims + width], data.shape[batch_dims + width :]
+    places: Array = np.zeros(indices.shape[:-1], np.int64)
+    for axis, size in enumerate(indexed):
+        places = np.asarray(places * size + checked(indices[..., axis], size))
+    rows = data.reshape(math.prod(batch) * math.prod(indexed), *row)
+    if places.ndim == 0:
+        return rows[int(places), ...]
+    base = np.arange(math.prod(batch), dtype=np.int64) * math.prod(indexed)
+    spread: tuple[int, ...] = (*batch, *(1,) * (places.ndim - batch_dims))
+    return np.take(rows, np.add(places, base.reshape(spread)), axis=0)
+
+
+@gather_nd.examples
+def examples() -> Iterator[Example]:
+    x = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+    for opset in (11, 12, 13):
+        yield Example(opset, x, np.array([[0, 1], [1, 0]]), expect=[np.array([[2, 3], [4, 5]], np.float32)])
+        yield Example(opset, x, np.array([[[-1, 0, 1]]]), expect=[np.array([[5]], np.float32)])
+        yield Example(opset, x, np.array([1]), expect=[x[1]])
+    yield Example(12, x, np.array([[1], [0]]), batch_dims=1, expect=[np.array([[2, 3], [4, 5]], np.float32)])
+    yield Example(
+        13,
+        x,
+        np.array([[[1], [0]], [[0], [-1]]]),
+        batch_dims=2,
+        expect=[np.array([[1, 2], [4, 7]], np.float32)],
+    )
+    yield Example(11, np.array(["a", "b"], object), np.array([1]), expect=[np.array("b", object)])
+    yield Example(13, x, np.zeros((0, 2), np.int64), expect=[np.zeros((0, 2), np.float32)])

@@ -1,0 +1,340 @@
+"""LSTM: a recurrent layer with gates and a cell state."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import products, recurrences
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Call,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    tensors,
+)
+
+lstm = Operator(
+    "LSTM",
+    summary="One layer of long short-term memory: `c = sigmoid(f) c + sigmoid(i) tanh(g)`, `h = sigmoid(o) tanh(c)` "
+    "at each step, where i, o, f and g are `W x + R h + b`.",
+)
+
+T = Constraint("T", FLOATS)
+T1 = Constraint("T1", tensors("int32"))
+
+v1 = lstm.first(
+    1,
+    inputs=[
+        Input("X", T, "Shape (time, batch, input).", differentiable=True),
+        Input("W", T, "Shape (directions, 4 hidden, input): gates i, o, f, g.", differentiable=True),
+        Input("R", T, "Shape (directions, 4 hidden, hidden): the same gates.", differentiable=True),
+        Input(
+            "B",
+            T,
+            "Shape (directions, 8 hidden): a bias beside W, then one beside R.",
+            optional=True,
+            differentiable=True,
+        ),
+        Input(
+            "sequence_lens",
+            T1,
+            "Shape (batch): how many steps each takes.",
+            optional=True,
+            differentiable=False,
+        ),
+        Input("initial_h", T, "Shape (directions, batch, hidden).", optional=True, differentiable=False),
+        Input("initial_c", T, "Shape (directions, batch, hidden).", optional=True, differentiable=False),
+        Input(
+            "P",
+            T,
+            "Shape (directions, 3 hidden): weights from the cell to i, o and f.",
+            optional=True,
+            differentiable=True,
+        ),
+    ],
+    outputs=[
+        Output(
+            "Y",
+            T,
+            "Every h, shape (time, directions, batch, hidden); 0 past a sequence's end.",
+            optional=True,
+            differentiable=True,
+        ),
+        Output(
+            "Y_h", T, "The last h, shape (directions, batch, hidden).", optional=True, differentiable=True
+        ),
+        Output(
+            "Y_c", T, "The last c, shape (directions, batch, hidden).", optional=True, differentiable=True
+        ),
+    ],
+    attributes=[
+        Attribute("clip", "float", "The inputs of the gates' functions are limited to [-clip, clip]."),
+        Attribute(
+            "activation_beta", "floats", "Second parameters, for the functions that take one, in turn."
+        ),
+        Attribute("output_sequence", "int", "0: Y need not be given.", default=0),
+        Attribute(
+            "activation_alpha", "floats", "First parameters, for the functions that take one, in turn."
+        ),
+        Attribute("hidden_size", "int", "The size of h; it follows from R too."),
+        Attribute("direction", "string", "forward, reverse or bidirectional.", default="forward"),
+        Attribute("input_forget", "int", "1: the forget gate is one minus the input gate.", default=0),
+        Attribute(
+            "activations", "strings", "Functions of gates, g and c; Sigmoid, Tanh, Tanh for each direction."
+        ),
+    ],
+)
+v7 = v1.evolve(7, "Drops `output_sequence`: Y is given where it is named.", drop=["output_sequence"])
+v14 = v7.extend(
+    14,
+    "`layout` lets the batch come first.",
+    attributes=[
+        Attribute(
+            "layout", "int", "1: X is (batch, time, ...), the states and outputs (batch, ...).", default=0
+        )
+    ],
+)
+v22 = v14.widen(22, T=BFLOAT16)
+
+GATES = 4
+STATES = slice(4, 6)  # the places of the initial states behind X
+
+
+@v1.infer
+def infer(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
+    x: TensorType,
+    w: TensorType,
+    r: TensorType,
+    b: TensorType | None = None,
+    lens: TensorType | None = None,
+    h: TensorType | None = None,
+    c: TensorType | None = None,
+    p: TensorType | None = None,
+    /,
+    *,
+    direction: str,
+    hidden_size: int | None,
+    layout: int = 0,
+) -> tuple[TensorType, TensorType, TensorType]:
+    y, state = recurrences.infer(x, r, [h, c], direction=direction, hidden_size=hidden_size, layout=layout)
+    return y, state, state
+
+
+@v1.evaluate
+def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    lens: Array | None = None,
+    h: Array | None = None,
+    c: Array | None = None,
+    p: Array | None = None,
+    /,
+    *,
+    activations: Sequence[str] | None,
+    activation_alpha: Sequence[float] | None,
+    activation_beta: Sequence[float] | None,
+    clip: float | None,
+    direction: str,
+    hidden_size: int | None,
+    input_forget: int,
+    layout: int = 0,
+    output_sequence: int = 0,
+) -> tuple[Array, ...]:
+    hidden = r.shape[-1]
+    if hidden_size not in {None, hidden}:
+        raise ValueError(f"`hidden_size` is {hidden_size}, and R says {hidden}")
+    functions = recurrences.activations(
+        activations,
+        activation_alpha,
+        activation_beta,
+        default=("Sigmoid", "Tanh", "Tanh"),
+        direction=direction,
+    )
+
+    def cell(x: Array, way: int) -> tuple[Array, recurrences.Step]:
+        parts = [None if part is None else part[way].astype(x.dtype, copy=False) for part in (b, p)]
+        bias, peepholes = parts
+        gates = products.matmul(x, w[way].T.astype(x.dtype, copy=False))
+        if bias is not None:
+            gates += bias[: GATES * hidden] + bias[GATES * hidden :]
+        of_gates, of_input, of_cell = functions[way]
+        chosen = recurrences.limited(of_gates, clip), recurrences.limited(of_input, clip), of_cell
+        return gates, _step(r[way].astype(x.dtype, copy=False), peepholes, chosen, coupled=input_forget != 0)
+
+    return recurrences.recur(x, [h, c], cell, direction=direction, hidden=hidden, lens=lens, layout=layout)
+
+
+def _step(
+    r: Array, p: Array | None, functions: tuple[recurrences.Activation, ...], *, coupled: bool
+) -> recurrences.Step:
+    """Return one step of one direction; the three gates go through their function together where they can."""
+    transposed, size = r.T, r.shape[1]
+    of_gates, of_input, of_cell = functions
+
+    def step(gates: Array, h: Array, c: Array) -> tuple[Array, Array]:
+        sums = np.matmul(h, transposed)
+        sums += gates
+        i, o, f = (sums[:, k * size : (k + 1) * size] for k in range(GATES - 1))
+        if p is None:
+            y = of_gates(sums[:, : (GATES - 1) * size])
+            i, o, f = y[:, :size], y[:, size : 2 * size], y[:, 2 * size :]
+        else:
+            i, f = of_gates(i + p[:size] * c), of_gates(f + p[2 * size :] * c)
+        g = of_input(sums[:, (GATES - 1) * size :])
+        g *= i
+        c = (1 - i if coupled else f) * c
+        c += g
+        if p is not None:
+            o = of_gates(o + p[size : 2 * size] * c)
+        h = of_cell(c)
+        h *= o
+        return h, c
+
+    return step
+
+
+@v7.upgrade
+def sequence_goes(
+    b: Builder, *inputs: Value | None, call: Call, output_sequence: int, **attributes: Any
+) -> Any:
+    return b.LSTM(*inputs, outputs=len(call.outputs), **attributes)
+
+
+@v7.downgrade
+def sequence_comes(b: Builder, *inputs: Value | None, call: Call, **attributes: Any) -> Any:
+    return b.LSTM(*inputs, outputs=len(call.outputs), output_sequence=int(call.wants(0)), **attributes)
+
+
+@v14.downgrade
+def batch_comes_second(
+    b: Builder, x: Value, *rest: Value | None, call: Call, layout: int, **attributes: Any
+) -> Any:
+    """From 14 to 7: a batch that comes first is moved to where version 7 has it."""
+    if not layout:
+        return b.LSTM(x, *rest, outputs=len(call.outputs), **attributes)
+    first = [b.Transpose(v, perm=[1, 0, 2]) if v is not None else None for v in (x, *rest[STATES])]
+    rest = (*rest[: STATES.start], *first[1:], *rest[STATES.stop :])
+    made = b.LSTM(first[0], *rest, outputs=len(call.outputs), **attributes)
+    y, *states = made if isinstance(made, tuple) else (made,)
+    found = (b.Transpose(y, perm=[2, 0, 1, 3]), *(b.Transpose(s, perm=[1, 0, 2]) for s in states))
+    return found if len(found) > 1 else found[0]
+
+
+def by_scalars(x: float, w: float, r: float, h: float, c: float, steps: int) -> tuple[list[float], float]:
+    """One unit whose gates share one weight, computed number by number."""
+    outputs: list[float] = []
+    for _ in range(steps):
+        z = w * x + r * h
+        gate = 1 / (1 + math.exp(-z))
+        c = gate * c + gate * math.tanh(z)
+        h = gate * math.tanh(c)
+        outputs.append(h)
+    return outputs, c
+
+
+@lstm.examples
+def examples() -> Iterator[Example]:
+    hs, c = by_scalars(0.5, 0.8, -0.3, 0.1, 0.2, 3)
+    x, w, r = (
+        np.full((3, 2, 1), 0.5, np.float32),
+        np.full((1, 4, 1), 0.8, np.float32),
+        np.full((1, 4, 1), -0.3, np.float32),
+    )
+    h0, c0 = np.full((1, 2, 1), 0.1, np.float32), np.full((1, 2, 1), 0.2, np.float32)
+    y = np.array(hs, np.float32).reshape(3, 1, 1, 1).repeat(2, 2)
+    yc = np.full((1, 2, 1), c, np.float32)
+    for opset in (1, 7, 14, 22):
+        yield Example(opset, x, w, r, None, None, h0, c0, outputs=3, hidden_size=1, expect=[y, y[-1], yc])
+    yield Example(
+        1,
+        x,
+        w,
+        r,
+        None,
+        None,
+        h0,
+        c0,
+        hidden_size=1,
+        output_sequence=1,
+        direction="reverse",
+        expect=[y[::-1]],
+    )
+    swap = {
+        "outputs": 3,
+        "layout": 1,
+        "expect": [y.transpose(2, 0, 1, 3), y[-1].swapaxes(0, 1), yc.swapaxes(0, 1)],
+    }
+    yield Example(14, x.swapaxes(0, 1), w, r, None, None, h0.swapaxes(0, 1), c0.swapaxes(0, 1), **swap)
+    # the second sequence ends after one step; the first after all three
+    short = y.copy()
+    short[1:, :, 1] = 0
+    lens = np.array([3, 1], np.int32)
+    both = {"direction": "bidirectional", "hidden_size": 1}
+    w2, r2, h2, c2 = (np.concatenate([v, v]) for v in (w, r, h0, c0))
+    back = np.array([[hs[2], hs[0]], [hs[1], 0], [hs[0], 0]], np.float32).reshape(3, 1, 2, 1)
+    last = np.array([hs[2], hs[0]] * 2, np.float32).reshape(2, 2, 1)
+    yield Example(
+        7, x, w2, r2, None, lens, h2, c2, outputs=2, expect=[np.concatenate([short, back], 1), last], **both
+    )
+    yield from with_bias_and_peepholes()
+    yield Example(
+        7,
+        np.zeros((0, 2, 1), np.float32),
+        w,
+        r,
+        None,
+        None,
+        h0,
+        outputs=2,
+        expect=[np.zeros((0, 1, 2, 1), np.float32), h0],
+    )
+    for kind in (np.float16, ml_dtypes.bfloat16):
+        halves = [v.astype(kind) for v in (x, w, r)]
+        yield Example(
+            22, *halves, None, None, h0.astype(kind), c0.astype(kind), expect=[y.astype(kind)], tolerance=2e-3
+        )
+
+
+def with_bias_and_peepholes() -> Iterator[Example]:
+    """One step of one unit with ReLU or the identity for its functions, so that it can be followed by hand."""
+    x, w, r = (np.array(v, np.float32).reshape(1, -1, 1) for v in ([2], [1, 2, 3, 4], [0, 0, 0, 1]))
+    b = np.array([[1, 0, 0, 0, 0, 0, -5, 1]], np.float32)
+    h, c, p = (
+        np.ones((1, 1, 1), np.float32),
+        np.full((1, 1, 1), 2, np.float32),
+        np.array([[1, 0.5, -1]], np.float32),
+    )
+    by_hand = {"activations": ["Relu", "Affine", "LeakyRelu"], "outputs": 3}
+
+    def result(h: float, c: float) -> list[Array]:
+        return [
+            np.full((1, 1, 1, 1), h, np.float32),
+            np.full((1, 1, 1), h, np.float32),
+            np.full((1, 1, 1), c, np.float32),
+        ]
+
+    # i, o, f, g = relu([2 + 1, 4, 6 - 5]), 8 + 1 + 1: c = 1 * 2 + 3 * 10
+    yield Example(14, x, w, r, b, None, h, c, expect=result(128, 32), **by_hand)
+    # peepholes: i = 3 + 2, f = relu(1 - 2), c = 5 * 10, o = 4 + 25
+    yield Example(14, x, w, r, b, None, h, c, p, expect=result(1450, 50), **by_hand)
+    # the forget gate is 1 - i = -2, so c = -4 + 30
+    yield Example(14, x, w, r, b, None, h, c, input_forget=1, expect=result(104, 26), **by_hand)
+    # limited to 2: i, o, f, g = 2, 2, 1, 2; c itself is not
+    yield Example(14, x, w, r, b, None, h, c, clip=2.0, expect=result(12, 6), **by_hand)
+    # g = 0.5 * 10 - 10 = -5 and c = 2 - 15, of which h takes a tenth
+    yield Example(
+        14, x, w, r, b, None, h, c, activation_alpha=[0.5, 0.1], activation_beta=[-10.0],
+        expect=result(-5.2, -13), **by_hand,
+    )  # fmt: skip

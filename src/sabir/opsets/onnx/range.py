@@ -1,0 +1,124 @@
+"""Range: numbers from a start in equal steps up to a limit."""
+
+import math
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Dim, Expr, Item, TensorType, ceil_div, dim_max, sub
+from sabir.opsets.families import contents
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+arange = Operator(
+    "Range",
+    summary="`start + i * delta` for i from 0 up to `ceil((limit - start) / delta)`, the last excluded.",
+)
+
+T = Constraint("T", tensors("double", "float", "int16", "int32", "int64"))
+
+v11 = arange.first(
+    11,
+    inputs=[
+        Input("start", T, "The first number, in a 0-D tensor."),
+        Input("limit", T, "Where to stop, itself excluded."),
+        Input("delta", T, "The step, below 0 to count down; never 0."),
+    ],
+    outputs=[Output("output", T, "The numbers, 1-D; none where `delta` leads away from `limit`.")],
+)
+v27 = v11.extend(
+    27,
+    "Admits float16 and bfloat16, computed in the type that `stash_type` names.",
+    attributes=[
+        Attribute(
+            "stash_type",
+            "int",
+            "What float16 and bfloat16 are computed in: 1 is float, 11 double; of no use to other types.",
+            default=1,
+        )
+    ],
+    widen={"T": FLOATS | BFLOAT16},
+)
+
+_STASHES = {1: np.dtype(np.float32), 11: np.dtype(np.float64)}  # by the number of the element type
+
+
+@v11.infer
+def infer(start: TensorType, limit: TensorType, delta: TensorType, /, *, stash_type: int = 1) -> TensorType:
+    element = next((t.element for t in (start, limit, delta) if t.element.number), start.element)
+    arrays = [contents.array_of(t) for t in (start, limit, delta)]
+    scalars = [a for a in arrays if a is not None and a.size == 1]
+    if len(scalars) == len(arrays):
+        return TensorType(element, (_count(*(_wide(a, stash_type) for a in scalars)),))
+    return TensorType(element, (_symbolic_count(_item(start), _item(limit), _item(delta)),))
+
+
+def _item(t: TensorType) -> Item:
+    return t.known[0] if t.known is not None and len(t.known) == 1 else None
+
+
+def _symbolic_count(start: Item, limit: Item, delta: Item) -> Dim:
+    if not isinstance(start, (int, Expr)) or not isinstance(limit, (int, Expr)) or not isinstance(delta, int):
+        return None
+    return None if delta == 0 else dim_max(0, ceil_div(sub(limit, start), delta))
+
+
+@v11.evaluate
+def evaluate(start: Array, limit: Array, delta: Array, /, *, stash_type: int = 1) -> Array:
+    first, last, step = (_wide(x, stash_type) for x in (start, limit, delta))
+    count = _count(first, last, step)
+    if start.dtype.kind == "i":
+        return (first + np.arange(count) * step).astype(start.dtype)
+    return (float(first) + np.arange(count) * float(step)).astype(start.dtype)  # each rounded once
+
+
+def _wide(x: Array, stash_type: int) -> Array:
+    """Return a scalar as it is computed with."""
+    if x.size != 1:
+        raise ValueError(f"start, limit and delta must be scalars; one has shape {list(x.shape)}")
+    x = x.reshape(())
+    if x.dtype.kind == "i":
+        return x.astype(np.int64)
+    if x.dtype.itemsize >= np.dtype(np.float32).itemsize:
+        return x
+    stash = _STASHES.get(stash_type)
+    if stash is None:
+        raise InferenceError(f"`stash_type` must be 1 (float) or 11 (double), and is {stash_type}")
+    return x.astype(stash)
+
+
+def _count(start: Array, limit: Array, delta: Array) -> int:
+    """Count as others do: the distance in the type of the inputs, its quotient in double."""
+    if delta == 0:
+        raise InferenceError("`delta` cannot be 0")
+    if start.dtype.kind == "i":
+        return max(0, -((int(start) - int(limit)) // int(delta)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = float(limit - start) / float(delta)
+    if not math.isfinite(steps):
+        raise InferenceError(f"no number of steps of {delta} leads from {start} to {limit}")
+    return max(0, math.ceil(steps))
+
+
+@arange.examples
+def examples() -> Iterator[Example]:
+    for dtype in (np.int16, np.int32, np.int64, np.float32, np.float64):
+        for start, limit, delta, numbers in ((3, 10, 3, [3, 6, 9]), (10, 4, -2, [10, 8, 6]), (5, 1, 2, [])):
+            opset = 11 if limit > start else 27
+            yield Example(opset, dtype(start), dtype(limit), dtype(delta), expect=[np.array(numbers, dtype)])
+    tenth = np.float32(0.1)  # above 0.1, so that three of them exceed what 0.3 is rounded to only just not
+    yield Example(
+        11, np.float32(0), np.float32(0.3), tenth, expect=[np.array([0, 0.1, 0.2, 0.3], np.float32)]
+    )
+    yield Example(
+        11, np.int64(-(2**63)), np.int64(2**63 - 1), np.int64(2**62), expect=[np.arange(-2, 2) * 2**62]
+    )
+    # 2048 + 1 is 2048 in float16: only a wider type gets past it
+    count = (np.float16(2046), np.float16(2056), np.float16(1))
+    even = [2046, 2047, 2048, 2048, 2050, 2052, 2052, 2052, 2054, 2056]
+    for stash in (1, 11):
+        yield Example(27, *count, stash_type=stash, expect=[np.array(even, np.float16)])
+    start, limit, delta = np.array([0, 1.5, 0.5], ml_dtypes.bfloat16)
+    yield Example(27, start, limit, delta, expect=[np.array([0, 0.5, 1], ml_dtypes.bfloat16)])

@@ -1,0 +1,238 @@
+"""Slice: a part of a tensor, by start, end and step along some axes."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, Item, Known, TensorType, Value
+from sabir.opsets.families import contents
+from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
+from sabir.opsets.families.indexing import sliced_dim, span
+from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    tensors,
+)
+
+slicing = Operator(
+    "Slice", summary="The part of `data` from `starts` up to `ends` in `steps`, along each of `axes`."
+)
+
+T = Constraint("T", CLASSIC)
+
+v1 = slicing.first(
+    1,
+    inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The part, of the rank of `data`.", differentiable=True)],
+    attributes=[
+        Attribute("ends", "ints", "Where to stop on each axis, that place excluded.", required=True),
+        Attribute("starts", "ints", "The first place on each axis.", required=True),
+        Attribute("axes", "ints", "The axes that are cut; the first ones when absent."),
+    ],
+)
+Tind = Constraint("Tind", tensors("int32", "int64"))
+v10 = v1.evolve(
+    10,
+    "What to cut moves from attributes to inputs; `steps` skip places, or walk backward.",
+    inputs=[
+        Input("data", T, "A tensor of any shape.", differentiable=True),
+        Input(
+            "starts",
+            Tind,
+            "The first place on each axis; from the back if negative, clamped.",
+            differentiable=False,
+        ),
+        Input(
+            "ends",
+            Tind,
+            "Where to stop, that place excluded; from the back if negative, clamped.",
+            differentiable=False,
+        ),
+        Input(
+            "axes",
+            Tind,
+            "The axes that are cut; the first ones when absent.",
+            optional=True,
+            differentiable=False,
+        ),
+        Input(
+            "steps",
+            Tind,
+            "The distance between places, never 0; 1 when absent.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    drop=["ends", "starts", "axes"],
+)
+v11 = v10.restate(11, "Negative `axes` count from the back.")
+v13 = v11.widen(13, T=BFLOAT16)
+
+
+@v1.infer
+def infer_from_attributes(
+    data: TensorType, /, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None
+) -> TensorType:
+    axes = range(len(starts)) if axes is None else axes
+    return _cut(data, tuple(starts), tuple(ends), axes, (1,) * len(starts))
+
+
+@v10.infer
+def infer(
+    data: TensorType,
+    starts: TensorType,
+    ends: TensorType,
+    axes: TensorType | None = None,
+    steps: TensorType | None = None,
+    /,
+) -> TensorType:
+    count = _count(starts, ends, axes, steps)
+    places = [*range(count or 0)] if axes is None else contents.ints(axes.known)
+    if count is None or places is None:
+        return TensorType(data.element, None if data.shape is None else (None,) * len(data.shape))
+    gaps: Known = (None,) * count
+    return _cut(
+        data,
+        starts.known or gaps,
+        ends.known or gaps,
+        places,
+        (1,) * count if steps is None else steps.known or gaps,
+    )
+
+
+def _count(*inputs: TensorType | None) -> int | None:
+    """Return how many axes are cut, as far as one of the inputs tells."""
+    sizes = [t.size for t in inputs if t is not None]
+    return next((n for n in sizes if isinstance(n, int) and n <= contents.MOST), None)
+
+
+def _cut(
+    data: TensorType, starts: Sequence[Item], ends: Sequence[Item], axes: Sequence[int], steps: Sequence[Item]
+) -> TensorType:
+    if len({len(starts), len(ends), len(axes), len(steps)}) > 1:
+        raise InferenceError(
+            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps do not match"
+        )
+    if data.shape is None:
+        return TensorType(data.element)
+    dims = [*data.shape]
+    axes = axes_in(axes, len(dims))
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        dims[axis] = sliced_dim(start, end, step, dims[axis])
+    kind = TensorType(data.element, tuple(dims))
+    numbers = [contents.ints(tuple(part)) for part in (starts, ends, steps)]
+    if any(n is None for n in numbers):
+        return kind
+    first, last, step = (n or [] for n in numbers)
+    return contents.moved(kind, lambda held: _part(held, first, last, axes, step), data)
+
+
+@v1.evaluate
+def evaluate_from_attributes(
+    data: Array, /, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None
+) -> Array:
+    return _part(data, starts, ends, axes, None)
+
+
+@v10.evaluate
+def evaluate(
+    data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None, /
+) -> Array:
+    listed = [None if x is None else x.tolist() for x in (axes, steps)]
+    return _part(data, starts.tolist(), ends.tolist(), *listed)
+
+
+def _part(
+    data: Array,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int] | None,
+    steps: Sequence[int] | None,
+) -> Array:
+    """Return the part as a view."""
+    axes = axes_in(range(len(starts)) if axes is None else axes, data.ndim)
+    whole = [slice(None)] * data.ndim
+    for axis, start, end, step in zip(axes, starts, ends, steps or (1,) * len(starts), strict=True):
+        whole[axis] = span(start, end, step, data.shape[axis]).slice
+    return data[*whole, ...]
+
+
+@v10.upgrade
+def attributes_become_inputs(
+    b: Builder, data: Value, /, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None
+) -> Value:
+    more = [] if axes is None else [as_input(b, "axes", axes)]
+    return b.Slice(data, as_input(b, "starts", starts), as_input(b, "ends", ends), *more)
+
+
+@v10.downgrade
+def inputs_become_attributes(
+    b: Builder,
+    data: Value,
+    starts: Value,
+    ends: Value,
+    axes: Value | None = None,
+    steps: Value | None = None,
+    /,
+) -> Value:
+    if steps is not None and any(s != 1 for s in as_ints("steps", steps)):
+        raise Unconvertible("Slice-1 knows no steps")
+    return b.Slice(
+        data,
+        starts=ints("starts", as_ints("starts", starts)),
+        ends=ints("ends", as_ints("ends", ends)),
+        axes=None if axes is None else ints("axes", as_ints("axes", axes)),
+    )
+
+
+@v11.downgrade
+def axes_from_front(
+    b: Builder,
+    data: Value,
+    starts: Value,
+    ends: Value,
+    axes: Value | None = None,
+    steps: Value | None = None,
+    /,
+) -> Value:
+    if axes is not None and any(a < 0 for a in as_ints("axes", axes)):
+        dtype = axes.type.element.dtype if isinstance(axes.type, TensorType) else np.int64
+        axes = b.initializer("axes", np.array(from_front(as_ints("axes", axes), data), dtype))
+    return b.Slice(data, starts, ends, axes, steps)
+
+
+@slicing.examples
+def examples() -> Iterator[Example]:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    yield Example(1, x, starts=[1, 0], ends=[2, -1], expect=[x[1:2, :-1]])
+    yield Example(1, x, starts=[-9], ends=[1000], axes=[1], expect=[x])
+    least, most = -(2**63), 2**63 - 1
+    cases: list[tuple[int, int, int, list[int]]] = [  # start, end, step, and the columns they name
+        (1, most, 1, [1, 2, 3]), (0, -1, 2, [0, 2]), (-1, least, -1, [3, 2, 1, 0]), (most, 0, -2, [3, 1]),
+        (3, 1, 1, []), (1, 3, -1, []), (-9, least, -1, [0]), (2, most, most, [2]), (2, least, least, [2]),
+        (7, 9, 1, []), (-2, 9, 1, [2, 3]),
+    ]  # fmt: skip
+    for start, end, step, columns in cases:
+        for opset in (10, 11, 13):
+            cut = [np.array([v]) for v in (start, end, 1, step)]
+            yield Example(opset, x, *cut, expect=[x[:, columns]])
+    yield Example(
+        11, x, np.array([1], np.int32), np.array([3], np.int32), np.array([-2], np.int32), expect=[x[1:3]]
+    )
+    yield Example(13, x, np.array([1, 1]), np.array([3, 2]), None, np.array([1, 1]), expect=[x[1:3, 1:2]])
+    yield Example(
+        13, np.array(["a", "b"], object), np.array([-1]), np.array([9]), expect=[np.array(["b"], object)]
+    )
+    yield Example(13, x[:0], np.array([-1]), np.array([least]), np.array([0]), np.array([-1]), expect=[x[:0]])
+    none = np.array([], np.int64)
+    yield Example(13, x, none, none, none, expect=[x])

@@ -1,0 +1,322 @@
+"""Split: a tensor cut into parts along an axis."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, Dim, TensorType, Value, ceil_div, exact_quotient, known_equal, mul, sub, total
+from sabir.opsets.families import contents
+from sabir.opsets.families.axes import as_input, as_ints, from_front
+from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOATS,
+    Attribute,
+    Call,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
+
+split = Operator(
+    "Split", summary="The parts of `input` along `axis`, of the sizes in `split` or of equal ones."
+)
+
+T = Constraint("T", FLOATS)
+_LENGTHS = "The size of each part along `axis`; together the whole."
+
+v1 = split.first(
+    1,
+    inputs=[
+        Input("input", T, "The tensor to cut.", differentiable=True),
+        Input(
+            "split",
+            T,
+            "The size of each part, in place of the attribute.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    outputs=[Output("outputs...", T, "The parts, in order.", variadic=True)],
+    attributes=[
+        Attribute("split", "ints", _LENGTHS),
+        Attribute("axis", "int", "The dimension to cut; the first when absent."),
+    ],
+)
+v2 = v1.evolve(
+    2,
+    "Sizes are an attribute only, `axis` is 0 by default, and every element type is admitted.",
+    inputs=[Input("input", T, "The tensor to cut.", differentiable=True)],
+    outputs=[Output("outputs", T, "The parts, in order.", variadic=True, differentiable=True)],
+    defaults={"axis": 0},
+    widen={"T": CLASSIC},
+)
+v11 = v2.restate(11, "A negative `axis` counts from the back.")
+v13 = v11.evolve(
+    13,
+    "`split` moves from attribute to input.",
+    inputs=[
+        Input("input", T, "The tensor to cut.", differentiable=True),
+        Input("split", "tensor(int64)", _LENGTHS, optional=True, differentiable=False),
+    ],
+    drop=["split"],
+    add=[Attribute("axis", "int", "The dimension to cut, counted from the back if negative.", default=0)],
+    widen={"T": CLASSIC | BFLOAT16},
+)
+v18 = v13.extend(
+    18,
+    "Equal parts are asked for by `num_outputs`, and the last one may be smaller.",
+    attributes=[Attribute("num_outputs", "int", "How many parts to make, in place of `split`.")],
+)
+
+
+@v1.infer
+def infer_first(
+    x: TensorType,
+    lengths: TensorType | None = None,
+    /,
+    *,
+    split: Sequence[int] | None,
+    axis: int | None,
+    call: Call,
+) -> tuple[TensorType, ...]:
+    if lengths is not None:
+        return _parts_of_unknown(x, axis or 0, call)  # they come as floating-point numbers
+    return infer_from_attribute(x, split=split, axis=axis or 0, call=call)
+
+
+@v2.infer
+def infer_from_attribute(
+    x: TensorType, /, *, split: Sequence[int] | None, axis: int, call: Call
+) -> tuple[TensorType, ...]:
+    return _parts(x, axis, split, call)
+
+
+@v13.infer
+def infer(
+    x: TensorType, lengths: TensorType | None = None, /, *, axis: int, call: Call
+) -> tuple[TensorType, ...]:
+    return _parts(x, axis, None, call) if lengths is None else _parts_of(x, axis, lengths, call)
+
+
+@v18.infer
+def infer_uneven(
+    x: TensorType, lengths: TensorType | None = None, /, *, axis: int, num_outputs: int | None, call: Call
+) -> tuple[TensorType, ...]:
+    _check_choice(lengths, num_outputs, call)
+    if lengths is not None:
+        return _parts_of(x, axis, lengths, call)
+    if x.shape is None:
+        return _parts_of_unknown(x, axis, call)
+    sizes = uneven(x.shape[axis_in(axis, len(x.shape))], num_outputs or 1)
+    return _parts(x, axis, sizes[: len(call.outputs)], call, whole=len(sizes) == len(call.outputs))
+
+
+def _parts_of(x: TensorType, axis: int, lengths: TensorType, call: Call) -> tuple[TensorType, ...]:
+    sizes = sizes_in(lengths)
+    return _parts_of_unknown(x, axis, call) if sizes is None else _parts(x, axis, sizes, call)
+
+
+def _parts_of_unknown(x: TensorType, axis: int, call: Call) -> tuple[TensorType, ...]:
+    return _parts(x, axis, (None,) * len(call.outputs), call)
+
+
+def _parts(
+    x: TensorType, axis: int, sizes: Sequence[Dim] | None, call: Call, *, whole: bool = True
+) -> tuple[TensorType, ...]:
+    """Return the type of each part, of equal ones without `sizes`; `whole` says that there are no more."""
+    count = len(call.outputs)
+    if sizes is not None and len(sizes) != count:
+        raise InferenceError(f"{len(sizes)} sizes are given for {count} outputs")
+    if x.shape is None:
+        return (TensorType(x.element),) * count
+    axis = axis_in(axis, len(x.shape))
+    if sizes is None:
+        sizes = equal(x.shape[axis], count)
+    elif whole and known_equal(total(sizes), x.shape[axis]) is False:
+        raise InferenceError(f"sizes that make {total(sizes)} cannot cut a dimension of {x.shape[axis]}")
+    shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
+    known = [s for s in sizes if isinstance(s, int)]
+    if x.known is None or len(known) < len(sizes):
+        return tuple(TensorType(x.element, s) for s in shapes)
+    cuts = _slices(known, axis)
+    return tuple(
+        contents.moved(TensorType(x.element, s), lambda held, c=c: held[c], x)
+        for s, c in zip(shapes, cuts, strict=True)
+    )
+
+
+def equal(size: Dim, count: int) -> list[Dim]:
+    """Return the sizes of equal parts; raises InferenceError where they would not be."""
+    if isinstance(size, int) and size % count:
+        raise InferenceError(f"a dimension of {size} cannot be cut into {count} equal parts")
+    return [exact_quotient(size, count)] * count
+
+
+def uneven(size: Dim, count: int) -> list[Dim]:
+    """Return the sizes of parts that are equal but for a smaller last one."""
+    part = ceil_div(size, count)
+    last = sub(size, mul(part, count - 1))
+    if isinstance(last, int) and last < 0:
+        raise InferenceError(f"a dimension of {size} is too short for {count} parts of {part}")
+    return [part] * (count - 1) + [last]
+
+
+def _check_choice(lengths: object, num_outputs: int | None, call: Call) -> None:
+    if (lengths is None) == (num_outputs is None):
+        raise InferenceError("takes either `split` or `num_outputs`")
+    if num_outputs is not None and num_outputs < len(call.outputs):
+        raise InferenceError(f"`num_outputs` is {num_outputs}, and the node has {len(call.outputs)} outputs")
+
+
+@v1.evaluate
+def evaluate_first(
+    x: Array, lengths: Array | None = None, /, *, split: Sequence[int] | None, axis: int | None, call: Call
+) -> tuple[Array, ...]:
+    sizes = split if lengths is None else lengths.astype(np.int64).tolist()
+    return evaluate_from_attribute(x, split=sizes, axis=axis or 0, call=call)
+
+
+@v2.evaluate
+def evaluate_from_attribute(
+    x: Array, /, *, split: Sequence[int] | None, axis: int, call: Call
+) -> tuple[Array, ...]:
+    axis = axis_in(axis, x.ndim)
+    return _cut(x, split if split is not None else equal(x.shape[axis], len(call.outputs)), axis)
+
+
+@v13.evaluate
+def evaluate(x: Array, lengths: Array | None = None, /, *, axis: int, call: Call) -> tuple[Array, ...]:
+    return evaluate_from_attribute(
+        x, split=None if lengths is None else lengths.tolist(), axis=axis, call=call
+    )
+
+
+@v18.evaluate
+def evaluate_uneven(
+    x: Array, lengths: Array | None = None, /, *, axis: int, num_outputs: int | None, call: Call
+) -> tuple[Array, ...]:
+    _check_choice(lengths, num_outputs, call)
+    axis = axis_in(axis, x.ndim)
+    return _cut(x, uneven(x.shape[axis], num_outputs or 1) if lengths is None else lengths.tolist(), axis)
+
+
+def _cut(x: Array, sizes: Sequence[Dim], axis: int) -> tuple[Array, ...]:
+    numbers = [n for n in sizes if isinstance(n, int)]
+    if sum(numbers) != x.shape[axis] or any(n < 0 for n in numbers):
+        raise ValueError(f"parts of {numbers} do not make a dimension of {x.shape[axis]}")
+    return tuple(x[c] for c in _slices(numbers, axis))
+
+
+def _slices(sizes: Sequence[int], axis: int) -> list[tuple[slice, ...]]:
+    bounds = itertools.accumulate(sizes, initial=0)
+    return [(*(slice(None),) * axis, slice(a, b)) for a, b in itertools.pairwise(bounds)]
+
+
+def _emit(b: Builder, *inputs: Value, call: Call, **attributes: Any) -> tuple[Value, ...]:
+    made = b.op("Split", *inputs, outputs=len(call.outputs), **attributes)
+    return (made,) if isinstance(made, Value) else made
+
+
+@v2.upgrade
+def sizes_become_an_attribute(
+    b: Builder,
+    x: Value,
+    lengths: Value | None = None,
+    /,
+    *,
+    split: Sequence[int] | None,
+    axis: int | None,
+    call: Call,
+) -> tuple[Value, ...]:
+    if lengths is not None:
+        raise Unconvertible(
+            "`split` comes as floating-point numbers at run time, and Split-2 needs it in the model"
+        )
+    return _emit(b, x, split=split, axis=axis or 0, call=call)
+
+
+@v2.downgrade
+def same_sizes(
+    b: Builder, x: Value, /, *, split: Sequence[int] | None, axis: int, call: Call
+) -> tuple[Value, ...]:
+    return _emit(b, x, split=split, axis=axis, call=call)
+
+
+@v11.downgrade
+def axis_from_front(
+    b: Builder, x: Value, /, *, split: Sequence[int] | None, axis: int, call: Call
+) -> tuple[Value, ...]:
+    return _emit(b, x, split=split, axis=from_front([axis], x)[0], call=call)
+
+
+@v13.upgrade
+def split_becomes_an_input(
+    b: Builder, x: Value, /, *, split: Sequence[int] | None, axis: int, call: Call
+) -> tuple[Value, ...]:
+    return _emit(b, x, *([] if split is None else [as_input(b, "split", split)]), axis=axis, call=call)
+
+
+@v13.downgrade
+def split_becomes_an_attribute(
+    b: Builder, x: Value, lengths: Value | None = None, /, *, axis: int, call: Call
+) -> tuple[Value, ...]:
+    return _emit(b, x, split=None if lengths is None else as_ints("split", lengths), axis=axis, call=call)
+
+
+@v18.upgrade
+def ask_for_equal_parts(
+    b: Builder, x: Value, lengths: Value | None = None, /, *, axis: int, call: Call
+) -> tuple[Value, ...]:
+    if lengths is not None:
+        return _emit(b, x, lengths, axis=axis, call=call)
+    return _emit(b, x, axis=axis, num_outputs=len(call.outputs), call=call)
+
+
+@v18.downgrade
+def spell_out_the_last(
+    b: Builder, x: Value, lengths: Value | None = None, /, *, axis: int, num_outputs: int | None, call: Call
+) -> tuple[Value, ...]:
+    if lengths is not None:
+        return _emit(b, x, lengths, axis=axis, call=call)
+    shape = x.type.shape if isinstance(x.type, TensorType) else None
+    sizes = uneven(shape[axis_in(axis, len(shape))], num_outputs or 1) if shape is not None else [None]
+    if len(sizes) == len(call.outputs) and all(known_equal(s, sizes[0]) for s in sizes):
+        return _emit(b, x, axis=axis, call=call)
+    numbers = [s for s in sizes if isinstance(s, int)]
+    if len(numbers) < max(len(sizes), len(call.outputs)):
+        raise Unconvertible("the last part may be smaller, and the size to cut is unknown")
+    made = b.op("Split", x, as_input(b, "split", numbers), outputs=len(numbers), axis=axis)
+    return (made,) if isinstance(made, Value) else made[: len(call.outputs)]
+
+
+@split.examples
+def examples() -> Iterator[Example]:
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    halves, thirds = [x[:1], x[1:]], [x[:, :2], x[:, 2:4], x[:, 4:]]
+    uneven_parts = [x[:, :1], x[:, 1:1], x[:, 1:]]
+    yield Example(1, x, outputs=2, expect=halves)
+    yield Example(1, x, np.array([1, 0, 5], np.float32), outputs=3, axis=1, expect=uneven_parts)
+    for opset in (1, 2, 11):
+        yield Example(opset, x, outputs=3, axis=1, expect=thirds)
+        yield Example(opset, x, outputs=3, axis=1, split=[1, 0, 5], expect=uneven_parts)
+    yield Example(11, x, outputs=2, axis=-2, expect=halves)
+    yield Example(13, x, outputs=3, axis=-1, expect=thirds)
+    for opset in (13, 18):
+        yield Example(opset, x, np.array([1, 0, 5]), outputs=3, axis=1, expect=uneven_parts)
+        yield Example(opset, x[0], np.array([6]), expect=[x[0]])
+    yield Example(18, x, outputs=3, axis=1, num_outputs=3, expect=thirds)
+    yield Example(18, x, outputs=4, axis=1, num_outputs=4, expect=[*thirds, x[:, 6:]])
+    words = np.array(["a", "b", "c"], object)
+    yield Example(18, words, outputs=2, num_outputs=2, expect=[words[:2], words[2:]])
+    yield Example(18, np.array([5, 6, 7]), num_outputs=1, expect=[np.array([5, 6, 7])])
+    yield Example(13, x[:0], outputs=2, expect=[x[:0], x[:0]])

@@ -1,0 +1,138 @@
+"""Squeeze: a tensor without some dimensions of size 1."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, Shape, TensorType, Value, known_equal
+from sabir.opsets.families import contents
+from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
+from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOAT4,
+    FLOAT8,
+    FLOAT8E8M0,
+    INT2,
+    INT4,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+)
+
+squeeze = Operator(
+    "Squeeze", summary="`data` without the dimensions that `axes` names, or without all of size 1."
+)
+
+T = Constraint("T", CLASSIC)
+
+v1 = squeeze.first(
+    1,
+    inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("squeezed", T, "The same elements in fewer dimensions.", differentiable=True)],
+    attributes=[Attribute("axes", "ints", "The dimensions to drop; all of size 1 when absent.")],
+)
+v11 = v1.restate(11, "Negative `axes` count from the back.")
+v13 = v11.evolve(
+    13,
+    "`axes` moves from attribute to input.",
+    inputs=[
+        Input("data", T, "A tensor of any shape.", differentiable=True),
+        Input(
+            "axes",
+            "tensor(int64)",
+            "The dimensions to drop, each of size 1, from the back if negative; all of size 1 when absent.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    drop=["axes"],
+    widen={"T": BFLOAT16},
+)
+v21 = v13.widen(21, T=FLOAT8 | INT4)
+v23 = v21.widen(23, T=FLOAT4)
+v24 = v23.widen(24, T=FLOAT8E8M0)
+v25 = v24.widen(25, T=INT2)
+
+
+@v1.infer
+def infer_from_attribute(data: TensorType, /, *, axes: Sequence[int] | None) -> TensorType:
+    if data.shape is None:
+        return TensorType(data.element)
+    dims = _without_ones(data.shape) if axes is None else _without(data.shape, axes)
+    return contents.moved(TensorType(data.element, dims), lambda held: held, data)
+
+
+@v13.infer
+def infer(data: TensorType, axes: TensorType | None = None, /) -> TensorType:
+    if axes is None:
+        return infer_from_attribute(data, axes=None)
+    known = contents.ints(axes.known)
+    if known is not None:
+        return infer_from_attribute(data, axes=known)
+    if data.shape is None or not isinstance(axes.size, int):
+        return TensorType(data.element)
+    return TensorType(data.element, (None,) * (len(data.shape) - axes.size))
+
+
+def _without(shape: Shape, axes: Sequence[int]) -> Shape:
+    places = axes_in(axes, len(shape))
+    for place in places:
+        if known_equal(shape[place], 1) is False:
+            raise InferenceError(f"axis {place} of size {shape[place]} cannot be dropped; it must be 1")
+    return tuple(d for i, d in enumerate(shape) if i not in places)
+
+
+def _without_ones(shape: Shape) -> Shape | None:
+    """Return the shape without every 1; None where a dimension may be 1 or not."""
+    if any(known_equal(d, 1) is None for d in shape):
+        return None
+    return tuple(d for d in shape if d != 1)
+
+
+@v1.evaluate
+def evaluate_from_attribute(data: Array, /, *, axes: Sequence[int] | None) -> Array:
+    return np.squeeze(data, None if axes is None else tuple(axes))
+
+
+@v13.evaluate
+def evaluate(data: Array, axes: Array | None = None, /) -> Array:
+    return np.squeeze(data, None if axes is None else tuple(axes.ravel().tolist()))
+
+
+@v11.downgrade
+def axes_from_front(b: Builder, data: Value, /, *, axes: Sequence[int] | None) -> Value:
+    return b.Squeeze(data, axes=None if axes is None else ints("axes", from_front(axes, data)))
+
+
+@v13.upgrade
+def axes_become_an_input(b: Builder, data: Value, /, *, axes: Sequence[int] | None) -> Value:
+    return b.Squeeze(data) if axes is None else b.Squeeze(data, as_input(b, "axes", axes))
+
+
+@v13.downgrade
+def axes_become_an_attribute(b: Builder, data: Value, axes: Value | None = None, /) -> Value:
+    return b.Squeeze(data, axes=None if axes is None else ints("axes", as_ints("axes", axes)))
+
+
+@squeeze.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[[1], [2]]], np.float32)
+    for opset in (1, 11):
+        yield Example(opset, x, axes=[0], expect=[np.array([[1], [2]], np.float32)])
+        yield Example(opset, x, axes=[], expect=[x])
+    yield Example(11, x, axes=[-1, 0], expect=[np.array([1, 2], np.float32)])
+    for opset in (13, 21, 23, 24, 25):
+        yield Example(opset, x, np.array([-1]), expect=[np.array([[1, 2]], np.float32)])
+    for opset in (1, 13):
+        yield Example(opset, x, expect=[np.array([1, 2], np.float32)])
+    yield Example(13, x, np.array([], np.int64), expect=[x])
+    yield Example(13, np.array([["a"]], object), expect=[np.array("a", object)])
+    yield Example(13, np.zeros((1, 0), np.float32), expect=[np.zeros(0, np.float32)])
+    yield Example(13, np.array([7]), np.array([0]), expect=[np.array(7)])

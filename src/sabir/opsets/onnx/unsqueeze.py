@@ -1,0 +1,120 @@
+"""Unsqueeze: a tensor with further dimensions of size 1."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import contents
+from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
+from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOAT4,
+    FLOAT8,
+    FLOAT8E8M0,
+    INT2,
+    INT4,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+)
+
+unsqueeze = Operator(
+    "Unsqueeze", summary="`data` with a dimension of size 1 at each of `axes`, places in the output."
+)
+
+T = Constraint("T", CLASSIC)
+
+v1 = unsqueeze.first(
+    1,
+    inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("expanded", T, "The same elements in more dimensions.", differentiable=True)],
+    attributes=[Attribute("axes", "ints", "Where the output gets its new dimensions.", required=True)],
+)
+v11 = v1.restate(11, "Negative `axes` count from the back of the output; none may come twice.")
+v13 = v11.evolve(
+    13,
+    "`axes` moves from attribute to input.",
+    inputs=[
+        Input("data", T, "A tensor of any shape.", differentiable=True),
+        Input(
+            "axes",
+            "tensor(int64)",
+            "Where the output gets its new dimensions, counted from its back if negative.",
+            differentiable=False,
+        ),
+    ],
+    drop=["axes"],
+    widen={"T": BFLOAT16},
+)
+v21 = v13.widen(21, T=FLOAT8 | INT4)
+v23 = v21.widen(23, T=FLOAT4)
+v24 = v23.widen(24, T=FLOAT8E8M0)
+v25 = v24.widen(25, T=INT2)
+
+
+@v1.infer
+def infer_from_attribute(data: TensorType, /, *, axes: Sequence[int]) -> TensorType:
+    if data.shape is None:
+        return TensorType(data.element)
+    places = axes_in(axes, len(data.shape) + len(axes))
+    rest = iter(data.shape)
+    dims = tuple(1 if i in places else next(rest) for i in range(len(data.shape) + len(axes)))
+    return contents.moved(TensorType(data.element, dims), lambda held: held, data)
+
+
+@v13.infer
+def infer(data: TensorType, axes: TensorType, /) -> TensorType:
+    known = contents.ints(axes.known)
+    if known is not None:
+        return infer_from_attribute(data, axes=known)
+    if data.shape is None or not isinstance(axes.size, int) or axes.size > contents.MOST:
+        return TensorType(data.element)
+    return TensorType(data.element, (None,) * (len(data.shape) + axes.size))
+
+
+@v1.evaluate
+def evaluate_from_attribute(data: Array, /, *, axes: Sequence[int]) -> Array:
+    return np.expand_dims(data, tuple(axes))
+
+
+@v13.evaluate
+def evaluate(data: Array, axes: Array, /) -> Array:
+    return np.expand_dims(data, tuple(axes.ravel().tolist()))
+
+
+@v11.downgrade
+def axes_from_front(b: Builder, data: Value, /, *, axes: Sequence[int]) -> Value:
+    return b.Unsqueeze(data, axes=ints("axes", from_front(axes, data, more=len(axes))))
+
+
+@v13.upgrade
+def axes_become_an_input(b: Builder, data: Value, /, *, axes: Sequence[int]) -> Value:
+    return b.Unsqueeze(data, as_input(b, "axes", axes))
+
+
+@v13.downgrade
+def axes_become_an_attribute(b: Builder, data: Value, axes: Value, /) -> Value:
+    return b.Unsqueeze(data, axes=ints("axes", as_ints("axes", axes)))
+
+
+@unsqueeze.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[1, 2]], np.float32)
+    for opset in (1, 11):
+        yield Example(opset, x, axes=[3, 0], expect=[np.array([[[[1], [2]]]], np.float32)])
+        yield Example(opset, x, axes=[], expect=[x])
+    yield Example(11, x, axes=[-1], expect=[np.array([[[1], [2]]], np.float32)])
+    for opset in (13, 21, 23, 24, 25):
+        yield Example(
+            opset, x, np.array([-4, 2]), expect=[np.array([[[[1, 2]]]], np.float32).reshape(1, 1, 1, 2)]
+        )
+    yield Example(13, np.array("a", object), np.array([0]), expect=[np.array(["a"], object)])
+    yield Example(13, np.array(7), np.array([0, 1]), expect=[np.array([[7]])])
+    yield Example(13, np.zeros((0, 2), np.int8), np.array([1]), expect=[np.zeros((0, 1, 2), np.int8)])
