@@ -83,8 +83,8 @@ _SB = (
 def erf(x: Array) -> Array:
     """Return the error function of float64 in float64, of anything narrower in float32."""
     rule, result = (_double, np.float64) if x.dtype == np.float64 else (_single, np.float32)
-    row = np.ascontiguousarray(x).reshape(-1)
-    out = np.empty(row.shape, result)
+    row: Array = np.ascontiguousarray(x).reshape(-1)
+    out: Array = np.empty(row.shape, result)
     for start in range(0, row.size, _BLOCK):
         out[start : start + _BLOCK] = rule(row[start : start + _BLOCK].astype(np.float64))
     return out.reshape(x.shape)
@@ -92,7 +92,7 @@ def erf(x: Array) -> Array:
 
 def _single(x: Array) -> Array:
     """Return erf to float32's precision: beyond the fitted range it rounds to one."""
-    z = np.clip(x, -_ONE_IN_FLOAT32, _ONE_IN_FLOAT32)
+    z: Array = np.clip(x, -_ONE_IN_FLOAT32, _ONE_IN_FLOAT32)
     u = z * z
     z *= _polynomial(_P, u)
     z /= _polynomial(_Q, u)

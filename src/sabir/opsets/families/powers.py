@@ -32,16 +32,16 @@ def raised(x: Array, y: Array, /) -> Array:
 
 def _by_scalar(x: Array, exponent: float) -> Array | None:
     """Return x to one of the powers that need no logarithm, or None."""
-    match str(exponent):
-        case "2.0":
+    match exponent:
+        case 2.0:
             return x * x
-        case "3.0":
+        case 3.0:
             return x * x * x
-        case "1.0":
+        case 1.0:
             return x
-        case "0.5":
+        case 0.5:
             root = np.sqrt(x) + x.dtype.type(0)  # unlike the root, the power has no negative zero
-            infinite = np.isneginf(x)
+            infinite: Array = np.isneginf(x)
             return np.where(infinite, x.dtype.type(np.inf), root) if infinite.any() else root
         case _:
             return None

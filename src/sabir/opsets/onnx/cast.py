@@ -9,7 +9,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import ElementType, element
-from sabir.ir import Builder, TensorType, Value
+from sabir.ir import Builder, Item, TensorType, Value
 from sabir.opsets.families import casting, contents
 from sabir.opsets.typing import Array, Rule
 from sabir.schema import (
@@ -94,7 +94,11 @@ def infer(x: TensorType, /, *, to: int | str, call: Call) -> TensorType:
     result = TensorType(target, x.shape)
     if x.known is None or contents.is_numeric(x.known):
         return result  # the engine evaluates plain numbers itself
-    return contents.computed(result, lambda item: casting.item_as(item, target), x)
+
+    def how(item: Item) -> Item:
+        return casting.item_as(item, target)
+
+    return contents.computed(result, how, x)
 
 
 def _admits(version: Version, target: ElementType) -> bool:

@@ -124,7 +124,7 @@ def _limit(value: Value | None, absent: float) -> float:
     known = value.type.known if isinstance(value.type, TensorType) else None
     if not known or not isinstance(known[0], float):
         raise Unconvertible("a limit is computed at run time, and Clip-6 needs it in the model")
-    if known[0] != float(np.float32(known[0])):
+    if np.float32(known[0]).item().hex() != known[0].hex():
         raise Unconvertible(f"the limit {known[0]} is no float32, as Clip-6 needs it")
     return known[0]
 

@@ -25,7 +25,7 @@ from sabir.schema import (
 
 dropout = Operator(
     "Dropout",
-    summary="A copy of `data`; while training, each element is 0 with probability `ratio`, else scaled by `1/(1-ratio)`.",
+    summary="A copy of `data`; while training, 0 with probability `ratio` and `data / (1 - ratio)` otherwise.",
     random=True,
 )
 
@@ -124,10 +124,10 @@ def _drop(x: Array, ratio: float, seed: int | None) -> tuple[Array, Array]:
     if not 0 <= ratio < 1:
         raise ValueError(f"ratio {ratio} must be at least 0 and below 1")
     generator = np.random.default_rng(None if seed is None else seed % (1 << 64))
-    mask = np.asarray(generator.random(x.shape, np.float32) >= ratio)
+    mask: Array = np.asarray(generator.random(x.shape, np.float32)) >= ratio
     wide = widened(x)
-    scaled = wide * wide.dtype.type(1 / (1 - ratio))
-    return np.where(mask, scaled, wide.dtype.type(0)).astype(x.dtype, copy=False), mask
+    kept: Array = np.where(mask, wide * wide.dtype.type(1 / (1 - ratio)), wide.dtype.type(0))
+    return kept.astype(x.dtype, copy=False), mask
 
 
 # ---------------------------------------------------------------- adapters

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -25,8 +25,8 @@ from sabir.schema import (
 
 lstm = Operator(
     "LSTM",
-    summary="One layer of long short-term memory: `c = sigmoid(f) c + sigmoid(i) tanh(g)`, `h = sigmoid(o) tanh(c)` "
-    "at each step, where i, o, f and g are `W x + R h + b`.",
+    summary="Long short-term memory, step by step: `c = sigmoid(f) c + sigmoid(i) tanh(g)`, "
+    "`h = sigmoid(o) tanh(c)`, where the gates i, o, f, g are `W x + R h + b`.",
 )
 
 T = Constraint("T", FLOATS)
@@ -38,60 +38,26 @@ v1 = lstm.first(
         Input("X", T, "Shape (time, batch, input).", differentiable=True),
         Input("W", T, "Shape (directions, 4 hidden, input): gates i, o, f, g.", differentiable=True),
         Input("R", T, "Shape (directions, 4 hidden, hidden): the same gates.", differentiable=True),
-        Input(
-            "B",
-            T,
-            "Shape (directions, 8 hidden): a bias beside W, then one beside R.",
-            optional=True,
-            differentiable=True,
-        ),
-        Input(
-            "sequence_lens",
-            T1,
-            "Shape (batch): how many steps each takes.",
-            optional=True,
-            differentiable=False,
-        ),
+        Input("B", T, "(directions, 8 hidden): biases of W, then of R.", optional=True, differentiable=True),
+        Input("sequence_lens", T1, "(batch): the steps of each.", optional=True, differentiable=False),
         Input("initial_h", T, "Shape (directions, batch, hidden).", optional=True, differentiable=False),
         Input("initial_c", T, "Shape (directions, batch, hidden).", optional=True, differentiable=False),
-        Input(
-            "P",
-            T,
-            "Shape (directions, 3 hidden): weights from the cell to i, o and f.",
-            optional=True,
-            differentiable=True,
-        ),
+        Input("P", T, "(directions, 3 hidden): from c to i, o, f.", optional=True, differentiable=True),
     ],
     outputs=[
-        Output(
-            "Y",
-            T,
-            "Every h, shape (time, directions, batch, hidden); 0 past a sequence's end.",
-            optional=True,
-            differentiable=True,
-        ),
-        Output(
-            "Y_h", T, "The last h, shape (directions, batch, hidden).", optional=True, differentiable=True
-        ),
-        Output(
-            "Y_c", T, "The last c, shape (directions, batch, hidden).", optional=True, differentiable=True
-        ),
+        Output("Y", T, "(time, directions, batch, hidden): every h.", optional=True, differentiable=True),
+        Output("Y_h", T, "(directions, batch, hidden): the last h.", optional=True, differentiable=True),
+        Output("Y_c", T, "(directions, batch, hidden): the last c.", optional=True, differentiable=True),
     ],
     attributes=[
-        Attribute("clip", "float", "The inputs of the gates' functions are limited to [-clip, clip]."),
-        Attribute(
-            "activation_beta", "floats", "Second parameters, for the functions that take one, in turn."
-        ),
+        Attribute("clip", "float", "What the gates' functions see is limited to [-clip, clip]."),
+        Attribute("activation_beta", "floats", "Second parameters, in turn to the functions that take one."),
         Attribute("output_sequence", "int", "0: Y need not be given.", default=0),
-        Attribute(
-            "activation_alpha", "floats", "First parameters, for the functions that take one, in turn."
-        ),
-        Attribute("hidden_size", "int", "The size of h; it follows from R too."),
+        Attribute("activation_alpha", "floats", "First parameters, in turn to the functions that take one."),
+        Attribute("hidden_size", "int", "The size of h, as R also says."),
         Attribute("direction", "string", "forward, reverse or bidirectional.", default="forward"),
         Attribute("input_forget", "int", "1: the forget gate is one minus the input gate.", default=0),
-        Attribute(
-            "activations", "strings", "Functions of gates, g and c; Sigmoid, Tanh, Tanh for each direction."
-        ),
+        Attribute("activations", "strings", "Of i, o, f, of g, and of c: Sigmoid, Tanh, Tanh per direction."),
     ],
 )
 v7 = v1.evolve(7, "Drops `output_sequence`: Y is given where it is named.", drop=["output_sequence"])
@@ -99,15 +65,13 @@ v14 = v7.extend(
     14,
     "`layout` lets the batch come first.",
     attributes=[
-        Attribute(
-            "layout", "int", "1: X is (batch, time, ...), the states and outputs (batch, ...).", default=0
-        )
+        Attribute("layout", "int", "1: the batch is the first dimension of X, states, outputs.", default=0)
     ],
 )
 v22 = v14.widen(22, T=BFLOAT16)
 
 GATES = 4
-STATES = slice(4, 6)  # the places of the initial states behind X
+STATES = slice(4, 6)  # where the initial states stand behind X
 
 
 @v1.infer
@@ -227,13 +191,76 @@ def batch_comes_second(
     first = [b.Transpose(v, perm=[1, 0, 2]) if v is not None else None for v in (x, *rest[STATES])]
     rest = (*rest[: STATES.start], *first[1:], *rest[STATES.stop :])
     made = b.LSTM(first[0], *rest, outputs=len(call.outputs), **attributes)
-    y, *states = made if isinstance(made, tuple) else (made,)
-    found = (b.Transpose(y, perm=[2, 0, 1, 3]), *(b.Transpose(s, perm=[1, 0, 2]) for s in states))
-    return found if len(found) > 1 else found[0]
+    if not isinstance(made, tuple):
+        return b.Transpose(made, perm=[2, 0, 1, 3])
+    y, *states = cast("tuple[Value, ...]", made)
+    return (b.Transpose(y, perm=[2, 0, 1, 3]), *(b.Transpose(s, perm=[1, 0, 2]) for s in states))
 
 
-def by_scalars(x: float, w: float, r: float, h: float, c: float, steps: int) -> tuple[list[float], float]:
-    """One unit whose gates share one weight, computed number by number."""
+@lstm.examples
+def over_time() -> Iterator[Example]:
+    """Two equal sequences through one unit whose gates share one weight."""
+    hs, c = _by_scalars(0.5, 0.8, -0.3, 0.1, 0.2, 3)
+    x, w, r = _filled(0.5, 3, 2, 1), _filled(0.8, 1, 4, 1), _filled(-0.3, 1, 4, 1)
+    h0, c0 = _filled(0.1, 1, 2, 1), _filled(0.2, 1, 2, 1)
+    y, yc = np.array(hs, np.float32).reshape(3, 1, 1, 1).repeat(2, 2), _filled(c, 1, 2, 1)
+    for opset in (1, 7, 14, 22):
+        yield Example(opset, x, w, r, None, None, h0, c0, outputs=3, hidden_size=1, expect=[y, y[-1], yc])
+    yield Example(1, x, w, r, None, None, h0, c0, output_sequence=1, direction="reverse", expect=[y[::-1]])
+    batch_first = [x.swapaxes(0, 1), w, r, None, None, h0.swapaxes(0, 1), c0.swapaxes(0, 1)]
+    moved = [y.transpose(2, 0, 1, 3), y[-1].swapaxes(0, 1), yc.swapaxes(0, 1)]
+    yield Example(14, *batch_first, outputs=3, layout=1, expect=moved)
+    empty = np.zeros((0, 1, 2, 1), np.float32)
+    yield Example(7, x[:0], w, r, None, None, h0, c0, outputs=3, expect=[empty, h0, c0])
+    for kind in (np.float16, ml_dtypes.bfloat16):
+        given = [None if v is None else v.astype(kind) for v in (x, w, r, None, None, h0, c0)]
+        yield Example(22, *given, expect=[y.astype(kind)], tolerance=2e-3)
+
+
+@lstm.examples
+def both_ways() -> Iterator[Example]:
+    """As before, forth and back; the second sequence ends after one step."""
+    (h1, h2, h3), _ = _by_scalars(0.5, 0.8, -0.3, 0.1, 0.2, 3)
+    weights = [_filled(0.8, 2, 4, 1), _filled(-0.3, 2, 4, 1)]
+    lens, states = np.array([3, 1], np.int32), [_filled(0.1, 2, 2, 1), _filled(0.2, 2, 2, 1)]
+    y = np.array([[[h1, h1], [h3, h1]], [[h2, 0], [h2, 0]], [[h3, 0], [h1, 0]]], np.float32)[..., None]
+    last = np.array([[h3, h1]] * 2, np.float32)[..., None]
+    given = [_filled(0.5, 3, 2, 1), *weights, None, lens, *states]
+    yield Example(7, *given, outputs=2, direction="bidirectional", hidden_size=1, expect=[y, last])
+
+
+@lstm.examples
+def one_step() -> Iterator[Example]:
+    """One step of one unit, with functions that let it be followed by hand."""
+    x, w, r = (np.array(v, np.float32).reshape(1, -1, 1) for v in ([2], [1, 2, 3, 4], [0, 0, 0, 1]))
+    b, p = np.array([[1, 0, 0, 0, 0, 0, -5, 1]], np.float32), np.array([[1, 0.5, -1]], np.float32)
+    given = [x, w, r, b, None, _filled(1, 1, 1, 1), _filled(2, 1, 1, 1)]
+    functions = ["Relu", "Affine", "LeakyRelu"]
+
+    def result(h: float, c: float) -> list[Array]:
+        return [_filled(h, 1, 1, 1, 1), _filled(h, 1, 1, 1), _filled(c, 1, 1, 1)]
+
+    # i, o, f, g = relu([2 + 1, 4, 6 - 5]), 8 + 1 + 1: c = 1 * 2 + 3 * 10, h = 4 c
+    yield Example(14, *given, outputs=3, activations=functions, expect=result(128, 32))
+    # peepholes: i = 3 + 2, f = relu(1 - 2), c = 5 * 10, o = 4 + 25
+    yield Example(14, *given, p, outputs=3, activations=functions, expect=result(1450, 50))
+    # the forget gate is 1 - i = -2, so c = -4 + 30
+    yield Example(14, *given, outputs=3, activations=functions, input_forget=1, expect=result(104, 26))
+    # limited to 2: i, o, f, g = 2, 2, 1, 2; c itself is not
+    yield Example(14, *given, outputs=3, activations=functions, clip=2.0, expect=result(12, 6))
+    # g = 0.5 * 10 - 10 = -5 and c = 2 - 15, of which h takes a tenth
+    alpha, beta = [0.5, 0.1], [-10.0]
+    yield Example(
+        14, *given, outputs=3, activations=functions, activation_alpha=alpha, activation_beta=beta,
+        expect=result(-5.2, -13),
+    )  # fmt: skip
+
+
+def _filled(value: float, *shape: int) -> Array:
+    return np.full(shape, value, np.float32)
+
+
+def _by_scalars(x: float, w: float, r: float, h: float, c: float, steps: int) -> tuple[list[float], float]:
     outputs: list[float] = []
     for _ in range(steps):
         z = w * x + r * h
@@ -242,99 +269,3 @@ def by_scalars(x: float, w: float, r: float, h: float, c: float, steps: int) -> 
         h = gate * math.tanh(c)
         outputs.append(h)
     return outputs, c
-
-
-@lstm.examples
-def examples() -> Iterator[Example]:
-    hs, c = by_scalars(0.5, 0.8, -0.3, 0.1, 0.2, 3)
-    x, w, r = (
-        np.full((3, 2, 1), 0.5, np.float32),
-        np.full((1, 4, 1), 0.8, np.float32),
-        np.full((1, 4, 1), -0.3, np.float32),
-    )
-    h0, c0 = np.full((1, 2, 1), 0.1, np.float32), np.full((1, 2, 1), 0.2, np.float32)
-    y = np.array(hs, np.float32).reshape(3, 1, 1, 1).repeat(2, 2)
-    yc = np.full((1, 2, 1), c, np.float32)
-    for opset in (1, 7, 14, 22):
-        yield Example(opset, x, w, r, None, None, h0, c0, outputs=3, hidden_size=1, expect=[y, y[-1], yc])
-    yield Example(
-        1,
-        x,
-        w,
-        r,
-        None,
-        None,
-        h0,
-        c0,
-        hidden_size=1,
-        output_sequence=1,
-        direction="reverse",
-        expect=[y[::-1]],
-    )
-    swap = {
-        "outputs": 3,
-        "layout": 1,
-        "expect": [y.transpose(2, 0, 1, 3), y[-1].swapaxes(0, 1), yc.swapaxes(0, 1)],
-    }
-    yield Example(14, x.swapaxes(0, 1), w, r, None, None, h0.swapaxes(0, 1), c0.swapaxes(0, 1), **swap)
-    # the second sequence ends after one step; the first after all three
-    short = y.copy()
-    short[1:, :, 1] = 0
-    lens = np.array([3, 1], np.int32)
-    both = {"direction": "bidirectional", "hidden_size": 1}
-    w2, r2, h2, c2 = (np.concatenate([v, v]) for v in (w, r, h0, c0))
-    back = np.array([[hs[2], hs[0]], [hs[1], 0], [hs[0], 0]], np.float32).reshape(3, 1, 2, 1)
-    last = np.array([hs[2], hs[0]] * 2, np.float32).reshape(2, 2, 1)
-    yield Example(
-        7, x, w2, r2, None, lens, h2, c2, outputs=2, expect=[np.concatenate([short, back], 1), last], **both
-    )
-    yield from with_bias_and_peepholes()
-    yield Example(
-        7,
-        np.zeros((0, 2, 1), np.float32),
-        w,
-        r,
-        None,
-        None,
-        h0,
-        outputs=2,
-        expect=[np.zeros((0, 1, 2, 1), np.float32), h0],
-    )
-    for kind in (np.float16, ml_dtypes.bfloat16):
-        halves = [v.astype(kind) for v in (x, w, r)]
-        yield Example(
-            22, *halves, None, None, h0.astype(kind), c0.astype(kind), expect=[y.astype(kind)], tolerance=2e-3
-        )
-
-
-def with_bias_and_peepholes() -> Iterator[Example]:
-    """One step of one unit with ReLU or the identity for its functions, so that it can be followed by hand."""
-    x, w, r = (np.array(v, np.float32).reshape(1, -1, 1) for v in ([2], [1, 2, 3, 4], [0, 0, 0, 1]))
-    b = np.array([[1, 0, 0, 0, 0, 0, -5, 1]], np.float32)
-    h, c, p = (
-        np.ones((1, 1, 1), np.float32),
-        np.full((1, 1, 1), 2, np.float32),
-        np.array([[1, 0.5, -1]], np.float32),
-    )
-    by_hand = {"activations": ["Relu", "Affine", "LeakyRelu"], "outputs": 3}
-
-    def result(h: float, c: float) -> list[Array]:
-        return [
-            np.full((1, 1, 1, 1), h, np.float32),
-            np.full((1, 1, 1), h, np.float32),
-            np.full((1, 1, 1), c, np.float32),
-        ]
-
-    # i, o, f, g = relu([2 + 1, 4, 6 - 5]), 8 + 1 + 1: c = 1 * 2 + 3 * 10
-    yield Example(14, x, w, r, b, None, h, c, expect=result(128, 32), **by_hand)
-    # peepholes: i = 3 + 2, f = relu(1 - 2), c = 5 * 10, o = 4 + 25
-    yield Example(14, x, w, r, b, None, h, c, p, expect=result(1450, 50), **by_hand)
-    # the forget gate is 1 - i = -2, so c = -4 + 30
-    yield Example(14, x, w, r, b, None, h, c, input_forget=1, expect=result(104, 26), **by_hand)
-    # limited to 2: i, o, f, g = 2, 2, 1, 2; c itself is not
-    yield Example(14, x, w, r, b, None, h, c, clip=2.0, expect=result(12, 6), **by_hand)
-    # g = 0.5 * 10 - 10 = -5 and c = 2 - 15, of which h takes a tenth
-    yield Example(
-        14, x, w, r, b, None, h, c, activation_alpha=[0.5, 0.1], activation_beta=[-10.0],
-        expect=result(-5.2, -13), **by_hand,
-    )  # fmt: skip

@@ -69,5 +69,5 @@ def examples() -> Iterator[Example]:
     yield Example(8, np.float64(1), np.zeros((0, 2)), expect=[np.zeros((0, 2))])
     yield Example(12, np.array([2**63, 1], np.uint64), np.uint64(7), expect=[np.array([2**63, 7], np.uint64)])
     yield Example(12, np.array([3, -4], np.int8), np.int8(-3), expect=[np.array([3, -3], np.int8)])
-    halves = np.array([1, -2, np.nan], ml_dtypes.bfloat16)
-    yield Example(13, halves, -halves, expect=[np.array([1, 2, np.nan], ml_dtypes.bfloat16)])
+    halves, others = np.array([[1, -2, np.nan], [-1, 2, 0]], ml_dtypes.bfloat16)
+    yield Example(13, halves, others, expect=[np.array([1, 2, np.nan], ml_dtypes.bfloat16)])

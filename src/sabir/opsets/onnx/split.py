@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Builder, Dim, TensorType, Value, ceil_div, exact_quotient, known_equal, mul, sub, total
+from sabir.ir import Builder, Dim, TensorType, Value, ceil_div, floor_div, known_equal, mul, sub, total
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front
 from sabir.opsets.families.shapes import axis_in
@@ -159,7 +159,7 @@ def equal(size: Dim, count: int) -> list[Dim]:
     """Return the sizes of equal parts; raises InferenceError where they would not be."""
     if isinstance(size, int) and size % count:
         raise InferenceError(f"a dimension of {size} cannot be cut into {count} equal parts")
-    return [exact_quotient(size, count)] * count
+    return [floor_div(size, count)] * count
 
 
 def uneven(size: Dim, count: int) -> list[Dim]:

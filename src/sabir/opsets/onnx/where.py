@@ -44,7 +44,7 @@ def _contents(t: TensorType) -> Array:
     return np.full([d for d in t.shape or () if isinstance(d, int)], None, object) if held is None else held
 
 
-def _chosen(condition: bool | None, x: Item, y: Item) -> Item:
+def _chosen(condition: Item, x: Item, y: Item) -> Item:
     if condition is not None:
         return x if condition else y
     same = not isinstance(x, (str, float)) and not isinstance(y, (str, float)) and known_equal(x, y)
@@ -70,7 +70,5 @@ def examples() -> Iterator[Example]:
         # the shapes that exporters compute: -1 stands for "as it is"
         sizes = np.array([2, -1, 4])
         yield Example(opset, sizes == -1, np.ones(3, np.int64), sizes, expect=[np.array([2, 1, 4])])
-    halves = np.array([1, 2], ml_dtypes.bfloat16)
-    yield Example(
-        16, np.array([False, True]), halves, -halves, expect=[np.array([-1, 2], ml_dtypes.bfloat16)]
-    )
+    halves, others = np.array([[1, 2], [-1, -2]], ml_dtypes.bfloat16)
+    yield Example(16, np.array([False, True]), halves, others, expect=[np.array([-1, 2], ml_dtypes.bfloat16)])
