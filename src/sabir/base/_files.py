@@ -6,14 +6,13 @@ import contextlib
 import mmap
 import os
 import stat
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sabir.base._errors import ExternalDataError, FileError, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 _WORTH_MAPPING = 1 << 16  # a smaller file is read: a map would cost more, and could shrink under us
 _LONGEST_LOCATION = 4096
@@ -84,25 +83,23 @@ def replace_file(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
     Raises FileError, and leaves no litter, where writing fails; so does an interrupt.
     """
     target = path.resolve()
-    temporary = None
+    temporary = target.with_name(f".{target.name[:64]}.{os.urandom(8).hex()}.tmp")
+    replaced = False
     try:  # ruff: ignore[too-many-statements-in-try-clause]  one story, and any step of it may fail
-        descriptor, temporary = tempfile.mkstemp(
-            prefix=f".{target.name[:64]}.", suffix=".tmp", dir=target.parent
-        )
-        with open(descriptor, "wb") as file:  # ruff: ignore[builtin-open] - an open descriptor, not a path
+        with temporary.open("xb") as file:
             file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(_mode(target))
-        os.replace(temporary, target)  # ruff: ignore[os-replace] - both are names here
-        temporary = None
+        temporary.chmod(_mode(target))
+        temporary.replace(target)
+        replaced = True
         _sync_folder(target.parent)
     except OSError as error:
         raise FileError(f"{path}: {_reason(error)}; the old file, if any, is as it was") from error
     finally:
-        if temporary is not None:
+        if not replaced:
             with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+                temporary.unlink()
 
 
 def _parts(location: str) -> list[str]:

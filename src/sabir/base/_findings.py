@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sabir.base._errors import quote
 
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """A path into a model, outermost step first: `graph/node[12] 'conv1'/attribute 'pads'`."""
 
     steps: tuple[str, ...] = ()
@@ -25,8 +23,7 @@ class Location:
         return "/".join(self.steps) or "model"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One break of one rule."""
 
     rule: str

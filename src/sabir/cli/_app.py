@@ -92,7 +92,8 @@ def _message(error: Exception) -> str:
     usage: Any = getattr(error, "format_message", None)  # typer's own errors, whichever click it stands on
     if usage is not None:
         context: Any = getattr(error, "ctx", None)
-        return f"{usage().rstrip('.')}; see {context.command_path if context else 'sabir'} --help"
+        told: str = usage().rstrip(".")
+        return f"{told[:1].lower()}{told[1:]}; see {context.command_path if context else 'sabir'} --help"
     if isinstance(error, SabirError):
         return str(error)
     if isinstance(error, OSError):

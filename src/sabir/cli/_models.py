@@ -18,7 +18,10 @@ TEXT_SUFFIXES = frozenset({".onnxtxt", ".onnxtext", ".txt"})
 
 # what typer reads must be there at run time, so the commands share these rather than spell them
 ModelPath: TypeAlias = Annotated[
-    Path, typer.Argument(help="An ONNX file, or one in the text syntax (.onnxtxt, .onnxtext, .txt).")
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="An ONNX file, or one in the text syntax (.onnxtxt, .onnxtext, .txt)."
+    ),
 ]
 ModelPaths: TypeAlias = Annotated[
     list[Path], typer.Argument(metavar="MODEL", help="ONNX files, or ones in the text syntax.")

@@ -81,7 +81,9 @@ def _array_summary(array: Array) -> str:
     if not usual.size:
         return f"no finite value  {listed}"
     odd = f"  {array.size - usual.size:,} not finite" if usual.size < array.size else ""
-    return f"min {usual.min():.4g}  mean {usual.mean():.4g}  max {usual.max():.4g}{odd}  {listed}"
+    with np.errstate(over="ignore"):  # the sum behind a mean may be larger than any number
+        mean = usual.mean()
+    return f"min {usual.min():.4g}  mean {mean:.4g}  max {usual.max():.4g}{odd}  {listed}"
 
 
 def _short(number: Any) -> str:

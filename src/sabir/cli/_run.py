@@ -74,8 +74,9 @@ def run(
     screen.table(list(starmap(_described, results.items())), "cyan")
     screen.heading("Time", _times(seconds))
     if output is not None:
+        saved = list(save_all(results, output))
         screen.heading("Saved", f"in {plain(output)}")
-        screen.table([(plain(name), file) for name, file in save_all(results, output)], "cyan")
+        screen.table([(plain(name), file) for name, file in saved], "cyan")
 
 
 def _pairs(option: str, given: Iterable[str] | None, names: Collection[str]) -> Iterable[tuple[str, str]]:

@@ -6,6 +6,7 @@ arguments, where its inputs and outputs lie, and after which call a value is rea
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from sabir.schema import Call, Scope, as_results, check_call
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sabir.ir import Array, Constant
+    from sabir.ir import Array, Constant, Type
     from sabir.schema import Binding
 
 Frame: TypeAlias = "list[Any]"  # the values of one run, by slot; slot 0 is the absent input
@@ -137,13 +138,26 @@ class Inner(NamedTuple):
     plan: Plan
     captured: tuple[int, ...]
 
-    def in_frame(self, frame: Frame) -> Callable[..., tuple[Any, ...]]:
+    def in_frame(self, frame: Frame) -> Bound:
         """Return the subgraph as a function of its inputs."""
+        return Bound(self.plan, [frame[slot] for slot in self.captured])
 
-        def body(*inputs: Any) -> tuple[Any, ...]:
-            return self.plan.run(inputs, [frame[slot] for slot in self.captured])
 
-        return body
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A subgraph as a function of its inputs, the outer values that it reads bound to it."""
+
+    plan: Plan
+    captured: list[Any]
+
+    @property
+    def outputs(self) -> tuple[Type | None, ...]:
+        """The declared types of what it gives."""
+        return tuple(None if v is None else v.type for v in self.plan.wanted)
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        """Run the subgraph."""
+        return self.plan.run(inputs, self.captured)
 
 
 def _framed(binding: Binding, arguments: Mapping[str, Any], call: Call) -> Callable[..., Any]:

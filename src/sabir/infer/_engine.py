@@ -10,7 +10,7 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, Finding, InferenceError, Location, SabirError, SchemaError
 from sabir.elements import element
-from sabir.infer._merge import merge
+from sabir.infer._merge import merge, with_names, without_names
 from sabir.ir import (
     UNDEFINED,
     Function,
@@ -28,7 +28,7 @@ from sabir.opsets.families import contents
 from sabir.schema import Call, Registry, Scope, Version, as_results, check_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from sabir.ir import Array, Constant
 
@@ -52,6 +52,25 @@ class _Memo(NamedTuple):
 
     results: tuple[Type | None, ...]
     held: tuple[object, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Body:
+    """A subgraph as a function of its inputs' types."""
+
+    engine: Inference
+    graph: Graph
+    scope: Scope
+    where: Location
+
+    @property
+    def outputs(self) -> tuple[Type | None, ...]:
+        """The declared types of what it gives."""
+        return tuple(None if v is None else v.type for v in self.graph.outputs)
+
+    def __call__(self, *inputs: Type | None) -> tuple[Type | None, ...]:
+        """Infer the subgraph for these inputs."""
+        return self.engine.apply(self.graph, inputs, self.scope, self.where)
 
 
 class Inference:
@@ -86,7 +105,7 @@ class Inference:
                 known = isinstance(kind, TensorType) and kind.known is not None
                 plain = stripped[id(kind)] = dataclasses.replace(kind, known=None) if known else kind
             if not isinstance(plain, TensorType) or plain.element.number:
-                value.type = plain
+                value.type = with_names(plain, value.type)
 
     # graphs
 
@@ -103,7 +122,7 @@ class Inference:
         return tuple(self._output(v, where, i) for i, v in enumerate(graph.outputs))
 
     def _define(self, value: Value, kind: Type | None, where: Location, place: int, node: Node) -> None:
-        declared = value.type
+        declared = self._declared(value)
         if kind is None:
             if declared is not None:
                 self._set(value, declared)
@@ -138,7 +157,15 @@ class Inference:
                 InferenceError("nothing defines this output"),
                 where.at("output", index=place, name=value.name),
             )
-        return found or value.type
+        return found or self._declared(value)
+
+    def _declared(self, value: Value) -> Type | None:
+        """Return what the file says of a value, a subgraph's own names of dimensions aside."""
+        source = value.source
+        graph = source.graph if isinstance(source, Node) else source
+        if graph is None or graph.parent is None or value.type is None:
+            return value.type
+        return self._intern(without_names(value.type))
 
     def _constants(self, graph: Graph, *, fixed: bool = False) -> None:
         for value, tensor in graph.initializers.items():
@@ -191,7 +218,9 @@ class Inference:
         binding = version.binding("infer")
         binding.signature.check_arity(node.inputs, len(node.outputs))
         inputs = _stand_ins(version, node, types)
-        arguments = binding.arguments(scope.arguments(node.attributes), lambda g: self._body(g, scope, where))
+        arguments = binding.arguments(
+            scope.arguments(node.attributes), lambda g: _Body(self, g, scope, where)
+        )
         if inputs is None:
             return (None,) * len(node.outputs)
         _check_types(version, inputs)
@@ -202,22 +231,22 @@ class Inference:
             raise InferenceError(f"{version} on ({', '.join(map(str, inputs))}): {error}") from error
         return self._folded(version, node, inputs, as_results(result), scope, call)
 
-    def _body(self, graph: Graph, scope: Scope, where: Location) -> Callable[..., tuple[Type | None, ...]]:
-        """Return a subgraph as a function of its inputs' types."""
-
-        def body(*inputs: Type | None) -> tuple[Type | None, ...]:
-            if len(inputs) > len(graph.inputs):
-                raise InferenceError(
-                    f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}"
-                )
-            for value, kind in zip(graph.inputs, inputs, strict=False):
-                whole = merge(value.type, kind)
-                if whole is not None:
-                    self._set(value, whole)
-            self._constants(graph)
-            return self._graph(graph, scope, where.at("graph", name=graph.name))
-
-        return body
+    def apply(
+        self, graph: Graph, inputs: Sequence[Type | None], scope: Scope, where: Location
+    ) -> tuple[Type | None, ...]:
+        """Infer a subgraph for one set of input types; what an earlier application found is forgotten."""
+        if len(inputs) > len(graph.inputs):
+            raise InferenceError(
+                f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}"
+            )
+        for value in _values_of(graph):
+            self.types.pop(value, None)
+        for value, kind in zip(graph.inputs, inputs, strict=False):
+            whole = merge(self._declared(value), kind)
+            if whole is not None:
+                self._set(value, whole)
+        self._constants(graph)
+        return self._graph(graph, scope, where.at("graph", name=graph.name))
 
     def _call(
         self, function: Function, node: Node, types: Sequence[Type | None], scope: Scope, where: Location

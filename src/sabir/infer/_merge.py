@@ -67,3 +67,39 @@ def _better(said: Dim, found: Dim, *, prefer_declared: bool) -> Dim:
     if isinstance(said, Expr) and isinstance(found, Expr):
         return said if prefer_declared else found
     return said if isinstance(said, int) else found
+
+
+def without_names(declared: Type) -> Type:
+    """Return a declared type without its symbolic dimensions.
+
+    A name that a subgraph gives to a dimension stands for its size in one iteration or branch; outside, or
+    in the next iteration, the same name would be taken for the same size.
+    """
+    match declared:
+        case TensorType() if declared.shape is not None:
+            dims = tuple(None if isinstance(d, Expr) else d for d in declared.shape)
+            return (
+                declared if dims == declared.shape else TensorType(declared.element, dims, note=declared.note)
+            )
+        case SequenceType() | OptionalType() if declared.item is not None:
+            item = without_names(declared.item)
+            return declared if item is declared.item else type(declared)(item, declared.note)
+        case _:
+            return declared
+
+
+def with_names(found: Type, declared: Type | None) -> Type:
+    """Return the type found with the names that the file gives to dimensions of which nothing else is known."""
+    match found, declared:
+        case TensorType(), TensorType() if (
+            found.shape and declared.shape and len(found.shape) == len(declared.shape)
+        ):
+            dims = tuple(
+                said if d is None else d for d, said in zip(found.shape, declared.shape, strict=True)
+            )
+            return found if dims == found.shape else TensorType(found.element, dims, note=found.note)
+        case (SequenceType(), SequenceType()) | (OptionalType(), OptionalType()) if found.item is not None:
+            item = with_names(found.item, declared.item)
+            return found if item is found.item else type(found)(item, found.note)
+        case _:
+            return found

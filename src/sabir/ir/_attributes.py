@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, ValuesView
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
@@ -146,6 +146,10 @@ class Attributes(MutableMapping[str, Attribute]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def values(self) -> ValuesView[Attribute]:
+        """The attributes, in order."""
+        return self._items.values()
 
     def __repr__(self) -> str:
         return f"Attributes({self._items!r})"

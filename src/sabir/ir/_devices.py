@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sabir.ir._dims import Dim
     from sabir.ir._graph import Value
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceConfiguration:
+class DeviceConfiguration(NamedTuple):
     """A named set of devices that a model was laid out for."""
 
     name: str
@@ -20,16 +18,14 @@ class DeviceConfiguration:
     wire: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class ShardedAxis:
+class ShardedAxis(NamedTuple):
     """One axis, cut into `pieces`: pairs of a length (or None) and a number of shards."""
 
     axis: int
     pieces: tuple[tuple[Dim, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Sharding:
+class Sharding(NamedTuple):
     """How one input or output of a node is spread over devices; `value` is None when it names neither."""
 
     value: Value | None
@@ -39,11 +35,10 @@ class Sharding:
     axes: tuple[ShardedAxis, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDevice:
+class NodeDevice(NamedTuple):
     """The layout of a node under one device configuration; `wire` is the message as the file had it."""
 
     configuration: str
     shardings: tuple[Sharding, ...] = ()
     pipeline_stage: int | None = None
-    wire: bytes = field(default=b"", repr=False)
+    wire: bytes = b""

@@ -118,6 +118,10 @@ class Reads(MutableSequence["Value | None"]):
     def __len__(self) -> int:
         return len(self._items)
 
+    def __iter__(self) -> Iterator[Value | None]:
+        """Visit the values as they are now; an edit makes a new list, and this one goes on over the old."""
+        return iter(self._items)
+
     def insert(self, index: int, value: Value | None) -> None:
         """Place a value before `index`."""
         items = self._items.copy()
@@ -197,7 +201,7 @@ class Node:
     @property
     def graphs(self) -> tuple[Graph, ...]:
         """The subgraphs among the attributes."""
-        return tuple(g for a in self.attributes.values() for g in a.graphs)
+        return tuple(g for a in self.attributes.values() for g in a.graphs) if self.attributes else ()
 
     def set(self, **attributes: object) -> None:
         """Set attributes from Python values: `node.set(axis=1)`."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Residue:
+class Residue(NamedTuple):
     """Leftovers of one protobuf message.
 
     `wire` is appended to the message when it is written again: unknown fields, and the second and later

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,8 +26,7 @@ def unknown_element(number: int) -> ElementType:
     return replace(UNDEFINED, number=number, name=f"element{number}") if number else UNDEFINED
 
 
-@dataclass(frozen=True, slots=True)
-class TypeNote:
+class TypeNote(NamedTuple):
     """What a type says beside its meaning: denotations, and its wire form where that is unusual."""
 
     denotation: str = ""
@@ -69,7 +68,7 @@ class TensorType:
 
     def with_known(self, known: Iterable[Item] | None) -> TensorType:
         """Return this type with (or without) known contents."""
-        return replace(self, known=None if known is None else tuple(known))
+        return TensorType(self.element, self.shape, None if known is None else tuple(known), self.note)
 
     def join(self, other: Type) -> Type:
         """Return the tightest type that covers both."""

@@ -5,6 +5,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from sabir.ir import Type
+
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 T_co = TypeVar("T_co", covariant=True)
 
@@ -12,9 +14,14 @@ T_co = TypeVar("T_co", covariant=True)
 class Body(Protocol[T_co]):
     """A subgraph attribute, as a function of its inputs."""
 
+    @property
+    def outputs(self) -> tuple[Type | None, ...]:
+        """The declared types of what it gives; a loop that never runs has nothing else to go by."""
+        ...
+
     def __call__(self, *inputs: Any) -> tuple[T_co, ...]:
         """Apply the subgraph; outer values that it reads come along by themselves."""
         ...
 
 
-Rule: TypeAlias = "Callable[..., Any]"
+Rule: TypeAlias = Callable[..., Any]

@@ -183,7 +183,7 @@ def _integer_of(text: str) -> int:
 
 
 def item_as(item: Item, to: ElementType) -> Item:
-    """Return a known element, a symbol perhaps, as an element of another type; None where that is not sure."""
+    """Return a known element, perhaps a symbol, as one of another type; None where that is not sure."""
     if to is BOOL:
         if isinstance(item, Expr):
             return True if (lower_bound(item) or 0) > 0 else None

@@ -30,7 +30,7 @@ def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
     counts = [a.windows for a in axes]
     matrix = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:]))
     if all(a.kernel == 1 and a.begin == a.end == 0 for a in axes):
-        picked = x[(..., *(slice(0, a.windows * a.stride, a.stride) for a in axes))]
+        picked = x[..., *(slice(0, a.windows * a.stride, a.stride) for a in axes)]
         y = matrix @ picked.reshape(len(x), group, w.shape[1], math.prod(counts))
         return y.reshape(len(x), w.shape[0], *counts)
     y = np.empty((len(x), *matrix.shape[:2], math.prod(counts)), np.result_type(x, w))
@@ -68,12 +68,16 @@ class _Columns:
         if shape not in self.buffers:
             self.buffers[shape] = np.zeros(shape, self.dtype)
         buffer = self.buffers[shape]
-        runs = [[a.run(t, b.start, b.stop) for t in range(a.kernel)] for a, b in zip(self.axes, box, strict=True)]
+        runs = [
+            [a.run(t, b.start, b.stop) for t in range(a.kernel)] for a, b in zip(self.axes, box, strict=True)
+        ]
         for tap, chosen in zip(np.ndindex(self.kernel), itertools.product(*runs), strict=True):
             self._copy(buffer[:, :, *tap], phases, box, chosen)
         return buffer.reshape(groups, channels * math.prod(self.kernel), math.prod(sizes))
 
-    def _copy(self, column: Array, phases: Sequence[Array], box: Sequence[slice], runs: Sequence[Run]) -> None:
+    def _copy(
+        self, column: Array, phases: Sequence[Array], box: Sequence[slice], runs: Sequence[Run]
+    ) -> None:
         """Copy what one tap reads; its padding is zero from the start, unless another block was there."""
         if any(
             b.stop - b.start < a.windows and r.stop - r.start < b.stop - b.start

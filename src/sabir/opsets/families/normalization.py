@@ -55,7 +55,7 @@ def scaled(x: Array, known: Statistics, scale: Array, bias: Array, epsilon: floa
 
 
 def over_places(parameter: Array, x: Array) -> Array:
-    """Return a parameter per channel, or per place, in the type of `x` (N, C, ...) and broadcast against it."""
+    """Return a parameter per channel, or per place, in the type of `x` (N, C, ...), fit to broadcast."""
     spread = (1,) * max(0, x.ndim - 1 - parameter.ndim)
     return parameter.reshape(*parameter.shape, *spread).astype(x.dtype)
 

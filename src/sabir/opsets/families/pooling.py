@@ -55,12 +55,12 @@ def _along(x: Array, place: int, axis: Axis, operation: np.ufunc, empty: float) 
     whole = [r for r in runs if r.stop - r.start == axis.windows]
     rest = [r for r in runs if r.stop - r.start < axis.windows]
     if len(whole) > 1:
-        operation(x[(*before, whole[0].source)], x[(*before, whole[1].source)], out=y)
+        operation(x[*before, whole[0].source], x[*before, whole[1].source], out=y)
     else:
-        y[...] = x[(*before, whole[0].source)] if whole else empty
+        y[...] = x[*before, whole[0].source] if whole else empty
     for run in (*whole[2:], *rest):
-        part = y[(*before, slice(run.start, run.stop))]
-        operation(part, x[(*before, run.source)], out=part)
+        part = y[*before, slice(run.start, run.stop)]
+        operation(part, x[*before, run.source], out=part)
     return y
 
 

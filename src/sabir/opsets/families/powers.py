@@ -42,7 +42,8 @@ def _by_scalar(x: Array, exponent: float) -> Array | None:
         case 0.5:
             root = np.sqrt(x) + x.dtype.type(0)  # unlike the root, the power has no negative zero
             infinite: Array = np.isneginf(x)
-            return np.where(infinite, x.dtype.type(np.inf), root) if infinite.any() else root
+            powers: Array = np.where(infinite, np.inf, root).astype(x.dtype)
+            return powers
         case _:
             return None
 

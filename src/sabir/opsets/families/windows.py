@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -74,15 +75,13 @@ class Window:
 
     @classmethod
     def of(
-        cls, kernel: Sequence[Dim], *, strides: Sequence[int] | None, pads: Sequence[int] | None, auto_pad: str,
-        dilations: Sequence[int] | None = None, ceil_mode: int = 0,
+        cls, kernel: Sequence[Dim], *, strides: Sequence[int] | None, pads: Sequence[int] | None,
+        auto_pad: str, dilations: Sequence[int] | None = None, ceil_mode: int = 0,
     ) -> Window:  # fmt: skip
         """Read the attributes; raises InferenceError for a wrong number of values, or values out of range."""
         rank = len(kernel)
         if auto_pad not in _MODES:
-            raise InferenceError(
-                f"auto_pad is {auto_pad!r}, and must be NOTSET, VALID, SAME_UPPER or SAME_LOWER"
-            )
+            raise InferenceError(f"auto_pad is {auto_pad!r}, and must be one of {sorted(_MODES - {''})}")
         steps = _values("strides", strides or (1,) * rank, rank, 1)
         spread = _values("dilations", dilations or (1,) * rank, rank, 1)
         edges = _values("pads", pads or (0,) * 2 * rank, 2 * rank, 0)
@@ -97,7 +96,7 @@ class Window:
         """Return the number of windows along each axis; raises InferenceError where none fits by far."""
         if len(lengths) != len(self.kernel):
             raise InferenceError(f"a window over {len(self.kernel)} axes cannot slide along {len(lengths)}")
-        return tuple(self._count(i, n) for i, n in enumerate(lengths))
+        return tuple(starmap(self._count, enumerate(lengths)))
 
     def axes(self, lengths: Sequence[int]) -> tuple[Axis, ...]:
         """Lay the window over an input of this size."""
@@ -112,7 +111,8 @@ class Window:
         reach = (axis.kernel - 1) * axis.dilation + 1
         lacking = max(0, (axis.windows - 1) * axis.stride + reach - axis.length)
         less, more = lacking // 2, lacking - lacking // 2
-        return axis._replace(begin=less, end=more) if self.same == "UPPER" else axis._replace(begin=more, end=less)
+        begin, end = (less, more) if self.same == "UPPER" else (more, less)
+        return axis._replace(begin=begin, end=end)
 
     def _count(self, i: int, length: Dim) -> Dim:
         stride, (begin, end) = self.strides[i], self.pads[i]
@@ -124,13 +124,12 @@ class Window:
             count = add(floor_div(room, stride), 1)
         else:
             count = add(ceil_div(room, stride), 1)
-            if (
-                not isinstance(reach, int) or end + stride > reach
-            ):  # else the last window starts before the end
+            starts_inside = isinstance(reach, int) and end + stride <= reach  # at all sizes, the last one
+            if not starts_inside:
                 count = dim_min(count, ceil_div(add(length, begin), stride))
         if isinstance(count, int) and count < 0:
             raise InferenceError(
-                f"a window of {reach} does not fit into {length} with padding {begin} and {end}"
+                f"a window of {reach} does not fit into {length} padded by {begin} and {end}"
             )
         return count
 

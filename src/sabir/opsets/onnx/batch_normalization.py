@@ -26,7 +26,7 @@ from sabir.schema import (
 
 batch_normalization = Operator(
     "BatchNormalization",
-    summary="`(X - mean) / sqrt(var + epsilon) * scale + B`, channel by channel, with given statistics or the batch's own.",
+    summary="`(X - mean) / sqrt(var + epsilon) * scale + B`, by given or the batch's own statistics.",
 )
 
 T = Constraint("T", FLOATS)
@@ -50,24 +50,32 @@ v1 = batch_normalization.first(
     attributes=[
         Attribute("consumed_inputs", "ints", required=True, legacy=True),
         Attribute("momentum", "float", "How much of the running statistics a batch leaves.", default=0.9),
-        Attribute("epsilon", "float", "What is added to the variance, so that no division is by 0.", default=1e-05),
+        Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
         Attribute("is_test", "int", "1: the given statistics; 0: the batch's own.", default=0),
-        Attribute("spatial", "int", "0: statistics for each place of an item, not for each channel.", default=1),
+        Attribute(
+            "spatial", "int", "0: statistics for each place of an item, not for each channel.", default=1
+        ),
     ],
 )
 v6 = v1.evolve(
-    6, "Drops the legacy hint `consumed_inputs`; any number of spatial axes is admitted.", drop=["consumed_inputs"]
+    6,
+    "Drops the legacy hint `consumed_inputs`; any number of spatial axes is admitted.",
+    drop=["consumed_inputs"],
 )
 v7 = v6.evolve(
-    7, "The mode follows from the outputs: with `Y` alone the given statistics hold, with more the batch's.", drop=["is_test"]
+    7,
+    "The mode follows from the outputs: with `Y` alone the given statistics hold, with more the batch's.",
+    drop=["is_test"],
 )
 v9 = v7.evolve(
-    9, "`spatial` is gone: statistics are always per channel. A vector of items is admitted.", drop=["spatial"]
+    9,
+    "`spatial` is gone: statistics are always per channel. A vector of items is admitted.",
+    drop=["spatial"],
 )
 U = Constraint("U", FLOATS, BFLOAT16)
 v14 = v9.evolve(
     14,
-    "`training_mode` tells the mode; the saved statistics are gone, and the running ones have a type of their own.",
+    "`training_mode` tells the mode; the saved statistics are gone, the running ones have their own type.",
     inputs=[
         Input("X", T, differentiable=True),
         Input("scale", T, differentiable=True),
@@ -80,7 +88,11 @@ v14 = v9.evolve(
         Output("running_mean", U, optional=True, differentiable=False),
         Output("running_var", U, optional=True, differentiable=False),
     ],
-    add=[Attribute("training_mode", "int", "1: the batch's own statistics, and the running ones move.", default=0)],
+    add=[
+        Attribute(
+            "training_mode", "int", "1: the batch's own statistics, and the running ones move.", default=0
+        )
+    ],
     widen={"T": BFLOAT16},
 )
 TX = Constraint("T", FLOATS, BFLOAT16)
@@ -100,7 +112,7 @@ v15 = v14.evolve(
         Output("Y", TX, "The input's shape.", differentiable=True),
         Output("running_mean", T2, "In training: `input_mean` moved towards the batch's.", optional=True,
                differentiable=False),
-        Output("running_var", T2, "In training: `input_var` moved towards the batch's, that of a whole population.",
+        Output("running_var", T2, "In training: `input_var` moved towards the batch's, of a population.",
                optional=True, differentiable=False),
     ],
 )  # fmt: skip
@@ -110,13 +122,20 @@ _NO_STATISTICS = "with the given statistics, the one output is Y"
 
 @v1.infer
 def infer(
-    x: TensorType, scale: TensorType, bias: TensorType, mean: TensorType, var: TensorType, /, *, spatial: int = 1
+    x: TensorType,
+    scale: TensorType,
+    bias: TensorType,
+    mean: TensorType,
+    var: TensorType,
+    /,
+    *,
+    spatial: int = 1,
 ) -> tuple[TensorType, ...]:
     if not spatial:
         moved = mean.shape
         return TensorType(x.element, x.shape), *(TensorType(x.element, moved),) * 4
     count = channels(x, (scale, bias, mean, var))
-    y = TensorType(x.element, x.shape if x.shape is None or len(x.shape) < 2 else (x.shape[0], count, *x.shape[2:]))
+    y = TensorType(x.element, x.shape and (*x.shape[:1], *(count,) * (len(x.shape) > 1), *x.shape[2:]))
     return y, *(TensorType(x.element, (count,)),) * 4
 
 
@@ -132,7 +151,7 @@ def infer_with_mode(
 
 
 @v1.evaluate
-def evaluate(
+def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     x: Array, scale: Array, bias: Array, mean: Array, var: Array, /, *,
     is_test: int, spatial: int, epsilon: float, momentum: float, call: Call,
 ) -> tuple[Array, ...]:  # fmt: skip
@@ -153,7 +172,16 @@ def evaluate_by_outputs(
 ) -> tuple[Array, ...]:  # fmt: skip
     test = not any(call.outputs[1:])
     return evaluate(
-        x, scale, bias, mean, var, is_test=test, spatial=spatial, epsilon=epsilon, momentum=momentum, call=call
+        x,
+        scale,
+        bias,
+        mean,
+        var,
+        is_test=test,
+        spatial=spatial,
+        epsilon=epsilon,
+        momentum=momentum,
+        call=call,
     )
 
 
@@ -163,13 +191,21 @@ def evaluate_with_mode(
     epsilon: float, momentum: float, training_mode: int, call: Call,
 ) -> tuple[Array, ...]:  # fmt: skip
     test = not training_mode
-    return evaluate(x, scale, bias, mean, var, is_test=test, spatial=1, epsilon=epsilon, momentum=momentum, call=call)[:3]
+    return evaluate(
+        x, scale, bias, mean, var, is_test=test, spatial=1, epsilon=epsilon, momentum=momentum, call=call
+    )[:3]
 
 
 @v6.downgrade
 def hint_again(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
     """The hint is required before 6; it says that the running statistics are overwritten."""
-    return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), consumed_inputs=[0, 0, 0, 1, 1], **attributes)
+    return b.op(
+        "BatchNormalization",
+        *inputs,
+        outputs=len(call.outputs),
+        consumed_inputs=[0, 0, 0, 1, 1],
+        **attributes,
+    )
 
 
 @v7.upgrade
@@ -196,9 +232,9 @@ def places_to_channels(
     flat = b.initializer("flat", np.array([-1], np.int64))
     vectors = [b.Reshape(p, flat) for p in parameters]
     made = b.op("BatchNormalization", b.Flatten(x, axis=1), *vectors, outputs=len(call.outputs), **attributes)
-    outputs = made if isinstance(made, tuple) else (made,)
-    shapes = [b.Shape(x), *(b.Shape(parameters[0]) for _ in outputs[1:])]
-    return tuple(b.Reshape(y, s) for y, s in zip(outputs, shapes, strict=True))
+    outputs: tuple[Value, ...] = made if isinstance(made, tuple) else (made,)
+    y, *moved = outputs
+    return b.Reshape(y, b.Shape(x)), *(b.Reshape(m, b.Shape(parameters[0])) for m in moved)
 
 
 @v9.downgrade
@@ -219,7 +255,9 @@ def outputs_to_mode(b: Builder, /, *inputs: Value, momentum: float, call: Call, 
 
 
 @v14.downgrade
-def outputs_from_mode(b: Builder, /, *inputs: Value, training_mode: int, call: Call, **attributes: Any) -> Any:
+def outputs_from_mode(
+    b: Builder, /, *inputs: Value, training_mode: int, call: Call, **attributes: Any
+) -> Any:
     _require_one_type(inputs, "BatchNormalization-9")
     made = b.op("BatchNormalization", *inputs, outputs=5 if training_mode else 1, **attributes)
     return made[: len(call.outputs)] if training_mode else made
@@ -237,26 +275,44 @@ def one_type_for_scale(b: Builder, /, *inputs: Value, call: Call, **attributes: 
 
 
 def _require_one_type(values: tuple[Value, ...], target: str) -> None:
-    elements = {v.type.element for v in values if isinstance(v.type, TensorType)}
+    elements = {v.type.element for v in values if isinstance(v.type, TensorType) and v.type.element.number}
     if len(elements) > 1:
-        raise Unconvertible(f"{target} takes one type where this call has {', '.join(sorted(map(str, elements)))}")
+        found = ", ".join(sorted(map(str, elements)))
+        raise Unconvertible(f"{target} takes one type where this call has {found}")
 
 
 @batch_normalization.examples
 def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[1, 3], [10, 20]], [[5, 7], [30, 40]]], f)  # means 4 and 25, variances 5 and 125
-    scale, bias, mean, var = np.array([2, 1], f), np.array([0, -1], f), np.array([3, 20], f), np.array([4, 25], f)
+    scale, bias, mean, var = np.array([[2, 1], [0, -1], [3, 20], [4, 25]], f)
     call = (x, scale, bias, mean, var)
     y = np.array([[[-2, 0], [-3, -1]], [[2, 4], [1, 3]]], f)  # 2 (x - 3) / 2, (x - 20) / 5 - 1
-    old: dict[str, Any] = {"consumed_inputs": [0, 0], "epsilon": 0.0}
-    yield Example(1, *call, is_test=1, expect=[y], **old)
+    yield Example(1, *call, is_test=1, epsilon=0.0, consumed_inputs=[0, 0], expect=[y])
     yield Example(6, *call, is_test=1, epsilon=0.0, expect=[y])
     for opset in (7, 9, 14, 15):
         yield Example(opset, *call, epsilon=0.0, expect=[y])
+    places = np.array([[[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]]], f)
+    each = np.array([[[0, 1], [3.5, 13]], [[4, 5], [13.5, 23]]], f)  # (x - mean) / deviation * scale + bias
+    for opset, mode in ((6, {"is_test": 1}), (7, {})):
+        yield Example(opset, x, *places, spatial=0, epsilon=0.0, expect=[each], **mode)
+    yield Example(9, np.array([3, 5, 7], f), *(np.array([p], f) for p in (2, 1, 3, 4)), epsilon=0.0,
+                  expect=[np.array([1, 3, 5], f)])  # fmt: skip
+    mixed = (x.astype(np.float16), scale, bias, mean.astype(float), var.astype(float))
+    yield Example(15, *mixed, epsilon=0.0, expect=[y.astype(np.float16)])
+    brain = ml_dtypes.bfloat16
+    yield Example(14, *(a.astype(brain) for a in call), epsilon=0.0, expect=[y.astype(brain)])
+    yield Example(9, np.zeros((0, 2, 3), f), scale, bias, mean, var, expect=[np.zeros((0, 2, 3), f)])
+
+
+@batch_normalization.examples
+def examples_of_training() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[[1, 3], [10, 20]], [[5, 7], [30, 40]]], f)  # means 4 and 25, variances 5 and 125
+    scale, bias, mean, var = np.array([[2, 1], [0, -1], [3, 20], [4, 25]], f)
+    call = (x, scale, bias, mean, var)
     own = ((x - np.array([[4], [25]])) / np.sqrt([[5], [125]]) * [[2], [1]] + [[0], [-1]]).astype(f)
-    moved = [np.array([3.5, 22.5], f), np.array([4.5, 75], f)]
-    saved = [np.array([4, 25], f), np.array([5, 125], f)]
+    moved, saved = np.array([[3.5, 22.5], [4.5, 75]], f), np.array([[4, 25], [5, 125]], f)
     train: dict[str, Any] = {"epsilon": 0.0, "momentum": 0.5}
     yield Example(1, *call, consumed_inputs=[0, 0], expect=[own], **train)
     yield Example(6, *call, outputs=5, expect=[own, *moved, *saved], **train)
@@ -264,16 +320,10 @@ def examples() -> Iterator[Example]:
     yield Example(9, *call, outputs=5, expect=[own, *moved, *saved], **train)
     for opset in (14, 15):
         yield Example(opset, *call, outputs=3, training_mode=1, expect=[own, *moved], **train)
-    places = [np.array(p, f) for p in ([[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]])]
-    each = np.array([[[0, 1], [3.5, 13]], [[4, 5], [13.5, 23]]], f)  # (x - mean) / deviation * scale + bias
-    for opset, mode in ((6, {"is_test": 1}), (7, {})):
-        yield Example(opset, x, *places, spatial=0, epsilon=0.0, expect=[each], **mode)
-    yield Example(7, x, *places, spatial=0, outputs=5, **train)
-    yield Example(9, np.array([3, 5, 7], f), *(np.array([p], f) for p in (2, 1, 3, 4)), epsilon=0.0,
-                  expect=[np.array([1, 3, 5], f)])  # fmt: skip
+    each = np.array([[[-1, -1], [-1, -1]], [[1, 1], [1, 1]]], f)  # of two items, one deviation off the mean
+    vectors = np.ones((2, 2), f), np.zeros((2, 2), f), np.zeros((2, 2), f), np.ones((2, 2), f)
+    halves = [np.array(h, f) for h in ([[1.5, 2.5], [10, 15]], [[2.5, 2.5], [50.5, 50.5]])]
+    yield Example(7, x, *vectors, spatial=0, outputs=3, expect=[each, *halves], **train)
     mixed = (x.astype(np.float16), scale, bias, mean.astype(float), var.astype(float))
-    yield Example(15, *mixed, epsilon=0.0, expect=[y.astype(np.float16)])
     yield Example(15, *mixed, outputs=3, training_mode=1, tolerance=2e-3,
                   expect=[own.astype(np.float16), *(m.astype(float) for m in moved)], **train)  # fmt: skip
-    yield Example(14, *(a.astype(ml_dtypes.bfloat16) for a in call), epsilon=0.0, expect=[y.astype(ml_dtypes.bfloat16)])
-    yield Example(9, np.zeros((0, 2, 3), f), scale, bias, mean, var, expect=[np.zeros((0, 2, 3), f)])

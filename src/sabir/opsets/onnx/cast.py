@@ -131,7 +131,7 @@ def number_to_name(b: Builder, x: Value, /, *, to: int) -> Value:
 
 
 def _narrower(older: Version) -> Rule:
-    """Return the downgrade that checks `to` too; attributes that the older version lacks concern types it lacks."""
+    """Return the downgrade that checks `to` too; options that `older` lacks concern types that it lacks."""
 
     def downgrade(b: Builder, x: Value, /, *, to: int, **options: Any) -> Value:
         signature = x.type.signature if isinstance(x.type, TensorType) else None

@@ -14,7 +14,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 conv = Operator(
-    "Conv", summary="The products of a filter's weights with the inputs in its window, summed at every place, plus a bias."
+    "Conv", summary="At every place, the sum of a filter's weights times the inputs below them, plus a bias."
 )
 
 T = Constraint("T", FLOATS)
@@ -28,13 +28,17 @@ v1 = conv.first(
     ],
     outputs=[Output("Y", T, "One channel for each filter, (N, M, O1, ..., On).", differentiable=True)],
     attributes=[
-        Attribute("group", "int", "How many parts the channels fall into, each with filters of its own.", default=1),
-        Attribute("pads", "ints", "Zeros around the input: all the beginnings, then all the ends; none by default."),
+        Attribute(
+            "group", "int", "How many parts the channels fall into, each with filters of its own.", default=1
+        ),
+        Attribute(
+            "pads", "ints", "Zeros around the input: all the beginnings, then all the ends; none by default."
+        ),
         Attribute(
             "auto_pad",
             "string",
-            "SAME_UPPER, SAME_LOWER: zeros so that O = ceil(D / stride), an odd one at the end or beginning; "
-            "VALID: none; NOTSET: `pads`.",
+            "SAME_UPPER, SAME_LOWER: zeros so that O = ceil(D / stride), the odd one at the end or the "
+            "beginning; VALID: none; NOTSET: `pads`.",
             default="NOTSET",
         ),
         Attribute("strides", "ints", "The step between windows along each axis; 1 by default."),
@@ -42,7 +46,9 @@ v1 = conv.first(
         Attribute("kernel_shape", "ints", "The filters' spatial size, (k1, ..., kn); `W` tells it too."),
     ],
 )
-v11 = v1.restate(11, "States that strides and dilations are 1 by default, and that M must be a multiple of `group`.")
+v11 = v1.restate(
+    11, "States that strides and dilations are 1 by default, and that M must be a multiple of `group`."
+)
 v22 = v11.widen(22, T=BFLOAT16)
 
 
@@ -73,7 +79,9 @@ def _rank(x: TensorType, w: TensorType, kernel_shape: Sequence[int] | None) -> i
     """Return the number of spatial axes, whatever tells it."""
     told = [t.rank for t in (x, w) if t.rank is not None] + ([len(kernel_shape) + 2] if kernel_shape else [])
     if any(r != told[0] or r < LEAST_RANK for r in told):
-        raise InferenceError(f"X {x}, W {w} and kernel_shape {kernel_shape} must tell the same spatial axes, at least one")
+        raise InferenceError(
+            f"X {x}, W {w} and kernel_shape {kernel_shape} must tell the same spatial axes, at least one"
+        )
     return told[0] - 2 if told else None
 
 
@@ -94,21 +102,36 @@ def evaluate(
 
 @conv.examples
 def examples() -> Iterator[Example]:
-    x, ramp = np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3), np.array([[[[1, 0], [0, -1]]]], np.float32)
+    x, ramp = (
+        np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3),
+        np.array([[[[1, 0], [0, -1]]]], np.float32),
+    )
     for opset in (1, 11, 22):  # each element less its neighbour down and right, by hand
         yield Example(opset, x, ramp, expect=[np.full((1, 1, 2, 2), -4, np.float32)])
         yield Example(opset, x, ramp, np.ones(1, np.float32), strides=[2, 2], pads=[0, 0, 1, 1],
                       expect=[np.array([[[[-3, 4], [8, 10]]]], np.float32)])  # fmt: skip
     row, pair = np.array([[[1, 2, 3, 4, 5]]], np.float32), np.array([[[1, 10]]], np.float32)
-    yield Example(11, row, pair, auto_pad="SAME_UPPER", expect=[np.array([[[21, 32, 43, 54, 5]]], np.float32)])
-    yield Example(11, row, pair, auto_pad="SAME_LOWER", expect=[np.array([[[10, 21, 32, 43, 54]]], np.float32)])
-    yield Example(11, row, pair, auto_pad="SAME_UPPER", strides=[2], expect=[np.array([[[21, 43, 5]]], np.float32)])
+    yield Example(
+        11, row, pair, auto_pad="SAME_UPPER", expect=[np.array([[[21, 32, 43, 54, 5]]], np.float32)]
+    )
+    yield Example(
+        11, row, pair, auto_pad="SAME_LOWER", expect=[np.array([[[10, 21, 32, 43, 54]]], np.float32)]
+    )
+    yield Example(
+        11, row, pair, auto_pad="SAME_UPPER", strides=[2], expect=[np.array([[[21, 43, 5]]], np.float32)]
+    )
     yield Example(11, row, pair, auto_pad="VALID", dilations=[3], expect=[np.array([[[41, 52]]], np.float32)])
-    yield Example(1, row, pair, kernel_shape=[2], strides=[3], pads=[1, 0], expect=[np.array([[[10, 43]]], np.float32)])
+    yield Example(
+        1, row, pair, kernel_shape=[2], strides=[3], pads=[1, 0], expect=[np.array([[[10, 43]]], np.float32)]
+    )
     halves = np.array([[[1, 2], [3, 4]]], np.float16)  # two channels, each its own filter
     yield Example(11, halves, np.array([[[2]], [[3]]], np.float16), group=2,
                   expect=[np.array([[[2, 4], [9, 12]]], np.float16)])  # fmt: skip
-    yield Example(11, halves.astype(float), np.array([[[1], [2]]], float), strides=[2], expect=[np.array([[[7.0]]])])
+    yield Example(
+        11, halves.astype(float), np.array([[[1], [2]]], float), strides=[2], expect=[np.array([[[7.0]]])]
+    )
     cube = np.arange(16, dtype=np.float32).reshape(1, 2, 2, 2, 2)
-    yield Example(11, cube, np.ones((1, 2, 2, 2, 2), np.float32), expect=[np.full((1, 1, 1, 1, 1), 120, np.float32)])
+    yield Example(
+        11, cube, np.ones((1, 2, 2, 2, 2), np.float32), expect=[np.full((1, 1, 1, 1, 1), 120, np.float32)]
+    )
     yield Example(22, np.zeros((0, 1, 3, 3), np.float32), ramp, expect=[np.zeros((0, 1, 2, 2), np.float32)])

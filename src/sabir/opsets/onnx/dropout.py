@@ -25,7 +25,7 @@ from sabir.schema import (
 
 dropout = Operator(
     "Dropout",
-    summary="A copy of `data`; while training, 0 with probability `ratio` and `data / (1 - ratio)` otherwise.",
+    summary="A copy of `data`; while training, 0 with probability `ratio`, else `data / (1 - ratio)`.",
     random=True,
 )
 
@@ -124,9 +124,11 @@ def _drop(x: Array, ratio: float, seed: int | None) -> tuple[Array, Array]:
     if not 0 <= ratio < 1:
         raise ValueError(f"ratio {ratio} must be at least 0 and below 1")
     generator = np.random.default_rng(None if seed is None else seed % (1 << 64))
-    mask: Array = np.asarray(generator.random(x.shape, np.float32)) >= ratio
+    drawn: Array = np.empty(x.shape, np.float32)
+    generator.random(out=drawn, dtype=np.float32)
+    mask = drawn >= ratio
     wide = widened(x)
-    kept: Array = np.where(mask, wide * wide.dtype.type(1 / (1 - ratio)), wide.dtype.type(0))
+    kept: Array = np.where(mask, np.multiply(wide, 1 / (1 - ratio), dtype=wide.dtype), 0)
     return kept.astype(x.dtype, copy=False), mask
 
 

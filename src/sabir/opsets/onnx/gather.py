@@ -62,7 +62,11 @@ def evaluate(data: Array, indices: Array, /, *, axis: int) -> Array:
 def _taken(data: Array, indices: Array, axis: int) -> Array:
     if indices.ndim == 0:
         return data[*(slice(None),) * axis, int(indices), ...]  # a view, which `take` never is
-    return np.take(data, indices, axis)
+    if data.flags.c_contiguous:
+        return np.take(data, indices, axis)
+    return data[
+        *(slice(None),) * axis, indices
+    ]  # slower by the index, but `take` would copy all of `data` first
 
 
 @gather.examples
@@ -81,6 +85,7 @@ def examples() -> Iterator[Example]:
     yield Example(13, x, np.array(-1), axis=1, expect=[np.array([3, 6], np.float32)])
     yield Example(13, np.array([7, 8]), np.array(1), expect=[np.array(8)])
     yield Example(13, np.array(["a", "b"], object), np.array(1), expect=[np.array("b", object)])
+    yield Example(13, np.asfortranarray(x), np.array([[1, 1]]), axis=1, expect=[x[:, [[1, 1]]]])
     yield Example(13, x, np.zeros((0, 2), np.int64), expect=[np.zeros((0, 2, 3), np.float32)])
     yield Example(
         13, np.zeros((0, 2), np.float32), np.zeros(0, np.int64), expect=[np.zeros((0, 2), np.float32)]

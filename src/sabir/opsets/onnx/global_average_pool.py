@@ -48,7 +48,9 @@ def examples() -> Iterator[Example]:
     for opset in (1, 22):
         yield Example(opset, x, expect=[np.array([[[[3]], [[np.inf]]]], np.float32)])
     yield Example(1, np.full((1, 1, 9), 60000, np.float16), expect=[np.array([[[60000]]], np.float16)])
-    yield Example(22, np.array([[[1, 2]]], ml_dtypes.bfloat16), expect=[np.array([[[1.5]]], ml_dtypes.bfloat16)])
+    yield Example(
+        22, np.array([[[1, 2]]], ml_dtypes.bfloat16), expect=[np.array([[[1.5]]], ml_dtypes.bfloat16)]
+    )
     yield Example(1, np.arange(8, dtype=float).reshape(1, 1, 2, 2, 2), expect=[np.full((1, 1, 1, 1, 1), 3.5)])
     yield Example(1, np.zeros((2, 0, 3), np.float32), expect=[np.zeros((2, 0, 1), np.float32)])
     yield Example(1, np.zeros((1, 1, 0), np.float32), expect=[np.full((1, 1, 1), np.nan, np.float32)])

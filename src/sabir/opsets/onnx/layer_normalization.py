@@ -1,4 +1,4 @@
-"""LayerNormalization: each item to zero mean and unit variance over its last axes, then scaled and shifted."""
+"""LayerNormalization: zero mean and unit variance over the last axes, then scaled and shifted."""
 
 import math
 from collections.abc import Iterator
@@ -15,7 +15,8 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 layer_normalization = Operator(
-    "LayerNormalization", summary="`(X - mean) / sqrt(var + epsilon) * Scale + B`, over the dimensions from `axis` on."
+    "LayerNormalization",
+    summary="`(X - mean) / sqrt(var + epsilon) * Scale + B`, over the dimensions from `axis` on.",
 )
 
 T = Constraint("T", FLOATS, BFLOAT16)
@@ -34,9 +35,9 @@ v17 = layer_normalization.first(
         Output("InvStdDev", U, "`1 / sqrt(var + epsilon)`; the normalised dimensions are 1.", optional=True),
     ],
     attributes=[
-        Attribute("stash_type", "int", "The type in which to normalise, and that of the statistics: 1 is float, "
-                  "16 bfloat16.", default=1),
-        Attribute("epsilon", "float", "What is added to the variance, so that no division is by 0.", default=1e-05),
+        Attribute("stash_type", "int", "The type to compute in and of the statistics: 1 float, 16 bfloat16.",
+                  default=1),
+        Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
         Attribute("axis", "int", "The first dimension to normalise over.", default=-1),
     ],
 )  # fmt: skip
@@ -64,12 +65,12 @@ def infer(
 def evaluate(
     x: Array, scale: Array, b: Array | None = None, /, *, axis: int, epsilon: float, stash_type: int
 ) -> tuple[Array, Array, Array]:
-    """Compute in float32 where the stash type is bfloat16, and round what that gives."""
+    """For the stash type bfloat16, compute in float32 and round."""
     kept, stash = axis_in(axis, x.ndim), element(stash_type).dtype
     count = math.prod(x.shape[kept:])
-    rows = widened(x.astype(stash, copy=False)).reshape(math.prod(x.shape[:kept]), count)
-    mean = np.add.reduce(rows, axis=1, keepdims=True) / np.float32(count)
-    rows = rows - mean
+    stashed = widened(x.astype(stash, copy=False)).reshape(math.prod(x.shape[:kept]), count)
+    mean = np.add.reduce(stashed, axis=1, keepdims=True) / np.float32(count)
+    rows = stashed - mean
     variance = np.einsum("ij,ij->i", rows, rows)[:, None] / np.float32(count)
     inverse = 1 / np.sqrt(variance + np.float32(epsilon))
     rows *= inverse
@@ -78,7 +79,11 @@ def evaluate(
     if b is not None:
         y += widened(b)
     shape = (*x.shape[:kept], *(1,) * (x.ndim - kept))
-    return y.astype(x.dtype, copy=False), mean.reshape(shape).astype(stash), inverse.reshape(shape).astype(stash)
+    return (
+        y.astype(x.dtype, copy=False),
+        mean.reshape(shape).astype(stash),
+        inverse.reshape(shape).astype(stash),
+    )
 
 
 @layer_normalization.examples
@@ -92,12 +97,12 @@ def examples() -> Iterator[Example]:
     five, eight = np.sqrt(f(5)), np.sqrt(f(8))  # deviations over both trailing dimensions
     both = np.array([[[-3 / five, -1 / five], [1 / five, 3 / five]], [[0, 0], [-4 / eight, 4 / eight]]], f)
     for axis in (1, -2):
-        yield Example(17, x, np.ones((2, 2), f), outputs=3, axis=axis, epsilon=0.0,
-                      expect=[both, np.array([[[4]], [[2]]], f), np.array([[[1 / five]], [[1 / eight]]], f)])  # fmt: skip
+        items = np.array([[[4]], [[2]]], f), np.array([[[1 / five]], [[1 / eight]]], f)
+        yield Example(17, x, np.ones((2, 2), f), outputs=3, axis=axis, epsilon=0.0, expect=[both, *items])
     yield Example(17, x.astype(np.float16), scale.astype(np.float16), epsilon=1e-6, outputs=2, tolerance=1e-3,
                   expect=[(last - bias).astype(np.float16), means])  # fmt: skip
     yield Example(17, x.astype(float), np.ones((2, 1, 2)), axis=0, outputs=3)
     brain = ml_dtypes.bfloat16
-    yield Example(17, x.astype(brain), scale.astype(brain), stash_type=16, outputs=3, epsilon=1e-6, tolerance=1e-2,
-                  expect=[(last - bias).astype(brain), means.astype(brain), inverses.astype(brain)])  # fmt: skip
+    halves = [a.astype(brain) for a in (x, scale, last - bias, means, inverses)]
+    yield Example(17, *halves[:2], stash_type=16, outputs=3, epsilon=1e-6, tolerance=1e-2, expect=halves[2:])
     yield Example(17, np.zeros((0, 3), f), np.ones(3, f), outputs=3, expect=[np.zeros((0, 3), f)])

@@ -12,7 +12,7 @@ from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input
 
 lrn = Operator(
     "LRN",
-    summary="`x / (bias + alpha / size * s) ** beta`, where `s` sums the squares of the `size` channels around x's own.",
+    summary="`x / (bias + alpha / size * s) ** beta`, with `s` the sum of squares of `size` channels around.",
 )
 
 T = Constraint("T", FLOATS)
@@ -25,8 +25,8 @@ v1 = lrn.first(
         Attribute("bias", "float", "What is added before the power.", default=1.0),
         Attribute("beta", "float", "The exponent.", default=0.75),
         Attribute("alpha", "float", "The weight of the mean of squares.", default=0.0001),
-        Attribute("size", "int", "How many channels to sum: the element's own, and around it; of an even number, "
-                  "one more after it than before.", required=True),
+        Attribute("size", "int", "How many channels to sum, the own in the middle; if even, one more "
+                  "follows than precedes.", required=True),
     ],
 )  # fmt: skip
 v13 = v1.widen(13, T=BFLOAT16)
@@ -71,13 +71,17 @@ def _power(base: Array, beta: float) -> Array:
 @lrn.examples
 def examples() -> Iterator[Example]:
     x = np.array([1, 2, 3, 4], np.float32).reshape(1, 4, 1, 1)
-    thirds = np.array([1 / 6, 2 / 15, 3 / 30, 4 / 26], np.float32).reshape(1, 4, 1, 1)  # x / (1 + sum of squares)
+    thirds = np.array([1 / 6, 2 / 15, 3 / 30, 4 / 26], np.float32).reshape(
+        1, 4, 1, 1
+    )  # x / (1 + sum of squares)
     even = np.array([1 / 15, 2 / 31, 3 / 30, 4 / 26], np.float32).reshape(1, 4, 1, 1)  # one before, two after
     for opset in (1, 13):
         yield Example(opset, x, size=3, alpha=3.0, beta=1.0, expect=[thirds])
         yield Example(opset, x, size=4, alpha=4.0, beta=1.0, expect=[even])
         yield Example(opset, x, size=9, alpha=9.0, bias=-14.0, expect=[x / 8])  # 16 ** 0.75
-        yield Example(opset, x, size=1, expect=[x / (1 + 1e-4 * x.astype(float) ** 2).astype(np.float32) ** 0.75])
+        yield Example(
+            opset, x, size=1, expect=[x / (1 + 1e-4 * x.astype(float) ** 2).astype(np.float32) ** 0.75]
+        )
     yield Example(1, x.astype(np.float16) * 100, size=1, alpha=1.0, bias=0.0, beta=0.5, tolerance=1e-3,
                   expect=[np.ones((1, 4, 1, 1), np.float16)])  # fmt: skip
     yield Example(13, x.astype(ml_dtypes.bfloat16), size=1, alpha=0.0, bias=4.0, beta=0.5,

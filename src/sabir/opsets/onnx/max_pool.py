@@ -25,28 +25,34 @@ from sabir.schema import (
     tensors,
 )
 
-max_pool = Operator("MaxPool", summary="The greatest element of each window that slides over the spatial axes.")
+max_pool = Operator(
+    "MaxPool", summary="The greatest element of each window that slides over the spatial axes."
+)
 
 T = Constraint("T", FLOATS)
 
 v1 = max_pool.first(
     1,
     inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
-    outputs=[Output("Y", T, "The maxima, (N, C, O1, ..., On); padding is less than anything.", differentiable=True)],
+    outputs=[
+        Output("Y", T, "The maxima, (N, C, O1, ..., On); padding is less than anything.", differentiable=True)
+    ],
     attributes=[
-        Attribute("pads", "ints", "Padding of the axes: all the beginnings, then all the ends; none by default."),
+        Attribute(
+            "pads", "ints", "Padding of the axes: all the beginnings, then all the ends; none by default."
+        ),
         Attribute(
             "auto_pad",
             "string",
-            "SAME_UPPER, SAME_LOWER: padded so that O = ceil(D / stride), an odd one at the end or beginning; "
-            "VALID: not padded; NOTSET: `pads`.",
+            "SAME_UPPER, SAME_LOWER: padded so that O = ceil(D / stride), the odd one at the end or the "
+            "beginning; VALID: not padded; NOTSET: `pads`.",
             default="NOTSET",
         ),
         Attribute("strides", "ints", "The step between windows along each axis; 1 by default."),
         Attribute("kernel_shape", "ints", "The window's size along each axis.", required=True),
     ],
 )
-I = Constraint("I", tensors("int64"))  # noqa: E741 - the standard's name
+I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
 v8 = v1.extend(
     8,
     "Can tell where the maxima are: `Indices`, counted by `storage_order`.",
@@ -54,19 +60,19 @@ v8 = v1.extend(
         Output(
             "Indices",
             I,
-            "Where in the flattened input each maximum is, the first of equals; -1 where a window is all padding.",
+            "The place of each maximum in the flattened input, the first of equals; -1 where all is padding.",
             optional=True,
             differentiable=False,
         )
     ],
-    attributes=[Attribute("storage_order", "int", "1: `Indices` count the spatial axes column by column.", default=0)],
+    attributes=[Attribute("storage_order", "int", "1: `Indices` count places column by column.", default=0)],
 )
 v10 = v8.extend(
     10,
     "Windows may have gaps (`dilations`), and a last one may pass the end (`ceil_mode`).",
     attributes=[
         Attribute("dilations", "ints", "The step between a window's elements along each axis; 1 by default."),
-        Attribute("ceil_mode", "int", "1: a last window that passes the end counts, unless it starts there.", default=0),
+        Attribute("ceil_mode", "int", "1: a last window may pass the end, not start there.", default=0),
     ],
 )
 v11 = v10.restate(11, "States that strides and dilations are 1 by default.")
@@ -76,8 +82,8 @@ v22 = v12.widen(22, T=BFLOAT16)
 
 @v1.infer
 def infer(
-    x: TensorType, /, *, kernel_shape: Sequence[int], strides: Sequence[int] | None, pads: Sequence[int] | None,
-    auto_pad: str, dilations: Sequence[int] | None = None, ceil_mode: int = 0,
+    x: TensorType, /, *, kernel_shape: Sequence[int], strides: Sequence[int] | None,
+    pads: Sequence[int] | None, auto_pad: str, dilations: Sequence[int] | None = None, ceil_mode: int = 0,
 ) -> tuple[TensorType, TensorType]:  # fmt: skip
     window = Window.of(
         kernel_shape, strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations, ceil_mode=ceil_mode
@@ -89,7 +95,8 @@ def infer(
 @v1.evaluate
 def evaluate(
     x: Array, /, *, kernel_shape: Sequence[int], strides: Sequence[int] | None, pads: Sequence[int] | None,
-    auto_pad: str, storage_order: int = 0, dilations: Sequence[int] | None = None, ceil_mode: int = 0, call: Call,
+    auto_pad: str, storage_order: int = 0, dilations: Sequence[int] | None = None, ceil_mode: int = 0,
+    call: Call,
 ) -> Array | tuple[Array, Array]:  # fmt: skip
     window = Window.of(
         kernel_shape, strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations, ceil_mode=ceil_mode
@@ -105,15 +112,17 @@ def _indices(x: Array, axes: Sequence[Axis], storage_order: int) -> Array:
     """Carry the best so far and where it is through all taps of the window, in reading order."""
     best = np.zeros((*x.shape[:2], *(a.windows for a in axes)), x.dtype)
     found = np.full(best.shape, -1, np.int64)
-    order = "F" if storage_order else "C"
-    where = np.arange(math.prod(x.shape[2:])).reshape(x.shape[2:], order=order)
+    lengths: tuple[int, ...] = x.shape[2:]
+    counted = np.arange(math.prod(lengths), dtype=np.int64)
+    where = counted.reshape(lengths[::-1]).T if storage_order else counted.reshape(lengths)
     for _, target, source in places(axes):
-        here, held, at = x[(..., *source)], best[(..., *target)], found[(..., *target)]
-        better = (at < 0) | ~((here <= held) | (held != held))  # noqa: PLR0124 - NaN is greatest, the first stays
+        here, held, at = x[..., *source], best[..., *target], found[..., *target]
+        settled = held != held  # ruff: ignore[comparison-with-itself]  NaN is greatest, and the first stays
+        better = (at < 0) | ~((here <= held) | settled)
         np.copyto(held, here, where=better)
         np.copyto(at, where[source], where=better)
-    planes = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *(1,) * len(axes)) * where.size
-    return np.where(found < 0, found, found + planes)
+    planes = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * len(counted)
+    return np.where(found < 0, found, found + planes.reshape(*x.shape[:2], *(1,) * len(axes)))
 
 
 @max_pool.examples
@@ -123,13 +132,26 @@ def examples() -> Iterator[Example]:
     for opset in (1, 8, 10, 11, 12, 22):
         yield Example(opset, x, kernel_shape=[2, 2], expect=[pooled])
     yield Example(8, x, kernel_shape=[2, 2], outputs=2, expect=[pooled, np.array([[[[3, 4], [7, 7]]]])])
-    yield Example(11, x, kernel_shape=[2, 2], outputs=2, storage_order=1, expect=[pooled, np.array([[[[1, 4], [5, 5]]]])])
+    yield Example(
+        11,
+        x,
+        kernel_shape=[2, 2],
+        outputs=2,
+        storage_order=1,
+        expect=[pooled, np.array([[[[1, 4], [5, 5]]]])],
+    )
     row = np.array([[[4, 1, 3, 5, 2]], [[-1, -2, -3, -4, np.nan]]], np.float32)
     ends = np.array([[[4, 5, 2]], [[-1, -3, np.nan]]], np.float32)
     yield Example(10, row, kernel_shape=[2], strides=[2], ceil_mode=1, expect=[ends])
     yield Example(12, row, kernel_shape=[2], strides=[2], auto_pad="SAME_UPPER", outputs=2,
                   expect=[ends, np.array([[[0, 3, 4]], [[5, 7, 9]]])])  # fmt: skip
-    yield Example(12, row[:1], kernel_shape=[2], auto_pad="SAME_LOWER", expect=[np.array([[[4, 4, 3, 5, 5]]], np.float32)])
+    yield Example(
+        12,
+        row[:1],
+        kernel_shape=[2],
+        auto_pad="SAME_LOWER",
+        expect=[np.array([[[4, 4, 3, 5, 5]]], np.float32)],
+    )
     yield Example(12, row[:1], kernel_shape=[3], dilations=[2], expect=[np.array([[[4]]], np.float32)])
     # a third window would start in the padding, and does not count
     yield Example(22, row[:1, :, :3], kernel_shape=[2], strides=[2], pads=[1, 1], ceil_mode=1,
@@ -142,5 +164,5 @@ def examples() -> Iterator[Example]:
                   expect=[np.array([[[3]]], ml_dtypes.bfloat16)])  # fmt: skip
     yield Example(12, np.zeros((0, 2, 3), np.float32), kernel_shape=[2], outputs=2)
     cube = np.arange(8, dtype=float).reshape(1, 1, 2, 2, 2)
-    yield Example(12, cube, kernel_shape=[1, 2, 2], outputs=2, storage_order=1,
-                  expect=[np.array([3.0, 7]).reshape(1, 1, 2, 1, 1), np.array([6, 7]).reshape(1, 1, 2, 1, 1)])  # fmt: skip
+    greatest, places_of = np.array([3.0, 7]).reshape(1, 1, 2, 1, 1), np.array([6, 7]).reshape(1, 1, 2, 1, 1)
+    yield Example(12, cube, kernel_shape=[1, 2, 2], outputs=2, storage_order=1, expect=[greatest, places_of])

@@ -1,17 +1,15 @@
 """Split: a tensor cut into parts along an axis."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Builder, Dim, TensorType, Value, ceil_div, floor_div, known_equal, mul, sub, total
-from sabir.opsets.families import contents
+from sabir.ir import Builder, TensorType, Value, known_equal
 from sabir.opsets.families.axes import as_input, as_ints, from_front
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.families.splitting import cut, equal, parts, parts_of, parts_of_unknown, uneven
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -90,7 +88,7 @@ def infer_first(
     call: Call,
 ) -> tuple[TensorType, ...]:
     if lengths is not None:
-        return _parts_of_unknown(x, axis or 0, call)  # they come as floating-point numbers
+        return parts_of_unknown(x, axis or 0, call)  # they come as floating-point numbers
     return infer_from_attribute(x, split=split, axis=axis or 0, call=call)
 
 
@@ -98,14 +96,14 @@ def infer_first(
 def infer_from_attribute(
     x: TensorType, /, *, split: Sequence[int] | None, axis: int, call: Call
 ) -> tuple[TensorType, ...]:
-    return _parts(x, axis, split, call)
+    return parts(x, axis, split, call)
 
 
 @v13.infer
 def infer(
     x: TensorType, lengths: TensorType | None = None, /, *, axis: int, call: Call
 ) -> tuple[TensorType, ...]:
-    return _parts(x, axis, None, call) if lengths is None else _parts_of(x, axis, lengths, call)
+    return parts(x, axis, None, call) if lengths is None else parts_of(x, axis, lengths, call)
 
 
 @v18.infer
@@ -114,61 +112,11 @@ def infer_uneven(
 ) -> tuple[TensorType, ...]:
     _check_choice(lengths, num_outputs, call)
     if lengths is not None:
-        return _parts_of(x, axis, lengths, call)
+        return parts_of(x, axis, lengths, call)
     if x.shape is None:
-        return _parts_of_unknown(x, axis, call)
+        return parts_of_unknown(x, axis, call)
     sizes = uneven(x.shape[axis_in(axis, len(x.shape))], num_outputs or 1)
-    return _parts(x, axis, sizes[: len(call.outputs)], call, whole=len(sizes) == len(call.outputs))
-
-
-def _parts_of(x: TensorType, axis: int, lengths: TensorType, call: Call) -> tuple[TensorType, ...]:
-    sizes = sizes_in(lengths)
-    return _parts_of_unknown(x, axis, call) if sizes is None else _parts(x, axis, sizes, call)
-
-
-def _parts_of_unknown(x: TensorType, axis: int, call: Call) -> tuple[TensorType, ...]:
-    return _parts(x, axis, (None,) * len(call.outputs), call)
-
-
-def _parts(
-    x: TensorType, axis: int, sizes: Sequence[Dim] | None, call: Call, *, whole: bool = True
-) -> tuple[TensorType, ...]:
-    """Return the type of each part, of equal ones without `sizes`; `whole` says that there are no more."""
-    count = len(call.outputs)
-    if sizes is not None and len(sizes) != count:
-        raise InferenceError(f"{len(sizes)} sizes are given for {count} outputs")
-    if x.shape is None:
-        return (TensorType(x.element),) * count
-    axis = axis_in(axis, len(x.shape))
-    if sizes is None:
-        sizes = equal(x.shape[axis], count)
-    elif whole and known_equal(total(sizes), x.shape[axis]) is False:
-        raise InferenceError(f"sizes that make {total(sizes)} cannot cut a dimension of {x.shape[axis]}")
-    shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
-    known = [s for s in sizes if isinstance(s, int)]
-    if x.known is None or len(known) < len(sizes):
-        return tuple(TensorType(x.element, s) for s in shapes)
-    cuts = _slices(known, axis)
-    return tuple(
-        contents.moved(TensorType(x.element, s), lambda held, c=c: held[c], x)
-        for s, c in zip(shapes, cuts, strict=True)
-    )
-
-
-def equal(size: Dim, count: int) -> list[Dim]:
-    """Return the sizes of equal parts; raises InferenceError where they would not be."""
-    if isinstance(size, int) and size % count:
-        raise InferenceError(f"a dimension of {size} cannot be cut into {count} equal parts")
-    return [floor_div(size, count)] * count
-
-
-def uneven(size: Dim, count: int) -> list[Dim]:
-    """Return the sizes of parts that are equal but for a smaller last one."""
-    part = ceil_div(size, count)
-    last = sub(size, mul(part, count - 1))
-    if isinstance(last, int) and last < 0:
-        raise InferenceError(f"a dimension of {size} is too short for {count} parts of {part}")
-    return [part] * (count - 1) + [last]
+    return parts(x, axis, sizes[: len(call.outputs)], call, whole=len(sizes) == len(call.outputs))
 
 
 def _check_choice(lengths: object, num_outputs: int | None, call: Call) -> None:
@@ -191,7 +139,7 @@ def evaluate_from_attribute(
     x: Array, /, *, split: Sequence[int] | None, axis: int, call: Call
 ) -> tuple[Array, ...]:
     axis = axis_in(axis, x.ndim)
-    return _cut(x, split if split is not None else equal(x.shape[axis], len(call.outputs)), axis)
+    return cut(x, split if split is not None else equal(x.shape[axis], len(call.outputs)), axis)
 
 
 @v13.evaluate
@@ -207,19 +155,7 @@ def evaluate_uneven(
 ) -> tuple[Array, ...]:
     _check_choice(lengths, num_outputs, call)
     axis = axis_in(axis, x.ndim)
-    return _cut(x, uneven(x.shape[axis], num_outputs or 1) if lengths is None else lengths.tolist(), axis)
-
-
-def _cut(x: Array, sizes: Sequence[Dim], axis: int) -> tuple[Array, ...]:
-    numbers = [n for n in sizes if isinstance(n, int)]
-    if sum(numbers) != x.shape[axis] or any(n < 0 for n in numbers):
-        raise ValueError(f"parts of {numbers} do not make a dimension of {x.shape[axis]}")
-    return tuple(x[c] for c in _slices(numbers, axis))
-
-
-def _slices(sizes: Sequence[int], axis: int) -> list[tuple[slice, ...]]:
-    bounds = itertools.accumulate(sizes, initial=0)
-    return [(*(slice(None),) * axis, slice(a, b)) for a, b in itertools.pairwise(bounds)]
+    return cut(x, uneven(x.shape[axis], num_outputs or 1) if lengths is None else lengths.tolist(), axis)
 
 
 def _emit(b: Builder, *inputs: Value, call: Call, **attributes: Any) -> tuple[Value, ...]:
@@ -274,7 +210,7 @@ def split_becomes_an_attribute(
 
 
 @v18.upgrade
-def ask_for_equal_parts(
+def ask_for_equalparts(
     b: Builder, x: Value, lengths: Value | None = None, /, *, axis: int, call: Call
 ) -> tuple[Value, ...]:
     if lengths is not None:

@@ -1,0 +1,71 @@
+# `make demo` and `make test` set up what they need; `make help` lists the rest.
+
+VENV   ?= .venv
+PYTHON ?= python3
+JOBS   ?= 2
+
+BIN     := $(VENV)/bin
+PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+SOURCES := $(shell find src -not -path '*/__pycache__*')
+MADE    := pyproject.toml README.md LICENSE $(SOURCES)
+
+# What runs is the installed package, as a user has it: nothing is to leak in from this tree or elsewhere.
+unexport PYTHONPATH
+export PYTHONNOUSERSITE = 1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint types contracts docs bench clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.runtime $(VENV)/.package  ## read real handwritten digits with a model of Sabir's own
+	@$(BIN)/sabir demo
+
+test: $(VENV)/.test $(VENV)/.package  ## all tests, on the installed package
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+lint: $(VENV)/.dev  ## ruff: rules and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/.dev  ## pyright, strict
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+contracts: $(VENV)/.dev $(VENV)/.package  ## who may import whom
+	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/lint-imports --no-logo --no-cache --config tools/cycles.toml
+
+docs: $(VENV)/.test $(VENV)/.package  ## the commands and snippets of README.md and docs/, run
+	$(BIN)/python -m pytest tests/repo $(ARGS)
+
+bench: $(VENV)/.dev $(VENV)/.package  ## measure against the peers: ONLY="load graph" ZOO=folder BENCH_THREADS=n
+	$(BIN)/python benchmarks/run.py $(if $(ZOO),--zoo "$(ZOO)") $(ONLY)
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: dependencies are installed again when pyproject.toml changes, the package when anything in it does.
+
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: pyproject.toml | $(VENV)/.made
+	$(PIP) .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/.made
+	$(PIP) '.[test]'
+	@touch $@ $(VENV)/.runtime
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.made
+	$(PIP) '.[dev]'
+	@touch $@ $(VENV)/.test $(VENV)/.runtime
+
+# the built wheel, not this tree
+$(VENV)/.package: $(MADE) | $(VENV)/.made
+	$(PIP) --no-deps --force-reinstall .
+	@touch $@

@@ -1,0 +1,74 @@
+"""Subgraphs that run again and again: the types of what they carry from one iteration to the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from sabir.base import InferenceError
+from sabir.ir import OptionalType, SequenceType, TensorType, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sabir.ir import Dim
+
+    Types: TypeAlias = tuple[Type | None, ...]
+
+_ROUNDS = 4  # for contents, dimensions and ranks to become unknown in turn; then all shapes are dropped
+
+
+def settle(body: Callable[..., Types], carried: Sequence[Type | None]) -> tuple[Types, Types]:
+    """Return types of the carried values that hold in every iteration, and what the body gives on them.
+
+    The first outputs of `body` come back as its inputs. A dimension that changes becomes unknown. Raises
+    InferenceError where a value comes back with another element type or kind.
+    """
+    held = tuple(carried)
+    for _ in range(_ROUNDS):
+        results = _applied(body, held)
+        wider = tuple(_covering(h, r, i) for i, (h, r) in enumerate(zip(held, results, strict=False)))
+        if wider == held:
+            return held, results
+        held = wider
+    held = tuple(_shapeless(h) for h in held)
+    return held, _applied(body, held)
+
+
+def stacked(item: Type | None, count: Dim) -> Type | None:
+    """Return the type of one tensor per iteration, stacked on a new first axis."""
+    if item is None:
+        return None
+    if not isinstance(item, TensorType):
+        raise InferenceError(f"only tensors can be stacked, and the body gives {item}")
+    return TensorType(item.element, None if item.shape is None else (count, *item.shape))
+
+
+def _applied(body: Callable[..., Types], held: Types) -> Types:
+    results = body(*held)
+    if len(results) < len(held):
+        raise InferenceError(f"the body gives {len(results)} outputs, and carries {len(held)} values")
+    return results
+
+
+def _covering(before: Type | None, after: Type | None, place: int) -> Type | None:
+    if before is None or after is None:
+        return _shapeless(before or after)
+    if isinstance(before, TensorType) and isinstance(after, TensorType):  # unknown elements are the other's
+        before = before if before.element.number else TensorType(after.element, before.shape)
+        after = after if after.element.number else TensorType(before.element, after.shape)
+    try:
+        return before.join(after)
+    except TypeError as mix:
+        raise InferenceError(f"carried value {place} does not keep its type: {mix}") from mix
+
+
+def _shapeless(kind: Type | None) -> Type | None:
+    match kind:
+        case TensorType():
+            return TensorType(kind.element)
+        case SequenceType():
+            return SequenceType(_shapeless(kind.item))
+        case OptionalType():
+            return OptionalType(_shapeless(kind.item))
+        case _:
+            return kind

@@ -1,0 +1,83 @@
+"""Parts of a tensor along an axis: their sizes, their types, and the parts themselves."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from sabir.base import InferenceError
+from sabir.ir import Dim, TensorType, ceil_div, floor_div, known_equal, mul, sub, total
+from sabir.opsets.families import contents
+from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.sizes import sizes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.opsets.typing import Array
+    from sabir.schema import Call
+
+
+def parts_of(x: TensorType, axis: int, lengths: TensorType, call: Call) -> tuple[TensorType, ...]:
+    """Return the type of each output, the sizes given by the contents of `lengths`."""
+    sizes = sizes_in(lengths)
+    return parts_of_unknown(x, axis, call) if sizes is None else parts(x, axis, sizes, call)
+
+
+def parts_of_unknown(x: TensorType, axis: int, call: Call) -> tuple[TensorType, ...]:
+    """Return the type of each output where nothing tells the sizes."""
+    return parts(x, axis, (None,) * len(call.outputs), call)
+
+
+def parts(
+    x: TensorType, axis: int, sizes: Sequence[Dim] | None, call: Call, *, whole: bool = True
+) -> tuple[TensorType, ...]:
+    """Return the type of each output, of equal parts without `sizes`; `whole` says that there are no more."""
+    count = len(call.outputs)
+    if sizes is not None and len(sizes) != count:
+        raise InferenceError(f"{len(sizes)} sizes are given for {count} outputs")
+    if x.shape is None:
+        return (TensorType(x.element),) * count
+    axis = axis_in(axis, len(x.shape))
+    if sizes is None:
+        sizes = equal(x.shape[axis], count)
+    elif whole and known_equal(total(sizes), x.shape[axis]) is False:
+        raise InferenceError(f"sizes that make {total(sizes)} cannot cut a dimension of {x.shape[axis]}")
+    shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
+    known = [s for s in sizes if isinstance(s, int)]
+    if x.known is None or len(known) < len(sizes):
+        return tuple(TensorType(x.element, s) for s in shapes)
+    cuts = _slices(known, axis)
+    return tuple(
+        contents.moved(TensorType(x.element, s), lambda held, c=c: held[c], x)
+        for s, c in zip(shapes, cuts, strict=True)
+    )
+
+
+def equal(size: Dim, count: int) -> list[Dim]:
+    """Return the sizes of equal parts; raises InferenceError where they would not be."""
+    if isinstance(size, int) and size % count:
+        raise InferenceError(f"a dimension of {size} cannot be cut into {count} equal parts")
+    return [floor_div(size, count)] * count
+
+
+def uneven(size: Dim, count: int) -> list[Dim]:
+    """Return the sizes of parts that are equal but for a smaller last one."""
+    part = ceil_div(size, count)
+    last = sub(size, mul(part, count - 1))
+    if isinstance(last, int) and last < 0:
+        raise InferenceError(f"a dimension of {size} is too short for {count} parts of {part}")
+    return [part] * (count - 1) + [last]
+
+
+def cut(x: Array, sizes: Sequence[Dim], axis: int) -> tuple[Array, ...]:
+    """Return views of the parts; raises ValueError unless they make the whole."""
+    numbers = [n for n in sizes if isinstance(n, int)]
+    if sum(numbers) != x.shape[axis] or any(n < 0 for n in numbers):
+        raise ValueError(f"parts of {numbers} do not make a dimension of {x.shape[axis]}")
+    return tuple(x[c] for c in _slices(numbers, axis))
+
+
+def _slices(sizes: Sequence[int], axis: int) -> list[tuple[slice, ...]]:
+    bounds = itertools.accumulate(sizes, initial=0)
+    return [(*(slice(None),) * axis, slice(a, b)) for a, b in itertools.pairwise(bounds)]

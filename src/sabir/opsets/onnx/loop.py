@@ -1,0 +1,219 @@
+"""Loop: a subgraph again and again, a number of times or while a condition holds."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sabir.base import EvaluationError, InferenceError
+from sabir.elements import BOOL as BOOLEAN
+from sabir.elements import INT64
+from sabir.ir import Builder, Dim, Expr, Graph, TensorType, Type, Value, dim_max, lower_bound
+from sabir.opsets.families import iterations
+from sabir.opsets.typing import Array, Body
+from sabir.schema import (
+    BFLOAT16,
+    BOOL,
+    CLASSIC,
+    FLOAT4,
+    FLOAT8,
+    FLOAT8E8M0,
+    INT2,
+    INT4,
+    Attribute,
+    Call,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    optionals,
+    sequences,
+    tensors,
+)
+
+loop = Operator(
+    "Loop",
+    summary="Runs `body` up to M times while its condition holds; values go round, others are stacked.",
+)
+
+V = Constraint("V", CLASSIC)
+I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+B = Constraint("B", BOOL)
+
+M = Input("M", I, "The most iterations; without it only the condition ends the loop.", optional=True)
+COND = Input("cond", B, "Whether to begin; without it the body's conditions do not count.", optional=True)
+
+v1 = loop.first(
+    1,
+    inputs=[
+        M,
+        COND,
+        Input("v_initial", V, "The carried values at first.", variadic=True, heterogeneous=True),
+    ],
+    outputs=[
+        Output(
+            "v_final_and_scan_outputs",
+            V,
+            "The carried values at last, then the body's other outputs stacked over the iterations.",
+            variadic=True,
+            heterogeneous=True,
+        )
+    ],
+    attributes=[
+        Attribute(
+            "body",
+            "graph",
+            "Takes the iteration's number, the condition and the carried values; gives the next condition, the "
+            "next carried values and what is stacked.",
+            required=True,
+        )
+    ],
+)
+v11 = v1.evolve(
+    11,
+    "A loop may carry no values at all.",
+    inputs=[
+        M,
+        COND,
+        Input("v_initial", V, "The carried values at first.", variadic=True, minimum=0, heterogeneous=True),
+    ],
+)
+v13 = v11.widen(13, V=sequences(CLASSIC))
+v16 = v13.widen(
+    16,
+    V=BFLOAT16
+    | sequences(BFLOAT16)
+    | optionals(CLASSIC | sequences(CLASSIC) | BFLOAT16 | sequences(BFLOAT16)),
+)
+v19 = v16.widen(19, V=FLOAT8 | sequences(FLOAT8) | optionals(FLOAT8))
+v21 = v19.widen(21, V=INT4 | sequences(INT4) | optionals(INT4))
+v23 = v21.widen(23, V=FLOAT4 | sequences(FLOAT4) | optionals(FLOAT4))
+v24 = v23.widen(24, V=FLOAT8E8M0 | sequences(FLOAT8E8M0) | optionals(FLOAT8E8M0))
+v25 = v24.widen(25, V=INT2 | sequences(INT2) | optionals(INT2))
+
+
+@v1.infer
+def infer(
+    most: TensorType | None = None,
+    cond: TensorType | None = None,
+    /,
+    *initial: Type | None,
+    body: Body[Type | None],
+    call: Call,
+) -> tuple[Type | None, ...]:
+    begins = TensorType(BOOLEAN, (), (True,) if cond is None else cond.known)
+    held, results = iterations.settle(
+        lambda *carried: body(TensorType(INT64, ()), *carried), [begins, *initial]
+    )
+    if len(results) <= len(call.outputs):
+        raise InferenceError(f"the body gives {len(results)} outputs, and must give {len(call.outputs) + 1}")
+    # a condition that is true at first, and true again wherever it was, is true throughout
+    goes_on = cond is None or _first(held[0]) is True
+    count = _trip_count(most, never=begins.known == (False,), goes_on=goes_on)
+    final = held[1:]
+    if count == 0:
+        final = initial
+    elif (lower_bound(count) or 0) > 0:
+        final = results[1 : len(held)]
+    return (*final, *(iterations.stacked(r, count) for r in results[len(held) :]))
+
+
+def _trip_count(most: TensorType | None, *, never: bool, goes_on: bool) -> Dim:
+    limit = _first(most)
+    count = dim_max(limit, 0) if isinstance(limit, (int, Expr)) else None
+    if never or count == 0:
+        return 0
+    return count if goes_on else None
+
+
+def _first(kind: Type | None) -> object:
+    return kind.known[0] if isinstance(kind, TensorType) and kind.known else None
+
+
+@v1.evaluate
+def evaluate(
+    most: Array | None = None,
+    cond: Array | None = None,
+    /,
+    *initial: Array,
+    body: Body[Array],
+) -> tuple[Array, ...]:
+    if most is None and cond is None:
+        raise EvaluationError("without M and without cond the loop would never end")
+    limit = None if most is None else most.item()
+    going, state, count = np.ones((), np.bool_) if cond is None else cond.reshape(()), initial, 0
+    stacks: list[list[Array]] = [[] for _ in body.outputs[1 + len(initial) :]]
+    while (cond is None or going) and (limit is None or count < limit):
+        going, *results = body(np.array(count, np.int64), going, *state)
+        state = tuple(results[: len(initial)])
+        for stack, item in zip(stacks, results[len(initial) :], strict=True):
+            stack.append(item)
+        count += 1
+    if not count:
+        return (*initial, *map(_no_items, body.outputs[1 + len(initial) :]))
+    return (*state, *map(np.stack, stacks))
+
+
+def _no_items(kind: Type | None) -> Array:
+    """Return the stack of no items; what the body declares of one is all that is known of it."""
+    if not isinstance(kind, TensorType) or not kind.element.number:
+        raise EvaluationError("no iteration runs, and the body does not declare the type of what it stacks")
+    shape = [d if isinstance(d, int) else 0 for d in kind.shape or ()]
+    return np.empty((0, *shape), kind.element.dtype)
+
+
+@v11.upgrade
+def may_carry_nothing(b: Builder, *inputs: Value | None, call: Call, body: Graph) -> Any:
+    return b.Loop(*inputs, body=body, outputs=len(call.outputs))
+
+
+@v11.downgrade
+def must_carry_something(b: Builder, *inputs: Value | None, call: Call, body: Graph) -> Any:
+    if len(inputs) < len(v1.inputs):
+        raise Unconvertible("Loop-1 carries at least one value, and this loop none")
+    return b.Loop(*inputs, body=body, outputs=len(call.outputs))
+
+
+DOUBLES = """body (int64 i, bool c, float[2] s) => (bool again, float[2] t, float[2] before) {
+    again = Identity (c)  t = Add (s, s)  before = Identity (s)
+}"""
+UNTIL_8 = """body (int64 i, bool c, int64 n) => (bool again, int64 m, int64 count) {
+    m = Add (n, n)  count = Identity (i)
+    end = Constant <value = int64 {8}> ()  last = Equal (m, end)  again = Not (last)
+}"""
+COUNTS = """body (int64 i, bool c) => (bool again, int64 count) {
+    again = Identity (c)  count = Identity (i)
+}"""
+GROWS = """body (int64 i, bool c, float[n] s) => (bool again, float[m] t) {
+    again = Identity (c)  t = Concat <axis = 0> (s, s)
+}"""
+KEEPS = """body (int64 i, bool c, seq(float[2]) s) => (bool again, seq(float[2]) t) {
+    again = Identity (c)  t = Identity (s)
+}"""
+
+
+@loop.examples
+def examples() -> Iterator[Example]:
+    (yes, no), s = np.array([[True], [False]]), np.array([1, 2], np.float32)
+    three, nothing = np.array(3), np.zeros((0, 2), np.float32)
+    stack = np.array([[1, 2], [2, 4], [4, 8]], np.float32)
+    for opset in (1, 11, 13, 16, 19, 21, 23, 24, 25):
+        yield Example(opset, three, yes, s, body=DOUBLES, outputs=2, expect=[8 * s, stack])
+        yield Example(opset, np.array(0), yes, s, body=DOUBLES, outputs=2, expect=[s, nothing])
+        yield Example(opset, three, no, s, body=DOUBLES, outputs=2, expect=[s, nothing])
+    for opset in (7, 11, 25):
+        counted = np.array([0, 1, 2])
+        yield Example(opset, None, yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted])
+        yield Example(
+            opset, np.array(9), yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted]
+        )
+        yield Example(
+            opset, np.array(2), yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(4), counted[:2]]
+        )
+        # without cond what the body says does not count
+        yield Example(opset, np.array(4), None, np.array(1), body=UNTIL_8, expect=[np.array(16)])
+        yield Example(opset, np.array([2]), None, s, body=GROWS, expect=[np.array([1, 2] * 4, np.float32)])
+    yield Example(11, three, yes, body=COUNTS, expect=[np.arange(3)])
+    yield Example(16, three, None, [s, s], body=KEEPS, expect=[[s, s]])

@@ -1,0 +1,230 @@
+import os
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import sabir
+from sabir.cli._feeds import drawn, gather
+from sabir.cli._results import save_all, summary, type_text
+from sabir.elements import ELEMENTS, element
+from sabir.evaluate import Ports
+from sabir.ir import SequenceType, TensorType, parse_dim, tensor_type
+from sabir.proto import TensorProto
+
+
+@pytest.fixture
+def save(tmp_path):
+    def run(name, array):
+        np.save(tmp_path / name, array)
+        return tmp_path / name
+
+    return run
+
+
+def test_given_inputs_and_saved_outputs(cli, relu, save, tmp_path):
+    x = np.array([[-1, 0, 2], [3, -4, np.nan]], np.float32)
+    code, out, err = cli(
+        "run", relu, "--input", f"x={save('x.npy', x)}", "--output", tmp_path / "new" / "out"
+    )
+    assert (code, err) == (0, "")
+    assert "relu.onnx on the engine " in out
+    assert "   x   float[2,3]   min -4  mean 0  max 3  1 not finite  [-1, 0, 2, 3, -4, nan]   x.npy\n" in out
+    assert "   y   y.npy\n" in out
+    np.testing.assert_array_equal(np.load(tmp_path / "new" / "out" / "y.npy"), np.maximum(x, 0))
+
+
+def test_a_tensor_file_as_input(cli, relu, tmp_path):
+    message = TensorProto(data_type=1, dims=[1, 3], raw_data=np.array([-1, 0, 2], np.float32).tobytes())
+    (tmp_path / "input_0.pb").write_bytes(message.SerializeToString())
+    out = cli("run", relu, "-i", f"x={tmp_path / 'input_0.pb'}").out
+    assert "   y   float[1,3]   min 0  mean 0.6667  max 2  [0, 0, 2]\n" in out
+
+
+def test_random_inputs_follow_the_seed(cli, relu):
+    def shown(*options):
+        code, out, _ = cli("run", relu, *options)
+        assert code == 0
+        return out.split("Time")[0]
+
+    assert "   x   float[4,3]" in shown("--dim", "N=4")
+    assert "   random\n" in shown()
+    assert shown() == shown("--seed", "0") != shown("--seed", "1")
+
+
+def test_repeated_runs(cli, relu):
+    out = cli("run", relu, "--repeat", "3", "--threads", "1").out
+    assert "Time  min " in out
+    assert out.endswith(" of 3 runs\n")
+
+
+@pytest.mark.parametrize("kind", ELEMENTS, ids=str)
+def test_random_arrays_are_of_their_type(kind):
+    array = drawn(kind, (50,), np.random.default_rng(0))
+    assert array.dtype == kind.dtype
+    assert array.shape == (50,)
+    assert drawn(kind, (), np.random.default_rng(0)).shape == ()
+    if kind.is_integer:
+        plain = array.astype(np.int64)
+        assert plain.min() >= 0
+        assert plain.max() == min(9, 2 ** (kind.bits - kind.is_signed) - 1)
+    elif kind.is_float:
+        assert np.isfinite(array.astype(np.float64)).all()
+    elif kind.name == "string":
+        assert all(isinstance(text, str) for text in array.tolist())
+
+
+def shapes(ports, files=None, dims=None):
+    return {name: np.shape(feed.value) for name, feed in gather(ports, files or {}, dims or {}, 0).items()}
+
+
+def test_dimensions_are_given_bound_or_one(save):
+    ports = [
+        Ports("a", tensor_type("float", ["N", 2, None])),
+        Ports("b", tensor_type("int64", [parse_dim("2*N + M"), "M"])),
+        Ports("c", tensor_type("bool", []), optional=True),
+    ]
+    assert shapes(ports) == {"a": (1, 2, 1), "b": (3, 1)}
+    assert shapes(ports, dims={"N": 3, "M": 0}) == {"a": (3, 2, 1), "b": (6, 0)}
+    a = save("a.npy", np.zeros((4, 2, 5), np.float32))
+    assert shapes(ports, {"a": a}) == {"a": (4, 2, 5), "b": (9, 1)}
+
+
+def test_a_sequence_is_random_too():
+    feeds = gather([Ports("s", SequenceType(tensor_type("float", ["N"])))], {}, {"N": 3}, 0)
+    assert [item.shape for item in feeds["s"].value] == [(3,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "dims", "told"),
+    [
+        (tensor_type("float"), {}, "input 'x' declares float[], too little for a random value"),
+        (None, {}, "input 'x' declares no type"),
+        (tensor_type("float", [parse_dim("N - 3")]), {"N": 2}, "the dimension N-3 is -1 where N = 2"),
+        (tensor_type("float", ["N", "N"]), {"N": 10**9}, "would be too large"),
+    ],
+)
+def test_what_cannot_be_random(kind, dims, told):
+    with pytest.raises(sabir.FeedError, match="x") as error:
+        gather([Ports("x", kind)], {}, dims, 0)
+    assert told in str(error.value)
+
+
+def test_what_does_not_fit(fails, relu, save, tmp_path):
+    wide = save("wide.npy", np.zeros((2, 4), np.float32))
+    double = save("double.npy", np.zeros((2, 3)))
+    (tmp_path / "junk.npy").write_bytes(b"\x93NUMPY\x01\x00")
+    np.save(tmp_path / "pickle.npy", np.array([{}], object), allow_pickle=True)
+    (tmp_path / "junk.pb").write_bytes(b"\xff\xff\xff")
+    told = {
+        f"x={wide}": "input 'x' declares float[N,3], and got shape [2, 4]",
+        f"x={double}": "input 'x' declares float[N,3], and got double[2, 3]",
+        f"z={wide}": "--input 'z': the model has none of that name; the inputs are 'x'",
+        "x": "--input 'x': write it as NAME=FILE",
+        "=x.npy": "--input '=x.npy': write it as NAME=FILE",
+        f"x={tmp_path}/none.npy": f"{tmp_path}/none.npy: No such file or directory",
+        f"x={tmp_path}/junk.npy": f"{tmp_path}/junk.npy: this is no .npy file",
+        f"x={tmp_path}/pickle.npy": f"{tmp_path}/pickle.npy: this is no .npy file",
+        f"x={tmp_path}/junk.pb": f"{tmp_path}/junk.pb",
+        f"x={relu}": f"{relu}: inputs are read from .npy and .pb",
+    }
+    for given, message in told.items():
+        assert message in fails("run", relu, "--input", given)
+
+
+@pytest.mark.parametrize("given", ["N", "N=", "N=x", "N=-1", "N=1.5", "N=٣", "M=2", f"N={'9' * 30}"])
+def test_bad_dimensions(fails, relu, given):
+    assert fails("run", relu, "--dim", given).startswith("--dim ")
+
+
+def test_names_with_equals_signs(cli, tmp_path, save):
+    b = sabir.Builder(17)
+    b.output(b.Relu(b.input("a=b", "float", ["M=N"])), "y")
+    sabir.save(b.model(), tmp_path / "m.onnx")
+    x = save("x=1.npy", np.ones(2, np.float32))
+    assert "   a=b   float[2]" in cli("run", tmp_path / "m.onnx", "--input", f"a=b={x}").out
+    assert "   a=b   float[3]" in cli("run", tmp_path / "m.onnx", "--dim", "M=N=3").out
+
+
+def test_file_names_stay_in_the_folder(tmp_path):
+    one = np.ones(1)
+    names = [
+        "../x",
+        "gpu_0/softmax_1",
+        "Y",
+        "y",
+        "",
+        "..",
+        "con",
+        "a\x00b\n",
+        "é",
+        "x" * 300,
+        "/etc/passwd",
+        "Con.a",
+    ]
+    files = dict(save_all(dict.fromkeys(names, one), tmp_path / "out"))
+    assert [files[n] for n in names[:5]] == [
+        "_x.npy",
+        "gpu_0_softmax_1.npy",
+        "Y.npy",
+        "y_2.npy",
+        "output.npy",
+    ]
+    assert [files[n] for n in names[5:9]] == ["output_2.npy", "_con.npy", "a_x00b_n.npy", "é.npy"]
+    assert files["/etc/passwd"] == "_etc_passwd.npy"
+    assert files["Con.a"] == "_Con.a.npy"
+    assert sorted(os.listdir(tmp_path / "out")) == sorted(files.values())  # ruff: ignore[os-listdir]  names alone
+    assert len(set(map(str.casefold, files.values()))) == len(names)
+
+
+def test_values_that_npy_has_no_words_for(tmp_path):
+    values = {
+        "bf": np.array([1.5, -2], ml_dtypes.bfloat16),
+        "u4": np.array([3, 15], ml_dtypes.uint4),
+        "s": np.array(["ab", "é"], object),
+        "seq": [np.zeros(2), np.ones(3)],
+        "map": {1: 2.0},
+        "none": None,
+    }
+    files = dict(save_all(values, tmp_path))
+    assert list(files) == ["bf", "u4", "s", "seq.0", "seq.1"]
+    loaded = {name: np.load(tmp_path / file) for name, file in files.items()}
+    assert loaded["bf"].tolist() == [1.5, -2]
+    assert loaded["u4"].tolist() == [3, 15]
+    assert loaded["s"].tolist() == ["ab", "é"]
+    ports = [Ports("bf", TensorType(element("bfloat16"), (2,))), Ports("s", tensor_type("string", [2]))]
+    feeds = gather(ports, {n: tmp_path / files[n] for n in ("bf", "s")}, {}, 0)
+    np.testing.assert_array_equal(feeds["bf"].value, values["bf"])
+    assert feeds["s"].value.tolist() == ["ab", "é"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "told"),
+    [
+        (np.float32(2), "float", "min 2  mean 2  max 2  [2]"),
+        (np.zeros((0, 3), np.int64), "int64[0,3]", "[]"),
+        (np.arange(8), "int64[8]", "min 0  mean 3.5  max 7  [0, 1, 2, 3, 4, 5, …]"),
+        (np.array([np.nan, np.inf]), "double[2]", "no finite value  [nan, inf]"),
+        (np.array([1.7e308] * 2), "double[2]", "min 1.7e+308  mean inf  max 1.7e+308  [1.7e+308, 1.7e+308]"),
+        (np.array([True, False]), "bool[2]", "[True, False]"),
+        (np.array(["a\x1b", "b"], object), "string[2]", "[a\\x1b, b]"),
+        (np.array([1 + 2j], np.complex64), "complex64[1]", "[1+2j]"),
+        (np.array([1, 3], ml_dtypes.int4), "int4[2]", "min 1  mean 2  max 3  [1, 3]"),
+        ([np.zeros(2), np.ones(3)], "sequence of 2", "double[2]; double[3]"),
+        ({"a": 1.5}, "map of 1", "'a': 1.5"),
+        (None, "nothing", ""),
+    ],
+)
+def test_summaries(value, kind, told):
+    assert type_text(value) == kind
+    assert summary(value) == told
+
+
+def test_a_folder_that_cannot_be(fails, relu):
+    assert fails("run", relu, "--output", relu / "out").endswith("out: Not a directory")
+    assert "File exists" in fails("run", relu, "--output", relu)
+
+
+def test_a_model_that_cannot_run(fails, write):
+    path = write('<ir_version: 8, opset_import: ["" : 17]> g (float[1] x) => (float[1] y) { y = Nope(x) }')
+    assert "Nope" in fails("run", path)

@@ -1,0 +1,27 @@
+import sabir
+from sabir.text import parse, text
+
+
+def test_a_model_as_text(cli, softmax):
+    code, out, err = cli("text", softmax)
+    assert (code, err) == (0, "")
+    assert out == text(sabir.load(softmax))
+    assert text(parse(out)) == out
+
+
+def test_a_text_in_a_file_is_a_model(cli, softmax, tmp_path):
+    for name in ("m.onnxtxt", "m.onnxtext", "m.TXT"):
+        assert cli("text", softmax, "-o", tmp_path / name) == (0, "", "")
+        assert cli("check", tmp_path / name).code == 0
+        assert "   y   float[1,6]" in cli("run", tmp_path / name).out
+
+
+def test_a_terminal_gets_no_control_characters(cli, tmp_path, monkeypatch):
+    b = sabir.Builder(17)
+    b.output(b.Relu(b.input("x\x1b[31m", "float", [1])), "y")
+    sabir.save(b.model(), tmp_path / "m.onnx")
+    assert "x\x1b[31m" in cli("text", tmp_path / "m.onnx").out  # a pipe gets the text as it is
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    out = cli("text", tmp_path / "m.onnx").out
+    assert "\x1b" not in out
+    assert "x\\x1b[31m" in out

@@ -1,0 +1,89 @@
+"""The code blocks of README.md and docs/ do what they say.
+
+The blocks of a page run in order, in one namespace and one folder. What a `text` block shows is what the
+block before it printed.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess  # ruff: ignore[suspicious-subprocess-import]  to run the program
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import sabir
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+# the package that these tests import, wherever it is, and a terminal that can show everything
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(sabir.__file__).parents[1]), "PYTHONUTF8": "1"}
+
+
+class Block(NamedTuple):
+    language: str
+    code: str
+    line: int
+
+
+def blocks(page):
+    text = page.read_text(encoding="utf-8")
+    return [Block(m[1], m[2], text.count("\n", 0, m.start(2)) + 1) for m in FENCE.finditer(text)]
+
+
+def run_python(block, page, namespace):
+    # the empty lines make an error name the page's own line
+    code = compile("\n" * (block.line - 1) + block.code, str(page), "exec")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, namespace)  # ruff: ignore[exec-builtin]  the page's own code
+    return printed.getvalue()
+
+
+def run_commands(block, folder):
+    return "".join(run_command(shlex.split(line), folder) for line in block.code.splitlines() if line.strip())
+
+
+def run_command(words, folder):
+    if words[0] == "make":  # these are run by continuous integration, not from inside of one of them
+        assert words[1] in TARGETS
+        return ""
+    assert words[0] == "sabir", f"no test runs {words!r}"
+    command = [sys.executable, "-m", "sabir.cli", *words[1:]]
+    done = subprocess.run(  # ruff: ignore[subprocess-without-shell-equals-true]  our own program
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_blocks(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace, printed = {"__name__": page.stem}, ""
+    for block in blocks(page):
+        if block.language == "python":
+            printed = run_python(block, page, namespace)
+        elif block.language == "sh":
+            printed = run_commands(block, tmp_path)
+        else:
+            assert block.language == "text", f"no test runs the {block.language!r} block on line {block.line}"
+            assert printed.splitlines() == block.code.splitlines(), f"line {block.line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    missing = [t for t in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / t).exists()]
+    assert not missing
+
+
+def test_readme_gives_two_commands_for_a_fresh_clone():
+    first = next(b for b in blocks(ROOT / "README.md") if b.language == "sh")
+    assert first.code == "make demo\nmake test\n"
