@@ -69,9 +69,7 @@ def subjects(path: Path) -> dict[str, list[h.Case]]:
         "model to bytes": [
             h.Case("sabir.dumps", sabir.dumps, model),
             h.Case("onnx, SerializeToString", lambda _: theirs.SerializeToString()),
-            h.Case(
-                "onnx_ir.to_proto, then that", lambda m: onnx_ir.to_proto(m).SerializeToString(), ir_model
-            ),
+            h.Case("onnx_ir.to_proto, and that", lambda m: onnx_ir.to_proto(m).SerializeToString(), ir_model),
         ],
         "save to a file": [
             h.Case("sabir.save, with fsync", lambda m: sabir.save(m, target), model),

@@ -14,7 +14,12 @@ def main() -> None:
     found = h.costs(scripts, rounds=ROUNDS)
     ours = found["import sabir"]
     rows = [
-        (f"`{n}`", h.time_text(c.seconds), h.ratio_text(c.seconds, ours.seconds), f"{c.growth:.0f} MiB")
+        (
+            f"`{n}`",
+            h.time_text(c.seconds),
+            "" if c is ours else h.ratio_text(c.seconds, ours.seconds),
+            f"{c.growth:.0f} MiB",
+        )
         for n, c in found.items()
     ]
     h.table(("fresh process", "time", "against sabir", "resident memory grows"), rows)

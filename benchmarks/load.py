@@ -84,11 +84,17 @@ def make(path: Path) -> None:
 def _print(what: str, found: dict[str, h.Cost]) -> None:
     h.progress(f"done: {what}")
     ours = next(iter(found.values()))
-    rows = [
-        (f"`{n}`" if "." in n else n, h.time_text(c.seconds), h.ratio_text(c.seconds, ours.seconds),
-         f"{c.growth:.1f} MiB", f"{c.peak:.1f} MiB")
-        for n, c in found.items()
-    ]  # fmt: skip
+    rows = []
+    for name, cost in found.items():
+        shown = f"`{name}`" if "." in name else name
+        ratio = "" if cost is ours else h.ratio_text(cost.seconds, ours.seconds)
+        rows.append((
+            shown,
+            h.time_text(cost.seconds),
+            ratio,
+            f"{cost.growth:.1f} MiB",
+            f"{cost.peak:.1f} MiB",
+        ))
     h.table((what, "time", "against sabir", "resident memory grows", "peak grows"), rows)
 
 

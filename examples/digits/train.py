@@ -90,8 +90,8 @@ def as_onnx(network: Network) -> sabir.Model:
     b.output(b.Softmax(scores, axis=1), "probabilities", "float", ["N", 10])
     return b.model(
         producer_version=sabir.__version__,
-        doc="Reads handwritten digits of 8x8 pixels in 0..16. Trained by examples/digits/train.py on the data "
-        "set of E. Alpaydin and C. Kaynak, UCI Machine Learning Repository, 1998 (CC BY 4.0).",
+        doc="Reads handwritten digits of 8x8 pixels in 0..16. Trained by examples/digits/train.py on the "
+        "data set of E. Alpaydin and C. Kaynak, UCI Machine Learning Repository, 1998 (CC BY 4.0).",
     )
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import sabir
+from sabir.ir import Node, Value
 
 NESTED = """
 <ir_version: 8, opset_import: ["" : 17, "local" : 1]>
@@ -103,8 +104,8 @@ def test_texts_of_a_model_stay_texts(cli, tmp_path):
 def test_many_nodes_are_no_trouble(cli, tmp_path, option):
     b = sabir.Builder(17)
     x = b.input("x", "float", [1])
-    for _ in range(20_000):
-        x = b.Relu(x)
+    for place in range(20_000):
+        x = b.graph.append(Node("Relu", [x], [Value(f"v{place}")])).output
     b.output(x, "y")
     sabir.save(b.model(), tmp_path / "long.onnx")
     assert cli("show", tmp_path / "long.onnx", option).out.count("\n") > 20_000

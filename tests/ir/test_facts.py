@@ -34,7 +34,7 @@ X = TensorType(FLOAT, (N, 3))
         (SparseTensorType(FLOAT, (2,)), "sparse_tensor(float[2])", "sparse_tensor(float)"),
         (SequenceType(X), "seq(float[N,3])", "seq(tensor(float))"),
         (OptionalType(SequenceType(X)), "optional(seq(float[N,3]))", "optional(seq(tensor(float)))"),
-        (MapType(INT64, X), "map(int64,float[N,3])", "map(int64,tensor(float))"),
+        (MapType(INT64, X), "map(int64,float[N,3])", "map(int64, float)"),
         (OpaqueType("d", "n"), "opaque(d,n)", "opaque(d,n)"),
     ],
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sabir.elements import element
 from sabir.evaluate import Runner
 from sabir.infer import Inference
-from sabir.ir import Attribute, Builder, Model, SequenceType, TensorType, minimum_ir, tensor_type
+from sabir.ir import Attribute, Builder, MapType, Model, SequenceType, TensorType, minimum_ir, tensor_type
 from sabir.opsets import STANDARD
 from sabir.opsets.families import contents
-from sabir.schema import Example, Operator, Version
+from sabir.schema import Binding, Call, Example, Operator, Version, as_results
 from sabir.text import parse_graph
 
 OPERATORS = sorted(STANDARD, key=lambda o: (o.domain, o.name))
@@ -20,6 +21,8 @@ EXAMPLES = [
     for o in OPERATORS
     for i, e in enumerate(o.all_examples())
 ]
+
+BODIES = [p for p in EXAMPLES if not p.values[0].random and p.values[0].at(p.values[1].opset).find("body")]
 
 
 def attributes_of(version: Version, example: Example) -> dict[str, Attribute]:
@@ -45,7 +48,10 @@ def attributes_of(version: Version, example: Example) -> dict[str, Attribute]:
 
 def type_of(x, *, known=False):
     if isinstance(x, list):
-        return SequenceType(type_of(x[0]) if x else None)
+        return SequenceType(_joined([type_of(i) for i in x]))
+    if isinstance(x, dict):
+        key, value = next(iter(x.items()))
+        return MapType(element(np.asarray(key).dtype), type_of(value))
     array = np.asarray(x)
     kind = tensor_type(array.dtype, array.shape)
     return kind.with_known(contents.of_array(array)) if known else kind
@@ -55,30 +61,53 @@ def model_of(operator: Operator, example: Example) -> tuple[Model, dict]:
     """A model of one node that makes the example's call, and its feeds."""
     version = operator.at(example.opset)
     b = Builder(example.opset if not operator.domain else 21, opsets={operator.domain: example.opset})
-    feeds, inputs = {}, []
-    for i, x in enumerate(example.inputs):
-        if x is None:
-            inputs.append(None)
-            continue
-        inputs.append(b.input(f"i{i}", type_of(x)))
-        feeds[f"i{i}"] = x if isinstance(x, (list, dict)) else np.asarray(x)
+    inputs, feeds = typed_inputs(b, example, known=False)
     made = b.op(
-        operator.name, *inputs, outputs=example.outputs, domain=operator.domain, **attributes_of(version, example)
+        operator.name,
+        *inputs,
+        outputs=example.outputs,
+        domain=operator.domain,
+        **attributes_of(version, example),
     )
     for i, value in enumerate(made if example.outputs != 1 else (made,)):
         b.output(value, f"o{i}")
     return b.model(ir_version=minimum_ir(max(example.opset, 21))), feeds
 
 
+def _joined(types):
+    """The type that covers the items of a sequence."""
+    joined = types[0] if types else None
+    for kind in types[1:]:
+        joined = joined.join(kind)
+    return joined
+
+
+def typed_inputs(b: Builder, example: Example, *, known: bool) -> tuple[list, dict]:
+    """The example's inputs as inputs of a builder, and the feeds for them."""
+    inputs, feeds = [], {}
+    for i, x in enumerate(example.inputs):
+        told = example.types[i] if example.types else None
+        if x is None and told is None:
+            inputs.append(None)
+            continue
+        inputs.append(b.input(f"i{i}", told or type_of(x, known=known and not isinstance(x, (list, dict)))))
+        feeds[f"i{i}"] = x if x is None or isinstance(x, (list, dict)) else np.asarray(x)
+    return inputs, feeds
+
+
 def run(model: Model, feeds: dict) -> list:
     return list(Runner(model).run(feeds).values())
 
 
-def inferred(model: Model, feeds: dict, *, known: bool, drop_shapes: bool = False, symbolic: bool = False) -> list:
+def inferred(
+    model: Model, feeds: dict, *, known: bool, drop_shapes: bool = False, symbolic: bool = False
+) -> list:
     """The output types that follow from the feeds' types: with contents, without shapes, or with symbols."""
     for value in model.graph.inputs:
         if isinstance(value.type, TensorType):
-            value.type = _told(value.name, feeds[value.name], known=known, drop=drop_shapes, symbolic=symbolic)
+            value.type = _told(
+                value.name, feeds[value.name], known=known, drop=drop_shapes, symbolic=symbolic
+            )
     engine = Inference(model, strict=True)
     engine.run()
     return [engine.types.get(v) for v in model.graph.outputs]
@@ -97,4 +126,25 @@ def _told(name, x, *, known, drop, symbolic):
 
 def bindings(feeds: dict) -> dict[str, int]:
     """What the symbols of `inferred(symbolic=True)` stand for."""
-    return {f"{n}_{a}": size for n, x in feeds.items() for a, size in enumerate(np.asarray(x).shape)}
+    arrays = {n: np.asarray(x) for n, x in feeds.items() if x is not None and not isinstance(x, (list, dict))}
+    return {f"{n}_{a}": size for n, x in arrays.items() for a, size in enumerate(x.shape)}
+
+
+def written(function, example: Example, here: Version, opset: int) -> tuple[Model, dict]:
+    """The model that a graph-building behaviour (an adapter, a body) makes of the example's call at `opset`."""
+
+    def infer_node(_node):
+        engine = Inference(b.model())
+        engine.run()
+        for value, kind in engine.types.items():
+            value.type = kind  # with its contents, which the behaviour may ask for
+
+    domain = here.operator.domain
+    b = Builder(21 if domain else opset, opsets={domain: opset}, after=infer_node)
+    inputs, feeds = typed_inputs(b, example, known=True)
+    bound = Binding(here.formal, function)
+    arguments = bound.arguments(attributes_of(here, example))
+    made = bound((b, *inputs), arguments, Call((True,) * example.outputs, here.since))
+    for value in as_results(made):
+        b.output(value)
+    return b.model(), feeds

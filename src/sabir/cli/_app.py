@@ -69,9 +69,8 @@ def sabir(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default on the program's arguments; returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(
-            stream, io.TextIOWrapper
-        ):  # a model's names may hold what the terminal's encoding lacks
+        if isinstance(stream, io.TextIOWrapper):
+            # a model's names may hold what the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
     given = None if arguments is None else list(arguments)
     try:

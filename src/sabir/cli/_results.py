@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sabir.ir import Array
 
-_SHOWN = 6  # elements of an array, items of a collection
+_SHOWN = 4  # elements of an array, items of a collection
 _LONGEST_NAME = 100
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # device names of Windows
 
@@ -87,7 +87,7 @@ def _array_summary(array: Array) -> str:
 
 
 def _short(number: Any) -> str:
-    return str(number) if isinstance(number, int) else f"{float(number):.4g}"
+    return str(number) if isinstance(number, int) else f"{float(number):.3g}"
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:

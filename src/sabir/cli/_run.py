@@ -18,7 +18,7 @@ from sabir.cli._screen import Screen, plain, seconds_text
 from sabir.runtime import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
 EXAMPLES = (
     "sabir run model.onnx",
@@ -62,21 +62,19 @@ def run(
     screen = Screen()
     screen.line(f"{screen.paint(plain(model.name), bold=True)} on the engine {session.engine!r}")
     screen.heading("Inputs")
-    screen.table(
-        [(*_described(name, feed.value), plain(feed.origin)) for name, feed in feeds.items()],
-        "cyan",
-        "",
-        "",
-        "dim",
-    )
+    screen.table([_described(name, *feed) for name, feed in feeds.items()], "cyan", "", "dim")
     results, seconds = _timed(session, {name: feed.value for name, feed in feeds.items()}, repeat)
     screen.heading("Outputs")
     screen.table(list(starmap(_described, results.items())), "cyan")
     screen.heading("Time", _times(seconds))
     if output is not None:
-        saved = list(save_all(results, output))
-        screen.heading("Saved", f"in {plain(output)}")
-        screen.table([(plain(name), file) for name, file in saved], "cyan")
+        _save(screen, results, output)
+
+
+def _save(screen: Screen, results: Mapping[str, Any], folder: Path) -> None:
+    saved = list(save_all(results, folder))
+    screen.heading("Saved", f"in {plain(folder)}")
+    screen.table([(plain(name), file) for name, file in saved], "cyan")
 
 
 def _pairs(option: str, given: Iterable[str] | None, names: Collection[str]) -> Iterable[tuple[str, str]]:
@@ -98,8 +96,8 @@ def _size(name: str, text: str) -> int:
     return int(text)
 
 
-def _described(name: str, value: Any) -> tuple[str, str, str]:
-    return plain(name), plain(type_text(value)), plain(summary(value))
+def _described(name: str, value: Any, *notes: str) -> tuple[str, ...]:
+    return plain(name), plain(type_text(value)), *map(plain, notes), plain(summary(value))
 
 
 def _timed(session: Session, feeds: dict[str, Any], repeat: int) -> tuple[dict[str, Any], list[float]]:

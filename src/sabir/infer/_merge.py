@@ -89,17 +89,14 @@ def without_names(declared: Type) -> Type:
 
 
 def with_names(found: Type, declared: Type | None) -> Type:
-    """Return the type found with the names that the file gives to dimensions of which nothing else is known."""
+    """Return the type found, with the file's names for the dimensions of which nothing else is known."""
     match found, declared:
-        case TensorType(), TensorType() if (
-            found.shape and declared.shape and len(found.shape) == len(declared.shape)
-        ):
-            dims = tuple(
-                said if d is None else d for d, said in zip(found.shape, declared.shape, strict=True)
-            )
-            return found if dims == found.shape else TensorType(found.element, dims, note=found.note)
+        case TensorType(), TensorType() if found.shape and declared.shape:
+            if len(found.shape) != len(declared.shape) or None not in found.shape:
+                return found
+            dims = (said if d is None else d for d, said in zip(found.shape, declared.shape, strict=True))
+            return TensorType(found.element, tuple(dims), note=found.note)
         case (SequenceType(), SequenceType()) | (OptionalType(), OptionalType()) if found.item is not None:
-            item = with_names(found.item, declared.item)
-            return found if item is found.item else type(found)(item, found.note)
+            return type(found)(with_names(found.item, declared.item), found.note)
         case _:
             return found

@@ -11,6 +11,7 @@ from sabir.schema._version import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from sabir.ir import Type
     from sabir.schema._ports import Attribute, Input, Output
 
 
@@ -19,9 +20,10 @@ class Example:
 
     `inputs` are arrays (or lists, dicts, None), `attributes` Python values; a subgraph is given as its text.
     `expect` holds outputs that an oracle outside the room gave; `outputs` is how many the call asks for.
+    `types` gives the input types where the values do not tell them: an empty sequence, an optional.
     """
 
-    __slots__ = ("attributes", "expect", "inputs", "opset", "outputs", "tolerance")
+    __slots__ = ("attributes", "expect", "inputs", "opset", "outputs", "tolerance", "types")
 
     def __init__(
         self,
@@ -30,10 +32,11 @@ class Example:
         outputs: int = 1,
         expect: Sequence[Any] | None = None,
         tolerance: float = 1e-5,
+        types: Sequence[Type | None] | None = None,
         **attributes: Any,
     ) -> None:
         self.opset, self.inputs, self.attributes = opset, inputs, attributes
-        self.outputs, self.expect, self.tolerance = outputs, expect, tolerance
+        self.outputs, self.expect, self.tolerance, self.types = outputs, expect, tolerance, types
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     from sabir.opsets.families.windows import Axis, Run
     from sabir.opsets.typing import Array
 
-# A block of gathered windows that stays in the cache makes the product faster than one large one. Heavy
-# weights are read again for each block: there it grows with them, up to a limit.
+# Bytes of windows gathered at a time: a block that stays in the cache makes the product faster than one large
+# one. Heavy weights are read again for each block, which grows with them there, up to a limit.
 _BLOCK = 4 << 20
-_LARGEST_BLOCK = 64 << 20
+_LARGEST_BLOCK = 32 << 20
 
 
 def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
     """Correlate `x` (N, C, *lengths) with `w` (M, C/group, *kernel), laid out by `axes`."""
-    groups_fit = w.shape[0] % group == 0 and x.shape[1] == w.shape[1] * group
-    if not groups_fit:
+    if w.shape[0] % group or x.shape[1] != w.shape[1] * group:
         raise InferenceError(f"channels {x.shape[1]} and weights {w.shape} do not go with {group} groups")
     counts = [a.windows for a in axes]
     matrix = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:]))
@@ -37,8 +36,8 @@ def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
     split = x.reshape(len(x), group, w.shape[1], *x.shape[2:])
     columns = _Columns(axes, w.dtype)
     blocks = list(_blocks(matrix.shape, counts, w.nbytes, w.itemsize))
-    for image, result in zip(split, y, strict=True):
-        phases = _phases(image, axes[-1])
+    for item in range(len(x)):
+        phases, result = _phases(split[item], axes[-1]), y[item]
         for groups, box, place in blocks:
             gathered = columns.gather([p[groups] for p in phases], box)
             np.matmul(matrix[groups], gathered, out=result[groups, :, place])
@@ -87,9 +86,9 @@ class _Columns:
         *outer, last = (r.source for r in runs)
         image = phases[0]
         if len(phases) > 1:
-            image = phases[last.start % len(phases)]
-            first = last.start // len(phases)
-            last = slice(first, first + runs[-1].stop - runs[-1].start)
+            begin: int = last.start
+            first, phase = divmod(begin, len(phases))
+            image, last = phases[phase], slice(first, first + runs[-1].stop - runs[-1].start)
         target = (slice(r.start - b.start, r.stop - b.start) for b, r in zip(box, runs, strict=True))
         column[..., *target] = image[..., *outer, last]
 

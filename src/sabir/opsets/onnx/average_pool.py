@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -102,7 +103,7 @@ def examples() -> Iterator[Example]:
         expect=[np.array([[[4.5, 10.5, 15]]], np.float32)],
     )
     for opset in (10, 22):  # the last window has three of its taps in the input, one in the padding
-        ends = {"pads": [0, 1], "ceil_mode": 1, "count_include_pad": 1}
+        ends: dict[str, Any] = {"pads": [0, 1], "ceil_mode": 1, "count_include_pad": 1}
         means = np.array([[[9, 9]]], np.float32)
         yield Example(opset, row, kernel_shape=[5], strides=[3], expect=[means], **ends)
     yield Example(11, row, kernel_shape=[2], auto_pad="SAME_UPPER", strides=[2],

@@ -132,8 +132,7 @@ def infer(
     spatial: int = 1,
 ) -> tuple[TensorType, ...]:
     if not spatial:
-        moved = mean.shape
-        return TensorType(x.element, x.shape), *(TensorType(x.element, moved),) * 4
+        return TensorType(x.element, x.shape), *(TensorType(x.element, mean.shape),) * 4
     count = channels(x, (scale, bias, mean, var))
     y = TensorType(x.element, x.shape and (*x.shape[:1], *(count,) * (len(x.shape) > 1), *x.shape[2:]))
     return y, *(TensorType(x.element, (count,)),) * 4
@@ -167,45 +166,30 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
 
 @v7.evaluate
 def evaluate_by_outputs(
-    x: Array, scale: Array, bias: Array, mean: Array, var: Array, /, *,
-    epsilon: float, momentum: float, spatial: int = 1, call: Call,
-) -> tuple[Array, ...]:  # fmt: skip
+    *inputs: Array, epsilon: float, momentum: float, spatial: int = 1, call: Call
+) -> tuple[Array, ...]:
     test = not any(call.outputs[1:])
-    return evaluate(
-        x,
-        scale,
-        bias,
-        mean,
-        var,
-        is_test=test,
-        spatial=spatial,
-        epsilon=epsilon,
-        momentum=momentum,
-        call=call,
-    )
+    return evaluate(*inputs, is_test=test, spatial=spatial, epsilon=epsilon, momentum=momentum, call=call)
 
 
 @v14.evaluate
 def evaluate_with_mode(
-    x: Array, scale: Array, bias: Array, mean: Array, var: Array, /, *,
-    epsilon: float, momentum: float, training_mode: int, call: Call,
-) -> tuple[Array, ...]:  # fmt: skip
+    *inputs: Array, epsilon: float, momentum: float, training_mode: int, call: Call
+) -> tuple[Array, ...]:
     test = not training_mode
-    return evaluate(
-        x, scale, bias, mean, var, is_test=test, spatial=1, epsilon=epsilon, momentum=momentum, call=call
-    )[:3]
+    return evaluate(*inputs, is_test=test, spatial=1, epsilon=epsilon, momentum=momentum, call=call)[:3]
+
+
+@v9.downgrade
+@v15.upgrade
+def same_call(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
+    return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), **attributes)
 
 
 @v6.downgrade
 def hint_again(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
     """The hint is required before 6; it says that the running statistics are overwritten."""
-    return b.op(
-        "BatchNormalization",
-        *inputs,
-        outputs=len(call.outputs),
-        consumed_inputs=[0, 0, 0, 1, 1],
-        **attributes,
-    )
+    return same_call(b, *inputs, call=call, consumed_inputs=[0, 0, 0, 1, 1], **attributes)
 
 
 @v7.upgrade
@@ -228,18 +212,12 @@ def places_to_channels(
 ) -> Any:
     """Make each place of an item a channel."""
     if spatial:
-        return b.op("BatchNormalization", x, *parameters, outputs=len(call.outputs), **attributes)
+        return same_call(b, x, *parameters, call=call, **attributes)
     flat = b.initializer("flat", np.array([-1], np.int64))
     vectors = [b.Reshape(p, flat) for p in parameters]
-    made = b.op("BatchNormalization", b.Flatten(x, axis=1), *vectors, outputs=len(call.outputs), **attributes)
-    outputs: tuple[Value, ...] = made if isinstance(made, tuple) else (made,)
-    y, *moved = outputs
+    made = same_call(b, b.Flatten(x, axis=1), *vectors, call=call, **attributes)
+    y, *moved = made if len(call.outputs) > 1 else (made,)
     return b.Reshape(y, b.Shape(x)), *(b.Reshape(m, b.Shape(parameters[0])) for m in moved)
-
-
-@v9.downgrade
-def spatial_again(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
-    return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), **attributes)
 
 
 @v14.upgrade
@@ -263,15 +241,10 @@ def outputs_from_mode(
     return made[: len(call.outputs)] if training_mode else made
 
 
-@v15.upgrade
-def same_mode(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
-    return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), **attributes)
-
-
 @v15.downgrade
 def one_type_for_scale(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
     _require_one_type(inputs[:3], "BatchNormalization-14")
-    return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), **attributes)
+    return same_call(b, *inputs, call=call, **attributes)
 
 
 def _require_one_type(values: tuple[Value, ...], target: str) -> None:
@@ -281,12 +254,15 @@ def _require_one_type(values: tuple[Value, ...], target: str) -> None:
         raise Unconvertible(f"{target} takes one type where this call has {found}")
 
 
+def _call() -> tuple[Array, ...]:
+    x = np.array([[[1, 3], [10, 20]], [[5, 7], [30, 40]]], np.float32)  # means 4 and 25, variances 5 and 125
+    return x, *np.array([[2, 1], [0, -1], [3, 20], [4, 25]], np.float32)
+
+
 @batch_normalization.examples
 def examples() -> Iterator[Example]:
     f = np.float32
-    x = np.array([[[1, 3], [10, 20]], [[5, 7], [30, 40]]], f)  # means 4 and 25, variances 5 and 125
-    scale, bias, mean, var = np.array([[2, 1], [0, -1], [3, 20], [4, 25]], f)
-    call = (x, scale, bias, mean, var)
+    x, scale, bias, mean, var = call = _call()
     y = np.array([[[-2, 0], [-3, -1]], [[2, 4], [1, 3]]], f)  # 2 (x - 3) / 2, (x - 20) / 5 - 1
     yield Example(1, *call, is_test=1, epsilon=0.0, consumed_inputs=[0, 0], expect=[y])
     yield Example(6, *call, is_test=1, epsilon=0.0, expect=[y])
@@ -308,9 +284,7 @@ def examples() -> Iterator[Example]:
 @batch_normalization.examples
 def examples_of_training() -> Iterator[Example]:
     f = np.float32
-    x = np.array([[[1, 3], [10, 20]], [[5, 7], [30, 40]]], f)  # means 4 and 25, variances 5 and 125
-    scale, bias, mean, var = np.array([[2, 1], [0, -1], [3, 20], [4, 25]], f)
-    call = (x, scale, bias, mean, var)
+    x, scale, bias, mean, var = call = _call()
     own = ((x - np.array([[4], [25]])) / np.sqrt([[5], [125]]) * [[2], [1]] + [[0], [-1]]).astype(f)
     moved, saved = np.array([[3.5, 22.5], [4.5, 75]], f), np.array([[4, 25], [5, 125]], f)
     train: dict[str, Any] = {"epsilon": 0.0, "momentum": 0.5}

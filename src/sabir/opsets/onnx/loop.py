@@ -65,8 +65,8 @@ v1 = loop.first(
         Attribute(
             "body",
             "graph",
-            "Takes the iteration's number, the condition and the carried values; gives the next condition, the "
-            "next carried values and what is stacked.",
+            "Takes the iteration's number, the condition and the carried values; gives the next condition, "
+            "carried values and what is stacked.",
             required=True,
         )
     ],
@@ -142,6 +142,10 @@ def evaluate(
 ) -> tuple[Array, ...]:
     if most is None and cond is None:
         raise EvaluationError("without M and without cond the loop would never end")
+    if len(body.outputs) <= len(initial):
+        raise EvaluationError(
+            f"the body gives {len(body.outputs)} outputs, and carries {len(initial)} values"
+        )
     limit = None if most is None else most.item()
     going, state, count = np.ones((), np.bool_) if cond is None else cond.reshape(()), initial, 0
     stacks: list[list[Array]] = [[] for _ in body.outputs[1 + len(initial) :]]
