@@ -34,6 +34,10 @@ def main() -> None:
             ours = next(iter(found))
             rows += [(what if n == ours else "", f"`{n}`", t, r) for n, t, r in h.listed(found, ours)]
         h.table(("what", "with", "time", "against sabir"), rows)
+        print(
+            "`onnx` reads into protobuf messages and works on them in C++; `sabir` and `onnx_ir` make linked"
+        )
+        print("graphs of Python objects, and messages of them again for a save.")
 
 
 def chain() -> sabir.Model:

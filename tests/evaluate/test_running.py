@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import EvaluationError, FeedError, SchemaError
+from sabir.base import EvaluationError, FeedError, SchemaError, UnsupportedError
 from sabir.ir import Attribute, Builder, Function, Graph, Node, SequenceType, Value, tensor_type
 
 
@@ -43,7 +43,10 @@ def test_plain_python_numbers_are_converted():
         ({}, r"input 'x' \(float\[N,3\]\) is missing"),
         ({"X": X}, "no input 'X'; is it 'x'"),
         ({"q": X}, "no input 'q'; is it|the inputs are 'x'"),
-        ({"x": X.astype(np.float64)}, r"'x' declares float\[N,3\], and got double\[1, 3\]; convert it to float32"),
+        (
+            {"x": X.astype(np.float64)},
+            r"'x' declares float\[N,3\], and got double\[1, 3\]; convert it to float32",
+        ),
         ({"x": X[0]}, r"of rank 2, and got shape \[3\]"),
         ({"x": X[:, :2]}, "2 where 3 must be"),
         ({"x": ["a"]}, "and got a list"),
@@ -145,7 +148,9 @@ def function_model(*calls, nested=False):
     f.graph.outputs.append(soft.output)
     c = Value("c")
     g = Function("G", "d", graph=Graph("G", [c]), attributes={"gx": None}, opsets={"": 21, "d": 1})
-    call = g.graph.append(Node("F", [c], domain="d", attributes={"ax": Attribute("ax", "int", None, ref="gx")}))
+    call = g.graph.append(
+        Node("F", [c], domain="d", attributes={"ax": Attribute("ax", "int", None, ref="gx")})
+    )
     g.graph.outputs.append(call.output)
     for attributes in calls:
         b.output(b.op("G" if nested else "F", x, domain="d", **attributes))
@@ -183,6 +188,33 @@ def test_a_function_that_calls_itself_is_refused():
     f.graph.outputs[0] = again.output
     with pytest.raises(SchemaError, match="may call itself"):
         sabir.evaluate(model, {"x": np.zeros((2, 2), np.float32)})
+
+
+def doubling(levels):
+    """Functions of which each calls the next one twice."""
+    functions = []
+    for level in range(levels):
+        a = Value("a")
+        f = Function(f"F{level}", "d", graph=Graph("f", [a]), opsets={"": 21, "d": 1})
+        last = level == levels - 1
+        for _ in range(2):
+            a = f.graph.append(
+                Node("Relu" if last else f"F{level + 1}", [a], domain="" if last else "d")
+            ).output
+        f.graph.outputs.append(a)
+        functions.append(f)
+    b = Builder(21, opsets={"d": 1})
+    b.output(b.op("F0", b.input("x", "float", [2]), domain="d"), "y")
+    return b.model(functions=functions)
+
+
+def test_functions_that_double_do_not_run_for_ever():
+    x = {"x": np.array([-1, 1], np.float32)}
+    assert sabir.evaluate(doubling(8), x)["y"].tolist() == [0, 1]
+    with pytest.raises(UnsupportedError, match="expand to more than 10000000 calls"):
+        sabir.evaluate(doubling(40), x)
+    assert str(sabir.infer(doubling(40)).graph.outputs[0].type) == "float[2]"
+    sabir.check(doubling(40))
 
 
 def test_overloads_are_told_apart():

@@ -37,7 +37,7 @@ LOOP = """g (int64 m, float[2] x, float[2] s) => (last, all) {
         more = Add (x, step)
         new = Add (old, more)
         seen = Identity (old)
-    }> (m, , s)
+    }> (m, "", s)
 }"""
 
 # the inner body reads the outer body's number i and the main graph's x
@@ -50,8 +50,8 @@ NESTED = """g (int64 m, int64 x) => (table) {
             ij = Mul (i, j)
             cell = Add (ij, x)
             v = Add (u, cell)
-        }> (m, , s)
-    }> (m, , none)
+        }> (m, "", s)
+    }> (m, "", none)
 }"""
 
 # a branch inside a body reads the number of the iteration, the condition of the loop and the outermost x
@@ -64,7 +64,7 @@ MIXED = """g (int64 m, float[2] x) => (all) {
             else_branch = no () => (float[2] b) { n = Cast <to = 1> (i)  b = Mul (x, n) }
         > (first)
         again = Identity (c)
-    }> (m, )
+    }> (m, "")
 }"""
 
 X = np.array([1, 2], np.float32)
@@ -109,7 +109,7 @@ def test_a_loop_without_end():
     with pytest.raises(EvaluationError, match="never end"):
         run(
             """g (int64 x) => (y) {
-                y = Loop <body = b (int64 i, bool c, int64 s) => (bool c, int64 s) {}> (, , x)
+                y = Loop <body = b (int64 i, bool c, int64 s) => (bool c, int64 s) {}> ("", "", x)
             }""",
             x=1,
         )
@@ -134,7 +134,7 @@ def test_what_a_body_calls_a_dimension_stays_inside():
             again = Identity (c)
             t = Concat <axis = 0> (s, s)
             u = Constant <value = float[3] {1.0, 2.0, 3.0}> ()
-        }> (m, , x)
+        }> (m, "", x)
     }"""
     assert types(grown) == ["float[?]", "float[2,3]"]
     model = sabir.infer(sabir.parse(HEADER + grown))
@@ -153,7 +153,7 @@ def test_the_trip_count_is_a_symbol_where_it_follows_from_a_shape():
         y = Loop <body = b (int64 i, bool c) => (bool again, float[2] row) {
             row = Gather <axis = 0> (x, i)
             again = Identity (c)
-        }> (m, )
+        }> (m, "")
     }"""
     assert types(text) == ["float[n,2]"]
     assert run(text, x=np.stack([X, X + 1, X + 2])) == [[[1, 2], [2, 3], [3, 4]]]
@@ -179,5 +179,5 @@ def test_a_carried_value_keeps_its_element_type():
             y = Loop <body = b (int64 i, bool c, s) => (bool again, t) {
                 again = Identity (c)
                 t = Cast <to = 7> (s)
-            }> (m, , x)
+            }> (m, "", x)
         }""")

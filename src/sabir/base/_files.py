@@ -83,6 +83,8 @@ def replace_file(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
     Raises FileError, and leaves no litter, where writing fails; so does an interrupt.
     """
     target = path.resolve()
+    if not target.parent.is_dir():
+        raise FileError(f"{path}: there is no folder {target.parent}")
     temporary = target.with_name(f".{target.name[:64]}.{os.urandom(8).hex()}.tmp")
     replaced = False
     try:  # ruff: ignore[too-many-statements-in-try-clause]  one story, and any step of it may fail

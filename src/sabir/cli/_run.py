@@ -55,11 +55,10 @@ def run(
     Inputs without a file are random, of the declared types: floats from the standard normal distribution,
     integers from 0 to 9, truth values, texts of one letter.
     """
-    session = Session(load_any(model), threads=threads)
+    session, screen = Session(load_any(model), threads=threads), Screen()
     files = {name: Path(file) for name, file in _pairs("--input", inputs, {p.name for p in session.inputs})}
     sizes = {name: _size(name, size) for name, size in _pairs("--dim", dims, ())}
     feeds = gather(session.inputs, files, sizes, seed)
-    screen = Screen()
     screen.line(f"{screen.paint(plain(model.name), bold=True)} on the engine {session.engine!r}")
     screen.heading("Inputs")
     screen.table([_described(name, *feed) for name, feed in feeds.items()], "cyan", "", "dim")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, EvaluationError, SabirError, SchemaError, quote
+from sabir.base import ACCIDENTS, EvaluationError, SabirError, SchemaError, UnsupportedError, quote
 from sabir.ir import Function, Graph, Node, SparseTensor, Value
 from sabir.schema import Call, Scope, as_results, check_call
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Frame: TypeAlias = "list[Any]"  # the values of one run, by slot; slot 0 is the absent input
 _ABSENT = 0
+_MOST_CALLS = 10_000_000
 
 
 class Step(NamedTuple):
@@ -38,14 +39,26 @@ class Step(NamedTuple):
 
 
 class Plan:
-    """A graph ready to run; `run` may be called from several threads at once."""
+    """A graph ready to run; `run` may be called from several threads at once.
 
-    def __init__(self, graph: Graph, scope: Scope, wanted: Sequence[Value | None] | None = None) -> None:
+    `cost` is how many calls one run makes, those inside functions included, loops counted once.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        scope: Scope,
+        wanted: Sequence[Value | None] | None = None,
+        functions: dict[tuple[object, ...], tuple[Plan, Scope]] | None = None,
+    ) -> None:
         """Plan a graph for the values in `wanted` (its outputs by default).
 
-        Raises SchemaError where a node cannot be bound, naming it.
+        `functions` holds the plans made so far of functions, for the graphs of one model to share. Raises
+        SchemaError where a node cannot be bound, naming it.
         """
         self.graph = graph
+        self.cost = 0
+        self._functions: dict[tuple[object, ...], tuple[Plan, Scope]] = {} if functions is None else functions
         self._slots: dict[Value, int] = {}
         self._constants: list[Any] = [None]
         for value in graph.inputs:
@@ -55,6 +68,7 @@ class Plan:
         self.wanted = tuple(graph.outputs if wanted is None else wanted)
         self.captured: dict[Value, int] = {}
         needed = _needed(graph, self.wanted)
+        self._spend(len(needed))
         calls = [self._bind(node, scope) for node in graph if node in needed]
         self._results = tuple(self._read(v) for v in self.wanted)
         self._steps = _with_deaths(
@@ -104,8 +118,7 @@ class Plan:
         inputs = tuple(self._read(v) for v in node.inputs)
         callee = scope.callee(node)
         if isinstance(callee, Function):
-            check_call(callee, node)
-            function = Plan(callee.graph, scope.inside(callee, node)).run_call
+            function = self._function(callee, node, scope).run_call
             return Step(function, inputs, self._results_of(node), (), node)
         binding = callee.binding("evaluate")
         binding.signature.check_arity(node.inputs, len(node.outputs))
@@ -113,7 +126,8 @@ class Plan:
         bodies: list[Inner] = []
 
         def body(graph: Graph) -> Inner:
-            inner = Plan(graph, scope)
+            inner = Plan(graph, scope, None, self._functions)
+            self._spend(inner.cost)
             bodies.append(Inner(inner, tuple(self._read(v) for v in inner.captured)))
             return bodies[-1]
 
@@ -123,6 +137,24 @@ class Plan:
         captured = tuple(slot for inner in bodies for slot in inner.captured)
         function = _framed(binding, arguments, call)
         return Step(function, inputs, self._results_of(node), (), node, framed=True, captured=captured)
+
+    def _function(self, function: Function, node: Node, scope: Scope) -> Plan:
+        """Return the plan of a function for one call; calls with the same attributes share it."""
+        check_call(function, node)
+        inner = scope.inside(function, node)
+        held = tuple((inner.bindings or {}).values())
+        key = (id(function), *map(id, held))
+        found = self._functions.get(key)
+        if found is None:  # the scope is kept, so that what the key names by id stays alive
+            found = self._functions[key] = (Plan(function.graph, inner, None, self._functions), inner)
+        self._spend(found[0].cost)
+        return found[0]
+
+    def _spend(self, cost: int) -> None:
+        """Count calls; functions that call functions can make a small file run for ever."""
+        self.cost += cost
+        if self.cost > _MOST_CALLS:
+            raise UnsupportedError(f"its functions expand to more than {_MOST_CALLS} calls in one run")
 
     def _results_of(self, node: Node) -> tuple[int, ...]:
         return tuple(self._slot(v) for v in node.outputs)

@@ -82,7 +82,8 @@ class Inference:
         self.findings: list[Finding] = []
         self._interned: dict[Type, Type] = {}
         self._memo: dict[tuple[object, ...], _Memo] = {}
-        self._merged: dict[tuple[int, int], tuple[Type, Type, Type]] = {}
+        self._merged: dict[tuple[int, int, bool], tuple[Type, Type, Type]] = {}
+        self._told: set[Finding] = set()
         self._callees: dict[tuple[int, str, str, str], tuple[Scope, Version | Function | SchemaError]] = {}
         self._quiet = 0  # how deep in function bodies, whose values differ from call to call
 
@@ -102,10 +103,13 @@ class Inference:
         for value, kind in self.types.items():
             plain = stripped.get(id(kind))
             if plain is None:
-                known = isinstance(kind, TensorType) and kind.known is not None
-                plain = stripped[id(kind)] = dataclasses.replace(kind, known=None) if known else kind
+                plain = stripped[id(kind)] = _plain(kind)
             if not isinstance(plain, TensorType) or plain.element.number:
-                value.type = with_names(plain, value.type)
+                found = with_names(plain, value.type)
+                # a type is shared by all values that have it; what one value's file says beside it is not
+                if found != value.type:
+                    note = value.type.note if value.type is not None else None
+                    value.type = found if note is None else dataclasses.replace(found, note=note)
 
     # graphs
 
@@ -130,23 +134,21 @@ class Inference:
         if declared is None or declared is kind or self._quiet:
             self.types[value] = kind
             return
-        key = (id(declared), id(kind))
+        try:
+            self.types[value] = self._merge(declared, kind, of_output=_is_output(value))
+        except InferenceError as error:
+            at = where.at("node", index=place, name=node.name or node.op)
+            self._report(error, at.at("output", name=value.name))
+            self._set(value, declared)
+
+    def _merge(self, declared: Type, kind: Type, *, of_output: bool) -> Type:
+        """Return all that the two say together, remembered by identity."""
+        key = (id(declared), id(kind), of_output)
         merged = self._merged.get(key)
         if merged is None:
-            try:
-                whole = merge(declared, kind, prefer_declared=_is_output(value))
-            except InferenceError as error:
-                self._report(
-                    error,
-                    where.at("node", index=place, name=node.name or node.op).at("output", name=value.name),
-                )
-                whole = declared
-            merged = self._merged[key] = (
-                declared,
-                kind,
-                self._interned.setdefault(whole or kind, whole or kind),
-            )
-        self.types[value] = merged[2]
+            whole = merge(declared, kind, prefer_declared=of_output) or kind
+            merged = self._merged[key] = (declared, kind, self._interned.setdefault(whole, whole))
+        return merged[2]
 
     def _output(self, value: Value | None, where: Location, place: int) -> Type | None:
         if value is None:
@@ -251,9 +253,20 @@ class Inference:
     def _call(
         self, function: Function, node: Node, types: Sequence[Type | None], scope: Scope, where: Location
     ) -> tuple[Type | None, ...]:
-        """Infer a function's body for one call."""
+        """Infer a function's body for one call; calls that are alike are inferred once."""
         check_call(function, node)
         inner = scope.inside(function, node)
+        held = (*types, *inner.bindings.values()) if inner.bindings else types
+        key = (id(function), len(types), *map(id, held))
+        memo = self._memo.get(key)
+        if memo is None:
+            results = self._call_body(function, types, inner, where)
+            memo = self._memo[key] = _Memo(tuple(map(self._intern, results)), (function, held))
+        return memo.results
+
+    def _call_body(
+        self, function: Function, types: Sequence[Type | None], inner: Scope, where: Location
+    ) -> tuple[Type | None, ...]:
         for value, kind in zip(function.graph.inputs, types, strict=False):
             if kind is not None:
                 self.types[value] = kind
@@ -306,8 +319,16 @@ class Inference:
             raise InferenceError(f"{where}: {error}") from error
         rule = "CALL" if isinstance(error, SchemaError) else "TYPE001"
         finding = Finding(rule, str(error), where)
-        if finding not in self.findings:
+        if finding not in self._told:  # a subgraph may be inferred more than once
+            self._told.add(finding)
             self.findings.append(finding)
+
+
+def _plain(kind: Type) -> Type:
+    """Return a type without contents, and without what a file says of one value beside its type."""
+    if isinstance(kind, TensorType):
+        return TensorType(kind.element, kind.shape)
+    return kind if kind.note is None else dataclasses.replace(kind, note=None)
 
 
 def tensor_type_of(tensor: Constant) -> Type:

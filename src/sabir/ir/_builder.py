@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 from sabir.ir._attributes import Attribute
@@ -42,6 +41,7 @@ class Builder:
         self.opsets = {"": opset, **(opsets or {})}
         self._after = after
         self._taken = {v.name for v in _values(self.graph)}
+        self._numbers: dict[str, int] = {}
 
     @property
     def opset(self) -> int:
@@ -111,9 +111,8 @@ class Builder:
     def _fresh(self, name: str) -> str:
         """Return `name`, numbered when it is taken."""
         found = name
-        for number in itertools.count(1):
-            if found not in self._taken:
-                break
+        while found in self._taken:
+            number = self._numbers[name] = self._numbers.get(name, 0) + 1
             found = f"{name}_{number}"
         self._taken.add(found)
         return found

@@ -174,7 +174,9 @@ class MapType:
     def signature(self) -> str:
         """The type as schemas spell it."""
         if isinstance(self.value, TensorType):
-            return f"map({self.key}, {self.value.element})"  # schemas name the element type of the values alone
+            return (
+                f"map({self.key}, {self.value.element})"  # schemas name the element type of the values alone
+            )
         return f"map({self.key}, {self.value.signature if self.value else '?'})"
 
     def join(self, other: Type) -> Type:

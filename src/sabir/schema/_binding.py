@@ -129,9 +129,9 @@ def _check_ports(owner: str, kind: str, formal: Sequence[Port], given: Sequence[
         raise SchemaError(f"{owner} takes {len(formal)} {kind}s, and the node has {len(given)}")
     for place, port in enumerate(formal):
         if port.variadic:
-            there = max(0, len(given) - place)  # optional ports before it may be left off too
-            if there < port.minimum:
-                needed = f"{owner} needs {port.minimum} or more of {port.name!r}"
-                raise SchemaError(f"{needed}; the node has {there}")
+            if len(given) - place < port.minimum:
+                needed = f"{owner} needs {place + port.minimum} or more {kind}s"
+                hint = "; an empty name leaves an optional one out" if place else ""
+                raise SchemaError(f"{needed}, and the node has {len(given)}{hint}")
         elif not port.optional and not (place < len(given) and given[place]):
             raise SchemaError(f"{owner} needs its {kind} {port.name!r} (number {place})")

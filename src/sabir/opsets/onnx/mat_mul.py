@@ -54,7 +54,7 @@ def examples() -> Iterator[Example]:
     yield Example(13, a[0], b[:, 0], expect=[np.array(3, np.float32)])
     half = a.astype(ml_dtypes.bfloat16)
     yield Example(13, half, half, expect=[np.array([[7, 10], [15, 22]], ml_dtypes.bfloat16)])
-    # 2048 ones: a sum in float16 would be exact here, one more would be lost
+    # counted in float16, the ones beyond 2048 would be lost
     yield Example(
         9,
         np.ones((1, 4100), np.float16),
