@@ -40,6 +40,7 @@ class Version:
     )
     absences: dict[Behaviour, str] = field(default_factory=dict[Behaviour, str], repr=False)
     _bindings: dict[Behaviour, Binding] = field(default_factory=dict[Behaviour, Binding], repr=False)
+    _formal: list[Signature] = field(default_factory=list[Signature], repr=False)  # made when first asked for
 
     # the five verbs; `Operator.first` is the sixth word, which starts a history
 
@@ -107,7 +108,14 @@ class Version:
     def retire(self, since: int, changes: str) -> Version:
         """Declare the version that deprecates the operator; its signature stays on record."""
         newer = replace(
-            self, since=since, changes=changes, deprecated=True, behaviours={}, absences={}, _bindings={}
+            self,
+            since=since,
+            changes=changes,
+            deprecated=True,
+            behaviours={},
+            absences={},
+            _bindings={},
+            _formal=[],
         )
         return self.operator.record(newer)
 
@@ -172,7 +180,9 @@ class Version:
     @property
     def formal(self) -> Signature:
         """The signature, to hold calls against."""
-        return Signature(str(self), self.inputs, self.outputs, self.attributes)
+        if not self._formal:
+            self._formal.append(Signature(str(self), self.inputs, self.outputs, self.attributes))
+        return self._formal[0]
 
     def find(self, name: Behaviour) -> Callable[..., Any] | None:
         """Return the behaviour in force at this version, or None."""
