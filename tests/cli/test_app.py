@@ -1,4 +1,4 @@
-import subprocess  # ruff: ignore[suspicious-subprocess-import]  for our own program
+import subprocess
 import sys
 
 import pytest

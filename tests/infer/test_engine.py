@@ -50,7 +50,11 @@ def test_declared_and_inferred_are_merged():
         (TensorType(FLOAT, (N,)), TensorType(FLOAT, (M,)), TensorType(FLOAT, (M,))),
         (None, TensorType(FLOAT), TensorType(FLOAT)),
         (SequenceType(None), SequenceType(TensorType(FLOAT)), SequenceType(TensorType(FLOAT))),
-        (OptionalType(TensorType(FLOAT)), OptionalType(TensorType(FLOAT, (2,))), OptionalType(TensorType(FLOAT, (2,)))),
+        (
+            OptionalType(TensorType(FLOAT)),
+            OptionalType(TensorType(FLOAT, (2,))),
+            OptionalType(TensorType(FLOAT, (2,))),
+        ),
     ],
 )
 def test_merging(said, found, whole):
@@ -83,7 +87,9 @@ def contradicting():
 
 
 def test_strict_raises_at_the_first_place():
-    with pytest.raises(InferenceError, match=r"graph/node\[0\] 'Relu'/output 'relu_out': declared as float\[2,4\]"):
+    with pytest.raises(
+        InferenceError, match=r"graph/node\[0\] 'Relu'/output 'relu_out': declared as float\[2,4\]"
+    ):
         sabir.infer(contradicting(), strict=True)
 
 

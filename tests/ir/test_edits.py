@@ -16,7 +16,7 @@ def random_edit(data, graph, values):
     earlier = [v for v in values if v.source is graph]
     match edit:
         case "append":
-            picked = data.draw(st.lists(st.sampled_from(values + [None]), max_size=3))
+            picked = data.draw(st.lists(st.sampled_from([*values, None]), max_size=3))
             made = graph.append(Node("Op", [v for v in picked if v is None or v.source is not None], 2))
             values += [v for v in made.outputs if v is not None]
         case "prepend":

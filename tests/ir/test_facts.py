@@ -125,10 +125,17 @@ def test_the_builder_gives_fresh_names_and_the_oldest_ir_that_will_do():
     top, bottom = b.Split(x, outputs=2, axis=0)
     assert top.node is bottom.node
     model = b.model()
-    assert (model.ir_version, model.opset(), model.opset("ai.onnx"), model.opset("other")) == (8, 17, 17, None)
+    assert (model.ir_version, model.opset(), model.opset("ai.onnx"), model.opset("other")) == (
+        8,
+        17,
+        17,
+        None,
+    )
     assert b.op("Foo", x, domain="d", alpha=1).node.domain == "d"
 
 
-@pytest.mark.parametrize(("opset", "ir"), [(1, 3), (8, 3), (9, 4), (10, 5), (15, 8), (18, 8), (19, 9), (21, 10), (28, 14)])
+@pytest.mark.parametrize(
+    ("opset", "ir"), [(1, 3), (8, 3), (9, 4), (10, 5), (15, 8), (18, 8), (19, 9), (21, 10), (28, 14)]
+)
 def test_minimum_ir(opset, ir):
     assert minimum_ir(opset) == ir

@@ -14,7 +14,7 @@ def chain(*ops):
 
 
 def test_replacing_a_value_reaches_graph_outputs():
-    g, x = chain("Relu", "Identity")
+    g, _ = chain("Relu", "Identity")
     relu, identity = g
 
     identity.output.replace_with(relu.output)
@@ -40,7 +40,7 @@ def test_nodes_may_be_erased_while_iterating():
 
 
 def test_the_next_node_may_be_erased_while_iterating():
-    g, x = chain("A", "B", "C", "D")
+    g, _ = chain("A", "B", "C", "D")
     seen = []
     for node in g:
         seen.append(node.op)
@@ -150,7 +150,7 @@ def test_subgraphs_know_their_node_and_what_they_capture():
     assert inner.captures() == (x,)
     assert deeper.captures() == (cond, x)
     assert model.graph.captures() == ()
-    assert [g.name for g in model.graph.scopes()][0] == "main"
+    assert next(model.graph.scopes()) is model.graph
     assert sorted(n.op for n in model.graph.all_nodes()) == ["If", "If", "Neg", "Relu"]
     verify(model)
     del y.node.attributes["then_branch"]
@@ -164,7 +164,7 @@ def inner_of(x):
 
 
 def test_verify_finds_a_read_before_definition():
-    g, x = chain("Relu", "Neg")
+    g, _ = chain("Relu", "Neg")
     relu, neg = g
     relu.inputs[0] = neg.output
     with pytest.raises(ValueError, match="before anything defines it"):

@@ -1,6 +1,6 @@
 """What `import sabir` costs: only what every user needs."""
 
-import subprocess  # ruff: ignore[suspicious-subprocess-import]  what is loaded shows in a fresh interpreter
+import subprocess
 import sys
 
 import pytest

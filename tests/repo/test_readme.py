@@ -9,7 +9,7 @@ import io
 import os
 import re
 import shlex
-import subprocess  # ruff: ignore[suspicious-subprocess-import]  to run the program
+import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """What holds for the files of the repository, whatever is in them."""
 
 import re
-import subprocess  # ruff: ignore[suspicious-subprocess-import]  git knows which files are the project's
+import subprocess
 from pathlib import Path
 
 import pytest

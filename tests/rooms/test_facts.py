@@ -5,6 +5,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import defs
+
 from support.rooms import VERSIONS
 
 PUBLISHED = {(s.domain, s.name, s.since_version): s for s in defs.get_all_schemas_with_history()}
@@ -45,7 +46,9 @@ def test_ports(version):
 def test_constraints(version):
     facts = {c.type_param_str: set(c.allowed_type_strs) for c in published(version).type_constraints}
     used = {p.type_str for p in (*published(version).inputs, *published(version).outputs)}
-    assert {n: set(c.allowed) for n, c in version.constraints.items()} == {n: f for n, f in facts.items() if n in used}
+    assert {n: set(c.allowed) for n, c in version.constraints.items()} == {
+        n: f for n, f in facts.items() if n in used
+    }
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -17,7 +17,9 @@ DATA = np.arange(50_000, dtype=np.float32)
 
 
 def write_model(folder, location="weights.bin", offset=None, length=None, data=DATA, extra=()):
-    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=DATA.shape, data_location=TensorProto.EXTERNAL)
+    tensor = TensorProto(
+        name="w", data_type=TensorProto.FLOAT, dims=DATA.shape, data_location=TensorProto.EXTERNAL
+    )
     entries = {"location": location, "offset": offset, "length": length}
     for key, value in [*entries.items(), *extra]:
         if value is not None:

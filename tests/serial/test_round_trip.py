@@ -65,8 +65,12 @@ def full_model():
     )  # fmt: skip
     model.metadata_props.add(key="author", value="me")
     training = model.training_info.add()
-    training.algorithm.CopyFrom(helper.make_graph([helper.make_node("Neg", ["init"], ["new"])], "alg", [], [value_info("new")]))
-    training.initialization.CopyFrom(helper.make_graph([helper.make_node("Abs", ["init"], ["first"])], "ini", [], [value_info("first")]))
+    training.algorithm.CopyFrom(
+        helper.make_graph([helper.make_node("Neg", ["init"], ["new"])], "alg", [], [value_info("new")])
+    )
+    training.initialization.CopyFrom(
+        helper.make_graph([helper.make_node("Abs", ["init"], ["first"])], "ini", [], [value_info("first")])
+    )
     training.initialization_binding.add(key="init", value="first")
     training.update_binding.add(key="init", value="new")
     model.configuration.add(name="conf", num_devices=2, device=["a", "b"])
@@ -132,7 +136,14 @@ def test_empty_is_not_absent():
     for message in each_message(proto):
         for field in message.DESCRIPTOR.fields:
             plain = field.message_type is None and not field.is_repeated and field.containing_oneof is None
-            if plain and field.name in {"doc_string", "name", "domain", "overload", "producer_name", "denotation"}:
+            if plain and field.name in {
+                "doc_string",
+                "name",
+                "domain",
+                "overload",
+                "producer_name",
+                "denotation",
+            }:
                 if not message.HasField(field.name):
                     setattr(message, field.name, "")
     assert trip(proto) == proto
@@ -188,7 +199,9 @@ def test_every_tensor_field_survives():
         getattr(tensor, field).extend([1, 2])
     proto.graph.initializer.add(name="s", data_type=TensorProto.STRING, dims=[2], string_data=[b"a", b"\xff"])
     proto.graph.initializer.add(name="seg", data_type=1, dims=[0]).segment.begin = 3
-    external = proto.graph.initializer.add(name="ext", data_type=1, dims=[2], data_location=TensorProto.EXTERNAL)
+    external = proto.graph.initializer.add(
+        name="ext", data_type=1, dims=[2], data_location=TensorProto.EXTERNAL
+    )
     external.external_data.add(key="location", value="nowhere.bin")
     model = sabir.loads(proto.SerializeToString())
     values = {v.name: t for v, t in model.graph.initializers.items()}
@@ -225,7 +238,9 @@ def test_an_inner_name_that_would_hide_a_captured_value_is_changed():
     inner.outputs.append(inner.append(sabir.ir.Node("Add", [hiding, x])).output)
     b.output(b.If(cond, then_branch=inner, else_branch=inner_relu(x)), "y")
     again = sabir.loads(sabir.dumps(b.model()))
-    (then,) = [g for n in again.graph for a, v in n.attributes.items() if a == "then_branch" for g in v.graphs]
+    (then,) = [
+        g for n in again.graph for a, v in n.attributes.items() if a == "then_branch" for g in v.graphs
+    ]
     relu, add = then
     assert list(add.inputs) == [relu.output, again.graph.inputs[0]]
 

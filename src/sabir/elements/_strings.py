@@ -37,7 +37,7 @@ def encode(array: npt.NDArray[Any]) -> list[bytes]:
     return list(starmap(_bytes, enumerate(values)))
 
 
-def _text(index: int, value: Any) -> str:  # ruff: ignore[any-type]  it is checked here
+def _text(index: int, value: Any) -> str:
     try:
         return str(value, "utf-8")
     except UnicodeDecodeError as error:

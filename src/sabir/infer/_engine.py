@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sabir.base import ACCIDENTS, Finding, InferenceError, Location, SabirError, SchemaError
-from sabir.elements import element
+from sabir.infer._facts import (
+    check_types,
+    constant_type,
+    stand_ins,
+    tensor_type_of,
+    with_contents,
+    without_contents,
+)
 from sabir.infer._merge import merge, with_names, without_names
 from sabir.ir import (
-    UNDEFINED,
     Function,
     Graph,
     Model,
     Node,
-    SparseTensorType,
-    Tensor,
     TensorType,
     Type,
     Value,
@@ -30,9 +34,7 @@ from sabir.schema import Call, Registry, Scope, Version, as_results, check_call
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.ir import Array, Constant
 
-_MOST_FLOATS = 16  # known contents of float tensors serve scales and limits, not data
 _FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be an input, and meant a constant
 
 
@@ -103,7 +105,7 @@ class Inference:
         for value, kind in self.types.items():
             plain = stripped.get(id(kind))
             if plain is None:
-                plain = stripped[id(kind)] = _plain(kind)
+                plain = stripped[id(kind)] = without_contents(kind)
             if not isinstance(plain, TensorType) or plain.element.number:
                 found = with_names(plain, value.type)
                 # a type is shared by all values that have it; what one value's file says beside it is not
@@ -174,7 +176,7 @@ class Inference:
             given = value in self.types
             try:
                 kind = merge(
-                    self.types.get(value) or value.type, _constant_type(tensor, known=fixed or not given)
+                    self.types.get(value) or value.type, constant_type(tensor, known=fixed or not given)
                 )
             except SabirError as error:
                 self._report(error, Location(("graph",)).at("initializer", name=value.name))
@@ -219,13 +221,13 @@ class Inference:
     ) -> tuple[Type | None, ...]:
         binding = version.binding("infer")
         binding.signature.check_arity(node.inputs, len(node.outputs))
-        inputs = _stand_ins(version, node, types)
+        inputs = stand_ins(version, node, types)
         arguments = binding.arguments(
             scope.arguments(node.attributes), lambda g: _Body(self, g, scope, where)
         )
         if inputs is None:
             return (None,) * len(node.outputs)
-        _check_types(version, inputs)
+        check_types(version, inputs)
         call = Call(tuple(v is not None for v in node.outputs), version.since)
         try:
             result = binding(inputs, arguments, call)
@@ -303,7 +305,7 @@ class Inference:
                 found = binding(arrays, binding.arguments(scope.arguments(node.attributes)), call)
         except (SabirError, *ACCIDENTS):
             return results  # the run will say what is wrong with these values; the types stand
-        return tuple(starmap(_with_contents, zip(results, as_results(found), strict=False)))
+        return tuple(starmap(with_contents, zip(results, as_results(found), strict=False)))
 
     # facts
 
@@ -322,83 +324,6 @@ class Inference:
         if finding not in self._told:  # a subgraph may be inferred more than once
             self._told.add(finding)
             self.findings.append(finding)
-
-
-def _plain(kind: Type) -> Type:
-    """Return a type without contents, and without what a file says of one value beside its type."""
-    if isinstance(kind, TensorType):
-        return TensorType(kind.element, kind.shape)
-    return kind if kind.note is None else dataclasses.replace(kind, note=None)
-
-
-def tensor_type_of(tensor: Constant) -> Type:
-    """Return the type of an initializer, without its contents."""
-    return tensor.type if isinstance(tensor, Tensor) else SparseTensorType(tensor.element, tensor.shape)
-
-
-def _constant_type(tensor: Constant, *, known: bool) -> Type:
-    """Return the type of an initializer, its contents with it where they are small and of use."""
-    if not isinstance(tensor, Tensor):
-        return TensorType(tensor.element, tensor.shape)
-    kind = tensor.type
-    most = contents.MOST if kind.element.is_integer or kind.element.kind == "bool" else _MOST_FLOATS
-    if (
-        not known
-        or kind.element.kind in {"string", "complex"}
-        or not kind.element.number
-        or tensor.size > most
-    ):
-        return kind
-    return kind.with_known(contents.of_array(tensor.array()))
-
-
-def _with_contents(kind: Type | None, value: Any) -> Type | None:
-    if not isinstance(kind, TensorType) or not isinstance(value, (np.ndarray, np.generic)):
-        return kind
-    array: Array = np.asarray(cast("Array", value))
-    return kind.with_known(contents.of_array(array)) if array.shape == kind.shape else kind
-
-
-def _stand_ins(version: Version, node: Node, types: Sequence[Type | None]) -> list[Type | None] | None:
-    """Return the input types, an unknown one as a tensor of unknown shape; None where it may be no tensor."""
-    found: list[Type | None] = []
-    for place, (value, kind) in enumerate(zip(node.inputs, types, strict=True)):
-        if kind is None and value is not None:
-            kind = _unknown(version.inputs[min(place, len(version.inputs) - 1)].allowed)  # ruff: ignore[redefined-loop-name] - refined
-            if kind is None:
-                return None
-        found.append(kind)
-    return found
-
-
-def _unknown(allowed: frozenset[str]) -> TensorType | None:
-    """Return the type of an input of which only its port is known."""
-    if not all(t.startswith("tensor(") for t in allowed):
-        return None
-    if len(allowed) > 1:
-        return TensorType(UNDEFINED)
-    return TensorType(element(next(iter(allowed)).removeprefix("tensor(").removesuffix(")")))
-
-
-def _check_types(version: Version, inputs: Sequence[Type | None]) -> None:
-    """Raise InferenceError for a type that a port does not admit, or ports of one constraint that differ."""
-    bound: dict[str, tuple[str, str]] = {}
-    for place, kind in enumerate(inputs):
-        port = version.inputs[min(place, len(version.inputs) - 1)]
-        if kind is None or (isinstance(kind, TensorType) and not kind.element.number):
-            continue
-        signature = kind.signature
-        if signature not in port.allowed and "?" not in signature:
-            admitted = ", ".join(sorted(port.allowed))
-            raise InferenceError(
-                f"{version} does not admit {signature} for {port.name!r}; it admits {admitted}"
-            )
-        if isinstance(port.type, str) or port.heterogeneous:
-            continue
-        first = bound.setdefault(port.type.name, (signature, port.name))
-        if first[0] != signature:
-            ports = f"{first[1]!r} and {port.name!r}"
-            raise InferenceError(f"{version} takes one type for {ports}; it gets {first[0]} and {signature}")
 
 
 def _is_output(value: Value) -> bool:

@@ -9,30 +9,23 @@ the identity, and saving makes missing or clashing names unique.
 # pyright: reportPrivateUsage=false
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableSequence
 from itertools import starmap
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sabir.ir._attributes import Attribute, Attributes, Nested
+from sabir.ir._links import Inputs, Reads, Use
 from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sabir.ir._devices import NodeDevice
     from sabir.ir._residue import Residue
     from sabir.ir._types import Type
 
 Constant: TypeAlias = Tensor | SparseTensor
-
-
-class Use(NamedTuple):
-    """A place where a value is read: an input of a node, or an output of a graph."""
-
-    user: Node | Graph
-    slot: int
 
 
 class Value:
@@ -80,74 +73,6 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<Value {self.name or '?'}: {self.type or '?'}>"
-
-
-class Reads(MutableSequence["Value | None"]):
-    """The values that a node or a graph reads; records each slot among the value's uses."""
-
-    __slots__ = ("_items", "_user")
-
-    def __init__(self, user: Node | Graph, items: Iterable[Value | None] = ()) -> None:
-        self._user = user
-        self._items = list(items)
-        for slot, value in enumerate(self._items):
-            if value is not None:
-                value._uses[user, slot] = None
-
-    @overload
-    def __getitem__(self, index: int) -> Value | None: ...
-    @overload
-    def __getitem__(self, index: slice) -> MutableSequence[Value | None]: ...
-    def __getitem__(self, index: int | slice) -> Value | MutableSequence[Value | None] | None:
-        return self._items[index]
-
-    @overload
-    def __setitem__(self, index: int, value: Value | None) -> None: ...
-    @overload
-    def __setitem__(self, index: slice, value: Iterable[Value | None]) -> None: ...
-    def __setitem__(self, index: int | slice, value: Value | Iterable[Value | None] | None) -> None:
-        items = self._items.copy()
-        items[index] = value  # pyright: ignore[reportCallIssue, reportArgumentType] - list takes both forms
-        self._become(items)
-
-    def __delitem__(self, index: int | slice) -> None:
-        items = self._items.copy()
-        del items[index]
-        self._become(items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[Value | None]:
-        """Visit the values as they are now; an edit makes a new list, and this one goes on over the old."""
-        return iter(self._items)
-
-    def insert(self, index: int, value: Value | None) -> None:
-        """Place a value before `index`."""
-        items = self._items.copy()
-        items.insert(index, value)
-        self._become(items)
-
-    def __repr__(self) -> str:
-        return f"Reads({self._items!r})"
-
-    def _become(self, items: list[Value | None]) -> None:
-        """Take new contents, relinking only the slots that changed."""
-        old, user = self._items, self._user
-        changed = [i for i in range(max(len(old), len(items))) if _at(old, i) is not _at(items, i)]
-        for slot in changed:
-            value = _at(old, slot)
-            if value is not None:
-                del value._uses[user, slot]
-        for slot in changed:
-            value = _at(items, slot)
-            if value is not None:
-                value._uses[user, slot] = None
-        self._items = items
-
-
-def _at(items: list[Value | None], index: int) -> Value | None:
-    return items[index] if index < len(items) else None
 
 
 class Node:
@@ -211,57 +136,6 @@ class Node:
     def __repr__(self) -> str:
         domain = f"{self.domain}." if self.domain else ""
         return f"<Node {domain}{self.op}{f' {self.name!r}' if self.name else ''}>"
-
-
-class Inputs(MutableSequence[Value]):
-    """The inputs of a graph; each knows the graph as its source."""
-
-    __slots__ = ("_graph", "_items")
-
-    def __init__(self, graph: Graph, items: Iterable[Value] = ()) -> None:
-        self._graph, self._items = graph, list[Value]()
-        self.extend(items)
-
-    @overload
-    def __getitem__(self, index: int) -> Value: ...
-    @overload
-    def __getitem__(self, index: slice) -> MutableSequence[Value]: ...
-    def __getitem__(self, index: int | slice) -> Value | MutableSequence[Value]:
-        return self._items[index]
-
-    @overload
-    def __setitem__(self, index: int, value: Value) -> None: ...
-    @overload
-    def __setitem__(self, index: slice, value: Iterable[Value]) -> None: ...
-    def __setitem__(self, index: int | slice, value: Value | Iterable[Value]) -> None:
-        one = isinstance(index, int)
-        old = [self._items[index]] if one else self._items[index]
-        new = [cast("Value", value)] if one else list(cast("Iterable[Value]", value))
-        self._items[slice(index, index + 1 or None) if one else index] = new
-        self._release(old)
-        for v in new:
-            v.source = self._graph
-
-    def __delitem__(self, index: int | slice) -> None:
-        old = [self._items[index]] if isinstance(index, int) else self._items[index]
-        del self._items[index]
-        self._release(old)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def insert(self, index: int, value: Value) -> None:
-        """Make a value an input, before `index`."""
-        self._items.insert(index, value)
-        value.source = self._graph
-
-    def __repr__(self) -> str:
-        return f"Inputs({self._items!r})"
-
-    def _release(self, values: Iterable[Value]) -> None:
-        for v in values:
-            if v not in self._graph.initializers:
-                v.source = None
 
 
 class Graph(Nested):

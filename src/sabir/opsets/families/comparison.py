@@ -17,6 +17,16 @@ def not_less(a: TensorType, b: TensorType, /) -> TensorType:
     return broadcasting.computed(_not_less, a, b, element=BOOL)
 
 
+def less(a: TensorType, b: TensorType, /) -> TensorType:
+    """Infer a < b; what shape arithmetic compares is never NaN."""
+    return broadcasting.computed(_less, a, b, element=BOOL)
+
+
+def _less(a: Item, b: Item) -> Item:
+    opposite = _not_less(a, b)
+    return None if opposite is None else not opposite
+
+
 def _not_less(a: Item, b: Item) -> Item:
     difference = sub(arithmetic.as_dim(a), arithmetic.as_dim(b))
     low, high = lower_bound(difference), upper_bound(difference)

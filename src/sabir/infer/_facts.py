@@ -1,0 +1,98 @@
+"""What the engine asks of types: those of constants and of unknown inputs, and those that a port admits."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import element
+from sabir.ir import UNDEFINED, SparseTensorType, Tensor, TensorType, Type
+from sabir.opsets.families import contents
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.ir import Array, Constant, Node
+    from sabir.schema import Version
+
+_MOST_FLOATS = 16  # known contents of float tensors serve scales and limits, not data
+
+
+def without_contents(kind: Type) -> Type:
+    """Return a type without contents, and without what a file says of one value beside its type."""
+    if isinstance(kind, TensorType):
+        return TensorType(kind.element, kind.shape)
+    return kind if kind.note is None else dataclasses.replace(kind, note=None)
+
+
+def tensor_type_of(tensor: Constant) -> Type:
+    """Return the type of an initializer, without its contents."""
+    return tensor.type if isinstance(tensor, Tensor) else SparseTensorType(tensor.element, tensor.shape)
+
+
+def constant_type(tensor: Constant, *, known: bool) -> Type:
+    """Return the type of an initializer, its contents with it where they are small and of use."""
+    if not isinstance(tensor, Tensor):
+        return TensorType(tensor.element, tensor.shape)
+    kind = tensor.type
+    most = contents.MOST if kind.element.is_integer or kind.element.kind == "bool" else _MOST_FLOATS
+    if (
+        not known
+        or kind.element.kind in {"string", "complex"}
+        or not kind.element.number
+        or tensor.size > most
+    ):
+        return kind
+    return kind.with_known(contents.of_array(tensor.array()))
+
+
+def with_contents(kind: Type | None, value: Any) -> Type | None:
+    if not isinstance(kind, TensorType) or not isinstance(value, (np.ndarray, np.generic)):
+        return kind
+    array: Array = np.asarray(cast("Array", value))
+    return kind.with_known(contents.of_array(array)) if array.shape == kind.shape else kind
+
+
+def stand_ins(version: Version, node: Node, types: Sequence[Type | None]) -> list[Type | None] | None:
+    """Return the input types, an unknown one as a tensor of unknown shape; None where it may be no tensor."""
+    found: list[Type | None] = []
+    for place, (value, kind) in enumerate(zip(node.inputs, types, strict=True)):
+        if kind is None and value is not None:
+            kind = _unknown(version.inputs[min(place, len(version.inputs) - 1)].allowed)  # ruff: ignore[redefined-loop-name] - refined
+            if kind is None:
+                return None
+        found.append(kind)
+    return found
+
+
+def _unknown(allowed: frozenset[str]) -> TensorType | None:
+    """Return the type of an input of which only its port is known."""
+    if not all(t.startswith("tensor(") for t in allowed):
+        return None
+    if len(allowed) > 1:
+        return TensorType(UNDEFINED)
+    return TensorType(element(next(iter(allowed)).removeprefix("tensor(").removesuffix(")")))
+
+
+def check_types(version: Version, inputs: Sequence[Type | None]) -> None:
+    """Raise InferenceError for a type that a port does not admit, or ports of one constraint that differ."""
+    bound: dict[str, tuple[str, str]] = {}
+    for place, kind in enumerate(inputs):
+        port = version.inputs[min(place, len(version.inputs) - 1)]
+        if kind is None or (isinstance(kind, TensorType) and not kind.element.number):
+            continue
+        signature = kind.signature
+        if signature not in port.allowed and "?" not in signature:
+            admitted = ", ".join(sorted(port.allowed))
+            raise InferenceError(
+                f"{version} does not admit {signature} for {port.name!r}; it admits {admitted}"
+            )
+        if isinstance(port.type, str) or port.heterogeneous:
+            continue
+        first = bound.setdefault(port.type.name, (signature, port.name))
+        if first[0] != signature:
+            ports = f"{first[1]!r} and {port.name!r}"
+            raise InferenceError(f"{version} takes one type for {ports}; it gets {first[0]} and {signature}")

@@ -1,0 +1,34 @@
+"""Acosh: the inverse hyperbolic cosine, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+acosh = Operator(
+    "Acosh", summary="The nonnegative number whose hyperbolic cosine is each element; NaN below 1."
+)
+
+T = Constraint("T", FLOATS)
+
+v9 = acosh.first(
+    9,
+    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape, nothing below 0.", differentiable=True)],
+)
+v22 = v9.widen(22, T=BFLOAT16)
+
+v9.infer(same_as_first)
+v9.evaluate(through_float32(np.arccosh))
+
+
+@acosh.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [1.5, 1, 10, np.inf, 0.5, np.nan]
+    y = [0.9624236501192069, 0, 2.993222846126381, np.inf, np.nan, np.nan]
+    yield from over_floats(x, y, 9, 22, bfloat16=22)

@@ -1,0 +1,32 @@
+"""Asin: the arc sine, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+asin = Operator("Asin", summary="The angle, in radians, whose sine is each element; NaN outside [-1, 1].")
+
+T = Constraint("T", FLOATS)
+
+v7 = asin.first(
+    7,
+    inputs=[Input("input", T, "Sines, in a tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape; angles from -pi/2 to pi/2.", differentiable=True)],
+)
+v22 = v7.widen(22, T=BFLOAT16)
+
+v7.infer(same_as_first)
+v7.evaluate(through_float32(np.arcsin))
+
+
+@asin.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [0.5, -0.75, 0, 1, -1, 2, np.nan]
+    y = [0.5235987755982989, -0.848062078981481, 0, 1.5707963267948966, -1.5707963267948966, np.nan, np.nan]
+    yield from over_floats(x, y, 7, 22, bfloat16=22)

@@ -1,0 +1,32 @@
+"""Asinh: the inverse hyperbolic sine, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+asinh = Operator("Asinh", summary="The number whose hyperbolic sine is each element.")
+
+T = Constraint("T", FLOATS)
+
+v9 = asinh.first(
+    9,
+    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape.", differentiable=True)],
+)
+v22 = v9.widen(22, T=BFLOAT16)
+
+v9.infer(same_as_first)
+v9.evaluate(through_float32(np.arcsinh))
+
+
+@asinh.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [0.5, -2, 100, 0, np.inf, -np.inf, np.nan]
+    y = [0.48121182505960347, -1.4436354751788103, 5.298342365610589, 0, np.inf, -np.inf, np.nan]
+    yield from over_floats(x, y, 9, 22, bfloat16=22)

@@ -1,0 +1,40 @@
+"""Atan: the arc tangent, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+atan = Operator("Atan", summary="The angle, in radians, whose tangent is each element.")
+
+T = Constraint("T", FLOATS)
+
+v7 = atan.first(
+    7,
+    inputs=[Input("input", T, "Tangents, in a tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape; angles from -pi/2 to pi/2.", differentiable=True)],
+)
+v22 = v7.widen(22, T=BFLOAT16)
+
+v7.infer(same_as_first)
+v7.evaluate(through_float32(np.arctan))
+
+
+@atan.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [0.5, -1, 8, 0, np.inf, -np.inf, np.nan]
+    y = [
+        0.4636476090008061,
+        -0.7853981633974483,
+        1.446441332248135,
+        0,
+        1.5707963267948966,
+        -1.5707963267948966,
+        np.nan,
+    ]
+    yield from over_floats(x, y, 7, 22, bfloat16=22)

@@ -1,0 +1,32 @@
+"""Atanh: the inverse hyperbolic tangent, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+atanh = Operator("Atanh", summary="The number whose hyperbolic tangent is each element; NaN outside [-1, 1].")
+
+T = Constraint("T", FLOATS)
+
+v9 = atanh.first(
+    9,
+    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape; infinite at -1 and 1.", differentiable=True)],
+)
+v22 = v9.widen(22, T=BFLOAT16)
+
+v9.infer(same_as_first)
+v9.evaluate(through_float32(np.arctanh))
+
+
+@atanh.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [0.5, -0.75, 0, 1, -1, 2, np.nan]
+    y = [0.5493061443340549, -0.9729550745276566, 0, np.inf, -np.inf, np.nan, np.nan]
+    yield from over_floats(x, y, 9, 22, bfloat16=22)

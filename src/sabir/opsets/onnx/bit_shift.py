@@ -1,0 +1,70 @@
+"""BitShift: bits moved to the left or right, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.ir import TensorType
+from sabir.opsets.families import broadcasting
+from sabir.opsets.typing import Array
+from sabir.schema import INTEGERS, UNSIGNED, Attribute, Constraint, Example, Input, Operator, Output
+
+bit_shift = Operator(
+    "BitShift",
+    summary="`X << Y` or `X >> Y`; moved by the width or more, or by less than 0, nothing but the sign is left.",
+)
+
+T = Constraint("T", UNSIGNED)
+
+v11 = bit_shift.first(
+    11,
+    inputs=[
+        Input("X", T, "What to shift.", differentiable=False),
+        Input("Y", T, "By how many bits.", differentiable=False),
+    ],
+    outputs=[Output("Z", T, "The shape that both inputs broadcast to.", differentiable=False)],
+    attributes=[
+        Attribute("direction", "string", "LEFT: toward the higher bits; RIGHT: the other way.", required=True)
+    ],
+)
+v28 = v11.widen(28, T=INTEGERS)
+
+
+@v11.infer
+def infer(x: TensorType, y: TensorType, /) -> TensorType:
+    return broadcasting.merged(x, y)
+
+
+@v11.evaluate
+def evaluate(x: Array, y: Array, /, *, direction: str) -> Array:
+    """Unlike C, numpy gives 0 for every shift out of range, or -1 for that of a negative number to the right."""
+    match direction:
+        case "LEFT":
+            return np.left_shift(x, y)
+        case "RIGHT":
+            return np.right_shift(x, y)
+        case _:
+            raise ValueError(f"`direction` is {direction!r}, and must be LEFT or RIGHT")
+
+
+@bit_shift.examples
+def examples() -> Iterator[Example]:
+    for kind in (np.uint8, np.uint16, np.uint32, np.uint64):
+        bits = np.iinfo(kind).bits
+        most = np.iinfo(kind).max
+        x = np.array([1, 16, most, most, most], kind)
+        y = np.array([1, 3, bits - 1, bits, most], kind)
+        for opset in (11, 28):
+            yield Example(
+                opset, x, y, direction="LEFT", expect=[np.array([2, 128, most // 2 + 1, 0, 0], kind)]
+            )
+            yield Example(opset, x, y, direction="RIGHT", expect=[np.array([0, 2, 1, 0, 0], kind)])
+    for kind in (np.int8, np.int16, np.int32, np.int64):
+        least, bits = np.iinfo(kind).min, np.iinfo(kind).bits
+        x = np.array([-5, -5, 5, -1, -1, 5, 3], kind)
+        y = np.array([1, bits, bits, -1, bits - 1, -1, bits - 1], kind)
+        yield Example(28, x, y, direction="RIGHT", expect=[np.array([-3, -1, 0, -1, -1, 0, 0], kind)])
+        yield Example(28, x, y, direction="LEFT", expect=[np.array([-10, 0, 0, 0, least, 0, least], kind)])
+    row, column = np.array([1, 2], np.uint8), np.array([[0], [7]], np.uint8)
+    yield Example(11, row, column, direction="LEFT", expect=[np.array([[1, 2], [128, 0]], np.uint8)])
+    yield Example(11, np.zeros((0, 2), np.uint8), row, direction="LEFT", expect=[np.zeros((0, 2), np.uint8)])

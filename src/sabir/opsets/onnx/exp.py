@@ -1,0 +1,34 @@
+"""Exp: the exponential, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+exp = Operator("Exp", summary="The exponential of each element.")
+
+T = Constraint("T", FLOATS)
+
+v1 = exp.first(
+    1,
+    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape, nothing below 0.", differentiable=True)],
+    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v13 = v6.widen(13, T=BFLOAT16)
+
+v1.infer(same_as_first)
+v1.evaluate(through_float32(np.exp))
+
+
+@exp.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [1, -2, 10, 0, np.inf, -np.inf, np.nan]
+    y = [2.718281828459045, 0.1353352832366127, 22026.465794806718, 1, np.inf, 0, np.nan]
+    yield from over_floats(x, y, 1, 6, 13, bfloat16=13)

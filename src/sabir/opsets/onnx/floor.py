@@ -1,0 +1,32 @@
+"""Floor: rounding down, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import known_rounding, over_floats
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+floor = Operator("Floor", summary="The greatest whole number that is not above each element.")
+
+T = Constraint("T", FLOATS)
+
+v1 = floor.first(
+    1,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=False)],
+    outputs=[Output("Y", T, "The input's shape, in whole numbers.", differentiable=False)],
+    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v13 = v6.widen(13, T=BFLOAT16)
+
+v1.infer(known_rounding(np.floor))
+v1.evaluate(through_float32(np.floor))
+
+
+@floor.examples
+def examples() -> Iterator[Example]:
+    x = [1.5, -1.5, 0.5, -0.5, 2, -np.inf, np.nan]
+    y = [1, -2, 0, -1, 2, -np.inf, np.nan]
+    yield from over_floats(x, y, 1, 6, 13, bfloat16=13)

@@ -1,0 +1,36 @@
+"""Log: the natural logarithm, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+log = Operator("Log", summary="The natural logarithm of each element; NaN below 0.")
+
+T = Constraint("T", FLOATS)
+
+v1 = log.first(
+    1,
+    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[
+        Output("output", T, "The input's shape; minus infinity where the input is 0.", differentiable=True)
+    ],
+    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v13 = v6.widen(13, T=BFLOAT16)
+
+v1.infer(same_as_first)
+v1.evaluate(through_float32(np.log))
+
+
+@log.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [2, 1, 10, 0.125, 0, np.inf, -1, np.nan]
+    y = [0.6931471805599453, 0, 2.302585092994046, -2.0794415416798357, -np.inf, np.inf, np.nan, np.nan]
+    yield from over_floats(x, y, 1, 6, 13, bfloat16=13)

@@ -1,0 +1,129 @@
+"""Mod: the remainder of a division, elementwise."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, Dim, TensorType, Value, is_nonnegative
+from sabir.ir import mod as floored
+from sabir.opsets.families import arithmetic
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    NUMBERS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
+
+mod = Operator(
+    "Mod",
+    summary="`A - floor(A / B) * B`, or with `fmod` the quotient cut toward zero; integers modulo 0 are 0.",
+)
+
+T = Constraint("T", NUMBERS)
+
+v10 = mod.first(
+    10,
+    inputs=[
+        Input("A", T, "The dividend.", differentiable=True),
+        Input("B", T, "The divisor.", differentiable=False),
+    ],
+    outputs=[Output("C", T, "The shape that both inputs broadcast to.", differentiable=True)],
+    attributes=[
+        Attribute("fmod", "int", "The remainder has the sign of, 0: the divisor, 1: the dividend.", default=0)
+    ],
+)
+v13 = v10.widen(13, T=BFLOAT16)
+v28 = v13.restate(28, "Floats are divided with `fmod` 0 too; before, that was for integers only.")
+
+NEEDS_FMOD = "floats have no floored remainder before Mod-28; `fmod` must be 1"
+
+
+@v10.infer
+def infer_floored_integers(a: TensorType, b: TensorType, /, *, fmod: int) -> TensorType:
+    if not fmod and (a.element.is_float or b.element.is_float):
+        raise InferenceError(NEEDS_FMOD)
+    return infer(a, b, fmod=fmod)
+
+
+@v28.infer
+def infer(a: TensorType, b: TensorType, /, *, fmod: int) -> TensorType:
+    def remainder(x: Dim, y: Dim) -> Dim:
+        return floored(x, y) if not fmod or (is_nonnegative(x) and is_nonnegative(y)) else None
+
+    return arithmetic.limited(remainder, a, b)
+
+
+@v10.evaluate
+def evaluate_floored_integers(a: Array, b: Array, /, *, fmod: int) -> Array:
+    if not fmod and a.dtype.kind not in "iu":
+        raise ValueError(NEEDS_FMOD)
+    return evaluate(a, b, fmod=fmod)
+
+
+@v28.evaluate
+def evaluate(a: Array, b: Array, /, *, fmod: int) -> Array:
+    if fmod not in {0, 1}:
+        raise ValueError(f"`fmod` is {fmod}, and must be 0 or 1")
+    rule = np.fmod if fmod else np.mod
+    return rule(widened(a), widened(b)).astype(a.dtype, copy=False)
+
+
+@v28.downgrade
+def floored_by_hand(b: Builder, x: Value, y: Value, /, *, fmod: int) -> Value:
+    """Take the remainder with the dividend's sign, and add the divisor where theirs differ."""
+    element = x.type.element if isinstance(x.type, TensorType) else None
+    if element is None or not element.number:
+        raise Unconvertible("the element type is unknown, and Mod-13 takes `fmod` 0 for integers only")
+    if fmod or element.is_integer:
+        return b.Mod(x, y, fmod=fmod)
+    zero = b.initializer("zero", np.array(0, element.dtype))
+    rest = b.Mod(x, y, fmod=1)
+    off = b.Or(b.And(b.Less(rest, zero), b.Less(zero, y)), b.And(b.Less(zero, rest), b.Less(y, zero)))
+    return b.Where(off, b.Add(rest, y), rest)
+
+
+@mod.examples
+def integers() -> Iterator[Example]:
+    a, b = np.array([-7, 7, -7, 7, 5, -6]), np.array([3, 3, -3, -3, 0, 3])
+    floor, cut = np.array([2, 1, -1, -2, 0, 0]), np.array([-1, 1, -1, 1, 0, 0])  # by hand
+    for opset in (10, 13, 28):
+        for kind in (np.int8, np.int32, np.int64):
+            yield Example(opset, a.astype(kind), b.astype(kind), expect=[floor.astype(kind)])
+            yield Example(opset, a.astype(kind), b.astype(kind), fmod=1, expect=[cut.astype(kind)])
+        rows = np.array([[5], [2**64 - 1]], np.uint64)
+        yield Example(
+            opset, rows, np.array([4, 0], np.uint64), expect=[np.array([[1, 0], [3, 0]], np.uint64)]
+        )
+        yield Example(opset, np.int64(-(2**63)), np.int64(-1), expect=[np.int64(0)])
+        yield Example(opset, np.zeros((0, 2), np.int16), np.int16(2), expect=[np.zeros((0, 2), np.int16)])
+
+
+@mod.examples
+def floats() -> Iterator[Example]:
+    inf, nan = np.inf, np.nan
+    a = np.array([-7.5, 7.5, -7.5, 7.5, inf, 1, nan, 2, -2], np.float32)
+    b = np.array([2, 2, -2, -2, 2, 0, 1, inf, inf], np.float32)
+    cut = np.array([-1.5, 1.5, -1.5, 1.5, nan, nan, nan, 2, -2], np.float32)
+    floor = np.array([0.5, 1.5, -1.5, -0.5, nan, nan, nan, 2, inf], np.float32)
+    for opset in (10, 13, 28):
+        for kind in (np.float16, np.float32, np.float64):
+            yield Example(opset, a.astype(kind), b.astype(kind), fmod=1, expect=[cut.astype(kind)])
+    for kind in (np.float16, np.float32, np.float64, ml_dtypes.bfloat16):
+        yield Example(28, a.astype(kind), b.astype(kind), expect=[floor.astype(kind)])
+        yield Example(28, a.astype(kind), b.astype(kind), fmod=1, expect=[cut.astype(kind)])
+    yield Example(
+        13,
+        np.array([5, -5], ml_dtypes.bfloat16),
+        ml_dtypes.bfloat16(3),
+        fmod=1,
+        expect=[np.array([2, -2], ml_dtypes.bfloat16)],
+    )

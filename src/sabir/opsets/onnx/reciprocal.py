@@ -1,0 +1,33 @@
+"""Reciprocal: one over the input, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+reciprocal = Operator("Reciprocal", summary="One over each element: `1 / x`.")
+
+T = Constraint("T", FLOATS)
+
+v1 = reciprocal.first(
+    1,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape; infinite where the input is 0.", differentiable=True)],
+    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v13 = v6.widen(13, T=BFLOAT16)
+
+v1.infer(same_as_first)
+v1.evaluate(through_float32(np.reciprocal))
+
+
+@reciprocal.examples
+def examples() -> Iterator[Example]:
+    x = [4, -0.5, 0, -0.0, np.inf, -np.inf, np.nan]
+    y = [0.25, -2, np.inf, -np.inf, 0, -0.0, np.nan]
+    yield from over_floats(x, y, 1, 6, 13, bfloat16=13)

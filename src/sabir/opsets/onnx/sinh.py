@@ -1,0 +1,32 @@
+"""Sinh: the hyperbolic sine, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+sinh = Operator("Sinh", summary="The hyperbolic sine of each element: `(exp(x) - exp(-x)) / 2`.")
+
+T = Constraint("T", FLOATS)
+
+v9 = sinh.first(
+    9,
+    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape.", differentiable=True)],
+)
+v22 = v9.widen(22, T=BFLOAT16)
+
+v9.infer(same_as_first)
+v9.evaluate(through_float32(np.sinh))
+
+
+@sinh.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [1, -2, 8, 0, np.inf, -np.inf, np.nan]
+    y = [1.1752011936438014, -3.6268604078470186, 1490.4788257895502, 0, np.inf, -np.inf, np.nan]
+    yield from over_floats(x, y, 9, 22, bfloat16=22)

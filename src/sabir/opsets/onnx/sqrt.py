@@ -1,0 +1,33 @@
+"""Sqrt: the square root, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+sqrt = Operator("Sqrt", summary="The square root of each element; NaN below 0.")
+
+T = Constraint("T", FLOATS)
+
+v1 = sqrt.first(
+    1,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape, nothing below 0.", differentiable=True)],
+    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v13 = v6.widen(13, T=BFLOAT16)
+
+v1.infer(same_as_first)
+v1.evaluate(through_float32(np.sqrt))
+
+
+@sqrt.examples
+def examples() -> Iterator[Example]:
+    x = [4, 2, 0.25, 0, np.inf, -1, np.nan]
+    y = [2, 1.4142135623730951, 0.5, 0, np.inf, np.nan, np.nan]
+    yield from over_floats(x, y, 1, 6, 13, bfloat16=13)

@@ -1,0 +1,32 @@
+"""Tan: the tangent, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.arithmetic import through_float32
+from sabir.opsets.families.pointwise import over_floats
+from sabir.opsets.families.rules import same_as_first
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+tan = Operator("Tan", summary="The tangent of each element, an angle in radians.")
+
+T = Constraint("T", FLOATS)
+
+v7 = tan.first(
+    7,
+    inputs=[Input("input", T, "Angles, in a tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape.", differentiable=True)],
+)
+v22 = v7.widen(22, T=BFLOAT16)
+
+v7.infer(same_as_first)
+v7.evaluate(through_float32(np.tan))
+
+
+@tan.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [0.5, -1, 2, 10, 0, np.inf, np.nan]
+    y = [0.5463024898437905, -1.5574077246549023, -2.185039863261519, 0.6483608274590866, 0, np.nan, np.nan]
+    yield from over_floats(x, y, 7, 22, bfloat16=22)
