@@ -136,16 +136,20 @@ def test_empty_is_not_absent():
     for message in each_message(proto):
         for field in message.DESCRIPTOR.fields:
             plain = field.message_type is None and not field.is_repeated and field.containing_oneof is None
-            if plain and field.name in {
-                "doc_string",
-                "name",
-                "domain",
-                "overload",
-                "producer_name",
-                "denotation",
-            }:
-                if not message.HasField(field.name):
-                    setattr(message, field.name, "")
+            if (
+                plain
+                and field.name
+                in {
+                    "doc_string",
+                    "name",
+                    "domain",
+                    "overload",
+                    "producer_name",
+                    "denotation",
+                }
+                and not message.HasField(field.name)
+            ):
+                setattr(message, field.name, "")
     assert trip(proto) == proto
 
 

@@ -131,7 +131,7 @@ def bindings(feeds: dict) -> dict[str, int]:
 
 
 def written(function, example: Example, here: Version, opset: int) -> tuple[Model, dict]:
-    """The model that a graph-building behaviour (an adapter, a body) makes of the example's call at `opset`."""
+    """The model that a graph-building behaviour (an adapter, a body) makes of an example at `opset`."""
 
     def infer_node(_node):
         engine = Inference(b.model())
