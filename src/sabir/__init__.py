@@ -5,6 +5,9 @@ session = sabir.Session(model)
 outputs = session.run({"x": array})
 """
 
+# first, and from here: deep in a chain of imports numpy's own take a third longer
+import numpy as np  # ruff: ignore[unused-import]  # pyright: ignore[reportUnusedImport] - for its effect alone
+
 from sabir._version import __version__
 from sabir.base import (
     CheckError,

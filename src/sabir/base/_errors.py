@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -86,6 +85,8 @@ def quote(text: object) -> str:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return `; is it 'that'?` for the known name nearest to a mistaken one, or nothing."""
+    import difflib  # ruff: ignore[import-outside-top-level]  a millisecond that only a mistake needs
+
     by_folded = {k.casefold(): k for k in known}
     close = difflib.get_close_matches(name.casefold(), by_folded, 1)
     return f"; is it {by_folded[close[0]]!r}?" if close else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from ctypes import c_float
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,6 +82,9 @@ def one_float(literal: str) -> float:
 
 def _untied(literal: str, wide: float) -> np.float32:
     """Round where the nearest double is midway between two floats, though the literal may not be."""
+    # ruff: ignore[import-outside-top-level]  2 ms that one literal in millions needs
+    from fractions import Fraction
+
     exact, midway = Fraction(literal), Fraction(wide)
     if exact != midway:
         wide = float(np.nextafter(wide, np.inf if exact > midway else -np.inf))

@@ -1,14 +1,31 @@
-"""The coercion to a matrix that Softmax and its kin had before opset 13."""
+"""Softmax and its kin: over one axis since opset 13, over the rows of a matrix before."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+from sabir.ir import TensorType
 from sabir.opsets.families.shapes import axis_in
+from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:
+    from sabir.ir import Builder, Value
     from sabir.opsets.typing import Array, Rule
+
+
+def infer_split(x: TensorType, /, *, axis: int) -> TensorType:
+    """The output has the input's type; `axis` splits the shape, and may be the rank itself."""
+    if x.shape is not None and axis != len(x.shape):
+        axis_in(axis, len(x.shape))
+    return TensorType(x.element, x.shape)
+
+
+def infer_axis(x: TensorType, /, *, axis: int) -> TensorType:
+    """The output has the input's type; `axis` names one of its dimensions."""
+    if x.shape is not None:
+        axis_in(axis, len(x.shape))
+    return TensorType(x.element, x.shape)
 
 
 def over_rows(rule: Rule, x: Array, axis: int) -> Array:
@@ -16,3 +33,33 @@ def over_rows(rule: Rule, x: Array, axis: int) -> Array:
     split = x.ndim if axis == x.ndim else axis_in(axis, x.ndim)
     matrix = x.reshape(math.prod(x.shape[:split]), math.prod(x.shape[split:]))
     return rule(matrix, axis=-1).reshape(x.shape)
+
+
+def split_to_axis(name: str) -> Rule:
+    """Return the upgrade to 13: flatten by hand, unless the split leaves one dimension."""
+
+    def upgrade(b: Builder, x: Value, /, *, axis: int) -> Value:
+        if axis == -1 or (isinstance(x.type, TensorType) and x.type.rank == axis + 1):
+            return b.op(name, x, axis=-1)
+        return b.Reshape(b.op(name, b.Flatten(x, axis=axis), axis=-1), b.Shape(x))
+
+    return upgrade
+
+
+def axis_to_split(name: str) -> Rule:
+    """Return the downgrade from 13: move the axis last, where both versions agree."""
+
+    def downgrade(b: Builder, x: Value, /, *, axis: int) -> Value:
+        rank = x.type.rank if isinstance(x.type, TensorType) else None
+        if rank is None:
+            if axis == -1:
+                return b.op(name, x, axis=-1)
+            raise Unconvertible(f"the rank of the input is unknown, and {name}-11 needs the axis moved last")
+        axis, last = axis % rank, rank - 1
+        if axis == last:
+            return b.op(name, x, axis=last)
+        swap = [*range(rank)]
+        swap[axis], swap[last] = last, axis
+        return b.Transpose(b.op(name, b.Transpose(x, perm=swap), axis=last), perm=swap)
+
+    return downgrade

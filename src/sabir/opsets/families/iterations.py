@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.base import InferenceError
+import numpy as np
+
+from sabir.base import EvaluationError, InferenceError
 from sabir.ir import OptionalType, SequenceType, TensorType, Type
+from sabir.opsets.families.shapes import axis_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sabir.ir import Dim
+    from sabir.opsets.typing import Array
 
     Types: TypeAlias = tuple[Type | None, ...]
 
@@ -34,13 +38,31 @@ def settle(body: Callable[..., Types], carried: Sequence[Type | None]) -> tuple[
     return held, _applied(body, held)
 
 
-def stacked(item: Type | None, count: Dim) -> Type | None:
-    """Return the type of one tensor per iteration, stacked on a new first axis."""
+def stacked(item: Type | None, count: Dim, axis: int = 0) -> Type | None:
+    """Return the type of one tensor per iteration, stacked on a new axis."""
     if item is None:
         return None
     if not isinstance(item, TensorType):
         raise InferenceError(f"only tensors can be stacked, and the body gives {item}")
-    return TensorType(item.element, None if item.shape is None else (count, *item.shape))
+    if item.shape is None:
+        return TensorType(item.element)
+    dims = list(item.shape)
+    dims.insert(axis_in(axis, len(dims) + 1), count)
+    return TensorType(item.element, tuple(dims))
+
+
+def stack(items: Sequence[Array], declared: Type | None, axis: int = 0) -> Array:
+    """Return the tensors of all iterations on a new axis; without any, what the body declares of one serves.
+
+    A dimension that it does not give as a number is then 0.
+    """
+    if items:
+        return np.stack(items, axis)
+    if not isinstance(declared, TensorType) or not declared.element.number:
+        raise EvaluationError("no iteration runs, and the body does not declare the type of what it stacks")
+    shape = [d if isinstance(d, int) else 0 for d in declared.shape or ()]
+    shape.insert(axis_in(axis, len(shape) + 1), 0)
+    return np.empty(shape, declared.element.dtype)
 
 
 def _applied(body: Callable[..., Types], held: Types) -> Types:
@@ -56,6 +78,8 @@ def _covering(before: Type | None, after: Type | None, place: int) -> Type | Non
     if isinstance(before, TensorType) and isinstance(after, TensorType):  # unknown elements are the other's
         before = before if before.element.number else TensorType(after.element, before.shape)
         after = after if after.element.number else TensorType(before.element, after.shape)
+    if isinstance(before, OptionalType) and not isinstance(after, OptionalType):
+        after = OptionalType(after)  # one that is filled may come back as what it holds
     try:
         return before.join(after)
     except TypeError as mix:

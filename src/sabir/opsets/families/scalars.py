@@ -40,3 +40,9 @@ def clipped(b: Builder, x: Value, low: float, high: float) -> Value:
     if b.opset < _CLIP_BY_INPUT:
         return b.Clip(x, min=low, max=high)
     return b.Clip(x, constant(b, x, low), constant(b, x, high))
+
+
+def exponential_unit(b: Builder, x: Value, alpha: float) -> Value:
+    """Return x from 0 on, and `alpha * (exp(x) - 1)` below, of operators that every opset has."""
+    below = b.Exp(b.Neg(b.Relu(b.Neg(x))))
+    return b.Add(b.Relu(x), with_number(b, "Mul", with_number(b, "Sub", below, 1.0), alpha))

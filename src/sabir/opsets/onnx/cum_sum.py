@@ -5,10 +5,8 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import TensorType, add
-from sabir.opsets.families import contents
-from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array, Rule
+from sabir.ir import add
+from sabir.opsets.families import cumulation
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 cum_sum = Operator(
@@ -33,34 +31,8 @@ v11 = cum_sum.first(
 v14 = v11.widen(14, T=FLOATS | BFLOAT16)
 
 
-@v11.infer
-def infer(x: TensorType, axis: TensorType, /, *, reverse: int, exclusive: int) -> TensorType:
-    y = TensorType(x.element, x.shape)
-    place = contents.ints(axis.known)
-    if x.shape is None or not place:
-        return y
-    along = axis_in(place[0], len(x.shape))
-    if not x.element.is_integer:
-        return y
-    sums = np.frompyfunc(add, 2, 1)
-    return contents.moved(y, lambda held: _running(held, along, reverse, exclusive, sums.accumulate), x)
-
-
-@v11.evaluate
-def evaluate(x: Array, axis: Array, /, *, reverse: int, exclusive: int) -> Array:
-    wide = x.astype(np.promote_types(x.dtype, np.float32), copy=False) if x.dtype.kind not in "iu" else x
-    along = axis_in(int(axis.item()), x.ndim)
-    return _running(wide, along, reverse, exclusive, np.add.accumulate).astype(x.dtype, copy=False)
-
-
-def _running(x: Array, axis: int, reverse: int, exclusive: int, accumulate: Rule) -> Array:
-    """Sum along an axis; an exclusive sum is shifted, since infinities cannot be subtracted again."""
-    rows = np.moveaxis(x, axis, 0)
-    rows = rows[::-1] if reverse else rows
-    sums = accumulate(rows, axis=0)
-    if exclusive:
-        sums = np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
-    return np.moveaxis(sums[::-1] if reverse else sums, 0, axis)
+v11.infer(cumulation.inferred(add, 0))
+v11.evaluate(cumulation.evaluated(np.add, 0))
 
 
 @cum_sum.examples

@@ -155,17 +155,7 @@ def evaluate(
         for stack, item in zip(stacks, results[len(initial) :], strict=True):
             stack.append(item)
         count += 1
-    if not count:
-        return (*initial, *map(_no_items, body.outputs[1 + len(initial) :]))
-    return (*state, *map(np.stack, stacks))
-
-
-def _no_items(kind: Type | None) -> Array:
-    """Return the stack of no items; what the body declares of one is all that is known of it."""
-    if not isinstance(kind, TensorType) or not kind.element.number:
-        raise EvaluationError("no iteration runs, and the body does not declare the type of what it stacks")
-    shape = [d if isinstance(d, int) else 0 for d in kind.shape or ()]
-    return np.empty((0, *shape), kind.element.dtype)
+    return (*state, *map(iterations.stack, stacks, body.outputs[1 + len(initial) :]))
 
 
 @v11.upgrade

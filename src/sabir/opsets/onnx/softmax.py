@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.flattening import over_rows
-from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families import flattening
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -17,7 +15,6 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
-    Unconvertible,
 )
 
 softmax = Operator(
@@ -41,24 +38,14 @@ v13 = v11.evolve(
 )
 
 
-@v1.infer
-def infer(x: TensorType, /, *, axis: int) -> TensorType:
-    if x.shape is not None and axis != len(x.shape):  # the flattening versions also allow the rank itself
-        axis_in(axis, len(x.shape))
-    return TensorType(x.element, x.shape)
-
-
-@v13.infer
-def infer_over_axis(x: TensorType, /, *, axis: int) -> TensorType:
-    if x.shape is not None:
-        axis_in(axis, len(x.shape))
-    return TensorType(x.element, x.shape)
+v1.infer(flattening.infer_split)
+v13.infer(flattening.infer_axis)
 
 
 @v1.evaluate
 def over_flattened_tail(x: Array, /, *, axis: int) -> Array:
     """Coerce `x` to a matrix at `axis`, then normalise each row."""
-    return over_rows(over_axis, x, axis)
+    return flattening.over_rows(over_axis, x, axis)
 
 
 @v13.evaluate
@@ -69,28 +56,8 @@ def over_axis(x: Array, /, *, axis: int) -> Array:
     return (e / e.sum(axis=axis, keepdims=True)).astype(x.dtype, copy=False)
 
 
-@v13.upgrade
-def split_point_to_axis(b: Builder, x: Value, /, *, axis: int) -> Value:
-    """From 11 to 13: flatten by hand, unless the split leaves one dimension."""
-    if axis == -1 or (isinstance(x.type, TensorType) and x.type.rank == axis + 1):
-        return b.Softmax(x, axis=-1)
-    return b.Reshape(b.Softmax(b.Flatten(x, axis=axis), axis=-1), b.Shape(x))
-
-
-@v13.downgrade
-def axis_to_split_point(b: Builder, x: Value, /, *, axis: int) -> Value:
-    """From 13 to 11: move the axis last, where both versions agree."""
-    rank = x.type.rank if isinstance(x.type, TensorType) else None
-    if rank is None:
-        if axis == -1:
-            return b.Softmax(x, axis=-1)
-        raise Unconvertible("the rank of the input is unknown, and Softmax-11 needs the axis moved last")
-    axis, last = axis % rank, rank - 1
-    if axis == last:
-        return b.Softmax(x, axis=last)
-    swap = [*range(rank)]
-    swap[axis], swap[last] = last, axis
-    return b.Transpose(b.Softmax(b.Transpose(x, perm=swap), axis=last), perm=swap)
+v13.upgrade(flattening.split_to_axis("Softmax"))
+v13.downgrade(flattening.axis_to_split("Softmax"))
 
 
 @softmax.examples

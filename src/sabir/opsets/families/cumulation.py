@@ -1,0 +1,60 @@
+"""Running sums and products along an axis, and what is known of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.ir import TensorType
+from sabir.opsets.families import contents
+from sabir.opsets.families.arithmetic import as_dim, as_item, widened
+from sabir.opsets.families.shapes import axis_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabir.ir import Dim
+    from sabir.opsets.typing import Array, Rule
+
+
+def inferred(combine: Callable[[Dim, Dim], Dim], neutral: int) -> Rule:
+    """Return the type rule; `combine` joins two dimensions, `neutral` starts an exclusive run."""
+    whole = np.frompyfunc(combine, 2, 1)
+
+    def infer(x: TensorType, axis: TensorType, /, *, reverse: int, exclusive: int) -> TensorType:
+        y = TensorType(x.element, x.shape)
+        place = contents.ints(axis.known)
+        if x.shape is None or not place:
+            return y
+        along = axis_in(place[0], len(x.shape))
+
+        def run(held: Array) -> Array:
+            dims = np.frompyfunc(as_dim, 1, 1)(held)
+            sums = _running(dims, along, reverse, exclusive, neutral, whole.accumulate)
+            return np.frompyfunc(lambda dim: as_item(dim, x.element), 1, 1)(sums)
+
+        return contents.moved(y, run, x)
+
+    return infer
+
+
+def evaluated(combine: np.ufunc, neutral: int) -> Rule:
+    """Return the evaluation: integers wrap, halves accumulate in float32."""
+
+    def evaluate(x: Array, axis: Array, /, *, reverse: int, exclusive: int) -> Array:
+        along = axis_in(int(axis.item()), x.ndim)
+        runs = _running(widened(x), along, reverse, exclusive, neutral, combine.accumulate)
+        return runs.astype(x.dtype, copy=False)
+
+    return evaluate
+
+
+def _running(x: Array, axis: int, reverse: int, exclusive: int, neutral: int, accumulate: Rule) -> Array:
+    """Accumulate along an axis; an exclusive run is shifted, since infinities cannot be taken out again."""
+    rows = np.moveaxis(x, axis, 0)
+    rows = rows[::-1] if reverse else rows
+    runs = accumulate(rows, axis=0)
+    if exclusive:
+        runs = np.concatenate([np.full_like(runs[:1], neutral), runs[:-1]])
+    return np.moveaxis(runs[::-1] if reverse else runs, 0, axis)

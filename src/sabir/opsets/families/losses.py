@@ -1,0 +1,136 @@
+"""The negative log likelihood of labels: log-probabilities picked, weighted and reduced.
+
+Scores are (N, C, d1, ..., dk), labels (N, d1, ..., dk), weights (C). Each rule is here twice: on arrays,
+and as the nodes of a function body.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import INT64
+from sabir.ir import TensorType, known_equal
+from sabir.opsets.families import axes, halves, reductions
+from sabir.opsets.families.shapes import same_dim
+from sabir.schema import Unconvertible
+
+if TYPE_CHECKING:
+    from sabir.ir import Builder, Dim, Value
+    from sabir.opsets.typing import Array
+
+_REDUCTIONS = ("none", "mean", "sum")
+_LEAST_RANK = 2  # a batch, classes
+_AXES_BY_INPUT = 13  # from this opset on Squeeze and Unsqueeze take their axes as an input
+
+
+def infer(scores: TensorType, labels: TensorType, weights: TensorType | None, reduction: str) -> TensorType:
+    """Return the type of the loss; raises InferenceError for shapes that do not fit together."""
+    _check_reduction(reduction)
+    losses = _losses(scores, labels)
+    classes: Dim = None if scores.shape is None else scores.shape[1]
+    if weights is not None and weights.shape is not None:
+        if len(weights.shape) != 1 or known_equal(weights.shape[0], classes) is False:
+            raise InferenceError(f"{weights} must be a vector with one weight for each class of {scores}")
+    return TensorType(scores.element, losses if reduction == "none" else ())
+
+
+def _losses(scores: TensorType, labels: TensorType) -> tuple[Dim, ...] | None:
+    if scores.shape is None:
+        return labels.shape
+    if len(scores.shape) < _LEAST_RANK:
+        raise InferenceError(f"{scores} must have a dimension of the batch and one of the classes")
+    places = (scores.shape[0], *scores.shape[2:])
+    if labels.shape is None:
+        return places
+    if len(places) != len(labels.shape):
+        raise InferenceError(f"{labels} must have one dimension less than {scores}")
+    return tuple(same_dim(pair, "places of scores and labels") for pair in zip(places, labels.shape, strict=True))
+
+
+# ---------------------------------------------------------------- on arrays
+
+
+def log_softmax(x: Array, axis: int) -> Array:
+    """Return the logarithms of Softmax; shifted by the maximum first, so that no exponential overflows."""
+    shifted = x - np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
+    return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
+
+
+def evaluate(
+    logs: Array, labels: Array, weights: Array | None, ignored: int | None, reduction: str
+) -> Array:
+    """Return the loss of log-probabilities; the mean is that of the weights' sum, 0/0 where all are ignored."""
+    _check_reduction(reduction)
+    places = labels.astype(np.int64, copy=False)
+    counted = None if ignored is None else places != ignored
+    if counted is not None:
+        places = np.where(counted, places, 0)
+    if ((places < 0) | (places >= logs.shape[1])).any() and (counted is None or counted.any()):
+        raise ValueError(f"a label is outside [0, {logs.shape[1] - 1}]")
+    losses = -np.take_along_axis(logs, places[:, None], axis=1)[:, 0]
+    scale = None if weights is None else weights[places]
+    if scale is not None:
+        losses = losses * scale
+    if counted is not None:
+        losses = np.where(counted, losses, logs.dtype.type(0))
+        scale = np.where(counted, 1 if scale is None else scale, 0).astype(logs.dtype, copy=False)
+    if reduction == "none":
+        return losses
+    whole = np.asarray(np.add.reduce(losses, axis=None))
+    if reduction == "sum":
+        return whole
+    return np.asarray(whole / (losses.size if scale is None else np.add.reduce(scale, axis=None)), logs.dtype)
+
+
+def _check_reduction(reduction: str) -> None:
+    if reduction not in _REDUCTIONS:
+        raise InferenceError(f"`reduction` is {reduction!r}, and must be one of {', '.join(_REDUCTIONS)}")
+
+
+# ---------------------------------------------------------------- in function bodies
+
+
+def emit_log_softmax(b: Builder, x: Value, axis: int) -> Value:
+    """Emit the logarithms of Softmax from simpler operators."""
+    wide = halves.widened(b, x)
+    shifted = b.Sub(wide, reductions.call(b, "ReduceMax", wide, [axis]))
+    logs = b.Log(reductions.call(b, "ReduceSum", b.Exp(shifted), [axis]))
+    return halves.rounded(b, b.Sub(shifted, logs), x)
+
+
+def emit(
+    b: Builder, logs: Value, labels: Value, weights: Value | None, ignored: int | None, reduction: str
+) -> Value:
+    """Emit the loss of log-probabilities from operators that gather, choose and reduce."""
+    wide = halves.widened(b, logs)
+    if not isinstance(wide.type, TensorType) or not wide.type.element.number:
+        raise Unconvertible("the element type of the scores is unknown, and constants must be of it")
+    zero, one = (b.initializer(n, np.array(v, wide.type.element.dtype)) for n, v in (("zero", 0), ("one", 1)))
+    counted, places = None, b.Cast(labels, to=INT64.number)
+    if ignored is not None:
+        counted = b.Not(b.Equal(places, b.initializer("ignored", np.array(ignored, np.int64))))
+        places = b.Where(counted, places, b.initializer("first", np.array(0, np.int64)))
+    picked = b.GatherElements(wide, _with_axes(b, "Unsqueeze", places), axis=1)
+    losses = b.Neg(_with_axes(b, "Squeeze", picked))
+    scale = None if weights is None else b.Gather(halves.widened(b, weights), places)
+    if scale is not None:
+        losses = b.Mul(losses, scale)
+    if counted is not None:
+        losses = b.Where(counted, losses, zero)
+        scale = b.Where(counted, one if scale is None else scale, zero)
+    if reduction == "mean" and scale is None:
+        losses = b.ReduceMean(losses, keepdims=0)
+    elif reduction != "none":
+        losses = b.ReduceSum(losses, keepdims=0)
+    if reduction == "mean" and scale is not None:
+        losses = b.Div(losses, b.ReduceSum(scale, keepdims=0))
+    return halves.rounded(b, losses, logs)
+
+
+def _with_axes(b: Builder, name: str, x: Value) -> Value:
+    if b.opset < _AXES_BY_INPUT:
+        return b.op(name, x, axes=[1])
+    return b.op(name, x, axes.as_input(b, "axes", [1]))

@@ -1,0 +1,138 @@
+"""Linear quantization: `y = saturate(round(x / scale) + zero)`, and back `(y - zero) * scale`.
+
+A scale and its zero point hold for the whole tensor (one element), for each place of an axis (a vector),
+or for each block of an axis (the tensor's rank, one element a block). NaN becomes the least integer, as in
+onnxruntime; the standard leaves it open.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT8E8M0, FLOAT16, element
+from sabir.ir import TensorType, ceil_div, known_equal
+from sabir.opsets.families.casting import converted
+from sabir.opsets.families.shapes import axis_in
+
+if TYPE_CHECKING:
+    from sabir.elements import ElementType
+    from sabir.ir import Dim
+    from sabir.opsets.typing import Array
+
+_HALVES = {FLOAT16, BFLOAT16}
+_PRECISIONS = {FLOAT, DOUBLE, *_HALVES}
+_NARROW = 16  # bits: integers of so many, and their differences, are exact in float32
+
+
+def spread(parameter: Array, shape: tuple[int, ...], axis: int, block_size: int) -> Array:
+    """Return a scale or zero point so that it broadcasts against a tensor of this shape."""
+    if parameter.size == 1:
+        return parameter.reshape(())
+    if parameter.ndim == 1 and not (block_size and len(shape) == 1):
+        axis = axis_in(axis, len(shape))
+        if len(parameter) != shape[axis]:
+            raise ValueError(f"{len(parameter)} scales do not go with axis {axis} of a tensor {list(shape)}")
+        return parameter.reshape(-1, *(1,) * (len(shape) - 1 - axis))
+    axis = axis_in(axis, len(shape))
+    blocks = -(-shape[axis] // block_size) if block_size > 0 else None
+    if parameter.shape != (*shape[:axis], blocks, *shape[axis + 1 :]):
+        raise ValueError(
+            f"scales of shape {list(parameter.shape)} do not go with {list(shape)} in blocks of {block_size} "
+            f"along axis {axis}"
+        )
+    each = np.repeat(parameter, block_size, axis=axis)
+    return each[(slice(None),) * axis + (slice(shape[axis]),)]
+
+
+def precision_of(x: ElementType, scale: ElementType, wanted: int = 0) -> ElementType:
+    """Return the type to divide in: the one asked for, else that of the scale.
+
+    A power of two (float8e8m0) leaves the precision of `x` as it is; integers divide exactly.
+    """
+    if wanted:
+        found = element(wanted)
+    elif scale is FLOAT8E8M0:
+        found = x if x.is_float else FLOAT
+    else:
+        found = scale if scale.is_float else DOUBLE
+    if found not in _PRECISIONS:
+        raise ValueError(f"a quotient cannot have the precision {found}")
+    return found
+
+
+def quantized(
+    x: Array,
+    scale: Array,
+    zero: Array | None,
+    to: ElementType,
+    precision: ElementType,
+    *,
+    saturate: bool = True,
+) -> Array:
+    """Return `x / scale + zero` in the type `to`; scale and zero point broadcast already."""
+    q = _quotient(x, scale, precision)
+    if not to.is_integer:
+        if zero is not None:
+            q += zero.astype(q.dtype)
+        return converted(q, to, saturate=saturate)
+    np.rint(q, out=q)
+    return saturated(q, zero, to)
+
+
+def saturated(q: Array, zero: Array | None, to: ElementType) -> Array:
+    """Return whole numbers, held as floats, plus a zero point as integers; `q` is overwritten."""
+    if zero is not None:
+        q += zero.astype(q.dtype)  # exact where it matters: what is rounded lies far outside the range
+    least = -(1 << to.bits - 1) if to.is_signed else 0
+    np.fmax(q, least, out=q)  # of NaN and a number, the number
+    np.minimum(q, least + (1 << to.bits) - 1, out=q)
+    return q.astype(np.int32).astype(to.dtype) if to.is_packed else q.astype(to.dtype)
+
+
+def _quotient(x: Array, scale: Array, precision: ElementType) -> Array:
+    wide = np.float64 if precision is DOUBLE else np.float32
+    q: Array = np.empty(x.shape, wide)
+    np.divide(_held(x, precision).astype(wide, copy=False), _held(scale, precision).astype(wide), out=q)
+    return q.astype(precision.dtype).astype(wide) if precision in _HALVES else q
+
+
+def _held(x: Array, precision: ElementType) -> Array:
+    return x.astype(precision.dtype, copy=False) if precision in _HALVES else x
+
+
+def dequantized(x: Array, scale: Array, zero: Array | None, to: ElementType) -> Array:
+    """Return `(x - zero) * scale`, multiplied in float32 and rounded once to the type `to`."""
+    y: Array = np.empty(x.shape, np.float32)
+    np.multiply(centred(x, zero).astype(np.float32, copy=False), scale.astype(np.float32), out=y)
+    return y.astype(to.dtype, copy=False)
+
+
+def centred(x: Array, zero: Array | None) -> Array:
+    """Return `x - zero` exactly: as float32, integers of 32 bits as int64."""
+    wide = np.float32 if element(x.dtype).bits <= _NARROW else np.int64
+    return x.astype(wide) if zero is None else np.subtract(x.astype(wide), zero.astype(wide))
+
+
+def check_parameter(x: TensorType, parameter: TensorType | None, axis: int, block_size: int) -> None:
+    """Raise InferenceError where a scale or zero point cannot go with the shape of `x`."""
+    if parameter is None or x.shape is None or not parameter.shape or parameter.size == 1:
+        return
+    if len(parameter.shape) == 1 and not (block_size and len(x.shape) == 1):
+        length = parameter.shape[0]
+        if isinstance(length, int):
+            _check_equal(x, parameter, length, x.shape[axis_in(axis, len(x.shape))])
+        return
+    axis = axis_in(axis, len(x.shape))
+    if len(parameter.shape) != len(x.shape) or block_size < 0 or (parameter.is_static and not block_size):
+        raise InferenceError(f"scales {parameter} do not go with {x} in blocks of {block_size}")
+    for i, (dim, length) in enumerate(zip(parameter.shape, x.shape, strict=True)):
+        if block_size and parameter.is_static:
+            _check_equal(x, parameter, dim, ceil_div(length, block_size) if i == axis else length)
+
+
+def _check_equal(x: TensorType, parameter: TensorType, found: Dim, needed: Dim) -> None:
+    if known_equal(found, needed) is False:
+        raise InferenceError(f"scales {parameter} do not go with {x}: {found} is not {needed}")

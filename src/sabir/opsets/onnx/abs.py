@@ -1,0 +1,47 @@
+"""Abs: the absolute value, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.ir import dim_max, sub
+from sabir.opsets.families.pointwise import known_by, over_floats
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
+
+absolute = Operator(
+    "Abs", summary="The absolute value of each element; the least integer has none, and stays."
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = absolute.first(
+    1,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
+    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
+)
+v6 = v1.evolve(
+    6,
+    "Admits integers; drops the legacy hint `consumed_inputs`.",
+    drop=["consumed_inputs"],
+    widen={"T": NUMBERS},
+)
+v13 = v6.widen(13, T=BFLOAT16)
+
+v1.infer(known_by(lambda x: dim_max(x, sub(0, x))))
+
+
+@v1.evaluate
+def evaluate(x: Array, /) -> Array:
+    return np.abs(x)
+
+
+@absolute.examples
+def examples() -> Iterator[Example]:
+    x, y = [1.5, -2, 0, -0.0, np.inf, -np.inf, np.nan], [1.5, 2, 0, 0, np.inf, np.inf, np.nan]
+    yield from over_floats(x, y, 1, 6, 13, bfloat16=13)
+    for opset in (6, 13):
+        yield Example(opset, np.array([-128, 127, -1], np.int8), expect=[np.array([-128, 127, 1], np.int8)])
+        yield Example(opset, np.array([-(2**63), 7, -7]), expect=[np.array([-(2**63), 7, 7])])
+        yield Example(opset, np.uint64(2**64 - 1), expect=[np.uint64(2**64 - 1)])

@@ -1,0 +1,63 @@
+"""ConcatFromSequence: the tensors of a sequence joined into one."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import SequenceType, TensorType
+from sabir.opsets.families.sequences import item_of
+from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.typing import Array
+from sabir.schema import CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, sequences
+
+concat_from_sequence = Operator(
+    "ConcatFromSequence",
+    summary="The items of a sequence one after another along `axis`, or stacked on a new axis there.",
+)
+
+S = Constraint("S", sequences(CLASSIC))
+T = Constraint("T", CLASSIC)
+
+v11 = concat_from_sequence.first(
+    11,
+    inputs=[Input("input_sequence", S, "At least one tensor; all of one shape but for a joined `axis`.")],
+    outputs=[Output("concat_result", T, "The items as one tensor.")],
+    attributes=[
+        Attribute("new_axis", "int", "1 to stack on a new axis, 0 to join along one there is.", default=0),
+        Attribute("axis", "int", "The axis of the result, counted from the back if negative.", required=True),
+    ],
+)
+
+
+@v11.infer
+def infer(sequence: SequenceType, /, *, new_axis: int, axis: int) -> TensorType:
+    item = item_of(sequence)
+    if item.shape is None:
+        return TensorType(item.element)
+    if new_axis not in {0, 1}:
+        raise InferenceError(f"`new_axis` is 0 or 1, not {new_axis}")
+    axis = axis_in(axis, len(item.shape) + new_axis)
+    behind = axis if new_axis else axis + 1
+    return TensorType(item.element, (*item.shape[:axis], None, *item.shape[behind:]))
+
+
+@v11.evaluate
+def evaluate(sequence: Sequence[Array], /, *, new_axis: int, axis: int) -> Array:
+    if not sequence:
+        raise ValueError("the sequence is empty; the shape of the result would be unknown")
+    return np.stack(sequence, axis) if new_axis else np.concatenate(sequence, axis)
+
+
+@concat_from_sequence.examples
+def examples() -> Iterator[Example]:
+    x, y = np.array([[1, 2], [3, 4]], np.float32), np.array([[5], [6]], np.float32)
+    yield Example(11, [x, x[:1]], axis=0, expect=[np.array([[1, 2], [3, 4], [1, 2]], np.float32)])
+    for axis in (1, -1):
+        yield Example(11, [x, y], axis=axis, expect=[np.array([[1, 2, 5], [3, 4, 6]], np.float32)])
+    yield Example(11, [x[0], x[1]], axis=0, new_axis=1, expect=[x])
+    for axis in (1, -1):
+        yield Example(11, [x[0], x[1]], axis=axis, new_axis=1, expect=[x.T])
+    yield Example(11, [np.array(7), np.array(8)], axis=0, new_axis=1, expect=[np.array([7, 8])])
+    words = np.array(["a", "bc"], object)
+    yield Example(11, [words, words[:0]], axis=0, expect=[words])

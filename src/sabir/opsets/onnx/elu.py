@@ -1,0 +1,51 @@
+"""Elu: the exponential linear unit, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.ir import Builder, Value
+from sabir.opsets.families import pointwise
+from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.scalars import exponential_unit
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+elu = Operator("Elu", summary="`x` where it is 0 or above, `alpha * (exp(x) - 1)` below.")
+
+T = Constraint("T", FLOATS)
+
+v1 = elu.first(
+    1,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape, nothing below `-alpha`.", differentiable=True)],
+    attributes=[
+        Attribute("consumed_inputs", "ints", legacy=True),
+        Attribute("alpha", "float", "The limit, without its sign, far below 0.", default=1.0),
+    ],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v22 = v6.widen(22, T=BFLOAT16)
+
+v1.infer(same_as_first)
+
+
+@v1.evaluate
+@pointwise.pointwise
+def evaluate(x: Array, /, *, alpha: float) -> Array:
+    return pointwise.exponential_unit(x, alpha)
+
+
+@v6.body
+def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
+    return exponential_unit(b, x, alpha)
+
+
+@elu.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [-1, 2, -0.5, 0, np.inf, -np.inf, np.nan]
+    y = [-0.6321205588285577, 2, -0.3934693402873666, 0, np.inf, -1, np.nan]
+    yield from pointwise.over_floats(x, y, 1, 6, 22, bfloat16=22)
+    scaled = [-1.2642411176571153, 2, -0.7869386805747332, 0, np.inf, -2, np.nan]
+    yield from pointwise.over_floats(x, scaled, 1, 6, 22, bfloat16=22, alpha=2.0)

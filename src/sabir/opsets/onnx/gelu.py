@@ -1,0 +1,93 @@
+"""Gelu: the Gaussian error linear unit, elementwise."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.error_function import erf
+from sabir.opsets.families.pointwise import over_floats, pointwise
+from sabir.opsets.families.scalars import with_number
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+gelu = Operator(
+    "Gelu", summary="`x` times the normal distribution up to `x`: `0.5 * x * (1 + erf(x / sqrt(2)))`."
+)
+
+T = Constraint("T", FLOATS, BFLOAT16)
+
+v20 = gelu.first(
+    20,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
+    attributes=[
+        Attribute(
+            "approximate",
+            "string",
+            "'tanh': `0.5 * x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x**3)))`; 'none': exact.",
+            default="none",
+        )
+    ],
+)
+
+_CUBIC = 0.044715
+
+
+@v20.infer
+def infer(x: TensorType, /, *, approximate: str) -> TensorType:
+    _is_approximate(approximate)
+    return TensorType(x.element, x.shape)
+
+
+@v20.evaluate
+@pointwise
+def evaluate(x: Array, /, *, approximate: str) -> Array:
+    if _is_approximate(approximate):
+        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + _CUBIC * (x * x * x))))
+    return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+
+
+@v20.body
+def body(b: Builder, x: Value, /, *, approximate: str) -> Value:
+    if _is_approximate(approximate):
+        cubed = b.Mul(x, b.Mul(x, x))
+        inner = with_number(b, "Mul", b.Add(x, with_number(b, "Mul", cubed, _CUBIC)), math.sqrt(2 / math.pi))
+        sided = b.Tanh(inner)
+    else:
+        sided = b.Erf(with_number(b, "Mul", x, math.sqrt(0.5)))
+    return b.Mul(with_number(b, "Mul", x, 0.5), with_number(b, "Add", sided, 1.0))
+
+
+def _is_approximate(approximate: str) -> bool:
+    if approximate not in {"none", "tanh"}:
+        raise InferenceError(f"`approximate` must be 'none' or 'tanh', and is {approximate!r}")
+    return approximate == "tanh"
+
+
+@gelu.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [1, -1, 2.5, -0.125, 0, np.inf, np.nan]
+    y = [
+        0.8413447460685429,
+        -0.15865525393145705,
+        2.4844758366855597,
+        -0.056282721896235885,
+        0,
+        np.inf,
+        np.nan,
+    ]
+    yield from over_floats(x, y, 20, bfloat16=20)
+    near = [
+        0.8411919906082767,
+        -0.1588080093917233,
+        2.484915733910001,
+        -0.05628280137577661,
+        0,
+        np.inf,
+        np.nan,
+    ]
+    yield from over_floats(x, near, 20, bfloat16=20, approximate="tanh")

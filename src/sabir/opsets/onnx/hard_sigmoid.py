@@ -1,0 +1,56 @@
+"""HardSigmoid: a line kept between 0 and 1, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.ir import Builder, Value
+from sabir.opsets.families.pointwise import over_floats, pointwise
+from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.scalars import clipped, with_number
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+hard_sigmoid = Operator(
+    "HardSigmoid", summary="A line kept between 0 and 1: `max(0, min(1, alpha * x + beta))`."
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = hard_sigmoid.first(
+    1,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[
+        Output("Y", T, "The input's shape, nothing outside [0, 1]; NaN stays NaN.", differentiable=True)
+    ],
+    attributes=[
+        Attribute("consumed_inputs", "ints", legacy=True),
+        Attribute("beta", "float", "The value at 0.", default=0.5),
+        Attribute("alpha", "float", "The slope between the limits.", default=0.2),
+    ],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v22 = v6.widen(22, T=BFLOAT16)
+
+v1.infer(same_as_first)
+
+
+@v1.evaluate
+@pointwise
+def evaluate(x: Array, /, *, alpha: float, beta: float) -> Array:
+    return np.clip(alpha * x + beta, 0, 1)
+
+
+@v6.body
+def body(b: Builder, x: Value, /, *, alpha: float, beta: float) -> Value:
+    return clipped(b, with_number(b, "Add", with_number(b, "Mul", x, alpha), beta), 0.0, 1.0)
+
+
+@hard_sigmoid.examples
+def examples() -> Iterator[Example]:
+    x = [1, -2, 0, 3, -3, np.inf, -np.inf, np.nan]
+    y = [0.75, 0, 0.5, 1, 0, 1, 0, np.nan]
+    yield from over_floats(x, y, 1, 6, 22, bfloat16=22, alpha=0.25)
+    for opset in (1, 6, 22):  # 0.2 * x + 0.5
+        yield Example(opset, np.float32(-1), expect=[np.float32(0.3)])
+        yield Example(opset, np.array([2.25]), beta=0.25, expect=[np.array([0.7])], tolerance=1e-7)

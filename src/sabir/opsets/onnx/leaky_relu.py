@@ -1,0 +1,55 @@
+"""LeakyRelu: each element, less steep below 0."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.ir import Builder, Value
+from sabir.opsets.families.pointwise import over_floats, pointwise
+from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.scalars import constant, with_number
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+leaky_relu = Operator("LeakyRelu", summary="`x` where it is 0 or above, `alpha * x` below.")
+
+T = Constraint("T", FLOATS)
+
+v1 = leaky_relu.first(
+    1,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
+    attributes=[
+        Attribute("consumed_inputs", "ints", legacy=True),
+        Attribute("alpha", "float", "The slope below 0.", default=0.01),
+    ],
+)
+v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
+v16 = v6.widen(16, T=BFLOAT16)
+
+v1.infer(same_as_first)
+
+
+@v1.evaluate
+@pointwise
+def evaluate(x: Array, /, *, alpha: float) -> Array:
+    """Look each slope up by the sign: numpy chooses between two arrays far more slowly."""
+    slopes = np.array([1, alpha], x.dtype)
+    return x * slopes.take(np.less(x, 0).view(np.uint8))
+
+
+@v16.body
+def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
+    return b.Where(b.Less(x, constant(b, x, 0)), with_number(b, "Mul", x, alpha), x)
+
+
+@leaky_relu.examples
+def examples() -> Iterator[Example]:
+    x = [-1, 2, -0.5, 0, -0.0, np.inf, -np.inf, np.nan]
+    y = [-0.25, 2, -0.125, 0, -0.0, np.inf, -np.inf, np.nan]
+    yield from over_floats(x, y, 1, 6, 16, bfloat16=16, alpha=0.25)
+    flat = [0, 2, 0, 0, 0, np.inf, np.nan, np.nan]  # an infinity times 0 is no number
+    yield from over_floats(x, flat, 1, 6, 16, bfloat16=16, alpha=0.0)
+    for opset in (1, 6, 16):
+        yield Example(opset, np.array([-3, 4], np.float32), expect=[np.array([-0.03, 4], np.float32)])
+        yield Example(opset, np.array([-3, 4], np.float32), alpha=2.0, expect=[np.array([-6, 4], np.float32)])

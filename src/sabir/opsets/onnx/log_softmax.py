@@ -1,0 +1,80 @@
+"""LogSoftmax: logarithms of normalised exponentials along an axis."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import Builder, Value
+from sabir.opsets.families import flattening, losses
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+log_softmax = Operator(
+    "LogSoftmax", summary="The logarithms of Softmax along `axis`: `x - log(sum(exp(x)))`."
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = log_softmax.first(
+    1,
+    inputs=[Input("input", T, "A tensor of any rank.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape; no value is above 0.", differentiable=True)],
+    attributes=[Attribute("axis", "int", "Where the coercion to a matrix splits the shape.", default=1)],
+)
+v11 = v1.restate(11, "A negative `axis` counts from the back.")
+v13 = v11.evolve(
+    13,
+    "`axis` names the one dimension to normalise; the coercion to a matrix is gone.",
+    add=[Attribute("axis", "int", "The dimension along which the exponentials sum to one.", default=-1)],
+    widen={"T": BFLOAT16},
+)
+
+v1.infer(flattening.infer_split)
+v13.infer(flattening.infer_axis)
+
+
+@v1.evaluate
+def over_flattened_tail(x: Array, /, *, axis: int) -> Array:
+    """Coerce `x` to a matrix at `axis`, then normalise each row."""
+    return flattening.over_rows(over_axis, x, axis)
+
+
+@v13.evaluate
+def over_axis(x: Array, /, *, axis: int) -> Array:
+    return losses.log_softmax(widened(x), axis).astype(x.dtype, copy=False)
+
+
+@v13.body
+def body(b: Builder, x: Value, /, *, axis: int) -> Value:
+    return losses.emit_log_softmax(b, x, axis)
+
+
+v13.upgrade(flattening.split_to_axis("LogSoftmax"))
+v13.downgrade(flattening.axis_to_split("LogSoftmax"))
+
+
+@log_softmax.examples
+def examples() -> Iterator[Example]:
+    x = np.linspace(-2, 2, 24, dtype=np.float32).reshape(2, 3, 4)
+    for axis in (0, 1, 2):
+        for opset in (1, 11, 13):
+            yield Example(opset, x, axis=axis)
+    # by hand: the logarithms of 1 and 3, less that of their sum; the old version sums over both dimensions
+    rows = np.log(np.array([[[1, 3], [4, 4]]], np.float32))
+    parts = np.array([[[0.25, 0.75], [0.5, 0.5]]], np.float32)
+    yield Example(13, rows, axis=2, expect=[np.log(parts)])
+    for opset in (1, 11):
+        yield Example(opset, rows, axis=1, expect=[np.log(np.array([[[1, 3], [4, 4]]], np.float32) / 12)])
+        yield Example(opset, rows, axis=2, expect=[np.log(parts)])
+    for kind in (np.float16, np.float32, np.float64):
+        yield Example(13, np.array([[1000, 0]], kind), expect=[np.array([[0, -1000]], kind)])
+    brain = ml_dtypes.bfloat16
+    yield Example(13, np.array([[1000, 0]], brain), axis=1, expect=[np.array([[0, -1000]], brain)])
+    yield Example(13, np.array([1, np.nan]), expect=[np.full(2, np.nan)])
+    yield Example(13, np.array([0, -np.inf]), expect=[np.array([0, -np.inf])])
+    yield Example(
+        13, np.zeros(40000, np.float16), tolerance=1e-3, expect=[np.full(40000, -np.log(40000), np.float16)]
+    )
+    yield Example(13, np.zeros((2, 0), np.float32), axis=1, expect=[np.zeros((2, 0), np.float32)])

@@ -1,0 +1,54 @@
+"""Optional: a value as one that may also be missing."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import FLOAT
+from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
+from sabir.opsets.families.options import HELD, HELD_SINCE_28
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, Unconvertible, optionals
+
+optional = Operator("Optional", summary="An optional that holds the input, or that holds nothing.")
+
+V = Constraint("V", HELD)
+O = Constraint("O", optionals(HELD))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+
+v15 = optional.first(
+    15,
+    inputs=[Input("input", V, "What it holds; absent for nothing.", optional=True)],
+    outputs=[Output("output", O, "The optional.")],
+    attributes=[Attribute("type", "type", "The type of what is not there, given in place of the input.")],
+)
+v28 = v15.widen(28, V=HELD_SINCE_28, O=optionals(HELD_SINCE_28))
+
+
+@v15.infer
+def infer(x: Type | None = None, /, *, type: Type | None) -> OptionalType:  # ruff: ignore[builtin-argument-shadowing]  the attribute's own name
+    if x is None and type is None:
+        raise InferenceError("an optional that holds nothing needs the attribute `type`")
+    return OptionalType(x or type)
+
+
+@v15.evaluate
+def evaluate(x: object = None, /, *, type: Type | None) -> object:  # ruff: ignore[builtin-argument-shadowing]  the attribute's own name
+    return x
+
+
+@v28.downgrade
+def of_an_older_type(b: Builder, x: Value | None = None, /, *, type: Type | None) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attribute's own name
+    held = type if x is None else x.type
+    if held is not None and held.signature not in HELD:
+        raise Unconvertible(f"Optional-15 cannot hold {held}")
+    return b.Optional(x, type=type) if x is None else b.Optional(x)
+
+
+@optional.examples
+def examples() -> Iterator[Example]:
+    x = np.array([1, 2], np.float32)
+    for opset in (15, 28):
+        yield Example(opset, x, expect=[x])
+        yield Example(opset, [x, x[:1]], expect=[[x, x[:1]]])
+        yield Example(opset, type=TensorType(FLOAT, (2,)), expect=[None])
+        yield Example(opset, None, type=SequenceType(TensorType(FLOAT)), expect=[None])

@@ -1,0 +1,359 @@
+"""Scan: a subgraph over the slices of tensors, one after another, values going round."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sabir.ir import Builder, Graph, TensorType, Type, Value
+from sabir.opsets.families.axes import from_front
+from sabir.opsets.families.iterations import stack, stacked
+from sabir.opsets.families.scanning import common, each, infer_steps, padded, parts, run_steps, without
+from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.typing import Array, Body
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOAT4,
+    FLOAT8,
+    FLOAT8E8M0,
+    INT2,
+    INT4,
+    Attribute,
+    Call,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    as_results,
+    tensors,
+)
+
+scan = Operator(
+    "Scan",
+    summary="Runs `body` on each slice of the scan inputs in turn; states go round, other outputs are stacked.",
+)
+
+I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+V = Constraint("V", CLASSIC)
+
+_INPUTS = Input(
+    "initial_state_and_scan_inputs",
+    V,
+    "The states at first, then the `num_scan_inputs` tensors to go through, of one length.",
+    variadic=True,
+    heterogeneous=True,
+)
+_OUTPUTS = Output(
+    "final_state_and_scan_outputs",
+    V,
+    "The states at last, then the body's other outputs stacked.",
+    variadic=True,
+    heterogeneous=True,
+)
+
+v8 = scan.first(
+    8,
+    inputs=[
+        Input("sequence_lens", I, "How many steps each sequence of the batch has.", optional=True),
+        _INPUTS,
+    ],
+    outputs=[_OUTPUTS],
+    attributes=[
+        Attribute("directions", "ints", "For each scan input, 1 to begin at its end."),
+        Attribute("num_scan_inputs", "int", "How many of the inputs are gone through.", required=True),
+        Attribute(
+            "body",
+            "graph",
+            "Takes the states and a slice of each scan input; gives the next states and what is stacked.",
+            required=True,
+        ),
+    ],
+)
+v9 = v8.evolve(
+    9,
+    "No batch and no lengths: any axis may be gone through, and outputs stacked on any, in either direction.",
+    inputs=[_INPUTS],
+    drop=["directions"],
+    add=[
+        Attribute("scan_input_axes", "ints", "For each scan input, the axis to go through; 0 when absent."),
+        Attribute("scan_output_axes", "ints", "For each stacked output, its new axis; 0 when absent."),
+        Attribute(
+            "scan_output_directions", "ints", "For each stacked output, 1 to put what comes first last."
+        ),
+        Attribute("scan_input_directions", "ints", "For each scan input, 1 to begin at its end."),
+    ],
+)
+v11 = v9.restate(11, "Negative axes count from the back.")
+v16 = v11.widen(16, V=BFLOAT16)
+v19 = v16.widen(19, V=FLOAT8)
+v21 = v19.widen(21, V=INT4)
+v23 = v21.widen(23, V=FLOAT4)
+v24 = v23.widen(24, V=FLOAT8E8M0)
+v25 = v24.widen(25, V=INT2)
+
+
+@v8.infer
+def infer_batch(
+    lengths: TensorType | None, /, *inputs: TensorType, num_scan_inputs: int, body: Body[Type | None]
+) -> tuple[Type | None, ...]:
+    states, scanned = parts(inputs, num_scan_inputs)
+    batched = inputs if lengths is None else (*inputs, lengths)
+    batch = common(batched, [0] * len(batched), "the batch")
+    count = common(scanned, [1] * len(scanned), "the length of the scan inputs")
+    slices = [without(without(x, 1), 0) for x in scanned]
+    # with lengths, a sequence may have no steps at all
+    finals, items = infer_steps(
+        body, [without(s, 0) for s in states], slices, count if lengths is None else None
+    )
+    stacks = [stacked(item, count) for item in items]
+    return tuple(stacked(one, batch) for one in (*finals, *stacks))
+
+
+@v9.infer
+def infer(
+    *inputs: TensorType,
+    num_scan_inputs: int,
+    body: Body[Type | None],
+    scan_input_axes: Sequence[int] | None,
+    scan_output_axes: Sequence[int] | None,
+) -> tuple[Type | None, ...]:
+    states, scanned = parts(inputs, num_scan_inputs)
+    axes = each("scan_input_axes", scan_input_axes, len(scanned))
+    count = common(scanned, axes, "the length of the scan inputs")
+    slices = [without(x, a) for x, a in zip(scanned, axes, strict=True)]
+    finals, items = infer_steps(body, states, slices, count)
+    outer = each("scan_output_axes", scan_output_axes, len(items))
+    return (*finals, *(stacked(item, count, a) for item, a in zip(items, outer, strict=True)))
+
+
+@v8.evaluate
+def evaluate_batch(
+    lengths: Array | None,
+    /,
+    *inputs: Array,
+    num_scan_inputs: int,
+    body: Body[Array],
+    directions: Sequence[int] | None,
+) -> tuple[Array, ...]:
+    states, scanned = parts(inputs, num_scan_inputs)
+    backward = each("directions", directions, len(scanned))
+    batch, longest = scanned[0].shape[:2]
+    if any(len(x) != batch for x in inputs) or any(x.shape[1] != longest for x in scanned):
+        raise ValueError("all inputs are of one batch, and the scan inputs of one length")
+    counts = [longest] * batch if lengths is None else lengths.tolist()
+    if len(counts) != batch or not all(0 <= n <= longest for n in counts):
+        raise ValueError(f"`sequence_lens` {counts} does not fit a batch of {batch} of length {longest}")
+    finals, stacks = list[tuple[Array, ...]](), list[list[list[Array]]]()
+    for i, count in enumerate(counts):
+        # a sequence that is gone through backwards begins at its own end, not at that of the longest
+        slices = [x[i, :count][:: -1 if back else 1] for x, back in zip(scanned, backward, strict=True)]
+        final, stack_of_one = run_steps(body, tuple(s[i, ...] for s in states), slices, count)
+        finals.append(final)
+        stacks.append(stack_of_one)
+    last = tuple(map(np.stack, zip(*finals, strict=True))) if batch else states
+    declared = body.outputs[len(states) :]
+    return (*last, *(padded([s[k] for s in stacks], longest, kind) for k, kind in enumerate(declared)))
+
+
+@v9.evaluate
+def evaluate(
+    *inputs: Array,
+    num_scan_inputs: int,
+    body: Body[Array],
+    scan_input_axes: Sequence[int] | None,
+    scan_output_axes: Sequence[int] | None,
+    scan_output_directions: Sequence[int] | None,
+    scan_input_directions: Sequence[int] | None,
+) -> tuple[Array, ...]:
+    states, scanned = parts(inputs, num_scan_inputs)
+    axes = each("scan_input_axes", scan_input_axes, len(scanned))
+    backward = each("scan_input_directions", scan_input_directions, len(scanned))
+    in_front = [np.moveaxis(x, axis_in(a, x.ndim), 0) for x, a in zip(scanned, axes, strict=True)]
+    counts = {len(x) for x in in_front}
+    if len(counts) > 1:
+        raise ValueError(f"scan inputs are of one length, and not of {' and '.join(map(str, counts))}")
+    slices = [x[::-1] if back else x for x, back in zip(in_front, backward, strict=True)]
+    last, stacks = run_steps(body, states, slices, counts.pop())
+    outer = each("scan_output_axes", scan_output_axes, len(stacks))
+    reverse = each("scan_output_directions", scan_output_directions, len(stacks))
+    ordered = [items[::-1] if back else items for items, back in zip(stacks, reverse, strict=True)]
+    return (*last, *map(stack, ordered, body.outputs[len(states) :], outer))
+
+
+@v9.upgrade
+def batch_becomes_a_scan(
+    b: Builder,
+    lengths: Value | None,
+    /,
+    *inputs: Value,
+    num_scan_inputs: int,
+    body: Graph,
+    directions: Sequence[int] | None,
+    call: Call,
+) -> Any:
+    if lengths is not None:
+        raise Unconvertible("Scan-9 has no lengths, and goes through each sequence to the end")
+    inner = Builder(b.opset, name="of_one_sequence", opsets=b.opsets)
+    held = [inner.input(f"of_one_{i}", _of_one(x)) for i, x in enumerate(inputs)]
+    made = as_results(
+        inner.op(
+            "Scan",
+            *held,
+            outputs=len(body.outputs),
+            num_scan_inputs=num_scan_inputs,
+            scan_input_directions=directions,
+            body=body,
+        )
+    )
+    states, _ = parts(held, num_scan_inputs)
+    items = [stacked(None if v is None else v.type, None) for v in body.outputs[len(states) :]]
+    for value, kind in zip(made, [*(s.type for s in states), *items], strict=True):
+        value.type = kind
+        inner.output(value)
+    return b.op("Scan", *inputs, outputs=len(call.outputs), num_scan_inputs=len(inputs), body=inner.graph)
+
+
+def _of_one(x: Value) -> TensorType:
+    """Return the type of one sequence of a batch, as the input of a body declares it."""
+    if not isinstance(x.type, TensorType):
+        raise Unconvertible("the element type of an input is unknown, and a body must declare it")
+    one = without(x.type, 0)
+    return (
+        one if one.shape is None else one.with_shape(*(d if isinstance(d, int) else None for d in one.shape))
+    )
+
+
+@v9.downgrade
+def batch_of_one(
+    b: Builder,
+    *inputs: Value,
+    num_scan_inputs: int,
+    body: Graph,
+    scan_input_axes: Sequence[int] | None,
+    scan_output_axes: Sequence[int] | None,
+    scan_output_directions: Sequence[int] | None,
+    scan_input_directions: Sequence[int] | None,
+    call: Call,
+) -> tuple[Value, ...]:
+    if any(scan_output_directions or ()):
+        raise Unconvertible("Scan-8 cannot stack backwards")
+    states, scanned = parts(inputs, num_scan_inputs)
+    axes = each("scan_input_axes", scan_input_axes, len(scanned))
+    outer = each("scan_output_axes", scan_output_axes, len(body.outputs) - len(states))
+    moved = [_moved(b, x, a, 0, _rank(x)) for x, a in zip(scanned, axes, strict=True)]
+    made = as_results(
+        b.op(
+            "Scan",
+            None,
+            *(b.Unsqueeze(x, axes=(0,)) for x in (*states, *moved)),
+            outputs=len(call.outputs),
+            num_scan_inputs=num_scan_inputs,
+            directions=scan_input_directions,
+            body=body,
+        )
+    )
+    results = [b.Squeeze(y, axes=(0,)) for y in made]
+    targets = zip(results[len(states) :], outer, body.outputs[len(states) :], strict=False)
+    return (*results[: len(states)], *(_moved(b, y, 0, a, _rank(item, more=1)) for y, a, item in targets))
+
+
+def _rank(x: Value | None, *, more: int = 0) -> int | None:
+    rank = x.type.rank if x is not None and isinstance(x.type, TensorType) else None
+    return None if rank is None else rank + more
+
+
+def _moved(b: Builder, x: Value, source: int, target: int, rank: int | None) -> Value:
+    """Emit a transposition that takes one axis to another place."""
+    if source == target:
+        return x
+    if rank is None:
+        raise Unconvertible("Scan-8 has its own axes, and a tensor of unknown rank cannot be transposed")
+    order = [axis for axis in range(rank) if axis != source]
+    order.insert(target, source)
+    return b.Transpose(x, perm=order)
+
+
+@v11.downgrade
+def axes_from_front(
+    b: Builder,
+    *inputs: Value,
+    body: Graph,
+    num_scan_inputs: int,
+    scan_input_axes: Sequence[int] | None,
+    scan_output_axes: Sequence[int] | None,
+    call: Call,
+    **others: Any,
+) -> Any:
+    states, scanned = parts(inputs, num_scan_inputs)
+    if scan_input_axes is not None:
+        pairs = zip(scan_input_axes, scanned, strict=True)
+        scan_input_axes = [from_front([axis], x)[0] for axis, x in pairs]
+    if scan_output_axes is not None:
+        items = zip(scan_output_axes, body.outputs[len(states) :], strict=True)
+        scan_output_axes = [from_front([axis], y, more=1)[0] for axis, y in items if y is not None]
+    return b.op(
+        "Scan",
+        *inputs,
+        outputs=len(call.outputs),
+        body=body,
+        num_scan_inputs=num_scan_inputs,
+        scan_input_axes=scan_input_axes,
+        scan_output_axes=scan_output_axes,
+        **others,
+    )
+
+
+RUNNING = """body (float[2] s, float[2] x) => (float[2] t, float[2] y) {
+    t = Add (s, x)  y = Identity (t)
+}"""
+PAIRS = """body (float[2] a, int64 i) => (float[2] y, int64 j) {
+    y = Identity (a)  j = Add (i, i)
+}"""
+
+
+@scan.examples
+def examples() -> Iterator[Example]:
+    yield from _of_batches()
+    x = np.array([[1, 2], [10, 20], [100, 200]], np.float32)
+    s, nothing = np.array([0.5, 0], np.float32), np.zeros((0, 2), np.float32)
+    sums, sums_back = s + np.cumsum(x, 0), s + np.cumsum(x[::-1], 0)
+    i = np.array([3, 4, 5])
+    for opset in (9, 11, 16, 19, 21, 23, 24, 25):
+        one = {"opset": opset, "num_scan_inputs": 1, "outputs": 2, "body": RUNNING}
+        yield _example(s, x, **one, expect=[sums[-1], sums])
+        yield _example(s, x, **one, scan_input_directions=[1], expect=[sums[-1], sums_back])
+        yield _example(s, x, **one, scan_output_directions=[1], expect=[sums[-1], sums[::-1]])
+        yield _example(s, x.T, **one, scan_input_axes=[1], scan_output_axes=[1], expect=[sums[-1], sums.T])
+        yield _example(s, nothing, **one, expect=[s, nothing])
+        yield Example(
+            opset, x, i, num_scan_inputs=2, outputs=2, body=PAIRS, scan_input_directions=[0, 1],
+            expect=[x, np.array([10, 8, 6])],
+        )  # fmt: skip
+    for opset in (11, 25):
+        one = {"opset": opset, "num_scan_inputs": 1, "outputs": 2, "body": RUNNING}
+        yield _example(s, x.T, **one, scan_input_axes=[-1], scan_output_axes=[-1], expect=[sums[-1], sums.T])
+        yield _example(s, nothing.T, **one, scan_input_axes=[1], scan_output_axes=[-1], expect=[s, nothing.T])
+
+
+def _example(*inputs: Array, opset: int, **options: Any) -> Example:
+    return Example(opset, *inputs, **options)
+
+
+def _of_batches() -> Iterator[Example]:
+    x = np.array([[[1, 2], [10, 20]], [[3, 4], [30, 40]]], np.float32)
+    s = np.array([[0.5, 0], [0, 0.5]], np.float32)
+    sums, sums_back = s[:, None] + np.cumsum(x, 1), s[:, None] + np.cumsum(x[:, ::-1], 1)
+    one: dict[str, Any] = {"num_scan_inputs": 1, "outputs": 2, "body": RUNNING}
+    yield Example(8, None, s, x, **one, expect=[sums[:, 1], sums])
+    yield Example(8, None, s, x, **one, directions=[1], expect=[sums[:, 1], sums_back])
+    # the numbers behind a sequence's end are those of onnxruntime, zeros; the standard leaves them open
+    shorter = np.array([[[1.5, 2], [0, 0]], [[3, 4.5], [33, 44.5]]], np.float32)
+    yield Example(8, np.array([1, 2]), s, x, **one, expect=[np.stack([sums[0, 0], sums[1, 1]]), shorter])
+    shorter_back = np.array([[[1.5, 2], [0, 0]], [[30, 40.5], [33, 44.5]]], np.float32)
+    last = [np.stack([sums[0, 0], sums[1, 1]]), shorter_back]
+    yield Example(8, np.array([1, 2]), s, x, **one, directions=[1], expect=last)
+    yield Example(8, np.array([0, 0]), s, x, **one, expect=[s, np.zeros((2, 2, 2), np.float32)])
+    yield Example(8, None, s[:0], x[:0], **one, expect=[s[:0], x[:0]])

@@ -1,0 +1,73 @@
+"""Selu: the scaled exponential linear unit, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.ir import Builder, Value
+from sabir.opsets.families import pointwise
+from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.scalars import exponential_unit, with_number
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+selu = Operator("Selu", summary="`gamma * x` where `x` is above 0, `gamma * alpha * (exp(x) - 1)` elsewhere.")
+
+T = Constraint("T", FLOATS)
+
+v1 = selu.first(
+    1,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape, nothing below `-gamma * alpha`.", differentiable=True)],
+    attributes=[
+        Attribute("consumed_inputs", "ints", legacy=True),
+        Attribute("gamma", "float", "The factor of everything.", default=1.0507),
+        Attribute("alpha", "float", "A second factor, of what is not above 0.", default=1.6732),
+    ],
+)
+v6 = v1.evolve(
+    6,
+    "The defaults of `alpha` and `gamma` have more digits; drops the legacy hint `consumed_inputs`.",
+    drop=["consumed_inputs"],
+    defaults={"gamma": 1.050701, "alpha": 1.6732632},
+)
+v22 = v6.widen(22, T=BFLOAT16)
+
+v1.infer(same_as_first)
+
+
+@v1.evaluate
+@pointwise.pointwise
+def evaluate(x: Array, /, *, alpha: float, gamma: float) -> Array:
+    return gamma * pointwise.exponential_unit(x, alpha)
+
+
+@v6.upgrade
+@v6.downgrade
+def constants_are_spelled_out(b: Builder, x: Value, /, *, alpha: float, gamma: float) -> Value:
+    return b.Selu(x, alpha=alpha, gamma=gamma)
+
+
+@v6.body
+def body(b: Builder, x: Value, /, *, alpha: float, gamma: float) -> Value:
+    return with_number(b, "Mul", exponential_unit(b, x, alpha), gamma)
+
+
+@selu.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits, of the defaults as float32
+    x = [-1, 2, -0.5, 0, np.inf, -np.inf, np.nan]
+    first = [
+        -1.1112876436799035,
+        2.1013998985290527,
+        -0.6917313634578776,
+        0,
+        np.inf,
+        -1.758031166933307,
+        np.nan,
+    ]
+    y = [-1.1113307412864784, 2.1014020442962646, -0.6917581899652425, 0, np.inf, -1.7580993463430303, np.nan]
+    for opset, expected in ((1, first), (6, y), (22, y)):
+        yield Example(opset, np.array(x, np.float32), expect=[np.array(expected, np.float32)], tolerance=1e-6)
+    halved = [-0.6321205588285577, 1, -0.3934693402873666, 0, np.inf, -1, np.nan]
+    yield from pointwise.over_floats(x, halved, 1, 6, 22, bfloat16=22, alpha=2.0, gamma=0.5)

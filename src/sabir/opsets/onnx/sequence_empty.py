@@ -1,0 +1,37 @@
+"""SequenceEmpty: a sequence without items."""
+
+from collections.abc import Iterator
+
+from sabir.elements import FLOAT, element
+from sabir.ir import SequenceType, TensorType
+from sabir.opsets.typing import Array
+from sabir.schema import CLASSIC, Attribute, Constraint, Example, Operator, Output, sequences
+
+sequence_empty = Operator(
+    "SequenceEmpty", summary="A sequence of no items, of tensors of the element type `dtype`."
+)
+
+S = Constraint("S", sequences(CLASSIC))
+
+v11 = sequence_empty.first(
+    11,
+    inputs=[],
+    outputs=[Output("output", S, "Has no items; what is inserted may be of any shape.")],
+    attributes=[Attribute("dtype", "int", "The number of an element type; float when absent.")],
+)
+
+
+@v11.infer
+def infer(*, dtype: int | None) -> SequenceType:
+    return SequenceType(TensorType(FLOAT if dtype is None else element(dtype)))
+
+
+@v11.evaluate
+def evaluate(*, dtype: int | None) -> list[Array]:
+    return []
+
+
+@sequence_empty.examples
+def examples() -> Iterator[Example]:
+    yield Example(11, expect=[[]])
+    yield Example(11, dtype=7, expect=[[]])

@@ -1,0 +1,46 @@
+"""SequenceErase: a sequence with one tensor less."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sabir.ir import SequenceType, TensorType
+from sabir.opsets.families.sequences import item_of, place
+from sabir.opsets.typing import Array
+from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences, tensors
+
+sequence_erase = Operator(
+    "SequenceErase", summary="The sequence without the item at `position`, or without its last one."
+)
+
+S = Constraint("S", sequences(CLASSIC))
+I = Constraint("I", tensors("int32", "int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+
+v11 = sequence_erase.first(
+    11,
+    inputs=[
+        Input("input_sequence", S, "A sequence of n tensors, at least one."),
+        Input("position", I, "A scalar in [-n, n-1], counted from the back if negative.", optional=True),
+    ],
+    outputs=[Output("output_sequence", S, "The n - 1 others, in their order.")],
+)
+
+
+@v11.infer
+def infer(sequence: SequenceType, position: TensorType | None = None, /) -> SequenceType:
+    return SequenceType(item_of(sequence))
+
+
+@v11.evaluate
+def evaluate(sequence: Sequence[Array], position: Array | None = None, /) -> list[Array]:
+    index = place(position, len(sequence), default=-1, last=len(sequence) - 1)
+    return [*sequence[:index], *sequence[index + 1 :]]
+
+
+@sequence_erase.examples
+def examples() -> Iterator[Example]:
+    a, b, c = np.array([1, 2]), np.array([[3]]), np.array(4)
+    yield Example(11, [a, b, c], expect=[[a, b]])
+    for position, expect in ((0, [b, c]), (2, [a, b]), (-1, [a, b]), (-3, [b, c])):
+        yield Example(11, [a, b, c], np.array(position), expect=[expect])
+    yield Example(11, [a], np.array(0, np.int32), expect=[[]])

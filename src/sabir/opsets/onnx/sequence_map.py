@@ -1,0 +1,120 @@
+"""SequenceMap: a subgraph applied to each item of a sequence."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sabir.base import EvaluationError, InferenceError
+from sabir.elements import BOOL, FLOAT, INT64
+from sabir.ir import Builder, Graph, SequenceType, TensorType, Type, Value
+from sabir.opsets.families.sequences import item_of
+from sabir.opsets.families.subgraphs import graft
+from sabir.opsets.typing import Body
+from sabir.schema import (
+    CLASSIC,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    sequences,
+)
+
+sequence_map = Operator(
+    "SequenceMap",
+    summary="For each output of `body` the sequence of what it gives on the items, one after another.",
+)
+
+S = Constraint("S", sequences(CLASSIC))
+V = Constraint("V", CLASSIC, sequences(CLASSIC))
+
+v17 = sequence_map.first(
+    17,
+    inputs=[
+        Input("input_sequence", S, "A sequence of n tensors."),
+        Input(
+            "additional_inputs",
+            V,
+            "More sequences of n tensors, whose items go along, and tensors, which are the same each time.",
+            variadic=True,
+            minimum=0,
+            heterogeneous=True,
+        ),
+    ],
+    outputs=[Output("out_sequence", S, "n items each.", variadic=True, heterogeneous=True)],
+    attributes=[
+        Attribute("body", "graph", "Takes an item or tensor of each input; gives tensors.", required=True)
+    ],
+)
+
+
+@v17.infer
+def infer(*inputs: Type | None, body: Body[Type | None]) -> tuple[Type | None, ...]:
+    found = body(*(item_of(x) if isinstance(x, SequenceType) else _contentless(x) for x in inputs))
+    return tuple(SequenceType(_contentless(kind)) for kind in found)
+
+
+def _contentless(kind: Type | None) -> TensorType | None:
+    if kind is not None and not isinstance(kind, TensorType):
+        raise InferenceError(f"a sequence holds tensors, and no {kind}")
+    return None if kind is None else TensorType(kind.element, kind.shape)
+
+
+@v17.evaluate
+def evaluate(*inputs: Any, body: Body[Any]) -> tuple[list[Any], ...]:
+    count = len(inputs[0])
+    lengths = [len(x) for x in inputs if isinstance(x, list)]
+    if any(n != count for n in lengths):
+        raise EvaluationError(f"the sequences are of one length, and not of {lengths}")
+    rows = [body(*(x[i] if isinstance(x, list) else x for x in inputs)) for i in range(count)]
+    return tuple([row[k] for row in rows] for k in range(len(body.outputs)))
+
+
+@v17.body
+def as_loop(b: Builder, *inputs: Value, body: Graph) -> Any:
+    """Emit a loop over positions, which takes the items there and appends to sequences, empty at first."""
+    inner = Builder(b.opset, name="of_one_position", opsets=b.opsets)
+    position, going = inner.input("position", INT64, []), inner.input("going", BOOL, [])
+    kinds = [_declared(v) for v in body.outputs]
+    before = [inner.input(f"before_{i}", SequenceType(kind)) for i, kind in enumerate(kinds)]
+    items = [
+        inner.SequenceAt(x, position) if isinstance(x.type, SequenceType) else inner.Identity(x)
+        for x in inputs
+    ]
+    inner.output(inner.Identity(going), "goes_on", BOOL, [])
+    for i, (sequence, item) in enumerate(zip(before, graft(body, inner.graph, items), strict=True)):
+        inner.output(inner.SequenceInsert(sequence, item), f"after_{i}", SequenceType(kinds[i]))
+    return b.Loop(
+        b.SequenceLength(inputs[0]),
+        None,
+        *(b.SequenceEmpty(dtype=kind.element.number) for kind in kinds),
+        outputs=len(kinds),
+        body=inner.graph,
+    )
+
+
+def _declared(output: Value | None) -> TensorType:
+    """Return the declared type of what the body gives, of any shape: items may differ."""
+    kind = None if output is None else output.type
+    if not isinstance(kind, TensorType) or not kind.element.number:
+        raise Unconvertible("the body does not declare the type of what it gives")
+    return TensorType(kind.element)
+
+
+SUMS = "body (float[n] x, float[n] y) => (float[n] z) { z = Add (x, y) }"
+BOTH = "body (float[n] x) => (float[m] y, int64[1] s) { y = Concat <axis = 0> (x, x)  s = Shape (x) }"
+
+
+@sequence_map.examples
+def examples() -> Iterator[Example]:
+    x, y = np.array([1, 2], np.float32), np.array([3], np.float32)
+    yield Example(17, [x, y], [x, y], body=SUMS, expect=[[2 * x, 2 * y]])
+    yield Example(17, [x, y], y, body=SUMS, expect=[[x + 3, y + 3]])
+    doubled = [np.array([1, 2, 1, 2], np.float32), np.array([3, 3], np.float32)]
+    yield Example(17, [x, y], outputs=2, body=BOTH, expect=[doubled, [np.array([2]), np.array([1])]])
+    yield Example(
+        17, [], outputs=2, body=BOTH, expect=[[], []], types=[SequenceType(TensorType(FLOAT, (None,)))]
+    )

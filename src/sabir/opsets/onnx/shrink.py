@@ -1,0 +1,89 @@
+"""Shrink: each element moved toward 0, or 0 where it is near."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.elements import DOUBLE, INT64, ElementType, element
+from sabir.ir import Builder, Value
+from sabir.opsets.families.casting import converted
+from sabir.opsets.families.pointwise import over_floats, pointwise
+from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.scalars import constant, element_of, with_number
+from sabir.opsets.typing import Array
+from sabir.schema import NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
+
+shrink = Operator(
+    "Shrink", summary="`x + bias` where `x < -lambd`, `x - bias` where `x > lambd`, 0 in between."
+)
+
+T = Constraint("T", NUMBERS)
+
+v9 = shrink.first(
+    9,
+    inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape; of integers, cut toward zero.", differentiable=True)],
+    attributes=[
+        Attribute("bias", "float", "How far what is not near 0 moves.", default=0.0),
+        Attribute("lambd", "float", "Up to which distance from 0 an element counts as near.", default=0.5),
+    ],
+)
+
+v9.infer(same_as_first)
+
+
+@v9.evaluate
+def evaluate(x: Array, /, *, bias: float, lambd: float) -> Array:
+    if x.dtype.kind == "f":
+        return _shrunk(x, bias=bias, lambd=lambd)
+    carrier = _carrier(bias)
+    moved = converted(x, carrier)
+    step = np.array(bias, carrier.dtype)
+    moved = np.where(x < -lambd, moved + step, np.where(x > lambd, moved - step, 0))
+    return converted(moved, element(x.dtype))
+
+
+@pointwise
+def _shrunk(x: Array, /, *, bias: float, lambd: float) -> Array:
+    return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))
+
+
+def _carrier(bias: float) -> ElementType:
+    """Return what integers are moved in: integers as long as `bias` is one."""
+    return INT64 if bias.is_integer() and abs(bias) < 1 << 62 else DOUBLE
+
+
+@v9.body
+def body(b: Builder, x: Value, /, *, bias: float, lambd: float) -> Value:
+    kind = element_of(x)
+    if kind.is_float:
+        return _chosen(b, x, x, bias, lambd)
+    compared, moved = b.Cast(x, to=DOUBLE.number), b.Cast(x, to=_carrier(bias).number)
+    return b.Cast(_chosen(b, compared, moved, bias, lambd), to=kind.number)
+
+
+def _chosen(b: Builder, compared: Value, x: Value, bias: float, lambd: float) -> Value:
+    above = b.Where(
+        with_number(b, "Greater", compared, lambd), with_number(b, "Sub", x, bias), constant(b, x, 0)
+    )
+    return b.Where(with_number(b, "Less", compared, -lambd), with_number(b, "Add", x, bias), above)
+
+
+@shrink.examples
+def examples() -> Iterator[Example]:
+    x = [-2, -1.5, -1, 0, 1, 1.75, 2, np.inf, -np.inf, np.nan]
+    hard = [-2, 0, 0, 0, 0, 1.75, 2, np.inf, -np.inf, 0]
+    soft = [-0.5, 0, 0, 0, 0, 0.25, 0.5, np.inf, -np.inf, 0]
+    yield from over_floats(x, hard, 9, bfloat16=99, lambd=1.5)
+    yield from over_floats(x, soft, 9, bfloat16=99, lambd=1.5, bias=1.5)
+    # by hand; -3 + 1.5 and 3 - 1.5 are cut toward zero
+    for kind in (np.int8, np.int16, np.int32, np.int64):
+        whole = np.array([-3, -1, 0, 1, 3], kind)
+        yield Example(9, whole, lambd=1.5, bias=1.5, expect=[np.array([-1, 0, 0, 0, 1], kind)])
+        yield Example(9, whole, lambd=0.0, bias=2.0, expect=[np.array([-1, 1, 0, -1, 1], kind)])
+    for kind in (np.uint8, np.uint16, np.uint32, np.uint64):
+        yield Example(9, np.array([0, 1, 9], kind), lambd=1.0, bias=1.0, expect=[np.array([0, 0, 8], kind)])
+    large = 2**60 + 1  # no float64
+    yield Example(9, np.array([-large, large]), bias=1.0, expect=[np.array([1 - large, large - 1])])
+    yield Example(9, np.uint64(2**64 - 1), bias=1.0, expect=[np.uint64(2**64 - 2)])
+    yield Example(9, np.int8(-128), bias=-1.0, expect=[np.int8(127)])

@@ -1,0 +1,56 @@
+"""Softplus: a smooth positive part, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.ir import Builder, Value
+from sabir.opsets.families.pointwise import over_floats, pointwise
+from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.scalars import with_number
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+softplus = Operator("Softplus", summary="`log(1 + exp(x))`, elementwise.")
+
+T = Constraint("T", FLOATS)
+
+v1 = softplus.first(
+    1,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape, nothing below 0.", differentiable=True)],
+)
+v22 = v1.widen(22, T=BFLOAT16)
+
+v1.infer(same_as_first)
+
+
+@v1.evaluate
+@pointwise
+def evaluate(x: Array, /) -> Array:
+    """Only the distance from the positive part needs an exponential, which then cannot overflow."""
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+@v1.body
+def body(b: Builder, x: Value, /) -> Value:
+    small = b.Exp(b.Neg(b.Abs(x)))
+    return b.Add(b.Relu(x), b.Log(with_number(b, "Add", small, 1.0)))
+
+
+@softplus.examples
+def examples() -> Iterator[Example]:
+    # mpmath, with 30 digits
+    x = [1, -2, 0, 8, 100, -30, np.inf, -np.inf, np.nan]
+    y = [
+        1.3132616875182228,
+        0.1269280110429725,
+        0.6931471805599453,
+        8.000335406372896,
+        100,
+        9.357622968839737e-14,
+        np.inf,
+        0,
+        np.nan,
+    ]
+    yield from over_floats(x, y, 1, 22, bfloat16=22)

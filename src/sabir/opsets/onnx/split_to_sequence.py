@@ -1,0 +1,121 @@
+"""SplitToSequence: a tensor cut along an axis, the parts as a sequence."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Dim, SequenceType, TensorType, exact_quotient, known_equal, total
+from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.families.splitting import cut
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    sequences,
+    tensors,
+)
+
+split_to_sequence = Operator(
+    "SplitToSequence",
+    summary="The parts of `input` along `axis`: of the sizes in `split`, all of one size, or of size 1.",
+)
+
+T = Constraint("T", CLASSIC)
+I = Constraint("I", tensors("int32", "int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+S = Constraint("S", sequences(CLASSIC))
+
+v11 = split_to_sequence.first(
+    11,
+    inputs=[
+        Input("input", T, "The tensor to cut."),
+        Input(
+            "split",
+            I,
+            "The size of each part, together the whole; or a scalar above 0, the size of all but a smaller "
+            "last one. 1 when absent.",
+            optional=True,
+        ),
+    ],
+    outputs=[Output("output_sequence", S, "The parts, in order.")],
+    attributes=[
+        Attribute("keepdims", "int", "0 drops `axis` from the parts where `split` is absent.", default=1),
+        Attribute("axis", "int", "The dimension to cut, counted from the back if negative.", default=0),
+    ],
+)
+v24 = v11.widen(24, T=BFLOAT16, S=sequences(BFLOAT16))
+
+
+@v11.infer
+def infer(x: TensorType, split: TensorType | None = None, /, *, keepdims: int, axis: int) -> SequenceType:
+    if x.shape is None:
+        return SequenceType(TensorType(x.element))
+    axis = axis_in(axis, len(x.shape))
+    if split is not None:
+        part = (_size_of_all(x.shape[axis], split),)
+    else:
+        part = (1,) if keepdims else ()
+    return SequenceType(TensorType(x.element, (*x.shape[:axis], *part, *x.shape[axis + 1 :])))
+
+
+def _size_of_all(size: Dim, split: TensorType) -> Dim:
+    """Return the size of each part where all parts have the same."""
+    if split.rank == 0:
+        return _size_of_chunks(size, split.known[0]) if split.known else None
+    sizes = sizes_in(split) if split.rank == 1 else None
+    if not sizes:
+        return None
+    if known_equal(total(sizes), size) is False:
+        raise InferenceError(f"parts that make {total(sizes)} cannot cut a dimension of {size}")
+    return sizes[0] if all(known_equal(s, sizes[0]) for s in sizes) else None
+
+
+def _size_of_chunks(size: Dim, step: object) -> Dim:
+    if not isinstance(step, int):
+        return None
+    if step <= 0:
+        raise InferenceError(f"parts cannot be of size {step}")
+    if isinstance(size, int) and size <= step:
+        return size
+    return None if exact_quotient(size, step) is None else step
+
+
+@v11.evaluate
+def evaluate(x: Array, split: Array | None = None, /, *, keepdims: int, axis: int) -> list[Array]:
+    axis = axis_in(axis, x.ndim)
+    size = x.shape[axis]
+    if split is None:
+        return list(cut(x, [1] * size, axis) if keepdims else np.moveaxis(x, axis, 0))
+    if split.ndim:
+        return list(cut(x, split.tolist(), axis))
+    step = int(split)
+    if step <= 0:
+        raise ValueError(f"parts cannot be of size {step}")
+    rest = size % step
+    return list(cut(x, [step] * (size // step) + [rest] * (rest > 0), axis))
+
+
+@split_to_sequence.examples
+def examples() -> Iterator[Example]:
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    rows, columns = [x[:1], x[1:2], x[2:]], [x[:, :1], x[:, 1:]]
+    for opset in (11, 24):
+        yield Example(opset, x, expect=[rows])
+        yield Example(opset, x, axis=-1, expect=[columns])
+        yield Example(opset, x, keepdims=0, expect=[[x[0], x[1], x[2]]])
+        yield Example(opset, x, axis=1, keepdims=0, expect=[[x[:, 0], x[:, 1]]])
+        yield Example(opset, x, np.array(2), expect=[[x[:2], x[2:]]])
+        yield Example(opset, x, np.array(5, np.int32), expect=[[x]])
+        yield Example(opset, x, np.array([1, 0, 2]), expect=[[x[:1], x[1:1], x[1:]]])
+        yield Example(opset, x, np.array(1), axis=1, keepdims=0, expect=[columns])  # `split` is there
+        yield Example(opset, x[:0], np.array(2), expect=[[]])
+    half = np.array([1, 2], ml_dtypes.bfloat16)
+    yield Example(24, half, np.array([1, 1], np.int32), expect=[[half[:1], half[1:]]])

@@ -1,0 +1,48 @@
+"""ThresholdedRelu: what is above a threshold, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.ir import Builder, Value
+from sabir.opsets.families.pointwise import over_floats, pointwise
+from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.scalars import constant, with_number
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+thresholded_relu = Operator(
+    "ThresholdedRelu", summary="`x` where it is above `alpha`, 0 elsewhere, NaN included."
+)
+
+T = Constraint("T", FLOATS)
+
+v10 = thresholded_relu.first(
+    10,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
+    attributes=[Attribute("alpha", "float", "The threshold.", default=1.0)],
+)
+v22 = v10.widen(22, T=BFLOAT16)
+
+v10.infer(same_as_first)
+
+
+@v10.evaluate
+@pointwise
+def evaluate(x: Array, /, *, alpha: float) -> Array:
+    return np.where(x > alpha, x, 0)
+
+
+@v10.body
+def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
+    return b.Where(with_number(b, "Greater", x, alpha), x, constant(b, x, 0))
+
+
+@thresholded_relu.examples
+def examples() -> Iterator[Example]:
+    x = [2, 1, 0, 1.5, -3, np.inf, -np.inf, np.nan]
+    y = [2, 0, 0, 1.5, 0, np.inf, 0, 0]
+    yield from over_floats(x, y, 10, 22, bfloat16=22)
+    low = [2, 1, 0, 1.5, 0, np.inf, 0, 0]
+    yield from over_floats(x, low, 10, 22, bfloat16=22, alpha=-1.5)
