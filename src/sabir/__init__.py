@@ -25,6 +25,7 @@ from sabir.base import (
 from sabir.check import check, findings
 from sabir.evaluate import evaluate
 from sabir.infer import infer
+from sabir.inline import inline
 from sabir.ir import Builder, Model
 from sabir.runtime import Session
 from sabir.serial import dumps, load, loads, save
@@ -51,6 +52,7 @@ __all__ = [
     "evaluate",
     "findings",
     "infer",
+    "inline",
     "load",
     "loads",
     "parse",

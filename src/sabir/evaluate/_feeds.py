@@ -70,7 +70,8 @@ def _as(given: Any, declared: Type | None, where: str, sizes: dict[str, tuple[in
             if not isinstance(given, (list, tuple)):
                 raise FeedError(f"{where} declares {declared}, and got a {type(given).__name__}; give a list")
             items = cast("list[Any]", given)
-            return [_as(x, declared.item, f"{where}, item {i}", sizes) for i, x in enumerate(items)]
+            # the name of a dimension stands for a size of each item's own
+            return [_as(x, declared.item, f"{where}, item {i}", {}) for i, x in enumerate(items)]
         case OptionalType():
             return None if given is None else _as(given, declared.item, where, sizes)
         case MapType():

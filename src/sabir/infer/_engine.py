@@ -17,7 +17,7 @@ from sabir.infer._facts import (
     with_contents,
     without_contents,
 )
-from sabir.infer._merge import merge, with_names, without_names
+from sabir.infer._merge import merge, with_names, without_item_names, without_names
 from sabir.ir import (
     Function,
     Graph,
@@ -94,10 +94,22 @@ class Inference:
         scope = Scope.of(self.model, self.registry)
         graph = self.model.graph
         for value in graph.inputs:
-            if value.type is not None:
-                self._set(value, value.type)
+            declared = self._declared(value)
+            if declared is not None:
+                self._set(value, declared)
         self._constants(graph, fixed=self.model.ir_version < _FIRST_IR_OF_DEFAULTS)
         self._graph(graph, scope, Location(("graph",)))
+
+    def visit(self, node: Node) -> None:
+        """Infer one more node of the main scope, and write what is found, contents too, into its outputs."""
+        for value in node.inputs:
+            if value is not None and value not in self.types and value.type is not None:
+                data = value.constant
+                self._set(value, value.type if data is None else constant_type(data, known=True))
+        results = self._node(node, Scope.of(self.model, self.registry), Location())
+        for value, kind in zip(node.outputs, results, strict=False):
+            if value is not None and kind is not None:
+                value.type = self.types[value] = kind
 
     def annotate(self) -> None:
         """Write the types found into the values."""
@@ -167,9 +179,13 @@ class Inference:
         """Return what the file says of a value, a subgraph's own names of dimensions aside."""
         source = value.source
         graph = source.graph if isinstance(source, Node) else source
-        if graph is None or graph.parent is None or value.type is None:
+        if value.type is None:
+            return None
+        if graph is not None and graph.parent is not None:
+            return self._intern(without_names(value.type))
+        if isinstance(value.type, TensorType):
             return value.type
-        return self._intern(without_names(value.type))
+        return self._intern(without_item_names(value.type))
 
     def _constants(self, graph: Graph, *, fixed: bool = False) -> None:
         for value, tensor in graph.initializers.items():

@@ -88,6 +88,18 @@ def without_names(declared: Type) -> Type:
             return declared
 
 
+def without_item_names(declared: Type) -> Type:
+    """Return a declared type without the symbolic dimensions of a sequence's items, which may all differ."""
+    match declared:
+        case SequenceType():
+            return without_names(declared)
+        case OptionalType() if declared.item is not None:
+            item = without_item_names(declared.item)
+            return declared if item is declared.item else OptionalType(item, declared.note)
+        case _:
+            return declared
+
+
 def with_names(found: Type, declared: Type | None) -> Type:
     """Return the type found, with the file's names for the dimensions of which nothing else is known."""
     match found, declared:

@@ -2,6 +2,7 @@
 
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
 from sabir.ir._builder import Builder, minimum_ir
+from sabir.ir._clone import clone_graph, clone_node
 from sabir.ir._devices import DeviceConfiguration, NodeDevice, ShardedAxis, Sharding
 from sabir.ir._dims import (
     Dim,
@@ -97,6 +98,8 @@ __all__ = [
     "add",
     "canonical_domain",
     "ceil_div",
+    "clone_graph",
+    "clone_node",
     "dim_max",
     "dim_min",
     "exact_quotient",

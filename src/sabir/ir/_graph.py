@@ -128,6 +128,12 @@ class Node:
         """The subgraphs among the attributes."""
         return tuple(g for a in self.attributes.values() for g in a.graphs) if self.attributes else ()
 
+    def replace_output(self, old: Value, new: Value) -> None:
+        """Let this node compute `new` in the place of `old`, whose readers read `new` from now on."""
+        self.outputs = tuple(new if v is old else v for v in self.outputs)
+        old.source, new.source = None, self
+        old.replace_with(new)
+
     def set(self, **attributes: object) -> None:
         """Set attributes from Python values: `node.set(axis=1)`."""
         for name, value in attributes.items():
@@ -222,6 +228,10 @@ class Graph(Nested):
             raise ValueError(f"{node!r} cannot stand after itself")
         self._unlink(node)
         self.insert(node, after=after)
+
+    def detach(self, node: Node) -> None:
+        """Take a node out as it is, what it reads and who reads it included, to be placed elsewhere."""
+        self._unlink(node)
 
     def erase(self, node: Node) -> None:
         """Remove a node whose outputs nothing reads; raises ValueError where something does."""

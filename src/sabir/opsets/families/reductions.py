@@ -192,7 +192,7 @@ def as_before(b: Builder, y: Value, x: Value) -> Value:
 def call(b: Builder, name: str, x: Value, axes: Sequence[int], *, keepdims: int = 1) -> Value:
     """Emit a reduction over axes known now, as the builder's opset takes them."""
     if b.opset < (_SUM_BY_INPUT if name == "ReduceSum" else _OTHERS_BY_INPUT):
-        return b.op(name, x, axes=tuple(axes), keepdims=keepdims)
+        return b.op(name, x, axes=tuple(axes) or None, keepdims=keepdims)
     return b.op(name, x, as_input(b, "axes", axes), keepdims=keepdims)
 
 

@@ -1,7 +1,8 @@
-"""Numbers beside tensors in graphs that rooms build: constants of a tensor's own type, at any opset."""
+"""Numbers beside tensors in graphs that rooms build: constants of the right type, at any opset."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,25 +25,35 @@ def element_of(x: Value) -> ElementType:
     return x.type.element
 
 
-def constant(b: Builder, x: Value, number: float) -> Value:
-    """Return a scalar of the element type of `x`."""
-    return b.initializer("constant", np.array(number, element_of(x).dtype))
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers of one element type, for the graph that a builder grows."""
 
+    b: Builder
+    element: ElementType
 
-def with_number(b: Builder, op: str, x: Value, number: float) -> Value:
-    """Return a binary operator of a tensor and a number, which comes second."""
-    mode = {} if b.opset >= _NUMPY_BROADCAST else {"broadcast": 1}
-    return b.op(op, x, constant(b, x, number), **mode)
+    @classmethod
+    def like(cls, b: Builder, x: Value) -> Numbers:
+        """Return numbers of the element type of `x`; raises Unconvertible where it is unknown."""
+        return cls(b, element_of(x))
 
+    def __call__(self, number: float) -> Value:
+        """Return a scalar."""
+        return self.b.initializer("constant", np.array(number, self.element.dtype))
 
-def clipped(b: Builder, x: Value, low: float, high: float) -> Value:
-    """Return `x` kept within two numbers."""
-    if b.opset < _CLIP_BY_INPUT:
-        return b.Clip(x, min=low, max=high)
-    return b.Clip(x, constant(b, x, low), constant(b, x, high))
+    def op(self, name: str, x: Value, number: float) -> Value:
+        """Return a binary operator of a tensor and a number, which comes second."""
+        if self.b.opset < _NUMPY_BROADCAST:
+            return self.b.op(name, x, self(number), broadcast=1)
+        return self.b.op(name, x, self(number))
 
+    def clipped(self, x: Value, low: float, high: float) -> Value:
+        """Return a tensor kept within two numbers."""
+        if self.b.opset < _CLIP_BY_INPUT:
+            return self.b.Clip(x, min=low, max=high)
+        return self.b.Clip(x, self(low), self(high))
 
-def exponential_unit(b: Builder, x: Value, alpha: float) -> Value:
-    """Return x from 0 on, and `alpha * (exp(x) - 1)` below, of operators that every opset has."""
-    below = b.Exp(b.Neg(b.Relu(b.Neg(x))))
-    return b.Add(b.Relu(x), with_number(b, "Mul", with_number(b, "Sub", below, 1.0), alpha))
+    def exponential_unit(self, x: Value, alpha: float) -> Value:
+        """Return x from 0 on, and `alpha * (exp(x) - 1)` below, of operators that every opset has."""
+        below = self.b.Exp(self.b.Neg(self.b.Relu(self.b.Neg(x))))
+        return self.b.Add(self.b.Relu(x), self.op("Mul", self.op("Sub", below, 1.0), alpha))

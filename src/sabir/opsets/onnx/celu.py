@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families import pointwise
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import with_number
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -35,8 +35,9 @@ def evaluate(x: Array, /, *, alpha: float) -> Array:
 @v12.body
 def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
     """The part below 0 is an Elu of its own, whose slope at 0 is 1."""
-    below = b.Elu(with_number(b, "Div", b.Neg(b.Relu(b.Neg(x))), alpha))
-    return b.Add(b.Relu(x), with_number(b, "Mul", below, alpha))
+    numbers = Numbers.like(b, x)
+    below = b.Elu(numbers.op("Div", b.Neg(b.Relu(b.Neg(x))), alpha))
+    return b.Add(b.Relu(x), numbers.op("Mul", below, alpha))
 
 
 @celu.examples

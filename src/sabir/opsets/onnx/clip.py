@@ -95,6 +95,14 @@ def evaluate(x: Array, low: Array | None = None, high: Array | None = None, /) -
     return x if high is None else np.minimum(x, high.reshape(()))
 
 
+@v13.body
+def body(b: Builder, x: Value, low: Value | None = None, high: Value | None = None, /) -> Value:
+    for op, limit in (("Max", low), ("Min", high)):
+        if limit is not None:
+            x = b.op(op, x, b.Reshape(limit, b.initializer("scalar", np.zeros(0, np.int64))))
+    return b.Identity(x) if low is None and high is None else x
+
+
 @v6.upgrade
 @v6.downgrade
 def limits_are_spelled_out(b: Builder, x: Value, /, *, min: float | None, max: float | None) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attributes' names

@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families import pointwise
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import exponential_unit
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -38,7 +38,7 @@ def evaluate(x: Array, /, *, alpha: float) -> Array:
 
 @v6.body
 def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
-    return exponential_unit(b, x, alpha)
+    return Numbers.like(b, x).exponential_unit(x, alpha)
 
 
 @elu.examples

@@ -9,7 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.error_function import erf
 from sabir.opsets.families.pointwise import over_floats, pointwise
-from sabir.opsets.families.scalars import with_number
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -52,13 +52,13 @@ def evaluate(x: Array, /, *, approximate: str) -> Array:
 
 @v20.body
 def body(b: Builder, x: Value, /, *, approximate: str) -> Value:
+    numbers = Numbers.like(b, x)
     if _is_approximate(approximate):
-        cubed = b.Mul(x, b.Mul(x, x))
-        inner = with_number(b, "Mul", b.Add(x, with_number(b, "Mul", cubed, _CUBIC)), math.sqrt(2 / math.pi))
-        sided = b.Tanh(inner)
+        cubic = numbers.op("Mul", b.Mul(x, b.Mul(x, x)), _CUBIC)
+        sided = b.Tanh(numbers.op("Mul", b.Add(x, cubic), math.sqrt(2 / math.pi)))
     else:
-        sided = b.Erf(with_number(b, "Mul", x, math.sqrt(0.5)))
-    return b.Mul(with_number(b, "Mul", x, 0.5), with_number(b, "Add", sided, 1.0))
+        sided = b.Erf(numbers.op("Mul", x, math.sqrt(0.5)))
+    return b.Mul(numbers.op("Mul", x, 0.5), numbers.op("Add", sided, 1.0))
 
 
 def _is_approximate(approximate: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir.ir import Builder, Value
 from sabir.opsets.families import comparison
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, NUMBERS, Constraint, Example, Input, Operator, Output
@@ -30,6 +31,11 @@ v12.infer(comparison.not_less)
 @v12.evaluate
 def evaluate(a: Array, b: Array, /) -> Array:
     return np.greater_equal(a, b)
+
+
+@v12.body
+def body(b: Builder, left: Value, right: Value, /) -> Value:
+    return b.Or(b.Greater(left, right), b.Equal(left, right))
 
 
 @greater_or_equal.examples

@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import clipped, with_number
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -43,7 +43,9 @@ def evaluate(x: Array, /, *, alpha: float, beta: float) -> Array:
 
 @v6.body
 def body(b: Builder, x: Value, /, *, alpha: float, beta: float) -> Value:
-    return clipped(b, with_number(b, "Add", with_number(b, "Mul", x, alpha), beta), 0.0, 1.0)
+    numbers = Numbers.like(b, x)
+    line = numbers.op("Add", numbers.op("Mul", x, alpha), beta)
+    return numbers.clipped(line, 0.0, 1.0)
 
 
 @hard_sigmoid.examples

@@ -8,11 +8,25 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import element
-from sabir.ir import TensorType
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import reductions
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.families.shapes import axis_in, broadcast
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Call,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    tensors,
+)
 
 layer_normalization = Operator(
     "LayerNormalization",
@@ -84,6 +98,26 @@ def evaluate(
         mean.reshape(shape).astype(stash),
         inverse.reshape(shape).astype(stash),
     )
+
+
+@v17.body
+def body(
+    b: Builder, x: Value, scale: Value, bias: Value | None = None, /,
+    *, axis: int, epsilon: float, stash_type: int, call: Call,
+) -> tuple[Value, ...]:  # fmt: skip
+    """Build the statistics in the stash type, and the rest in the type of `x`."""
+    rank = x.type.rank if isinstance(x.type, TensorType) else None
+    if axis >= 0 and rank is None:
+        raise Unconvertible("the rank is unknown, and with it the number of dimensions to normalise over")
+    axes = range(axis, 0 if axis < 0 else rank or 0)
+    stashed = b.Cast(x, to=stash_type)
+    mean = reductions.call(b, "ReduceMean", stashed, axes)
+    rest = b.Sub(stashed, mean)
+    variance = reductions.call(b, "ReduceMean", b.Mul(rest, rest), axes)
+    inverse = b.Reciprocal(b.Sqrt(Numbers(b, element(stash_type)).op("Add", variance, epsilon)))
+    y = b.Mul(b.Cast(b.Mul(rest, inverse), to=element_of(x).number), scale)
+    outputs = (y if bias is None else b.Add(y, bias), mean, inverse)
+    return outputs[: len(call.outputs)]
 
 
 @layer_normalization.examples

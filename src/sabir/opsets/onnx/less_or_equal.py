@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import TensorType
+from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import comparison
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, NUMBERS, Constraint, Example, Input, Operator, Output
@@ -34,6 +34,11 @@ def infer(a: TensorType, b: TensorType, /) -> TensorType:
 @v12.evaluate
 def evaluate(a: Array, b: Array, /) -> Array:
     return np.less_equal(a, b)
+
+
+@v12.body
+def body(b: Builder, left: Value, right: Value, /) -> Value:
+    return b.Or(b.Less(left, right), b.Equal(left, right))
 
 
 @less_or_equal.examples

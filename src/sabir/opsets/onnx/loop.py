@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import EvaluationError, InferenceError
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import INT64
-from sabir.ir import Builder, Dim, Expr, Graph, TensorType, Type, Value, dim_max, lower_bound
+from sabir.ir import Builder, Dim, Expr, Graph, OptionalType, TensorType, Type, Value, dim_max, lower_bound
 from sabir.opsets.families import iterations
 from sabir.opsets.typing import Array, Body
 from sabir.schema import (
@@ -112,12 +112,18 @@ def infer(
     # a condition that is true at first, and true again wherever it was, is true throughout
     goes_on = cond is None or _first(held[0]) is True
     count = _trip_count(most, never=begins.known == (False,), goes_on=goes_on)
-    final = held[1:]
+    final: tuple[Type | None, ...] = tuple(map(_either, held[1:], results[1:]))
     if count == 0:
         final = initial
     elif (lower_bound(count) or 0) > 0:
         final = results[1 : len(held)]
     return (*final, *(iterations.stacked(r, count) for r in results[len(held) :]))
+
+
+def _either(held: Type | None, result: Type | None) -> Type | None:
+    """Return the type of a carried value, whether or not an iteration runs."""
+    changes = isinstance(held, OptionalType) and result is not None and not isinstance(result, OptionalType)
+    return None if changes else held
 
 
 def _trip_count(most: TensorType | None, *, never: bool, goes_on: bool) -> Dim:

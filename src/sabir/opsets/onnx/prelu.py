@@ -9,7 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, known_equal
 from sabir.opsets.families import broadcasting
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.scalars import constant
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.families.shapes import broadcast
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -95,7 +95,7 @@ def channels_alone(b: Builder, x: Value, slope: Value, /) -> Value:
 
 @v16.body
 def body(b: Builder, x: Value, slope: Value, /) -> Value:
-    return b.Where(b.Less(x, constant(b, x, 0)), b.Mul(slope, x), x)
+    return b.Where(Numbers.like(b, x).op("Less", x, 0), b.Mul(slope, x), x)
 
 
 @prelu.examples

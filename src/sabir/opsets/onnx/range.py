@@ -7,8 +7,10 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, Expr, Item, TensorType, ceil_div, dim_max, sub
+from sabir.elements import DOUBLE, FLOAT, INT64
+from sabir.ir import Builder, Dim, Expr, Item, TensorType, Value, ceil_div, dim_max, sub
 from sabir.opsets.families import contents
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -100,6 +102,22 @@ def _count(start: Array, limit: Array, delta: Array) -> int:
     if not math.isfinite(steps):
         raise InferenceError(f"no number of steps of {delta} leads from {start} to {limit}")
     return max(0, math.ceil(steps))
+
+
+@v11.body
+def body(b: Builder, start: Value, limit: Value, delta: Value, /, *, stash_type: int = FLOAT.number) -> Value:
+    """Count in double, and number by a running sum of ones."""
+    kind = element_of(start)
+    wide = INT64 if kind.is_integer else DOUBLE
+    near = DOUBLE.number if kind.is_integer else kind.number if kind.bits >= FLOAT.bits else stash_type
+    way = b.Sub(b.Cast(limit, to=near), b.Cast(start, to=near))
+    steps = b.Ceil(b.Div(b.Cast(way, to=DOUBLE.number), b.Cast(delta, to=DOUBLE.number)))
+    row = b.initializer("row", np.ones(1, np.int64))
+    count = b.Reshape(b.Cast(b.Relu(steps), to=INT64.number), row)
+    ones = b.ConstantOfShape(count, value=np.ones(1, np.int64))
+    places = b.CumSum(ones, b.initializer("axis", np.array(0, np.int64)), exclusive=1)
+    offsets = b.Mul(b.Cast(places, to=wide.number), b.Cast(delta, to=wide.number))
+    return b.Cast(b.Add(b.Cast(start, to=wide.number), offsets), to=kind.number)
 
 
 @arange.examples

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Builder, Value
 from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -28,6 +30,11 @@ v1.infer(same_as_first)
 @v1.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.maximum(x, x.dtype.type(0))
+
+
+@v14.body
+def body(b: Builder, x: Value, /) -> Value:
+    return Numbers.like(b, x).op("Max", x, 0)
 
 
 @relu.examples

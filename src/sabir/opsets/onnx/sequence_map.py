@@ -1,15 +1,14 @@
 """SequenceMap: a subgraph applied to each item of a sequence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from sabir.base import EvaluationError, InferenceError
 from sabir.elements import BOOL, FLOAT, INT64
-from sabir.ir import Builder, Graph, SequenceType, TensorType, Type, Value
+from sabir.ir import Builder, Graph, SequenceType, TensorType, Type, Value, clone_node
 from sabir.opsets.families.sequences import item_of
-from sabir.opsets.families.subgraphs import graft
 from sabir.opsets.typing import Body
 from sabir.schema import (
     CLASSIC,
@@ -85,7 +84,7 @@ def as_loop(b: Builder, *inputs: Value, body: Graph) -> Any:
         for x in inputs
     ]
     inner.output(inner.Identity(going), "goes_on", BOOL, [])
-    for i, (sequence, item) in enumerate(zip(before, graft(body, inner.graph, items), strict=True)):
+    for i, (sequence, item) in enumerate(zip(before, _inlined(inner, body, items), strict=True)):
         inner.output(inner.SequenceInsert(sequence, item), f"after_{i}", SequenceType(kinds[i]))
     return b.Loop(
         b.SequenceLength(inputs[0]),
@@ -94,6 +93,17 @@ def as_loop(b: Builder, *inputs: Value, body: Graph) -> Any:
         outputs=len(kinds),
         body=inner.graph,
     )
+
+
+def _inlined(b: Builder, body: Graph, inputs: Iterable[Value]) -> list[Value]:
+    """Emit copies of a graph's nodes on these inputs; returns what stands for its outputs."""
+    copies: dict[Value, Value | None] = dict(zip(body.inputs, inputs, strict=True))
+    for value, data in body.initializers.items():
+        if value not in copies:  # a default gives way to what is given
+            copies[value] = b.initializer(value.name, data)
+    for node in body:
+        b.graph.append(clone_node(node, copies))
+    return [copies.get(v) or v for v in body.outputs if v is not None]
 
 
 def _declared(output: Value | None) -> TensorType:

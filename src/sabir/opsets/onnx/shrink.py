@@ -9,7 +9,7 @@ from sabir.ir import Builder, Value
 from sabir.opsets.families.casting import converted
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import constant, element_of, with_number
+from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.typing import Array
 from sabir.schema import NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -55,18 +55,14 @@ def _carrier(bias: float) -> ElementType:
 
 @v9.body
 def body(b: Builder, x: Value, /, *, bias: float, lambd: float) -> Value:
+    """Cast integers to what they are compared in, and to what they are moved in."""
     kind = element_of(x)
-    if kind.is_float:
-        return _chosen(b, x, x, bias, lambd)
-    compared, moved = b.Cast(x, to=DOUBLE.number), b.Cast(x, to=_carrier(bias).number)
-    return b.Cast(_chosen(b, compared, moved, bias, lambd), to=kind.number)
-
-
-def _chosen(b: Builder, compared: Value, x: Value, bias: float, lambd: float) -> Value:
-    above = b.Where(
-        with_number(b, "Greater", compared, lambd), with_number(b, "Sub", x, bias), constant(b, x, 0)
-    )
-    return b.Where(with_number(b, "Less", compared, -lambd), with_number(b, "Add", x, bias), above)
+    compare, move = (kind, kind) if kind.is_float else (DOUBLE, _carrier(bias))
+    near, numbers = Numbers(b, compare), Numbers(b, move)
+    compared, moved = (x if to is kind else b.Cast(x, to=to.number) for to in (compare, move))
+    above = b.Where(near.op("Greater", compared, lambd), numbers.op("Sub", moved, bias), numbers(0))
+    y = b.Where(near.op("Less", compared, -lambd), numbers.op("Add", moved, bias), above)
+    return y if move is kind else b.Cast(y, to=kind.number)
 
 
 @shrink.examples

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.opsets.families import flattening
+from sabir.ir import Builder, Value
+from sabir.opsets.families import flattening, reductions
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -58,6 +59,13 @@ def over_axis(x: Array, /, *, axis: int) -> Array:
 
 v13.upgrade(flattening.split_to_axis("Softmax"))
 v13.downgrade(flattening.axis_to_split("Softmax"))
+
+
+@v13.body
+def body(b: Builder, x: Value, /, *, axis: int) -> Value:
+    wide = reductions.as_floats(b, x)
+    e = b.Exp(b.Sub(wide, reductions.call(b, "ReduceMax", wide, [axis])))
+    return reductions.as_before(b, b.Div(e, reductions.call(b, "ReduceSum", e, [axis])), x)
 
 
 @softmax.examples

@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import with_number
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
@@ -35,7 +35,7 @@ def evaluate(x: Array, /) -> Array:
 @v1.body
 def body(b: Builder, x: Value, /) -> Value:
     small = b.Exp(b.Neg(b.Abs(x)))
-    return b.Add(b.Relu(x), b.Log(with_number(b, "Add", small, 1.0)))
+    return b.Add(b.Relu(x), b.Log(Numbers.like(b, x).op("Add", small, 1.0)))
 
 
 @softplus.examples

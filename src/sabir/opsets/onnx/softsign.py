@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import with_number
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
@@ -33,7 +33,7 @@ def evaluate(x: Array, /) -> Array:
 
 @v1.body
 def body(b: Builder, x: Value, /) -> Value:
-    return b.Div(x, with_number(b, "Add", b.Abs(x), 1.0))
+    return b.Div(x, Numbers.like(b, x).op("Add", b.Abs(x), 1.0))
 
 
 @softsign.examples

@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families.pointwise import over_floats, pointwise, sigmoid
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import with_number
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -33,7 +33,7 @@ def evaluate(x: Array, /, *, alpha: float) -> Array:
 
 @v24.body
 def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
-    return b.Mul(x, b.Sigmoid(with_number(b, "Mul", x, alpha)))
+    return b.Mul(x, b.Sigmoid(Numbers.like(b, x).op("Mul", x, alpha)))
 
 
 @swish.examples

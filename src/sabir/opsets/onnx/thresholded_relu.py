@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.families.scalars import constant, with_number
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -36,7 +36,8 @@ def evaluate(x: Array, /, *, alpha: float) -> Array:
 
 @v10.body
 def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
-    return b.Where(with_number(b, "Greater", x, alpha), x, constant(b, x, 0))
+    numbers = Numbers.like(b, x)
+    return b.Where(numbers.op("Greater", x, alpha), x, numbers(0))
 
 
 @thresholded_relu.examples

@@ -1,0 +1,226 @@
+"""Inlining: a call of a function, or of an operator that has a body, becomes the nodes of its body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import SchemaError, UnsupportedError
+from sabir.infer import Inference
+from sabir.ir import (
+    Builder,
+    Function,
+    FunctionKey,
+    Graph,
+    Model,
+    Node,
+    TensorType,
+    Value,
+    canonical_domain,
+    clone_node,
+)
+from sabir.opsets import STANDARD
+from sabir.schema import Call, Registry, Scope, Unconvertible, Version, as_results, check_call
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+_MOST_NODES = 1_000_000
+
+
+def inline(
+    model: Model, *, operators: bool | Collection[str] = False, registry: Registry = STANDARD
+) -> Model:
+    """Replace every call of the model's functions by the function's body, and return the model.
+
+    `operators` asks for the same of operators that have a body: of all (True), or of those named. Raises
+    SchemaError for a call that is wrong or calls itself, UnsupportedError where the result would have more
+    than a million nodes, or where a body is written for another operator set version than the model's.
+    """
+    engine = _Inliner(model, registry)
+    for graph in list(model.graphs()):
+        if not any(graph is f.graph for f in model.functions):
+            engine.expand_functions(graph)
+    model.functions.clear()
+    if operators:
+        engine.expand_operators(None if operators is True else frozenset(operators))
+    return model
+
+
+class _Inliner:
+    def __init__(self, model: Model, registry: Registry) -> None:
+        self._model, self._registry = model, registry
+        self._scope = Scope.of(model, registry)
+        self._sizes: dict[FunctionKey, int] = {}
+        self._taken = {v.name for g in model.graphs() for inner in g.scopes() for v in _defined(inner)}
+
+    def expand_functions(self, graph: Graph) -> None:
+        """Replace the calls of functions in a graph and in those inside it."""
+        pending = [(node, self._scope) for node in graph.all_nodes()]
+        total = sum(self._size(node, ()) for node, _ in pending)
+        if total > _MOST_NODES:
+            raise UnsupportedError(f"inlining makes {total} nodes, more than {_MOST_NODES}")
+        while pending:
+            node, scope = pending.pop()
+            callee = _function(node, scope)
+            if callee is None:
+                continue
+            inner = scope.inside(callee, node)
+            pending += [(made, inner) for made in self._expand(node, callee, inner)]
+
+    def _expand(self, node: Node, function: Function, inner: Scope) -> list[Node]:
+        """Put a function's body in the place of a call; returns the nodes that were made, nested ones too."""
+        check_call(function, node)
+        self._agree(function)
+        given = [*node.inputs, *[None] * (len(function.graph.inputs) - len(node.inputs))]
+        copies: dict[Value, Value | None] = dict(zip(function.graph.inputs, given, strict=True))
+        graph, place = _home(node), node
+        made: list[Node] = []
+        for value, data in function.graph.initializers.items():
+            copies[value] = graph.add_initializer(self._fresh(value.name), data)
+        for original in function.graph:
+            copy = clone_node(original, copies, inner.arguments)
+            place = graph.insert(copy, after=place)
+            made += [copy, *(n for g in copy.graphs for n in g.all_nodes())]
+        for value in (v for n in made for v in n.outputs if v is not None):
+            value.name = self._fresh(value.name)
+        _hand_over(node, [None if v is None else copies.get(v, v) for v in function.graph.outputs])
+        return made
+
+    def _size(self, node: Node, callers: tuple[FunctionKey, ...]) -> int:
+        """Return how many nodes a node becomes; functions of functions may make very many of few."""
+        function = _function(node, self._scope)
+        if function is None:
+            return 1
+        key = function.key
+        if key in callers:
+            raise SchemaError(f"{function!r} calls itself")
+        if key not in self._sizes:
+            self._sizes[key] = sum(self._size(n, (*callers, key)) for n in function.graph.all_nodes())
+        return self._sizes[key]
+
+    def _fresh(self, name: str) -> str:
+        """Return a name that nothing in the model has yet."""
+        found, number = name, 0
+        while not found or found in self._taken:
+            number += 1
+            found = f"{name or 'value'}_{number}"
+        self._taken.add(found)
+        return found
+
+    def _agree(self, function: Function) -> None:
+        """Make sure that the body means the same under the model's imports."""
+        for domain, version in function.opsets.items():
+            present = self._model.opset(domain)
+            if present is None:
+                self._model.opsets[domain] = version
+        for node in function.graph.all_nodes():
+            domain = canonical_domain(node.domain)
+            wanted, present = function.opsets.get(node.domain), self._model.opset(node.domain)
+            here = self._registry.find_version(domain, node.op, present)
+            if wanted != present and here is not self._registry.find_version(domain, node.op, wanted):
+                told = f"{function!r} is written for opset {wanted} of {domain or 'ai.onnx'!r}"
+                raise UnsupportedError(f"{told}, the model for {present}, and {node.op} changed between them")
+
+    def expand_operators(self, names: frozenset[str] | None) -> None:
+        """Replace the nodes whose operator has a body, until none is left that can be."""
+        refused: set[Node] = set()
+        found = self._with_bodies(names)
+        while found:
+            inference = Inference(self._model, registry=self._registry)
+            inference.run()
+            refused |= {
+                node for node, version in found if not self._expand_operator(node, version, inference)
+            }
+            found = [(n, v) for n, v in self._with_bodies(names) if n not in refused]
+
+    def _with_bodies(self, names: frozenset[str] | None) -> list[tuple[Node, Version]]:
+        found: list[tuple[Node, Version]] = []
+        for graph in self._model.graphs():
+            for node in graph.all_nodes():
+                if names is not None and node.op not in names:
+                    continue
+                version = self._registry.find_version(node.domain, node.op, self._model.opset(node.domain))
+                if version is not None and version.find("body") is not None:
+                    found.append((node, version))
+        return found
+
+    def _expand_operator(self, node: Node, version: Version, inference: Inference) -> bool:
+        """Put an operator's body in the place of a node; False where it wants types that are not known."""
+        declared = {v: v.type for v in node.inputs if v is not None}
+        for value in declared:
+            value.type = inference.types.get(value, value.type)
+        b = Builder(graph=Graph(), opsets=dict(self._model.opsets), after=inference.visit)
+        binding = version.binding("body")
+        call = Call(tuple(v is not None for v in node.outputs), version.since)
+        try:
+            results = as_results(binding((b, *node.inputs), binding.arguments(node.attributes), call))
+        except Unconvertible:
+            for made in reversed(list(b.graph)):
+                b.graph.erase(made)
+            return False
+        finally:
+            for value, kind in declared.items():
+                value.type = kind
+        for value in _defined(b.graph):
+            value.name = self._fresh(value.name)
+        _place(b.graph, node)
+        _hand_over(node, results)
+        return True
+
+
+def _place(body: Graph, node: Node) -> None:
+    """Move a body's nodes and constants to the place of a node."""
+    graph, place = _home(node), node
+    for value, data in list(body.initializers.items()):
+        body.set_initializer(value, None)
+        graph.set_initializer(value, data)
+    for made in list(body):
+        for value in made.outputs:
+            if value is not None and isinstance(value.type, TensorType):
+                value.type = value.type.with_known(None)
+        body.detach(made)
+        place = graph.insert(made, after=place)
+
+
+def _function(node: Node, scope: Scope) -> Function | None:
+    return scope.functions.get((canonical_domain(node.domain), node.op, node.overload))
+
+
+def _defined(graph: Graph) -> Iterator[Value]:
+    yield from graph.inputs
+    yield from graph.initializers
+    yield from (v for node in graph for v in node.outputs if v is not None)
+
+
+def _home(node: Node) -> Graph:
+    if node.graph is None:
+        raise SchemaError(f"{node!r} stands in no graph")
+    return node.graph
+
+
+def _hand_over(node: Node, results: Sequence[Value | None]) -> None:
+    """Let the outputs of a call be what its body computes, and erase the call.
+
+    The values themselves stay, with their names and types, and become the outputs of the body's nodes. A
+    result that the body only passes through, or gives twice, is copied where the graph itself gives it.
+    """
+    graph, became = _home(node), dict[Value, Value]()
+    for output, result in zip(node.outputs, results, strict=False):
+        if output is None:
+            continue
+        if result is None:
+            raise SchemaError(f"the body of {node!r} gives nothing for {output.name!r}")
+        source = result.node
+        fresh = result not in became and result not in node.inputs and source is not None
+        if source is not None and fresh and source.graph is graph:
+            became[result] = output
+            source.replace_output(result, output)
+            continue
+        result = became.get(result, result)  # ruff: ignore[redefined-loop-name]  what it has become
+        if any(isinstance(use.user, Graph) for use in output.uses):
+            here = result.node is not None and result.node.graph is graph
+            graph.insert(Node("Identity", [result], [output]), after=result.node if here else node)
+        else:
+            output.replace_with(result)
+    node.outputs = ()
+    graph.erase(node)

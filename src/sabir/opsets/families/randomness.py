@@ -1,0 +1,68 @@
+"""Random numbers: where they start, what they are drawn from, and in which type they come."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import DOUBLE, element
+from sabir.ir import TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.elements import ElementType
+    from sabir.opsets.typing import Array
+    from sabir.schema import Version
+
+
+def generator(seed: float | None) -> np.random.Generator:
+    """Return a source of random numbers: of every seed another one, always the same; without one, anywhere."""
+    return np.random.default_rng(None if seed is None else int(np.float32(seed).view(np.uint32)))
+
+
+def uniform(shape: Sequence[int], to: ElementType, low: float, high: float, seed: float | None) -> Array:
+    """Return numbers that lie anywhere in [low, high) with the same probability."""
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise ValueError(f"no numbers lie evenly between {low} and {high}")
+    drawn = np.asarray(generator(seed).random(tuple(shape), _precision(to)))
+    y = (low * (1 - drawn) + high * drawn).astype(to.dtype, copy=False)
+    if low == high:
+        return np.full_like(y, low)
+    first, end = np.asarray(low, to.dtype), np.asarray(high, to.dtype)
+    # rounding must neither reach below the one nor up to the other
+    return np.minimum(np.maximum(y, first), np.nextafter(end, first))
+
+
+def normal(shape: Sequence[int], to: ElementType, mean: float, scale: float, seed: float | None) -> Array:
+    """Return numbers of the normal distribution with this mean and standard deviation."""
+    if not scale >= 0:
+        raise ValueError(f"a standard deviation of {scale} is below 0")
+    drawn = np.asarray(generator(seed).standard_normal(tuple(shape), _precision(to)))
+    return (mean + drawn * drawn.dtype.type(scale)).astype(to.dtype, copy=False)
+
+
+def _precision(to: ElementType) -> type[np.float32 | np.float64]:
+    """Return the type to draw in, from which halves are rounded."""
+    return np.float64 if to is DOUBLE else np.float32
+
+
+def infer_shape(shape: Sequence[int], dtype: int, version: Version) -> TensorType:
+    """Return the type of an output whose shape and element type are attributes."""
+    if any(d < 0 for d in shape):
+        raise InferenceError(f"the shape {list(shape)} has a size below 0")
+    return TensorType(_admitted(element(dtype), version), tuple(shape))
+
+
+def infer_like(x: TensorType, dtype: int | None, version: Version) -> TensorType:
+    """Return the type of an output of the input's shape, and of its element type unless `dtype` names one."""
+    return TensorType(_admitted(x.element if dtype is None else element(dtype), version), x.shape)
+
+
+def _admitted(kind: ElementType, version: Version) -> ElementType:
+    if kind.number and f"tensor({kind})" not in version.outputs[0].allowed:
+        raise InferenceError(f"{version} does not draw {kind}")
+    return kind

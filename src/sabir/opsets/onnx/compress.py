@@ -1,0 +1,95 @@
+"""Compress: the parts of a tensor that a condition picks."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, Dim, TensorType, Value, total
+from sabir.opsets.families import contents
+from sabir.opsets.families.axes import from_front
+from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, BOOL, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+
+compress = Operator(
+    "Compress",
+    summary="The slices of `input` along `axis`, or its elements, for which `condition` is true.",
+)
+
+T = Constraint("T", CLASSIC)
+T1 = Constraint("T1", BOOL)
+
+v9 = compress.first(
+    9,
+    inputs=[
+        Input("input", T, "A tensor of rank 1 or more.", differentiable=True),
+        Input(
+            "condition",
+            T1,
+            "One flag for each slice, or element, in order; those past its end are left out.",
+            differentiable=False,
+        ),
+    ],
+    outputs=[Output("output", T, "What was picked; a vector without `axis`.", differentiable=True)],
+    attributes=[
+        Attribute(
+            "axis", "int", "The dimension to pick from, from the back if negative; without it, elements."
+        )
+    ],
+)
+v11 = v9.restate(11, "A negative `axis` counts from the back.")
+v28 = v11.widen(28, T=BFLOAT16)
+
+
+@v9.infer
+def infer(x: TensorType, condition: TensorType, /, *, axis: int | None) -> TensorType:
+    flags = condition.known
+    if condition.shape is not None and len(condition.shape) != 1:
+        raise InferenceError(f"`condition` must be a vector, and has rank {len(condition.shape)}")
+    picked: Dim = None if flags is None else total(int(f) if isinstance(f, int) else None for f in flags)
+    if axis is None:
+        kind = TensorType(x.element, (picked,))
+    elif x.shape is None:
+        return TensorType(x.element)
+    else:
+        axis = axis_in(axis, len(x.shape))
+        kind = TensorType(x.element, (*x.shape[:axis], picked, *x.shape[axis + 1 :]))
+    mask = contents.array_of(condition)
+    return kind if mask is None else contents.moved(kind, lambda held: _picked(held, mask, axis), x)
+
+
+@v9.evaluate
+def evaluate(x: Array, condition: Array, /, *, axis: int | None) -> Array:
+    return _picked(x, condition, None if axis is None else axis_in(axis, x.ndim))
+
+
+def _picked(x: Array, condition: Array, axis: int | None) -> Array:
+    return np.take(x, np.flatnonzero(condition), axis)
+
+
+@v11.downgrade
+def axis_from_front(b: Builder, x: Value, condition: Value, /, *, axis: int | None) -> Value:
+    return b.Compress(x, condition, axis=None if axis is None else from_front([axis], x)[0])
+
+
+@compress.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    for opset in (9, 11, 28):
+        yield Example(opset, x, np.array([False, True, True]), axis=0, expect=[x[1:]])
+        yield Example(
+            opset, x, np.array([False, True]), axis=1, expect=[np.array([[2], [4], [6]], np.float32)]
+        )
+        yield Example(
+            opset, x, np.array([False, True, False, False, True]), expect=[np.array([2, 5], np.float32)]
+        )
+        yield Example(opset, x, np.array([True]), axis=0, expect=[x[:1]])
+    yield Example(11, x, np.array([True, False]), axis=-1, expect=[np.array([[1], [3], [5]], np.float32)])
+    yield Example(11, x, np.array([True, False, False, False]), axis=0, expect=[x[:1]])
+    words = np.array(["a", "b", "c"], object)
+    yield Example(11, words, np.array([True, False, True]), expect=[np.array(["a", "c"], object)])
+    yield Example(11, x, np.zeros(0, bool), axis=0, expect=[x[:0]])
+    brain = np.array([1, 2], ml_dtypes.bfloat16)
+    yield Example(28, brain, np.array([False, True]), axis=0, expect=[brain[1:]])

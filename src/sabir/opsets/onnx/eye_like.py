@@ -1,0 +1,57 @@
+"""EyeLike: a matrix with ones on one diagonal."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import element
+from sabir.ir import TensorType
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, BOOL, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
+
+eye_like = Operator(
+    "EyeLike", summary="Ones on the diagonal `k` and zeros elsewhere, in the shape of `input`: numpy's `eye`."
+)
+
+T1 = Constraint("T1", NUMBERS, BOOL)
+T2 = Constraint("T2", NUMBERS, BOOL)
+
+v9 = eye_like.first(
+    9,
+    inputs=[Input("input", T1, "A matrix, of which only the shape and the element type matter.")],
+    outputs=[Output("output", T2, "`output[i, i + k]` is 1.")],
+    attributes=[
+        Attribute("dtype", "int", "The element type of the output; that of `input` when absent."),
+        Attribute("k", "int", "Which diagonal: 0 the main one, above it if positive.", default=0),
+    ],
+)
+v22 = v9.widen(22, T1=BFLOAT16, T2=BFLOAT16)
+
+
+@v9.infer
+def infer(x: TensorType, /, *, dtype: int | None, k: int) -> TensorType:
+    if x.shape is not None and len(x.shape) != 2:  # ruff: ignore[magic-value-comparison]  the rank of a matrix
+        raise InferenceError(f"`input` must be a matrix, and has rank {len(x.shape)}")
+    return TensorType(x.element if dtype is None else element(dtype), x.shape or (None, None))
+
+
+@v9.evaluate
+def evaluate(x: Array, /, *, dtype: int | None, k: int) -> Array:
+    rows, columns = x.shape
+    diagonal = min(max(k, -rows), columns)
+    return np.eye(rows, columns, diagonal, dtype=bool).astype(
+        x.dtype if dtype is None else element(dtype).dtype
+    )
+
+
+@eye_like.examples
+def examples() -> Iterator[Example]:
+    x = np.zeros((2, 3), np.int32)
+    for opset in (9, 22):
+        yield Example(opset, x, expect=[np.array([[1, 0, 0], [0, 1, 0]], np.int32)])
+        yield Example(opset, x, dtype=1, k=1, expect=[np.array([[0, 1, 0], [0, 0, 1]], np.float32)])
+        yield Example(opset, x, dtype=9, k=-1, expect=[np.array([[0, 0, 0], [1, 0, 0]], bool)])
+    yield Example(9, x, k=-(2**63), expect=[x])
+    yield Example(22, x, dtype=16, k=2, expect=[np.array([[0, 0, 1], [0, 0, 0]], element(16).dtype)])
+    yield Example(22, np.zeros((0, 3)), expect=[np.zeros((0, 3))])

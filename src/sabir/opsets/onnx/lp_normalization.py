@@ -1,0 +1,76 @@
+"""LpNormalization: division by the norm along an axis."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType
+from sabir.opsets.families import flattening
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+lp_normalization = Operator(
+    "LpNormalization",
+    summary="Each element divided by the L1 or L2 norm along `axis`; 0 where the norm is 0.",
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = lp_normalization.first(
+    1,
+    inputs=[Input("input", T, "A tensor of rank 1 or more.", differentiable=True)],
+    outputs=[Output("output", T, "The input's shape.", differentiable=True)],
+    attributes=[
+        Attribute("p", "int", "1: the sum of absolute values; 2: the root of the sum of squares.", default=2),
+        Attribute("axis", "int", "The axis along which the norms are 1.", default=-1),
+    ],
+)
+v22 = v1.widen(22, T=BFLOAT16)
+
+ABSOLUTE, EUCLIDEAN = 1, 2
+
+
+@v1.infer
+def infer(x: TensorType, /, *, axis: int, p: int) -> TensorType:
+    _check(p)
+    return flattening.infer_axis(x, axis=axis)
+
+
+@v1.evaluate
+def evaluate(x: Array, /, *, axis: int, p: int) -> Array:
+    _check(p)
+    wide = widened(x)
+    parts = np.abs(wide) if p == ABSOLUTE else np.square(wide)
+    norm = np.add.reduce(parts, axis=axis, keepdims=True)
+    if p == EUCLIDEAN:
+        norm = np.sqrt(norm)
+    return np.divide(wide, norm, out=np.zeros_like(wide), where=norm != 0).astype(x.dtype, copy=False)
+
+
+def _check(p: int) -> None:
+    if p not in {ABSOLUTE, EUCLIDEAN}:
+        raise InferenceError(f"`p` is {p}, and must be 1 or 2")
+
+
+@lp_normalization.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[3, -4], [0, 0], [-5, 12]], np.float32)
+    euclidean = np.array([[3 / 5, -4 / 5], [0, 0], [-5 / 13, 12 / 13]], np.float32)
+    absolute = np.array([[3 / 7, -4 / 7], [0, 0], [-5 / 17, 12 / 17]], np.float32)
+    for opset in (1, 22):
+        yield Example(opset, x, expect=[euclidean])
+        yield Example(opset, x, p=1, expect=[absolute])
+        yield Example(opset, x.T, axis=0, expect=[euclidean.T])
+        yield Example(
+            opset, np.float32([[1, 2], [3, 2]]), axis=-2, p=1, expect=[np.float32([[0.25, 0.5], [0.75, 0.5]])]
+        )
+        yield Example(opset, np.array([np.nan, 1, np.inf]), expect=[np.full(3, np.nan)])
+        yield Example(opset, np.array([1, np.inf]), p=1, expect=[np.array([0, np.nan])])
+        yield Example(opset, np.zeros((2, 0), np.float32), expect=[np.zeros((2, 0), np.float32)])
+        large = np.array([3072, 4096], np.float16)  # the squares are beyond float16
+        yield Example(opset, large, expect=[np.array([0.6, 0.8], np.float16)])
+    brain = ml_dtypes.bfloat16
+    yield Example(22, x.astype(brain), expect=[euclidean.astype(brain)])

@@ -1,0 +1,93 @@
+"""MeanVarianceNormalization: zero mean and unit variance over some axes."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import halves, normalization, reductions
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
+
+mean_variance_normalization = Operator(
+    "MeanVarianceNormalization", summary="`(X - mean(X)) / (sqrt(var(X)) + 1e-9)`, over some axes."
+)
+
+T = Constraint("T", FLOATS)
+
+v9 = mean_variance_normalization.first(
+    9,
+    inputs=[Input("X", T, "A tensor that has the axes; of rank 4 by default.", differentiable=True)],
+    outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
+    attributes=[
+        Attribute(
+            "axes", "ints", "Over which to average; by default all but the channels.", default=(0, 2, 3)
+        )
+    ],
+)
+v13 = v9.widen(13, T=BFLOAT16)
+
+EPSILON = 1e-9
+
+
+@v9.infer
+def infer(x: TensorType, /, *, axes: tuple[int, ...]) -> TensorType:
+    if x.shape is not None:
+        axes_in(axes, len(x.shape))
+    return TensorType(x.element, x.shape)
+
+
+@v9.evaluate
+def evaluate(x: Array, /, *, axes: tuple[int, ...]) -> Array:
+    along = axes_in(axes, x.ndim) or tuple(range(x.ndim))  # as a reduction over no axes means all
+    wide = widened(x)
+    known = normalization.statistics(wide, along)
+    shape = [1 if i in along else d for i, d in enumerate(x.shape)]
+    mean, deviation = (
+        a.reshape(shape).astype(wide.dtype) for a in (known.mean, np.sqrt(known.variance) + EPSILON)
+    )
+    return ((wide - mean) / deviation).astype(x.dtype, copy=False)
+
+
+@v9.body
+def body(b: Builder, x: Value, /, *, axes: tuple[int, ...]) -> Value:
+    wide = halves.widened(b, x)
+    if not isinstance(wide.type, TensorType) or not wide.type.element.number:
+        raise Unconvertible("the element type is unknown, and the epsilon must be of it")
+    rest = b.Sub(wide, reductions.call(b, "ReduceMean", wide, axes))
+    variance = reductions.call(b, "ReduceMean", b.Mul(rest, rest), axes)
+    epsilon = b.initializer("epsilon", np.array(EPSILON, wide.type.element.dtype))
+    return halves.rounded(b, b.Div(rest, b.Add(b.Sqrt(variance), epsilon)), x)
+
+
+@mean_variance_normalization.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[[[1, 3]], [[2, 2]]], [[[3, 1]], [[2, 2]]]], f)
+    y = np.array([[[[-1, 1]], [[0, 0]]], [[[1, -1]], [[0, 0]]]], f)  # by hand: 2 +- 1, and a constant
+    for opset in (9, 13):
+        yield Example(opset, x, expect=[y])
+        yield Example(opset, x[0, 0], axes=[0, 1], expect=[y[0, 0]])
+        yield Example(opset, x.astype(np.float64), axes=[3], expect=[y.astype(np.float64)])
+        yield Example(opset, x.astype(np.float16), expect=[y.astype(np.float16)])
+        yield Example(opset, x * 1e4, expect=[y])
+        yield Example(opset, np.array([1e4, 1e4 + 2], f), axes=[0], expect=[np.array([-1, 1], f)])
+        yield Example(
+            opset, np.array([40000, 0], np.float16), axes=[0], expect=[np.array([1, -1], np.float16)]
+        )
+    yield Example(13, x, axes=[-1], expect=[y])
+    yield Example(13, np.zeros((0, 2), f), axes=[1], expect=[np.zeros((0, 2), f)])
+    yield Example(13, x.astype(ml_dtypes.bfloat16), expect=[y.astype(ml_dtypes.bfloat16)])

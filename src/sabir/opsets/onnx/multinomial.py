@@ -1,0 +1,102 @@
+"""Multinomial: random outcomes by their probabilities."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import element
+from sabir.ir import TensorType
+from sabir.opsets.families import randomness
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+multinomial = Operator(
+    "Multinomial",
+    summary="Outcomes drawn independently with the probabilities `Softmax(input)` of each row.",
+    random=True,
+)
+
+T1 = Constraint("T1", FLOATS)
+T2 = Constraint("T2", tensors("int32", "int64"))
+
+v7 = multinomial.first(
+    7,
+    inputs=[
+        Input("input", T1, "The logarithms of the probabilities or of multiples of them, (batch, outcomes).")
+    ],
+    outputs=[Output("output", T2, "The numbers of the outcomes, (batch, sample_size).")],
+    attributes=[
+        Attribute(
+            "dtype",
+            "int",
+            "The element type, as a number of TensorProto.DataType; int32 by default.",
+            default=6,
+        ),
+        Attribute("seed", "float", "Where the random numbers start; anywhere if absent."),
+        Attribute("sample_size", "int", "How many outcomes to draw of each row.", default=1),
+    ],
+)
+v22 = v7.widen(22, T1=BFLOAT16)
+
+RANK = 2
+
+
+@v7.infer
+def infer(x: TensorType, /, *, dtype: int, sample_size: int) -> TensorType:
+    if x.shape is not None and len(x.shape) != RANK:
+        raise InferenceError(f"{x} must be of rank 2: a batch of logarithms for each outcome")
+    if sample_size < 0:
+        raise InferenceError(f"`sample_size` is {sample_size}, and must be 0 or more")
+    target = element(dtype)
+    if f"tensor({target})" not in T2.allowed:
+        raise InferenceError(f"outcomes are int32 or int64, not {target}")
+    return TensorType(target, (None if x.shape is None else x.shape[0], sample_size))
+
+
+@v7.evaluate
+def evaluate(x: Array, /, *, dtype: int, sample_size: int, seed: float | None) -> Array:
+    logs = x.astype(np.float64)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    sums = np.add.accumulate(shares, axis=1)
+    rows = (x.shape[0], sample_size)
+    if 0 in rows:
+        return np.zeros(rows, element(dtype).dtype)
+    if not x.shape[1] or not (sums[:, -1] > 0).all():
+        raise ValueError("a row has no outcome of positive probability, or NaN among its logarithms")
+    whole = sums[:, -1:]
+    drawn = np.minimum(randomness.generator(seed).random(rows) * whole, np.nextafter(whole, 0))
+    return _first_above(sums, drawn).astype(element(dtype).dtype)
+
+
+def _first_above(sums: Array, drawn: Array) -> Array:
+    """Return for each number drawn where in its row of rising sums the first greater one is, by bisection."""
+    low = np.zeros(drawn.shape, np.intp)
+    high = np.full(drawn.shape, sums.shape[1] - 1)
+    for _ in range(sums.shape[1].bit_length()):
+        middle = (low + high) // 2
+        above = np.take_along_axis(sums, middle, axis=1) > drawn
+        low, high = np.where(above, low, np.minimum(middle + 1, high)), np.where(above, middle, high)
+    return low
+
+
+@multinomial.examples
+def examples() -> Iterator[Example]:
+    never = -np.inf  # of each row one outcome has all the probability
+    x = np.array([[never, 5, never, never], [-9, never, never, never], [never, never, never, 0]])
+    for opset in (7, 22):
+        for kind in (np.float16, np.float32, np.float64):
+            outcomes = np.array([[1, 1], [0, 0], [3, 3]])
+            yield Example(opset, x.astype(kind), sample_size=2, dtype=7, expect=[outcomes])
+        yield Example(opset, x, expect=[np.array([[1], [0], [3]], np.int32)])
+        yield Example(
+            opset,
+            np.array([[1000, 0], [0, 1000]], np.float32),
+            seed=2.0,
+            expect=[np.array([[0], [1]], np.int32)],
+        )
+        yield Example(opset, np.zeros((2, 5), np.float32), sample_size=7, seed=1.5)
+        yield Example(opset, np.zeros((0, 3), np.float32), sample_size=2, expect=[np.zeros((0, 2), np.int32)])
+        yield Example(opset, x, sample_size=0, expect=[np.zeros((3, 0), np.int32)])
+    yield Example(22, x.astype(ml_dtypes.bfloat16), expect=[np.array([[1], [0], [3]], np.int32)])

@@ -1,0 +1,108 @@
+"""NegativeLogLikelihoodLoss: minus the log-probabilities of given labels."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import losses
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+negative_log_likelihood_loss = Operator(
+    "NegativeLogLikelihoodLoss",
+    summary="`-input[n, target[n]] * weight[target[n]]` at each place, as it is, summed or averaged by weight.",
+)
+
+T = Constraint("T", FLOATS)
+Tind = Constraint("Tind", tensors("int32", "int64"))
+
+v12 = negative_log_likelihood_loss.first(
+    12,
+    inputs=[
+        Input("input", T, "Log-probabilities, (N, C, d1, ..., dk).", differentiable=True),
+        Input(
+            "target", Tind, "The classes, (N, d1, ..., dk), each in [0, C) or ignored.", differentiable=False
+        ),
+        Input(
+            "weight", T, "A factor for each class, (C); 1 by default.", optional=True, differentiable=False
+        ),
+    ],
+    outputs=[
+        Output("loss", T, "A scalar, or where nothing is reduced the target's shape.", differentiable=True)
+    ],
+    attributes=[
+        Attribute("ignore_index", "int", "A target whose loss and weight are 0; none by default."),
+        Attribute(
+            "reduction",
+            "string",
+            "none, sum, or mean: the sum divided by that of the weights.",
+            default="mean",
+        ),
+    ],
+)
+v13 = v12.restate(13, "Says through which ports gradients go; means the same.")
+v22 = v13.widen(22, T=BFLOAT16)
+
+
+@v12.infer
+def infer(
+    x: TensorType, target: TensorType, weight: TensorType | None = None, /, *, reduction: str
+) -> TensorType:
+    return losses.infer(x, target, weight, reduction)
+
+
+@v12.evaluate
+def evaluate(
+    x: Array, target: Array, weight: Array | None = None, /, *, ignore_index: int | None, reduction: str
+) -> Array:
+    scale = None if weight is None else widened(weight)
+    return losses.evaluate(widened(x), target, scale, ignore_index, reduction).astype(x.dtype, copy=False)
+
+
+@v12.body
+def body(
+    b: Builder,
+    x: Value,
+    target: Value,
+    weight: Value | None = None,
+    /,
+    *,
+    ignore_index: int | None,
+    reduction: str,
+) -> Value:
+    return losses.emit(b, x, target, weight, ignore_index, reduction)
+
+
+@negative_log_likelihood_loss.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[[1, 2], [2, 2], [3, 2]], [[0, 1], [2, 2], [1, 2]]], f)
+    target, weight = np.array([[2, 1], [0, 2]]), np.array([0.25, 0.5, 2], f)
+    plain, scaled = np.array([[-3, -2], [0, -2]], f), np.array([[-6, -1], [0, -4]], f)  # by hand
+    for opset in (12, 13, 22):
+        yield Example(opset, x, target, reduction="none", expect=[plain])
+        yield Example(opset, x, target, weight, reduction="none", expect=[scaled])
+        yield Example(opset, x, target, expect=[f(-7 / 4)])
+        yield Example(opset, x, target, reduction="sum", expect=[f(-7)])
+        yield Example(opset, x, target.astype(np.int32), weight, expect=[f(-11 / 4.75)])
+        yield Example(opset, x, target, weight, reduction="sum", expect=[f(-11)])
+        # the place whose target is ignored counts for nothing, whether or not there is such a class
+        for ignored in (-1, 2, 5):
+            marked = np.where(target == 2, ignored, target)
+            call = {"ignore_index": ignored, "expect": [np.where(target == 2, 0, plain).astype(f)]}
+            yield Example(opset, x, marked, reduction="none", **call)
+            yield Example(opset, x, marked, ignore_index=ignored, expect=[f(-2 / 2)])
+            yield Example(opset, x, marked, weight, ignore_index=ignored, expect=[f(-1 / 0.75)])
+            yield Example(opset, x, marked, weight, ignore_index=ignored, reduction="sum", expect=[f(-1)])
+        yield Example(opset, x, np.full((2, 2), -1), ignore_index=-1, expect=[f(np.nan)])
+        yield Example(opset, np.log(x[:, :, 1].astype(np.float64)), np.array([1, 0]), expect=[-np.log(2) / 2])
+        many = np.full((1000, 1), -100, np.float16)  # their sum is beyond float16
+        yield Example(opset, many, np.zeros(1000, np.int64), expect=[np.float16(100)])
+        yield Example(opset, np.zeros((0, 3), f), np.zeros(0, np.int64), reduction="sum", expect=[f(0)])
+    brain = ml_dtypes.bfloat16
+    yield Example(
+        22, x.astype(brain), target, weight.astype(brain), reduction="none", expect=[scaled.astype(brain)]
+    )

@@ -1,0 +1,83 @@
+"""NonZero: where the elements are that are not zero."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.elements import INT64
+from sabir.ir import Dim, Expr, Item, TensorType, lower_bound
+from sabir.opsets.families import contents
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
+
+non_zero = Operator(
+    "NonZero",
+    summary="The indices of the elements of `X` that are not zero, one column for each, row by row.",
+)
+
+T = Constraint("T", CLASSIC)
+
+v9 = non_zero.first(
+    9,
+    inputs=[Input("X", T, "A tensor of any shape; an empty string counts as zero.", differentiable=False)],
+    outputs=[
+        Output(
+            "Y",
+            "tensor(int64)",
+            "One row for each dimension of `X` (none for a scalar), one column for each element found.",
+            differentiable=False,
+        )
+    ],
+)
+v13 = v9.widen(13, T=BFLOAT16)
+
+
+@v9.infer
+def infer(x: TensorType, /) -> TensorType:
+    if x.shape is None:
+        return TensorType(INT64, (None, None))
+    kind = TensorType(INT64, (len(x.shape), _count(x)))
+    return contents.moved(kind, lambda held: _found(held != 0), x) if kind.is_static else kind
+
+
+def _count(x: TensorType) -> Dim:
+    """Return how many elements are not zero, where that can be told of each."""
+    told = None if x.known is None else [_is_nonzero(item) for item in x.known]
+    if told is None or None in told:
+        return 0 if x.size == 0 else None
+    return sum(map(bool, told))
+
+
+def _is_nonzero(item: Item) -> bool | None:
+    if item is None:
+        return None
+    if isinstance(item, Expr):
+        low = lower_bound(item)
+        return True if low is not None and low > 0 else None
+    return bool(item)
+
+
+@v9.evaluate
+def evaluate(x: Array, /) -> Array:
+    return _found(x.astype(bool) if x.dtype != object else np.not_equal(x, ""))
+
+
+def _found(mask: Array) -> Array:
+    if mask.ndim == 0:
+        return np.zeros((0, int(bool(mask))), np.int64)  # numpy would see a vector of one element
+    return np.stack(np.nonzero(mask)).astype(np.int64, copy=False)
+
+
+@non_zero.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[1, 0, np.nan], [-0.0, -3, 0]], np.float32)
+    for opset in (9, 13):
+        yield Example(opset, x, expect=[np.array([[0, 0, 1], [0, 2, 1]])])
+        yield Example(opset, np.array([0, 7, 0, 9]), expect=[np.array([[1, 3]])])
+        yield Example(opset, np.array(5), expect=[np.zeros((0, 1), np.int64)])
+        yield Example(opset, np.bool_(0), expect=[np.zeros((0, 0), np.int64)])
+    yield Example(13, np.array([0, 1, 0.5], ml_dtypes.bfloat16), expect=[np.array([[1, 2]])])
+    yield Example(13, np.array(["", "0"], object), expect=[np.array([[1]])])
+    yield Example(13, np.array([1j, 0], np.complex64), expect=[np.array([[0]])])
+    yield Example(13, np.zeros((2, 0, 3), np.int8), expect=[np.zeros((3, 0), np.int64)])

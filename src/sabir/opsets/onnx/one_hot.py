@@ -1,0 +1,151 @@
+"""OneHot: indices spread out to vectors that are on in one place."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, TensorType, Value, is_nonnegative
+from sabir.opsets.families import contents
+from sabir.opsets.families.arithmetic import as_dim
+from sabir.opsets.families.axes import from_front
+from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    NUMBERS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
+
+one_hot = Operator(
+    "OneHot",
+    summary="For each index a vector of `depth` elements: `values[1]` at the index, `values[0]` elsewhere.",
+)
+
+T1 = Constraint("T1", NUMBERS)
+T2 = Constraint("T2", NUMBERS)
+T3 = Constraint("T3", CLASSIC)
+
+v9 = one_hot.first(
+    9,
+    inputs=[
+        Input(
+            "indices",
+            T1,
+            "A tensor of any shape, cut to integers; -1 is the last place, one outside turns nothing on.",
+            differentiable=False,
+        ),
+        Input("depth", T2, "One number: the length of the vectors.", differentiable=False),
+        Input("values", T3, "Two elements: off and on.", differentiable=False),
+    ],
+    outputs=[
+        Output("output", T3, "The shape of `indices` with `depth` put in at `axis`.", differentiable=False)
+    ],
+    attributes=[
+        Attribute("axis", "int", "Where the vectors lie in the output's dimensions, -1 the last.", default=-1)
+    ],
+)
+v11 = v9.restate(11, "Negative `indices` count from the back, and so does a negative `axis`.")
+v28 = v11.widen(28, T3=BFLOAT16)
+
+
+@v9.infer
+def infer(indices: TensorType, depth: TensorType, values: TensorType, /, *, axis: int) -> TensorType:
+    if indices.shape is None:
+        return TensorType(values.element)
+    axis = axis_in(axis, len(indices.shape) + 1)
+    length = as_dim(depth.known[0]) if depth.known else None
+    if isinstance(length, int) and length < 0:
+        raise InferenceError(f"`depth` cannot be {length}")
+    if length is not None and not is_nonnegative(length):
+        length = None
+    return TensorType(values.element, (*indices.shape[:axis], length, *indices.shape[axis:]))
+
+
+@v9.evaluate
+def evaluate_from_front(indices: Array, depth: Array, values: Array, /, *, axis: int) -> Array:
+    return _spread(_whole(indices), depth, values, axis)
+
+
+@v11.evaluate
+def evaluate(indices: Array, depth: Array, values: Array, /, *, axis: int) -> Array:
+    places = _whole(indices)
+    if places.dtype.kind == "i":
+        places = places.astype(np.int64)
+        places = np.where(places < 0, places + int(depth.item()), places)
+    return _spread(places, depth, values, axis)
+
+
+def _whole(indices: Array) -> Array:
+    """Return indices as integers; those too large for them, and NaN, become -1 - 2**62, which is no place."""
+    if indices.dtype.kind != "f":
+        return indices
+    huge = ~(np.abs(indices.astype(np.float64)) < 2.0**62)
+    return np.where(huge, -1 - 2**62, np.where(huge, 0, indices).astype(np.int64))
+
+
+def _spread(places: Array, depth: Array, values: Array, axis: int) -> Array:
+    if values.shape != (2,):
+        raise ValueError(f"`values` must be two elements, off and on, and has the shape {list(values.shape)}")
+    rank = places.ndim + 1
+    axis = axis_in(axis, rank)
+    row = np.arange(int(depth.item())).reshape([-1 if i == axis else 1 for i in range(rank)])
+    on = np.expand_dims(places, axis) == row
+    return np.take(values, on.astype(np.int8))
+
+
+@v11.downgrade
+def count_from_front(b: Builder, indices: Value, depth: Value, values: Value, /, *, axis: int) -> Value:
+    kind = indices.type
+    known = contents.ints(kind.known) if isinstance(kind, TensorType) else None
+    unsigned = isinstance(kind, TensorType) and kind.element.is_integer and not kind.element.is_signed
+    if not unsigned and (known is None or any(i < 0 for i in known)):
+        raise Unconvertible("`indices` may be negative, and OneHot-9 takes such for no place at all")
+    return b.OneHot(
+        indices, depth, values, axis=axis if axis == -1 else from_front([axis], indices, more=1)[0]
+    )
+
+
+@v11.upgrade
+def keep_negative_off(b: Builder, indices: Value, depth: Value, values: Value, /, *, axis: int) -> Value:
+    kind = indices.type
+    known = contents.ints(kind.known) if isinstance(kind, TensorType) else None
+    unsigned = isinstance(kind, TensorType) and kind.element.is_integer and not kind.element.is_signed
+    if not unsigned and (known is None or any(i < 0 for i in known)):
+        raise Unconvertible("`indices` may be negative, and OneHot-11 counts such from the back")
+    return b.OneHot(indices, depth, values, axis=axis)
+
+
+@one_hot.examples
+def examples() -> Iterator[Example]:
+    off_on = np.array([2, 5], np.float32)
+    rows = np.array([[2, 5, 2], [2, 2, 5], [2, 2, 2]], np.float32)
+    for opset in (9, 11, 28):
+        yield Example(opset, np.array([1, 2, 3]), np.array(3), off_on, expect=[rows])
+        yield Example(opset, np.array([1, 2, 3], np.uint8), np.array([3.0]), off_on, axis=0, expect=[rows.T])
+        yield Example(opset, np.array(1.9), np.int32(2), np.array(["a", "b"], object),
+                      expect=[np.array(["a", "b"], object)])  # fmt: skip
+    yield Example(9, np.array([-1, 1]), np.array(2), off_on, expect=[np.array([[2, 2], [2, 5]], np.float32)])
+    for axis in (1, -3, -1):
+        table = np.array([[-1, -4], [3, 0]])
+        hot = {-1: [0, 0, 1], -4: [0, 0, 0], 3: [0, 0, 0], 0: [1, 0, 0]}
+        last = np.array([[hot[i] for i in row] for row in table.tolist()])
+        yield Example(
+            11, table, np.array(3), np.array([0, 1]), axis=axis, expect=[np.moveaxis(last, -1, axis)]
+        )
+    wild = np.array([np.nan, np.inf, -1e30, -0.5])
+    yield Example(11, wild, np.array(2), off_on, expect=[np.array([[2, 2]] * 3 + [[5, 2]], np.float32)])
+    yield Example(
+        11, np.array([2**64 - 1], np.uint64), np.array(1), off_on, expect=[np.array([[2]], np.float32)]
+    )
+    yield Example(
+        11, np.zeros((0, 2), np.int64), np.array(3), off_on, expect=[np.zeros((0, 2, 3), np.float32)]
+    )
+    yield Example(11, np.array([0]), np.array(0), off_on, expect=[np.zeros((1, 0), np.float32)])

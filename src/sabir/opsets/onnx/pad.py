@@ -1,0 +1,419 @@
+"""Pad: elements put around a tensor, or cut off it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, Dim, Item, TensorType, Value, total
+from sabir.opsets.families import contents
+from sabir.opsets.families.arithmetic import as_dim
+from sabir.opsets.families.axes import as_input, as_ints, ints
+from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOAT4,
+    FLOAT8,
+    FLOAT8E8M0,
+    FLOATS,
+    INT2,
+    INT4,
+    NUMBERS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    tensors,
+)
+
+pad = Operator(
+    "Pad",
+    summary="`data` with `pads` elements more at the beginning and the end of each axis (fewer if negative).",
+)
+
+T = Constraint("T", FLOATS)
+_PADS = "How many elements to add before each axis, then how many behind each; a negative number cuts."
+_MODE = "constant; edge, which repeats the ends; reflect, which mirrors at them; wrap, which starts over."
+
+v1 = pad.first(
+    1,
+    inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
+    outputs=[Output("output", T, "The padded tensor.", differentiable=True)],
+    attributes=[
+        Attribute("value", "float", "What the mode constant puts in.", default=0.0),
+        Attribute("mode", "string", _MODE, default="constant"),
+        Attribute("paddings", "ints", _PADS, required=True),
+    ],
+)
+v2 = v1.evolve(
+    2,
+    "`paddings` becomes `pads`, which may be negative.",
+    drop=["paddings"],
+    add=[Attribute("pads", "ints", _PADS, required=True)],
+)
+v11 = v2.evolve(
+    11,
+    "`pads` and the constant move from attributes to inputs; all numbers are admitted.",
+    inputs=[
+        Input("data", T, "A tensor of any shape.", differentiable=True),
+        Input("pads", "tensor(int64)", _PADS, differentiable=False),
+        Input(
+            "constant_value",
+            T,
+            "What the mode constant puts in: one element; 0, the empty string or False when absent.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    drop=["value", "pads"],
+    widen={"T": NUMBERS},
+)
+v13 = v11.widen(13, T=CLASSIC | BFLOAT16)
+Tind = Constraint("Tind", tensors("int32", "int64"))
+v18 = v13.extend(
+    18,
+    "`axes` names the axes that `pads` is for.",
+    inputs=[
+        Input(
+            "axes",
+            Tind,
+            "The axes to pad, from the back if negative; all of them when absent.",
+            optional=True,
+            differentiable=False,
+        )
+    ],
+)
+v19 = v18.restate(19, "The mode wrap.")
+v21 = v19.widen(21, T=FLOAT8 | INT4)
+v23 = v21.widen(23, T=FLOAT4)
+v24 = v23.widen(24, T=FLOAT8E8M0)
+v25 = v24.widen(25, T=INT2)
+
+_CLASSIC_MODES = frozenset({"constant", "edge", "reflect"})
+_MODES = _CLASSIC_MODES | {"wrap"}
+
+# ---------------------------------------------------------------- types
+
+
+@v1.infer
+def infer_paddings(data: TensorType, /, *, paddings: Sequence[int], mode: str, value: float) -> TensorType:
+    return _inferred(data, tuple(paddings), None, mode, value)
+
+
+@v2.infer
+def infer_attributes(data: TensorType, /, *, pads: Sequence[int], mode: str, value: float) -> TensorType:
+    return _inferred(data, tuple(pads), None, mode, value)
+
+
+@v11.infer
+def infer(
+    data: TensorType,
+    pads: TensorType,
+    constant: TensorType | None = None,
+    axes: TensorType | None = None,
+    /,
+    *,
+    mode: str,
+) -> TensorType:
+    named = None if axes is None else contents.ints(axes.known)
+    if axes is not None and named is None:
+        return TensorType(data.element, None if data.shape is None else (None,) * len(data.shape))
+    sizes = _sizes(pads, data.rank if named is None else len(named))
+    if sizes is None:
+        return TensorType(data.element)
+    return _inferred(data, sizes, named, mode, _filling(data, constant))
+
+
+def _sizes(pads: TensorType, axes: int | None) -> Sequence[Dim] | None:
+    """Return the pads, unknown ones where only their number is known, else None."""
+    if pads.known is not None:
+        return [as_dim(p) for p in pads.known]
+    count = pads.size if axes is None else 2 * axes
+    return (None,) * count if isinstance(count, int) and count <= contents.MOST else None
+
+
+def _filling(data: TensorType, constant: TensorType | None) -> Item:
+    if constant is None:
+        return 0 if data.element.is_integer else None
+    return constant.known[0] if constant.known else None
+
+
+def _inferred(
+    data: TensorType, pads: Sequence[Dim], axes: Sequence[int] | None, mode: str, filling: Item
+) -> TensorType:
+    if mode not in _MODES:
+        raise InferenceError(f"`mode` is {mode!r}, and must be one of {', '.join(sorted(_MODES))}")
+    if data.shape is None:
+        rank = len(pads) // 2 if axes is None else None
+        return TensorType(data.element, None if rank is None else (None,) * rank)
+    begin, end = _by_axis(pads, axes, len(data.shape))
+    dims = tuple(map(total, zip(data.shape, begin, end, strict=True)))
+    if any(isinstance(d, int) and d < 0 for d in dims):
+        raise InferenceError(f"`pads` {[*map(str, pads)]} cut more off than {data} has")
+    kind = TensorType(data.element, dims)
+    numbers = [p for p in (*begin, *end) if isinstance(p, int)]
+    if len(numbers) < 2 * len(dims):
+        return kind
+    half = len(dims)
+    return contents.moved(
+        kind, lambda held: _padded(held, numbers[:half], numbers[half:], mode, filling), data
+    )
+
+
+def _by_axis(pads: Sequence[Any], axes: Sequence[int] | None, rank: int) -> tuple[list[Any], list[Any]]:
+    """Return how much goes before and behind each axis."""
+    places = axes_in(range(rank) if axes is None else axes, rank)
+    if len(pads) != 2 * len(places):
+        raise InferenceError(
+            f"{len(pads)} pads for {len(places)} axes: one before and one behind each is needed"
+        )
+    begin, end = [0] * rank, [0] * rank
+    for place, axis in enumerate(places):
+        begin[axis], end[axis] = pads[place], pads[len(places) + place]
+    return begin, end
+
+
+# ---------------------------------------------------------------- values
+
+
+@v1.evaluate
+def evaluate_paddings(data: Array, /, *, paddings: Sequence[int], mode: str, value: float) -> Array:
+    return _with_pads(data, paddings, None, mode, value, _CLASSIC_MODES)
+
+
+@v2.evaluate
+def evaluate_attributes(data: Array, /, *, pads: Sequence[int], mode: str, value: float) -> Array:
+    return _with_pads(data, pads, None, mode, value, _CLASSIC_MODES)
+
+
+@v11.evaluate
+def evaluate_classic(
+    data: Array, pads: Array, constant: Array | None = None, axes: Array | None = None, /, *, mode: str
+) -> Array:
+    return _with_inputs(data, pads, constant, axes, mode, _CLASSIC_MODES)
+
+
+@v19.evaluate
+def evaluate(
+    data: Array, pads: Array, constant: Array | None = None, axes: Array | None = None, /, *, mode: str
+) -> Array:
+    return _with_inputs(data, pads, constant, axes, mode, _MODES)
+
+
+def _with_inputs(
+    data: Array, pads: Array, constant: Array | None, axes: Array | None, mode: str, modes: frozenset[str]
+) -> Array:
+    filling = (
+        constant.reshape(-1)[0]
+        if constant is not None and constant.size
+        else ""
+        if data.dtype == object
+        else 0
+    )
+    return _with_pads(data, pads.tolist(), None if axes is None else axes.tolist(), mode, filling, modes)
+
+
+def _with_pads(
+    data: Array,
+    pads: Sequence[int],
+    axes: Sequence[int] | None,
+    mode: str,
+    filling: object,
+    modes: frozenset[str],
+) -> Array:
+    if mode not in modes:
+        raise ValueError(f"`mode` is {mode!r}, and must be one of {', '.join(sorted(modes))}")
+    return _padded(data, *_by_axis(pads, axes, data.ndim), mode, filling)
+
+
+def _padded(data: Array, begin: Sequence[int], end: Sequence[int], mode: str, filling: object) -> Array:
+    sizes = [n + b + e for n, b, e in zip(data.shape, begin, end, strict=True)]
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"pads {[*begin, *end]} cut more off than the shape {list(data.shape)} has")
+    if mode == "constant":
+        return _filled(data, begin, sizes, filling)
+    for axis, (n, b, e) in enumerate(zip(data.shape, begin, end, strict=True)):
+        if b or e:
+            data = np.take(data, _source(n, b, e, mode), axis)
+    return data.copy() if not any((*begin, *end)) else data
+
+
+def _filled(data: Array, begin: Sequence[int], sizes: Sequence[int], filling: object) -> Array:
+    """Return the constant everywhere but where an element of `data` falls."""
+    padded = np.full(sizes, filling, data.dtype)
+    source: list[slice] = []
+    target: list[slice] = []
+    for n, b, size in zip(data.shape, begin, sizes, strict=True):
+        first, last = max(0, -b), min(n, size - b)
+        source.append(slice(first, max(first, last)))
+        target.append(slice(first + b, max(first, last) + b))
+    padded[tuple(target)] = data[tuple(source)]
+    return padded
+
+
+def _source(n: int, before: int, behind: int, mode: str) -> Array:
+    """Return for each place of a padded axis the place it copies, never one that is cut off."""
+    first, last = max(0, -before), n - max(0, -behind)
+    left = last - first
+    place = np.arange(-max(0, before), left + max(0, behind))
+    if left <= 0:
+        if place.size:
+            raise ValueError(f"the mode {mode!r} has nothing to repeat in an axis of {max(left, 0)} elements")
+        return place
+    return _FOLDS[mode](place, left) + first
+
+
+def _mirrored(place: Array, n: int) -> Array:
+    turn = np.mod(place, max(2 * n - 2, 1))
+    return np.minimum(turn, 2 * n - 2 - turn)
+
+
+_FOLDS: dict[str, Callable[[Array, int], Array]] = {
+    "edge": lambda place, n: np.clip(place, 0, n - 1),
+    "reflect": _mirrored,
+    "wrap": np.mod,
+}
+
+# ---------------------------------------------------------------- adapters
+
+
+@v2.upgrade
+def rename(b: Builder, data: Value, /, *, paddings: Sequence[int], mode: str, value: float) -> Value:
+    return b.Pad(data, pads=ints("pads", paddings), mode=mode, value=float(value))
+
+
+@v2.downgrade
+def rename_back(b: Builder, data: Value, /, *, pads: Sequence[int], mode: str, value: float) -> Value:
+    if any(p < 0 for p in pads):
+        raise Unconvertible("Pad-1 cuts nothing off")
+    return b.Pad(data, paddings=ints("paddings", pads), mode=mode, value=float(value))
+
+
+@v11.upgrade
+def attributes_become_inputs(
+    b: Builder, data: Value, /, *, pads: Sequence[int], mode: str, value: float
+) -> Value:
+    more = [as_input(b, "pads", pads)]
+    if value:
+        if not isinstance(data.type, TensorType) or not data.type.element.number:
+            raise Unconvertible("the constant needs the element type of `data`, which is unknown")
+        more.append(b.initializer("constant", np.array(value, data.type.element.dtype)))
+    return b.Pad(data, *more, mode=mode)
+
+
+@v11.downgrade
+def inputs_become_attributes(
+    b: Builder, data: Value, pads: Value, constant: Value | None = None, /, *, mode: str
+) -> Value:
+    if not isinstance(data.type, TensorType) or not data.type.element.is_float:
+        raise Unconvertible("Pad-2 takes floating-point tensors only")
+    held = () if constant is None or mode != "constant" else _held(constant)
+    return b.Pad(
+        data, pads=ints("pads", as_ints("pads", pads)), mode=mode, value=float(held[0]) if held else 0.0
+    )
+
+
+def _held(constant: Value) -> Sequence[float]:
+    known = constant.type.known if isinstance(constant.type, TensorType) else None
+    numbers = [k for k in known or () if isinstance(k, (int, float))]
+    if not numbers or np.not_equal(np.float32(numbers[0]), numbers[0]):
+        raise Unconvertible("the constant must be known, and a float32, to become an attribute")
+    return numbers
+
+
+@v18.downgrade
+def pads_for_every_axis(
+    b: Builder,
+    data: Value,
+    pads: Value,
+    constant: Value | None = None,
+    axes: Value | None = None,
+    /,
+    *,
+    mode: str,
+) -> Value:
+    if axes is not None:
+        rank = data.type.rank if isinstance(data.type, TensorType) else None
+        if rank is None:
+            raise Unconvertible("`axes` of a tensor of unknown rank")
+        begin, end = _by_axis(as_ints("pads", pads), as_ints("axes", axes), rank)
+        pads = as_input(b, "pads", [*begin, *end])
+    return b.Pad(data, pads, constant, mode=mode)
+
+
+@v19.downgrade
+def without_wrap(
+    b: Builder,
+    data: Value,
+    pads: Value,
+    constant: Value | None = None,
+    axes: Value | None = None,
+    /,
+    *,
+    mode: str,
+) -> Value:
+    if mode not in _CLASSIC_MODES:
+        raise Unconvertible(f"Pad-18 has no mode {mode!r}")
+    return b.Pad(data, pads, constant, axes, mode=mode)
+
+
+@pad.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[1, 2, 3], [4, 5, 6]], f)
+    cases: list[tuple[str, list[int], list[list[float]]]] = [  # mode, pads, result
+        ("constant", [0, 2, 1, 0], [[0, 0, 1, 2, 3], [0, 0, 4, 5, 6], [0, 0, 0, 0, 0]]),
+        ("reflect", [1, 2, 0, 1], [[6, 5, 4, 5, 6, 5], [3, 2, 1, 2, 3, 2], [6, 5, 4, 5, 6, 5]]),
+        ("edge", [0, 1, 1, 2], [[1, 1, 2, 3, 3, 3], [4, 4, 5, 6, 6, 6], [4, 4, 5, 6, 6, 6]]),
+    ]  # fmt: skip
+    cut: list[tuple[str, list[int], list[list[float]]]] = [
+        ("constant", [-1, 1, 0, -1], [[0, 4, 5]]), ("edge", [0, -1, 0, 2], [[2, 3, 3, 3], [5, 6, 6, 6]]),
+        ("reflect", [0, 1, 0, -1], [[2, 1, 2], [5, 4, 5]]), ("constant", [0, -4, 0, 2], [[0], [0]]),
+    ]  # fmt: skip
+    wraps: list[tuple[str, list[int], list[list[float]]]] = [
+        ("wrap", [0, 2, 0, 4], [[2, 3, 1, 2, 3, 1, 2, 3, 1], [5, 6, 4, 5, 6, 4, 5, 6, 4]]),
+        ("wrap", [1, 0, 0, 0], [[4, 5, 6], [1, 2, 3], [4, 5, 6]]),
+        ("wrap", [0, -1, 0, 2], [[2, 3, 2, 3], [5, 6, 5, 6]]),
+    ]  # fmt: skip
+    for mode, pads, result in cases:
+        yield Example(1, x, paddings=pads, mode=mode, expect=[np.array(result, f)])
+    for mode, pads, result in cases + cut:
+        yield Example(2, x, pads=pads, mode=mode, expect=[np.array(result, f)])
+        for opset in (11, 13, 18, 19, 21, 23, 24, 25):
+            yield Example(opset, x, np.array(pads), mode=mode, expect=[np.array(result, f)])
+    for mode, pads, result in wraps:
+        yield Example(19, x, np.array(pads), mode=mode, expect=[np.array(result, f)])
+    far = [3, 2, 1, 2, 3, 2, 1, 2, 3, 2]
+    yield Example(19, x[0], np.array([4, 3]), mode="reflect", expect=[np.array(far[2:] + far[2:4], f)])
+    yield Example(
+        19, x[:, :1], np.array([0, 1, 0, 2]), mode="reflect", expect=[np.repeat(x[:, :1], 4, axis=1)]
+    )
+    yield from _examples_of_fillings(x)
+
+
+def _examples_of_fillings(x: Array) -> Iterator[Example]:
+    nine = np.array([[1, 2, 3, 9], [4, 5, 6, 9]], np.float32)
+    yield Example(1, x, value=9.0, paddings=[0, 0, 0, 1], expect=[nine])
+    yield Example(2, x, value=9.0, pads=[0, 0, 0, 1], expect=[nine])
+    for opset in (11, 18):
+        yield Example(opset, x, np.array([0, 0, 0, 1]), np.float32(9), expect=[nine])
+    yield Example(18, x, np.array([0, 1]), np.float32(9), np.array([-1]), expect=[nine])
+    yield Example(18, x, np.array([0, 1]), None, np.array([1], np.int32), mode="edge",
+                  expect=[x[:, [0, 1, 2, 2]]])  # fmt: skip
+    for kind in (np.int8, bool, ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.float8_e5m2, np.complex64):
+        one = np.array([1], np.int8).astype(kind)
+        ends = np.array([0, 1, 0, 0], np.int8).astype(kind)
+        yield Example(21, one, np.array([1, 2]), expect=[ends])
+        yield Example(21, one, np.array([1, 0]), one, mode="reflect", expect=[np.concatenate([one, one])])
+    words = np.array(["a"], object)
+    yield Example(13, words, np.array([1, 0]), expect=[np.array(["", "a"], object)])
+    yield Example(13, words, np.array([0, 1]), np.array(["b"], object), expect=[np.array(["a", "b"], object)])
+    yield Example(13, np.array(4), np.zeros(0, np.int64), expect=[np.array(4)])
+    yield Example(13, np.zeros((0, 1)), np.array([1, 0, 1, 0]), np.float64(7), expect=[np.full((2, 1), 7.0)])

@@ -1,0 +1,74 @@
+"""RandomUniformLike: random numbers of the uniform distribution, in the shape of another tensor."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.elements import element
+from sabir.ir import TensorType
+from sabir.opsets.families import randomness
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOATS,
+    Attribute,
+    Call,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+)
+
+random_uniform_like = Operator(
+    "RandomUniformLike",
+    summary="Independent numbers anywhere in `[low, high)`, in the shape of another tensor.",
+    random=True,
+)
+
+T1 = Constraint("T1", CLASSIC)
+T2 = Constraint("T2", FLOATS)
+
+v1 = random_uniform_like.first(
+    1,
+    inputs=[Input("input", T1, "A tensor of which the shape counts, and without `dtype` the element type.")],
+    outputs=[Output("output", T2, "The numbers, in the input's shape.")],
+    attributes=[
+        Attribute(
+            "dtype", "int", "The element type, as a number of TensorProto.DataType; the input's by default."
+        ),
+        Attribute("seed", "float", "Where the random numbers start; anywhere if absent."),
+        Attribute("high", "float", "The upper end, which is never drawn.", default=1.0),
+        Attribute("low", "float", "The lower end.", default=0.0),
+    ],
+)
+v22 = v1.widen(22, T1=BFLOAT16, T2=BFLOAT16)
+
+
+@v1.infer
+def infer(x: TensorType, /, *, dtype: int | None, call: Call) -> TensorType:
+    return randomness.infer_like(x, dtype, random_uniform_like.at(call.opset))
+
+
+@v1.evaluate
+def evaluate(x: Array, /, *, dtype: int | None, low: float, high: float, seed: float | None) -> Array:
+    return randomness.uniform(x.shape, element(x.dtype if dtype is None else dtype), low, high, seed)
+
+
+@random_uniform_like.examples
+def examples() -> Iterator[Example]:
+    for opset in (1, 22):
+        for kind in (np.float32, np.float64, np.float16):
+            yield Example(
+                opset, np.ones((2, 3), kind), low=1.5, high=1.5, expect=[np.full((2, 3), 1.5, kind)]
+            )
+            call = {"dtype": element(np.dtype(kind)).number, "seed": 1.0}
+            yield Example(
+                opset, np.array(["a", "b"], object), **call, low=1.5, high=1.5, expect=[np.full(2, 1.5, kind)]
+            )
+        yield Example(opset, np.zeros((2, 0), np.float32), expect=[np.zeros((2, 0), np.float32)])
+        yield Example(opset, np.array(3), dtype=1)
+    brains = np.zeros(2, ml_dtypes.bfloat16)
+    yield Example(22, brains, low=1.5, high=1.5, expect=[np.full(2, 1.5, brains.dtype)])

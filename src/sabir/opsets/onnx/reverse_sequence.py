@@ -1,0 +1,81 @@
+"""ReverseSequence: the first steps of each sequence of a batch, backward."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType
+from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+
+reverse_sequence = Operator(
+    "ReverseSequence",
+    summary="`input` with the first `sequence_lens[i]` steps of each sequence i in reverse order.",
+)
+
+T = Constraint("T", CLASSIC)
+
+v10 = reverse_sequence.first(
+    10,
+    inputs=[
+        Input("input", T, "Sequences: one axis for the batch and one for time, any others after them."),
+        Input("sequence_lens", "tensor(int64)", "The length of each sequence; steps past it stay in place."),
+    ],
+    outputs=[Output("Y", T, "The sequences, in the shape of `input`.")],
+    attributes=[
+        Attribute("batch_axis", "int", "Which of the first two axes is the batch: 1 or 0.", default=1),
+        Attribute("time_axis", "int", "Which of them is time: 0 or 1.", default=0),
+    ],
+)
+v28 = v10.widen(28, T=BFLOAT16)
+
+
+@v10.infer
+def infer(x: TensorType, lengths: TensorType, /, *, batch_axis: int, time_axis: int) -> TensorType:
+    _check_axes(batch_axis, time_axis)
+    if x.shape is None:
+        return TensorType(x.element)
+    if len(x.shape) < 2:  # ruff: ignore[magic-value-comparison]  an axis for the batch, and one for time
+        raise InferenceError(f"`input` of rank {len(x.shape)} holds no batch of sequences")
+    if lengths.shape is not None and len(lengths.shape) == 1:
+        dims = list(x.shape)
+        dims[batch_axis] = same_dim([dims[batch_axis], lengths.shape[0]], "the batch and `sequence_lens`")
+        return TensorType(x.element, tuple(dims))
+    return TensorType(x.element, x.shape)
+
+
+def _check_axes(batch_axis: int, time_axis: int) -> None:
+    if {batch_axis, time_axis} != {0, 1}:
+        raise InferenceError(f"`batch_axis` {batch_axis} and `time_axis` {time_axis} must be 0 and 1")
+
+
+@v10.evaluate
+def evaluate(x: Array, lengths: Array, /, *, batch_axis: int, time_axis: int) -> Array:
+    _check_axes(batch_axis, time_axis)
+    batch, steps = x.shape[batch_axis], x.shape[time_axis]
+    if lengths.shape != (batch,) or ((lengths < 0) | (lengths > steps)).any():
+        raise ValueError(f"`sequence_lens` {lengths.tolist()} must be {batch} lengths of at most {steps}")
+    time: Array = np.arange(steps, dtype=np.int64)
+    length: Array = lengths[:, None]
+    source: Array = np.where(time < length, length - 1 - time, time)
+    rows: Array = np.arange(batch, dtype=np.int64)[:, None]
+    return x[rows, source] if batch_axis == 0 else x[source.T, rows.T]
+
+
+@reverse_sequence.examples
+def examples() -> Iterator[Example]:
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for opset in (10, 28):
+        yield Example(opset, x, np.array([3, 2]), expect=[np.array([[4, 3], [2, 1], [0, 5]], np.float32)])
+        yield Example(opset, x, np.array([2, 1, 0]), batch_axis=0, time_axis=1,
+                      expect=[np.array([[1, 0], [2, 3], [4, 5]], np.float32)])  # fmt: skip
+    deep = np.arange(8).reshape(2, 2, 2)
+    yield Example(10, deep, np.array([1, 2]), expect=[np.array([[[0, 1], [6, 7]], [[4, 5], [2, 3]]])])
+    words = np.array([["a", "b"]], object)
+    yield Example(10, words, np.array([2]), batch_axis=0, time_axis=1, expect=[words[:, ::-1]])
+    yield Example(10, np.zeros((0, 2), bool), np.array([0, 0]), expect=[np.zeros((0, 2), bool)])
+    brain = np.array([[1], [2]], ml_dtypes.bfloat16)
+    yield Example(28, brain, np.array([2]), expect=[brain[::-1]])

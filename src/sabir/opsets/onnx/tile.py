@@ -1,0 +1,147 @@
+"""Tile: copies of a tensor side by side."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, TensorType, Value, mul
+from sabir.opsets.families import contents
+from sabir.opsets.families.arithmetic import as_dim
+from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOATS,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    tensors,
+)
+
+tile = Operator("Tile", summary="`repeats[i]` copies of `input` along each axis i: numpy's `tile`.")
+
+T = Constraint("T", FLOATS)
+T1 = Constraint("T1", tensors("int64"))
+
+v1 = tile.first(
+    1,
+    inputs=[
+        Input("input", T, "A tensor of any shape.", differentiable=True),
+        Input("tiles", T, "One number: how many copies."),
+        Input("axis", T, "One number: the axis to copy along."),
+    ],
+    outputs=[Output("output", T, "The copies, `axis` as many times as long.", differentiable=True)],
+)
+v6 = v1.evolve(
+    6,
+    "`repeats` counts copies along every axis, not `tiles` along one; every element type is admitted.",
+    inputs=[
+        Input("input", T, "A tensor of any shape.", differentiable=True),
+        Input("repeats", T1, "How many copies along each axis; one number per axis.", differentiable=False),
+    ],
+    outputs=[Output("output", T, "Each dimension `repeats[i]` times that of `input`.", differentiable=True)],
+    widen={"T": CLASSIC},
+)
+v13 = v6.widen(13, T=BFLOAT16)
+
+
+@v1.infer
+def infer_along_one(x: TensorType, tiles: TensorType, axis: TensorType, /) -> TensorType:
+    if x.shape is None:
+        return TensorType(x.element)
+    count, along = (as_dim(t.known[0]) if t.known else None for t in (tiles, axis))
+    if not isinstance(along, int):
+        return TensorType(x.element, (None,) * len(x.shape))
+    along = axis_in(along, len(x.shape))
+    return x.with_known(None).with_shape(*(mul(d, count) if i == along else d for i, d in enumerate(x.shape)))
+
+
+@v6.infer
+def infer(x: TensorType, repeats: TensorType, /) -> TensorType:
+    counts = sizes_in(repeats)
+    if x.shape is None or counts is None:
+        shape = x.shape if counts is None else counts
+        return TensorType(x.element, None if shape is None else (None,) * len(shape))
+    if len(counts) != len(x.shape):
+        raise InferenceError(f"`repeats` has {len(counts)} numbers for a tensor of rank {len(x.shape)}")
+    kind = TensorType(x.element, tuple(map(mul, x.shape, counts)))
+    numbers = [c for c in counts if isinstance(c, int)]
+    if len(numbers) < len(counts):
+        return kind
+    return contents.moved(kind, lambda held: _tiled(held, numbers), x)
+
+
+@v1.evaluate
+def evaluate_along_one(x: Array, tiles: Array, axis: Array, /) -> Array:
+    repeats = [1] * x.ndim
+    repeats[axis_in(int(axis.item()), x.ndim)] = int(tiles.item())
+    return _tiled(x, repeats)
+
+
+@v6.evaluate
+def evaluate(x: Array, repeats: Array, /) -> Array:
+    if repeats.shape != (x.ndim,):
+        raise ValueError(f"`repeats` {repeats.tolist()} must be {x.ndim} numbers, one per axis")
+    return _tiled(x, repeats.tolist())
+
+
+def _tiled(x: Array, repeats: list[int]) -> Array:
+    """Copy once, whatever the number of axes."""
+    if any(r < 0 for r in repeats):
+        raise ValueError(f"`repeats` {repeats} cannot be negative")
+    paired = [n for pair in zip(repeats, x.shape, strict=True) for n in pair]
+    spread = np.broadcast_to(x.reshape([n for d in x.shape for n in (1, d)]), paired)
+    return spread.reshape([r * d for r, d in zip(repeats, x.shape, strict=True)])
+
+
+@v6.upgrade
+def counts_for_every_axis(b: Builder, x: Value, tiles: Value, axis: Value, /) -> Value:
+    rank = x.type.rank if isinstance(x.type, TensorType) else None
+    count, along = (
+        as_dim(v.type.known[0]) if isinstance(v.type, TensorType) and v.type.known else None
+        for v in (tiles, axis)
+    )
+    if rank is None or not isinstance(count, int) or not isinstance(along, int):
+        raise Unconvertible("`tiles`, `axis` and the rank of `input` must be known for Tile-6")
+    repeats = [1] * rank
+    repeats[axis_in(along, rank)] = count
+    return b.Tile(x, as_input(b, "repeats", repeats))
+
+
+@v6.downgrade
+def one_axis_after_another(b: Builder, x: Value, repeats: Value, /) -> Value:
+    counts = contents.ints(repeats.type.known) if isinstance(repeats.type, TensorType) else None
+    if counts is None or not isinstance(x.type, TensorType) or not x.type.element.is_float:
+        raise Unconvertible("Tile-1 takes floating-point tensors and copies along one known axis")
+    dtype = x.type.element.dtype
+    for axis, count in enumerate(counts):
+        if count != 1:
+            x = b.Tile(
+                x,
+                b.initializer("tiles", np.array(count, dtype)),
+                b.initializer("axis", np.array(axis, dtype)),
+            )
+    return b.Identity(x) if all(c == 1 for c in counts) else x
+
+
+@tile.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[1, 2], [3, 4]], f)
+    wide = np.array([[1, 2, 1, 2], [3, 4, 3, 4]], f)
+    yield Example(1, x, f(2), f(1), expect=[wide])
+    yield Example(1, x, np.array([2], f), np.array([0], f), expect=[np.array([[1, 2], [3, 4]] * 2, f)])
+    for opset in (6, 13):
+        yield Example(opset, x, np.array([1, 2]), expect=[wide])
+        yield Example(opset, x, np.array([2, 2]), expect=[np.array([[1, 2, 1, 2], [3, 4, 3, 4]] * 2, f)])
+        yield Example(opset, x, np.array([1, 1]), expect=[x])
+    yield Example(13, np.array([5, 6]), np.array([2]), expect=[np.array([5, 6, 5, 6])])
+    yield Example(13, np.array("a", object), np.array([], np.int64), expect=[np.array("a", object)])
+    yield Example(13, x, np.array([0, 3]), expect=[np.zeros((0, 6), f)])

@@ -1,0 +1,90 @@
+"""Trilu: the triangle of a matrix above or below a diagonal."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType
+from sabir.opsets.families import contents
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+
+trilu = Operator(
+    "Trilu",
+    summary="Each matrix of `input` with zeros below (or, with `upper` 0, above) its diagonal `k`.",
+)
+
+T = Constraint("T", CLASSIC, BFLOAT16)
+_MATRIX = 2
+
+v14 = trilu.first(
+    14,
+    inputs=[
+        Input("input", T, "Matrices along the last two dimensions.", differentiable=True),
+        Input(
+            "k",
+            "tensor(int64)",
+            "Which diagonal bounds the triangle, itself kept: 0 the main one, above it if positive.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    outputs=[
+        Output("output", T, "The triangles, zeros (empty strings, False) outside.", differentiable=True)
+    ],
+    attributes=[
+        Attribute("upper", "int", "1 keeps what is on and above the diagonal, 0 on and below.", default=1)
+    ],
+)
+
+
+@v14.infer
+def infer(x: TensorType, k: TensorType | None = None, /, *, upper: int) -> TensorType:
+    if x.shape is not None and len(x.shape) < _MATRIX:
+        raise InferenceError(f"`input` of rank {len(x.shape)} holds no matrices")
+    kind = TensorType(x.element, x.shape)
+    if not x.element.is_integer:
+        return kind
+    diagonal = 0 if k is None else k.known[0] if k.known else None
+    if not isinstance(diagonal, int):
+        return kind
+    return contents.moved(kind, lambda held: _kept(held, diagonal, upper, 0), x)
+
+
+@v14.evaluate
+def evaluate(x: Array, k: Array | None = None, /, *, upper: int) -> Array:
+    zero = "" if x.dtype == object else x.dtype.type(0)
+    return _kept(x, 0 if k is None else int(k.item()), upper, zero)
+
+
+def _kept(x: Array, k: int, upper: int, zero: object) -> Array:
+    rows, columns = x.shape[-2:]
+    k = min(max(k, -rows), columns)  # beyond them every diagonal is outside
+    above: Array = np.arange(columns, dtype=np.int64) - np.arange(rows, dtype=np.int64)[:, None]
+    kept: Array = x.copy()
+    kept[..., above < k if upper else above > k] = zero
+    return kept
+
+
+@trilu.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[1, 2, 3], [4, 5, 6], [7, 8, np.nan]], np.float32)
+    cases: list[tuple[int, int | None, list[list[float]]]] = [  # upper, k, what is left
+        (1, None, [[1, 2, 3], [0, 5, 6], [0, 0, np.nan]]), (1, 1, [[0, 2, 3], [0, 0, 6], [0, 0, 0]]),
+        (1, -1, [[1, 2, 3], [4, 5, 6], [0, 8, np.nan]]), (0, 0, [[1, 0, 0], [4, 5, 0], [7, 8, np.nan]]),
+        (0, 1, [[1, 2, 0], [4, 5, 6], [7, 8, np.nan]]), (0, -2, [[0, 0, 0], [0, 0, 0], [7, 0, 0]]),
+        (1, 9, [[0, 0, 0]] * 3), (0, -(2**63), [[0, 0, 0]] * 3),
+    ]  # fmt: skip
+    for upper, k, left in cases:
+        more = [] if k is None else [np.array(k)]
+        yield Example(14, x, *more, upper=upper, expect=[np.array(left, np.float32)])
+    wide = np.array([[[1, 2, 3], [4, 5, 6]], [[-1, -2, -3], [-4, -5, -6]]])
+    yield Example(14, wide, expect=[np.array([[[1, 2, 3], [0, 5, 6]], [[-1, -2, -3], [0, -5, -6]]])])
+    yield Example(14, wide[0], np.array([1]), upper=0, expect=[np.array([[1, 2, 0], [4, 5, 6]])])
+    brain = np.ones((2, 2), ml_dtypes.bfloat16)
+    yield Example(14, brain, upper=0, expect=[np.array([[1, 0], [1, 1]], ml_dtypes.bfloat16)])
+    words = np.array([["a", "b"], ["c", "d"]], object)
+    yield Example(14, words, expect=[np.array([["a", "b"], ["", "d"]], object)])
+    yield Example(14, np.ones((0, 2, 0), bool), expect=[np.ones((0, 2, 0), bool)])

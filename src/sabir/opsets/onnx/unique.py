@@ -1,0 +1,146 @@
+"""Unique: the elements or parts of a tensor, each once."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import INT64
+from sabir.ir import TensorType
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+
+unique = Operator(
+    "Unique",
+    summary="The different elements of `X`, or parts along `axis`, with their first places, counts, and"
+    " where each went; NaN equals NaN and comes last.",
+)
+
+T = Constraint("T", CLASSIC)
+
+v11 = unique.first(
+    11,
+    inputs=[Input("X", T, "A tensor of any shape.", differentiable=False)],
+    outputs=[
+        Output("Y", T, "What is different: a vector, or the parts along `axis`.", differentiable=False),
+        Output(
+            "indices",
+            "tensor(int64)",
+            "For each of `Y` its first place in `X`.",
+            optional=True,
+            differentiable=False,
+        ),
+        Output(
+            "inverse_indices",
+            "tensor(int64)",
+            "For each element, or part, of `X` its place in `Y`.",
+            optional=True,
+            differentiable=False,
+        ),
+        Output(
+            "counts",
+            "tensor(int64)",
+            "For each of `Y` how often it is in `X`.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    attributes=[
+        Attribute("axis", "int", "Compare the parts along this axis; without it, the elements of `X`."),
+        Attribute("sorted", "int", "1: in ascending order; 0: in that of the first places.", default=1),
+    ],
+)
+v28 = v11.widen(28, T=BFLOAT16)
+
+
+@v11.infer
+def infer(x: TensorType, /, *, axis: int | None, sorted: int) -> tuple[TensorType, ...]:  # ruff: ignore[builtin-argument-shadowing]  the attribute's name
+    if axis is None:
+        count = 1 if x.size == 1 else 0 if x.size == 0 else None
+        found, length = TensorType(x.element, (count,)), x.size
+    elif x.shape is None:
+        count, found, length = None, TensorType(x.element), None
+    else:
+        axis = axis_in(axis, len(x.shape))
+        length = x.shape[axis]
+        count = length if length in {0, 1} else None
+        found = TensorType(x.element, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
+    some = TensorType(INT64, (count,))
+    return found, some, TensorType(INT64, (length,)), some
+
+
+@v11.evaluate
+def evaluate(x: Array, /, *, axis: int | None, sorted: int) -> tuple[Array, ...]:  # ruff: ignore[builtin-argument-shadowing]  the attribute's name
+    if axis is None:
+        first, inverse, counts = _of_elements(x)
+    else:
+        axis = axis_in(axis, x.ndim)
+        first, inverse, counts = _of_parts(np.moveaxis(x, axis, 0))
+    if not sorted:
+        order = np.argsort(first)
+        first, counts = first[order], counts[order]
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        inverse = place[inverse]
+    kept = x.ravel()[first] if axis is None else np.take(x, first, axis)
+    return kept, *(a.astype(np.int64, copy=False) for a in (first, inverse, counts))
+
+
+def _of_elements(x: Array) -> tuple[Array, Array, Array]:
+    """Return of the sorted different elements the first places, and where each went, and their counts."""
+    _, first, inverse, counts = np.unique(
+        widened(x).ravel(), return_index=True, return_inverse=True, return_counts=True
+    )
+    return first, inverse.ravel(), counts
+
+
+def _of_parts(parts: Array) -> tuple[Array, Array, Array]:
+    """Compare by the ranks of the elements, which are integers whatever the type."""
+    count = parts.shape[0]
+    if count == 0 or parts.size == 0:
+        if count and parts.ndim < 1:
+            raise InferenceError("a scalar has no parts")
+        return np.zeros(min(count, 1), np.int64), np.zeros(count, np.int64), np.full(min(count, 1), count)
+    ranks = _of_elements(parts)[1].reshape(count, -1)
+    order = np.lexsort(ranks.T[::-1])
+    ordered = ranks[order]
+    starts = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    inverse = np.empty(count, np.int64)
+    inverse[order] = np.cumsum(starts) - 1
+    return order[starts], inverse, np.diff(np.append(np.flatnonzero(starts), count))
+
+
+@unique.examples
+def examples() -> Iterator[Example]:
+    x = np.array([2, 1, 1, 3, 4, 3], np.float32)
+    for opset in (11, 28):
+        yield Example(opset, x, outputs=4, expect=[
+            np.array([1, 2, 3, 4], np.float32), np.array([1, 0, 3, 4]), np.array([1, 0, 0, 2, 3, 2]),
+            np.array([2, 1, 2, 1])])  # fmt: skip
+        yield Example(opset, x, sorted=0, outputs=4, expect=[
+            np.array([2, 1, 3, 4], np.float32), np.array([0, 1, 3, 4]), np.array([0, 1, 1, 2, 3, 2]),
+            np.array([1, 2, 2, 1])])  # fmt: skip
+    rows = np.array([[2, 0, 0], [1, 5, 0], [2, 0, 0], [1, -5, 0]])
+    yield Example(11, rows, axis=0, outputs=4, expect=[
+        np.array([[1, -5, 0], [1, 5, 0], [2, 0, 0]]), np.array([3, 1, 0]), np.array([2, 1, 2, 0]),
+        np.array([1, 1, 2])])  # fmt: skip
+    yield Example(11, rows, axis=-2, sorted=0, outputs=3, expect=[
+        rows[[0, 1, 3]], np.array([0, 1, 3]), np.array([0, 1, 0, 2])])  # fmt: skip
+    yield Example(11, rows, axis=1, outputs=2, expect=[rows[:, [2, 1, 0]], np.array([2, 1, 0])])
+    holes = np.array([np.nan, -0.0, 0.0, np.nan])
+    yield Example(11, holes, outputs=4, expect=[
+        np.array([-0.0, np.nan]), np.array([1, 0]), np.array([1, 0, 0, 1]), np.array([2, 2])])  # fmt: skip
+    yield Example(11, np.array([[np.nan, 1], [np.nan, 1]]), axis=0, expect=[np.array([[np.nan, 1]])])
+    words = np.array([["b", "a"], ["b", "a"]], object)
+    yield Example(11, words, outputs=2, expect=[np.array(["a", "b"], object), np.array([1, 0])])
+    yield Example(11, words, axis=0, outputs=2, expect=[words[:1], np.array([0])])
+    brain = np.array([2, -1, 2], ml_dtypes.bfloat16)
+    yield Example(28, brain, expect=[np.array([-1, 2], ml_dtypes.bfloat16)])
+    yield Example(11, np.array(3), outputs=4, expect=[np.array([3]), *(np.array([n]) for n in (0, 0, 1))])
+    none = np.zeros(0, np.int64)
+    yield Example(11, np.zeros((0, 2)), outputs=4, expect=[np.zeros(0), none, none, none])
+    yield Example(11, np.zeros((3, 0)), axis=0, outputs=4, expect=[
+        np.zeros((1, 0)), np.array([0]), np.array([0, 0, 0]), np.array([3])])  # fmt: skip

@@ -1,0 +1,96 @@
+"""Inlined models compute what they computed, without their functions."""
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import sabir
+from sabir.base import SchemaError, UnsupportedError
+from sabir.ir import verify
+
+HEADER = '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\n'
+TWICE = """
+main (float[2,2] x) => (float[2,2] y, float[2,2] z) {
+    y = d.F (x)
+    t = d.F <ax = 0> (x)
+    z = Relu (t)
+}
+<domain: "d", opset_import: ["" : 18]> F <ax: int = 1> (a) => (b) { s = Softmax <axis : int = @ax> (a)  b = Neg (s) }
+"""
+NESTED = """
+main (float[2,2] x) => (float[2,2] y) { y = d.G <gx = 0> (x) }
+<domain: "d", opset_import: ["" : 18, "d" : 1]> G <gx> (a) => (b) { t = d.F <ax : int = @gx> (a)  b = d.F (t) }
+<domain: "d", opset_import: ["" : 18]> F <ax: int = 1> (a) => (b) { b = Softmax <axis : int = @ax> (a) }
+"""
+INSIDE = """
+main (float[2,2] x, bool c) => (float[2,2] y) {
+    y = If (c) <
+        then_branch = t () => (float[2,2] p) { p = d.F (x) },
+        else_branch = e () => (float[2,2] q) { q = Neg (x) }
+    >
+}
+<domain: "d", opset_import: ["" : 18]> F (a) => (b) {
+    k = Constant <value = bool {1}> ()
+    b = If (k) <then_branch = t () => (r) { r = Relu (a) }, else_branch = e () => (s) { s = Neg (a) }>
+}
+"""
+THROUGH = """
+main (float[2,2] x) => (float[2,2] y, float[2,2] z) { y, z = d.F (x) }
+<domain: "d", opset_import: ["" : 18]> F (a) => (a, b) { b = Relu (a) }
+"""
+DOUBLED = """
+main (float[2,2] x) => (float[2,2] y, float[2,2] z) { y, z = d.F (x) }
+<domain: "d", opset_import: ["" : 18]> F (a) => (b, b) { b = Relu (a) }
+"""
+OPTIONAL = """
+main (float[2,2] x) => (float[2,2] y) { y = d.F (x) }
+<domain: "d", opset_import: ["" : 18]> F (a, low, high) => (b) { b = Clip (a, low, high) }
+"""
+FEEDS = {"x": np.array([[-1, 2], [0.5, 3]], np.float32), "c": np.ones((), np.bool_)}
+
+
+@pytest.mark.parametrize("body", [TWICE, NESTED, INSIDE, THROUGH, DOUBLED, OPTIONAL])
+def test_functions(body):
+    model = sabir.parse(HEADER + body)
+    feeds = {v.name: FEEDS[v.name] for v in model.graph.inputs}
+    expected = sabir.evaluate(model, feeds)
+
+    assert sabir.inline(model) is model
+
+    verify(model)
+    sabir.check(model)
+    assert not model.functions
+    assert all(n.domain != "d" for n in model.graph.all_nodes())
+    got = sabir.evaluate(model, feeds)
+    del model.opsets["d"]
+    oracle = onnxruntime.InferenceSession(sabir.dumps(model)).run(None, feeds)
+    assert list(got) == list(expected)
+    for mine, before, theirs in zip(got.values(), expected.values(), oracle, strict=True):
+        np.testing.assert_array_equal(mine, before)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+def test_a_function_for_an_operator_set_that_differs():
+    body = 'm (float[2] x) => (float[2] y) { y = d.F (x) }\n<domain: "d", opset_import: ["" : 12]> F (a) => (b) { b = Softmax (a) }'
+    with pytest.raises(
+        UnsupportedError, match="written for opset 12 .* the model for 18, and Softmax changed"
+    ):
+        sabir.inline(sabir.parse(HEADER + body))
+    same = sabir.parse(HEADER + body.replace("Softmax", "Not").replace("float", "bool"))
+    assert [n.op for n in sabir.inline(same).graph] == ["Not"]
+
+
+def test_functions_that_call_themselves():
+    body = 'm (float[2] x) => (float[2] y) { y = d.F (x) }\n<domain: "d", opset_import: ["d" : 1]> F (a) => (b) { b = d.F (a) }'
+    with pytest.raises(SchemaError, match="calls itself"):
+        sabir.inline(sabir.parse(HEADER + body))
+
+
+def test_bombs_are_refused():
+    levels = "".join(
+        f'<domain: "d", opset_import: ["" : 18, "d" : 1]> F{i} (a) => (b) {{ t = {callee} (a)  b = {callee} (t) }}\n'
+        for i, callee in enumerate([*(f"d.F{j}" for j in range(1, 40)), "Relu"])
+    )
+    model = sabir.parse(f"{HEADER}m (float[2] x) => (float[2] y) {{ y = d.F0 (x) }}\n{levels}")
+    with pytest.raises(UnsupportedError, match="makes 1099511627776 nodes, more than 1000000"):
+        sabir.inline(model)
