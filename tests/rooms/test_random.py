@@ -41,7 +41,9 @@ def test_uniform_numbers_fill_their_range(op, kind):
     assert wide.min() >= -1
     assert wide.max() < 3  # also of the halves, whose rounding might reach it
     counts = np.histogram(wide, 8, (-1, 3))[0]
-    assert np.abs(counts - SIZE / 8).max() < DEVIATIONS * np.sqrt(SIZE / 8) + (SIZE / 100 if y.itemsize == 2 else 0)
+    assert np.abs(counts - SIZE / 8).max() < DEVIATIONS * np.sqrt(SIZE / 8) + (
+        SIZE / 100 if y.itemsize == 2 else 0
+    )
     assert abs(np.corrcoef(wide[1:], wide[:-1])[0, 1]) < DEVIATIONS / np.sqrt(SIZE)
 
 
@@ -56,7 +58,9 @@ def test_normal_numbers_have_their_moments(op, kind):
     z = (y.astype(np.float64) - 2) / 3
     assert abs(z.mean()) < DEVIATIONS / np.sqrt(SIZE)
     assert abs((z**2).mean() - 1) < DEVIATIONS * np.sqrt(2 / SIZE)
-    assert abs((np.abs(z) < 1).mean() - 0.6826895) < DEVIATIONS * np.sqrt(0.22 / SIZE) + (0.01 if y.itemsize == 2 else 0)
+    assert abs((np.abs(z) < 1).mean() - 0.6826895) < DEVIATIONS * np.sqrt(0.22 / SIZE) + (
+        0.01 if y.itemsize == 2 else 0
+    )
     assert abs(np.corrcoef(z[1:], z[:-1])[0, 1]) < DEVIATIONS / np.sqrt(SIZE)
 
 
@@ -71,7 +75,9 @@ def test_zeros_and_ones_come_with_their_probabilities(kind):
     assert (found[0] == 0).all()
     assert (found[3] == 1).all()
     for row, expected in ((1, 0.125), (2, 0.5)):
-        assert abs(found[row].mean() - expected) < DEVIATIONS * np.sqrt(expected * (1 - expected) / found[row].size)
+        assert abs(found[row].mean() - expected) < DEVIATIONS * np.sqrt(
+            expected * (1 - expected) / found[row].size
+        )
 
 
 def test_outcomes_come_with_their_probabilities():

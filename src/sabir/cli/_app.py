@@ -12,7 +12,7 @@ import typer
 
 from sabir import __version__
 from sabir.base import SabirError
-from sabir.cli import _check, _demo, _infer, _run, _show, _text
+from sabir.cli import _check, _demo, _infer, _op, _run, _show, _text
 from sabir.cli._screen import plain
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ for module, command in (
     (_check, _check.check),
     (_infer, _infer.infer),
     (_text, _text.text),
+    (_op, _op.op),
     (_demo, _demo.demo),
 ):
     app.command(epilog=_examples(module.EXAMPLES))(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,3 +73,14 @@ class Attribute:
     default: Any = None
     required: bool = False
     legacy: bool = False
+
+    def __post_init__(self) -> None:
+        """Round a default as a file would: attributes hold 32-bit floats, and both must compute alike."""
+        if self.default is not None and self.type in {"float", "floats"}:
+            given = self.default
+            rounded = _rounded(given) if self.type == "float" else tuple(_rounded(v) for v in given)
+            object.__setattr__(self, "default", rounded)
+
+
+def _rounded(number: float) -> float:
+    return struct.unpack("<f", struct.pack("<f", number))[0]

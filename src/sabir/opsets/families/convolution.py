@@ -1,4 +1,4 @@
-"""Convolution as matrix products over gathered windows."""
+"""Convolution as matrix products over gathered windows, and its transpose, which scatters them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabir.base import InferenceError
+from sabir.ir import known_equal, mod, mul
+from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.windows import LEAST_RANK, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from sabir.ir import Dim, Shape, TensorType
     from sabir.opsets.families.windows import Axis, Run
     from sabir.opsets.typing import Array
 
@@ -20,6 +24,42 @@ if TYPE_CHECKING:
 # one. Heavy weights are read again for each block, which grows with them there, up to a limit.
 _BLOCK = 4 << 20
 _LARGEST_BLOCK = 32 << 20
+
+
+def convolved_shape(
+    x: TensorType, w: TensorType, bias: TensorType | None, *, group: int, auto_pad: str = "NOTSET",
+    kernel_shape: Sequence[int] | None, strides: Sequence[int] | None, dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+) -> Shape | None:  # fmt: skip
+    """Return the shape of `x` (N, C, ...) convolved with `w` (M, C/group, ...); None for an unknown rank."""
+    rank = spatial_rank(x, w, kernel_shape)
+    if rank is None:
+        return None
+    lengths = (None,) * (rank + 2) if x.shape is None else x.shape
+    filters = (None,) * (rank + 2) if w.shape is None else w.shape
+    left = mod(filters[0], group)
+    if known_equal(lengths[1], mul(filters[1], group)) is False or (isinstance(left, int) and left):
+        raise InferenceError(f"{lengths[1]} channels do not go with weights {w} in {group} groups")
+    kernel = kernel_of(filters, kernel_shape)
+    window = Window.of(kernel, strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations)
+    addends = None if bias is None or not bias.shape else bias.shape[0]
+    return lengths[0], same_dim((filters[0], addends), "filters of W and B"), *window.outputs(lengths[2:])
+
+
+def spatial_rank(x: TensorType, w: TensorType, kernel_shape: Sequence[int] | None) -> int | None:
+    """Return the number of spatial axes, whatever tells it."""
+    told = [t.rank for t in (x, w) if t.rank is not None] + ([len(kernel_shape) + 2] if kernel_shape else [])
+    if any(r != told[0] or r < LEAST_RANK for r in told):
+        raise InferenceError(
+            f"X {x}, W {w} and kernel_shape {kernel_shape} must tell the same spatial axes, at least one"
+        )
+    return told[0] - 2 if told else None
+
+
+def kernel_of(filters: Sequence[Dim], kernel_shape: Sequence[int] | None) -> list[Dim]:
+    """Return the spatial size of weights (..., ..., k1, ..., kn), on which the attribute must agree."""
+    sizes = zip(filters[2:], kernel_shape or (None,) * (len(filters) - 2), strict=True)
+    return [same_dim(pair, "kernel_shape and the shape of W") for pair in sizes]
 
 
 def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
@@ -42,6 +82,39 @@ def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
             gathered = columns.gather([p[groups] for p in phases], box)
             np.matmul(matrix[groups], gathered, out=result[groups, :, place])
     return y.reshape(len(x), w.shape[0], *counts)
+
+
+def convolve_transposed(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
+    """Add each element of `x` (N, C, *windows), times `w` (C, M/group, *kernel), to the window that it makes.
+
+    `axes` lay the windows over the output.
+    """
+    if x.shape[1] % group or x.shape[1] != w.shape[0]:
+        raise InferenceError(f"channels {x.shape[1]} and weights {w.shape} do not go with {group} groups")
+    kernel, outer, lengths = w.shape[2:], w.shape[1], [a.length for a in axes]
+    matrix = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:])).transpose(0, 2, 1)
+    y = np.zeros((len(x), group, outer, *lengths), np.result_type(x, w))
+    split = x.reshape(len(x), group, w.shape[0] // group, math.prod(x.shape[2:]))
+    shape = (group, w.shape[0] // group, matrix.shape[1])
+    buffers: dict[tuple[int, ...], Array] = {}
+    for groups, box, place in _blocks(shape, x.shape[2:], w.nbytes, w.itemsize):
+        sizes = [b.stop - b.start for b in box]
+        size = (groups.stop - groups.start, matrix.shape[1], place.stop - place.start)
+        columns = buffers.setdefault(size, np.empty(size, y.dtype))
+        for item in range(len(x)):
+            np.matmul(matrix[groups], split[item, groups, :, place], out=columns)
+            scatter(columns.reshape(size[0], outer, *kernel, *sizes), y[item, groups], axes, box)
+    return y.reshape(len(x), group * outer, *lengths)
+
+
+def scatter(columns: Array, image: Array, axes: Sequence[Axis], box: Sequence[slice]) -> None:
+    """Add windows (..., *kernel, *windows in `box`) to the places of `image` (..., *lengths) they cover."""
+    runs = [[a.run(t, b.start, b.stop) for t in range(a.kernel)] for a, b in zip(axes, box, strict=True)]
+    taps = np.ndindex(*(a.kernel for a in axes))
+    for tap, chosen in zip(taps, itertools.product(*runs), strict=True):
+        inside = (slice(r.start - b.start, r.stop - b.start) for b, r in zip(box, chosen, strict=True))
+        target = image[..., *(r.source for r in chosen)]
+        target += columns[..., *tap, *inside]
 
 
 def _phases(image: Array, last: Axis) -> list[Array]:

@@ -47,7 +47,9 @@ def _losses(scores: TensorType, labels: TensorType) -> tuple[Dim, ...] | None:
         return places
     if len(places) != len(labels.shape):
         raise InferenceError(f"{labels} must have one dimension less than {scores}")
-    return tuple(same_dim(pair, "places of scores and labels") for pair in zip(places, labels.shape, strict=True))
+    return tuple(
+        same_dim(pair, "places of scores and labels") for pair in zip(places, labels.shape, strict=True)
+    )
 
 
 # ---------------------------------------------------------------- on arrays
@@ -59,9 +61,7 @@ def log_softmax(x: Array, axis: int) -> Array:
     return shifted - np.log(np.add.reduce(np.exp(shifted), axis=axis, keepdims=True))
 
 
-def evaluate(
-    logs: Array, labels: Array, weights: Array | None, ignored: int | None, reduction: str
-) -> Array:
+def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | None, reduction: str) -> Array:
     """Return the loss of log-probabilities; the mean is that of the weights' sum, 0/0 where all are ignored."""
     _check_reduction(reduction)
     places = labels.astype(np.int64, copy=False)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sabir.base import InferenceError
+from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT16, element
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import same_dim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from sabir.elements import ElementType
     from sabir.ir import Dim, TensorType
     from sabir.opsets.typing import Array
+
+_STASHES = {FLOAT, DOUBLE, FLOAT16, BFLOAT16}
+_BLOCK = 1 << 18  # bytes of input that are passed over while they are in the cache
 
 
 class Statistics(NamedTuple):
@@ -52,6 +57,48 @@ def scaled(x: Array, known: Statistics, scale: Array, bias: Array, epsilon: floa
     y = wide * over_places(factor, wide)
     y += over_places(shift, wide)
     return y.astype(x.dtype, copy=False)
+
+
+def stash_type(number: int) -> ElementType:
+    """Return the type to normalise in; raises InferenceError for what is no float, double or half."""
+    found = element(number)
+    if found not in _STASHES:
+        raise InferenceError(f"stash_type is {found}, and must be a float, a double or a half")
+    return found
+
+
+def stashed(x: Array, stash: np.dtype[Any]) -> Array:
+    """Return `x` as the type to normalise in holds it: a half is rounded to, and computed with as float32."""
+    return widened(x.astype(stash, copy=False))
+
+
+def standardized(rows: Array, epsilon: float) -> Array:
+    """Return the rows of a matrix of floats with zero mean and unit variance, `epsilon` added to it."""
+    y = np.empty_like(rows)
+    count = rows.dtype.type(rows.shape[1])
+    for part in _parts(rows):
+        deviation = np.subtract(
+            rows[part], np.add.reduce(rows[part], axis=1, keepdims=True) / count, out=y[part]
+        )
+        variance = np.add.reduce(np.square(deviation), axis=1, keepdims=True) / count
+        deviation /= np.sqrt(variance + rows.dtype.type(epsilon))
+    return y
+
+
+def of_unit_mean_square(rows: Array, epsilon: float) -> Array:
+    """Return the rows of a matrix of floats divided by `sqrt(mean(row ** 2) + epsilon)`."""
+    y = np.empty_like(rows)
+    count = rows.dtype.type(rows.shape[1])
+    for part in _parts(rows):
+        mean = np.add.reduce(np.square(rows[part]), axis=1, keepdims=True) / count
+        np.divide(rows[part], np.sqrt(mean + rows.dtype.type(epsilon)), out=y[part])
+    return y
+
+
+def _parts(rows: Array) -> Iterator[slice]:
+    """Yield blocks of rows that stay in the cache while they are passed over."""
+    step = max(1, _BLOCK // max(1, rows.shape[1] * rows.itemsize))
+    return (slice(first, first + step) for first in range(0, len(rows), step))
 
 
 def over_places(parameter: Array, x: Array) -> Array:

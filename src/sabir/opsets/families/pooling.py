@@ -29,6 +29,15 @@ def pooled_type(x: TensorType, window: Window) -> TensorType:
     return TensorType(x.element, (*x.shape[:2], *window.outputs(x.shape[2:])))
 
 
+def pooled_to_one(x: TensorType) -> TensorType:
+    """Return the type of `x` (N, C, *lengths) with one element for each channel."""
+    if x.shape is None:
+        return TensorType(x.element)
+    if len(x.shape) < LEAST_RANK - 1:
+        raise InferenceError(f"{x} has no channels; the batch comes first, they second")
+    return TensorType(x.element, (*x.shape[:2], *(1,) * (len(x.shape) - 2)))
+
+
 def folded(x: Array, axes: Sequence[Axis], operation: np.ufunc, empty: float) -> Array:
     """Join the elements of each window of `x` (N, C, *lengths); what has none becomes `empty`."""
     if all(a.windows == 1 and a.begin == a.end == 0 for a in axes):  # one window, as before a classifier

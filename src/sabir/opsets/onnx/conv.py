@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType, known_equal, mod, mul
+from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.convolution import convolve
-from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.windows import LEAST_RANK, Window
+from sabir.opsets.families.convolution import convolve, convolved_shape
+from sabir.opsets.families.windows import Window
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -58,31 +57,11 @@ def infer(
     kernel_shape: Sequence[int] | None, strides: Sequence[int] | None, dilations: Sequence[int] | None,
     pads: Sequence[int] | None,
 ) -> TensorType:  # fmt: skip
-    rank = _rank(x, w, kernel_shape)
-    if rank is None:
-        return TensorType(x.element)
-    lengths = (None,) * (rank + 2) if x.shape is None else x.shape
-    filters = (None,) * (rank + 2) if w.shape is None else w.shape
-    left = mod(filters[0], group)
-    if known_equal(lengths[1], mul(filters[1], group)) is False or (isinstance(left, int) and left):
-        raise InferenceError(f"{lengths[1]} channels do not go with weights {w} in {group} groups")
-    kernel = [
-        same_dim((k, given), "kernel_shape and the shape of W")
-        for k, given in zip(filters[2:], kernel_shape or (None,) * rank, strict=True)
-    ]
-    window = Window.of(kernel, strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations)
-    channels = same_dim((filters[0], b.shape[0] if b is not None and b.shape else None), "filters of W and B")
-    return TensorType(x.element, (lengths[0], channels, *window.outputs(lengths[2:])))
-
-
-def _rank(x: TensorType, w: TensorType, kernel_shape: Sequence[int] | None) -> int | None:
-    """Return the number of spatial axes, whatever tells it."""
-    told = [t.rank for t in (x, w) if t.rank is not None] + ([len(kernel_shape) + 2] if kernel_shape else [])
-    if any(r != told[0] or r < LEAST_RANK for r in told):
-        raise InferenceError(
-            f"X {x}, W {w} and kernel_shape {kernel_shape} must tell the same spatial axes, at least one"
-        )
-    return told[0] - 2 if told else None
+    shape = convolved_shape(
+        x, w, b, group=group, auto_pad=auto_pad, kernel_shape=kernel_shape, strides=strides,
+        dilations=dilations, pads=pads,
+    )  # fmt: skip
+    return TensorType(x.element, shape)
 
 
 @v1.evaluate

@@ -52,7 +52,7 @@ def same_question(b: Builder, x: Value, /) -> Value:
 @v18.downgrade
 def ask_of_an_optional(b: Builder, x: Value | None = None, /) -> Value:
     if x is None:
-        return b.Identity(b.initializer("nothing", np.array(False)))
+        return b.Identity(b.initializer("nothing", np.zeros((), np.bool_)))
     if x.type is None:
         raise Unconvertible("OptionalHasElement-15 needs an optional, and the type of the input is unknown")
     return b.OptionalHasElement(x if isinstance(x.type, OptionalType) else b.Optional(x))
@@ -60,7 +60,7 @@ def ask_of_an_optional(b: Builder, x: Value | None = None, /) -> Value:
 
 @optional_has_element.examples
 def examples() -> Iterator[Example]:
-    x, yes, no = np.array([1, 2], np.float32), [np.array(True)], [np.array(False)]
+    x, yes, no = np.array([1, 2], np.float32), [np.ones((), np.bool_)], [np.zeros((), np.bool_)]
     tensor = TensorType(FLOAT, (2,))
     sequence = SequenceType(tensor)
     for opset in (15, 18, 28):

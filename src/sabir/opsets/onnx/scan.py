@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import Builder, Graph, TensorType, Type, Value
-from sabir.opsets.families.axes import from_front
+from sabir.ir import TensorType, Type
 from sabir.opsets.families.iterations import stack, stacked
+from sabir.opsets.families.scan_adapters import axes_from_front, batch_becomes_a_scan, batch_of_one
 from sabir.opsets.families.scanning import common, each, infer_steps, padded, parts, run_steps, without
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array, Body
@@ -20,20 +20,17 @@ from sabir.schema import (
     INT2,
     INT4,
     Attribute,
-    Call,
     Constraint,
     Example,
     Input,
     Operator,
     Output,
-    Unconvertible,
-    as_results,
     tensors,
 )
 
 scan = Operator(
     "Scan",
-    summary="Runs `body` on each slice of the scan inputs in turn; states go round, other outputs are stacked.",
+    summary="Runs `body` on slice after slice of its inputs; states go round, other outputs are stacked.",
 )
 
 I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
@@ -123,7 +120,7 @@ def infer(
     states, scanned = parts(inputs, num_scan_inputs)
     axes = each("scan_input_axes", scan_input_axes, len(scanned))
     count = common(scanned, axes, "the length of the scan inputs")
-    slices = [without(x, a) for x, a in zip(scanned, axes, strict=True)]
+    slices = list(map(without, scanned, axes))
     finals, items = infer_steps(body, states, slices, count)
     outer = each("scan_output_axes", scan_output_axes, len(items))
     return (*finals, *(stacked(item, count, a) for item, a in zip(items, outer, strict=True)))
@@ -183,127 +180,9 @@ def evaluate(
     return (*last, *map(stack, ordered, body.outputs[len(states) :], outer))
 
 
-@v9.upgrade
-def batch_becomes_a_scan(
-    b: Builder,
-    lengths: Value | None,
-    /,
-    *inputs: Value,
-    num_scan_inputs: int,
-    body: Graph,
-    directions: Sequence[int] | None,
-    call: Call,
-) -> Any:
-    if lengths is not None:
-        raise Unconvertible("Scan-9 has no lengths, and goes through each sequence to the end")
-    inner = Builder(b.opset, name="of_one_sequence", opsets=b.opsets)
-    held = [inner.input(f"of_one_{i}", _of_one(x)) for i, x in enumerate(inputs)]
-    made = as_results(
-        inner.op(
-            "Scan",
-            *held,
-            outputs=len(body.outputs),
-            num_scan_inputs=num_scan_inputs,
-            scan_input_directions=directions,
-            body=body,
-        )
-    )
-    states, _ = parts(held, num_scan_inputs)
-    items = [stacked(None if v is None else v.type, None) for v in body.outputs[len(states) :]]
-    for value, kind in zip(made, [*(s.type for s in states), *items], strict=True):
-        value.type = kind
-        inner.output(value)
-    return b.op("Scan", *inputs, outputs=len(call.outputs), num_scan_inputs=len(inputs), body=inner.graph)
-
-
-def _of_one(x: Value) -> TensorType:
-    """Return the type of one sequence of a batch, as the input of a body declares it."""
-    if not isinstance(x.type, TensorType):
-        raise Unconvertible("the element type of an input is unknown, and a body must declare it")
-    one = without(x.type, 0)
-    return (
-        one if one.shape is None else one.with_shape(*(d if isinstance(d, int) else None for d in one.shape))
-    )
-
-
-@v9.downgrade
-def batch_of_one(
-    b: Builder,
-    *inputs: Value,
-    num_scan_inputs: int,
-    body: Graph,
-    scan_input_axes: Sequence[int] | None,
-    scan_output_axes: Sequence[int] | None,
-    scan_output_directions: Sequence[int] | None,
-    scan_input_directions: Sequence[int] | None,
-    call: Call,
-) -> tuple[Value, ...]:
-    if any(scan_output_directions or ()):
-        raise Unconvertible("Scan-8 cannot stack backwards")
-    states, scanned = parts(inputs, num_scan_inputs)
-    axes = each("scan_input_axes", scan_input_axes, len(scanned))
-    outer = each("scan_output_axes", scan_output_axes, len(body.outputs) - len(states))
-    moved = [_moved(b, x, a, 0, _rank(x)) for x, a in zip(scanned, axes, strict=True)]
-    made = as_results(
-        b.op(
-            "Scan",
-            None,
-            *(b.Unsqueeze(x, axes=(0,)) for x in (*states, *moved)),
-            outputs=len(call.outputs),
-            num_scan_inputs=num_scan_inputs,
-            directions=scan_input_directions,
-            body=body,
-        )
-    )
-    results = [b.Squeeze(y, axes=(0,)) for y in made]
-    targets = zip(results[len(states) :], outer, body.outputs[len(states) :], strict=False)
-    return (*results[: len(states)], *(_moved(b, y, 0, a, _rank(item, more=1)) for y, a, item in targets))
-
-
-def _rank(x: Value | None, *, more: int = 0) -> int | None:
-    rank = x.type.rank if x is not None and isinstance(x.type, TensorType) else None
-    return None if rank is None else rank + more
-
-
-def _moved(b: Builder, x: Value, source: int, target: int, rank: int | None) -> Value:
-    """Emit a transposition that takes one axis to another place."""
-    if source == target:
-        return x
-    if rank is None:
-        raise Unconvertible("Scan-8 has its own axes, and a tensor of unknown rank cannot be transposed")
-    order = [axis for axis in range(rank) if axis != source]
-    order.insert(target, source)
-    return b.Transpose(x, perm=order)
-
-
-@v11.downgrade
-def axes_from_front(
-    b: Builder,
-    *inputs: Value,
-    body: Graph,
-    num_scan_inputs: int,
-    scan_input_axes: Sequence[int] | None,
-    scan_output_axes: Sequence[int] | None,
-    call: Call,
-    **others: Any,
-) -> Any:
-    states, scanned = parts(inputs, num_scan_inputs)
-    if scan_input_axes is not None:
-        pairs = zip(scan_input_axes, scanned, strict=True)
-        scan_input_axes = [from_front([axis], x)[0] for axis, x in pairs]
-    if scan_output_axes is not None:
-        items = zip(scan_output_axes, body.outputs[len(states) :], strict=True)
-        scan_output_axes = [from_front([axis], y, more=1)[0] for axis, y in items if y is not None]
-    return b.op(
-        "Scan",
-        *inputs,
-        outputs=len(call.outputs),
-        body=body,
-        num_scan_inputs=num_scan_inputs,
-        scan_input_axes=scan_input_axes,
-        scan_output_axes=scan_output_axes,
-        **others,
-    )
+v9.upgrade(batch_becomes_a_scan)
+v9.downgrade(batch_of_one)
+v11.downgrade(axes_from_front)
 
 
 RUNNING = """body (float[2] s, float[2] x) => (float[2] t, float[2] y) {
@@ -321,25 +200,26 @@ def examples() -> Iterator[Example]:
     s, nothing = np.array([0.5, 0], np.float32), np.zeros((0, 2), np.float32)
     sums, sums_back = s + np.cumsum(x, 0), s + np.cumsum(x[::-1], 0)
     i = np.array([3, 4, 5])
+    one: dict[str, Any] = {"num_scan_inputs": 1, "outputs": 2, "body": RUNNING}
     for opset in (9, 11, 16, 19, 21, 23, 24, 25):
-        one = {"opset": opset, "num_scan_inputs": 1, "outputs": 2, "body": RUNNING}
-        yield _example(s, x, **one, expect=[sums[-1], sums])
-        yield _example(s, x, **one, scan_input_directions=[1], expect=[sums[-1], sums_back])
-        yield _example(s, x, **one, scan_output_directions=[1], expect=[sums[-1], sums[::-1]])
-        yield _example(s, x.T, **one, scan_input_axes=[1], scan_output_axes=[1], expect=[sums[-1], sums.T])
-        yield _example(s, nothing, **one, expect=[s, nothing])
+        yield Example(opset, s, x, **one, expect=[sums[-1], sums])
+        yield Example(opset, s, x, **one, scan_input_directions=[1], expect=[sums[-1], sums_back])
+        yield Example(opset, s, x, **one, scan_output_directions=[1], expect=[sums[-1], sums[::-1]])
+        yield Example(
+            opset, s, x.T, **one, scan_input_axes=[1], scan_output_axes=[1], expect=[sums[-1], sums.T]
+        )
+        yield Example(opset, s, nothing, **one, expect=[s, nothing])
         yield Example(
             opset, x, i, num_scan_inputs=2, outputs=2, body=PAIRS, scan_input_directions=[0, 1],
             expect=[x, np.array([10, 8, 6])],
         )  # fmt: skip
     for opset in (11, 25):
-        one = {"opset": opset, "num_scan_inputs": 1, "outputs": 2, "body": RUNNING}
-        yield _example(s, x.T, **one, scan_input_axes=[-1], scan_output_axes=[-1], expect=[sums[-1], sums.T])
-        yield _example(s, nothing.T, **one, scan_input_axes=[1], scan_output_axes=[-1], expect=[s, nothing.T])
-
-
-def _example(*inputs: Array, opset: int, **options: Any) -> Example:
-    return Example(opset, *inputs, **options)
+        yield Example(
+            opset, s, x.T, **one, scan_input_axes=[-1], scan_output_axes=[-1], expect=[sums[-1], sums.T]
+        )
+        yield Example(
+            opset, s, nothing.T, **one, scan_input_axes=[1], scan_output_axes=[-1], expect=[s, nothing.T]
+        )
 
 
 def _of_batches() -> Iterator[Example]:

@@ -64,11 +64,11 @@ def _contentless(kind: Type | None) -> TensorType | None:
 
 @v17.evaluate
 def evaluate(*inputs: Any, body: Body[Any]) -> tuple[list[Any], ...]:
-    count = len(inputs[0])
-    lengths = [len(x) for x in inputs if isinstance(x, list)]
-    if any(n != count for n in lengths):
+    sequences_in: list[list[Any]] = [x for x in inputs if isinstance(x, list)]
+    lengths = [len(x) for x in sequences_in]
+    if len(set(lengths)) > 1:
         raise EvaluationError(f"the sequences are of one length, and not of {lengths}")
-    rows = [body(*(x[i] if isinstance(x, list) else x for x in inputs)) for i in range(count)]
+    rows = [body(*(x[i] if isinstance(x, list) else x for x in inputs)) for i in range(len(inputs[0]))]
     return tuple([row[k] for row in rows] for k in range(len(body.outputs)))
 
 

@@ -59,11 +59,11 @@ def infer(x: TensorType, split: TensorType | None = None, /, *, keepdims: int, a
     if x.shape is None:
         return SequenceType(TensorType(x.element))
     axis = axis_in(axis, len(x.shape))
-    if split is not None:
-        part = (_size_of_all(x.shape[axis], split),)
-    else:
-        part = (1,) if keepdims else ()
-    return SequenceType(TensorType(x.element, (*x.shape[:axis], *part, *x.shape[axis + 1 :])))
+    before, size, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    if split is None and not keepdims:
+        return SequenceType(TensorType(x.element, (*before, *after)))
+    part = 1 if split is None else _size_of_all(size, split)
+    return SequenceType(TensorType(x.element, (*before, part, *after)))
 
 
 def _size_of_all(size: Dim, split: TensorType) -> Dim:

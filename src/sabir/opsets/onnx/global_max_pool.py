@@ -1,0 +1,52 @@
+"""GlobalMaxPool: the greatest element of each channel."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import TensorType
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.pooling import pooled_to_one
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+global_max_pool = Operator(
+    "GlobalMaxPool", summary="The greatest element of each channel over all spatial axes."
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = global_max_pool.first(
+    1,
+    inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
+    outputs=[Output("Y", T, "One maximum for each channel, (N, C, 1, ..., 1).", differentiable=True)],
+)
+v22 = v1.widen(22, T=BFLOAT16)
+
+
+@v1.infer
+def infer(x: TensorType, /) -> TensorType:
+    return pooled_to_one(x)
+
+
+@v1.evaluate
+def evaluate(x: Array, /) -> Array:
+    spatial = tuple(range(2, x.ndim))
+    return np.maximum.reduce(widened(x), axis=spatial, keepdims=True, initial=-np.inf).astype(
+        x.dtype, copy=False
+    )
+
+
+@global_max_pool.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[[[1, 2], [3, 6]], [[-1, -7], [-np.inf, -2]], [[0, np.nan], [5, 1]]]], np.float32)
+    for opset in (1, 22):
+        yield Example(opset, x, expect=[np.array([[[[6]], [[-1]], [[np.nan]]]], np.float32)])
+    yield Example(1, np.array([[[-3, -4]]], np.float16), expect=[np.array([[[-3]]], np.float16)])
+    brain = ml_dtypes.bfloat16
+    yield Example(22, np.array([[[1, 2.5]]], brain), expect=[np.array([[[2.5]]], brain)])
+    yield Example(1, np.arange(8, dtype=float).reshape(1, 1, 2, 2, 2), expect=[np.full((1, 1, 1, 1, 1), 7.0)])
+    yield Example(1, np.zeros((2, 0, 3), np.float32), expect=[np.zeros((2, 0, 1), np.float32)])
+    # a maximum of nothing is less than anything
+    yield Example(1, np.zeros((1, 1, 0), np.float32), expect=[np.full((1, 1, 1), -np.inf, np.float32)])

@@ -1,0 +1,250 @@
+"""GroupNormalization: each group of channels to zero mean and unit variance, then scaled and shifted."""
+
+import math
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import DOUBLE, FLOAT, ElementType
+from sabir.ir import Builder, Dim, TensorType, Value, known_equal, mod
+from sabir.opsets.families import halves, normalization
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.axes import as_input
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    Version,
+)
+
+group_normalization = Operator(
+    "GroupNormalization",
+    summary="`scale * (X - mean) / sqrt(var + epsilon) + bias`, over each group of channels with its places.",
+)
+
+T = Constraint("T", FLOATS, BFLOAT16)
+
+v18 = group_normalization.record(
+    Version(
+        group_normalization,
+        18,
+        "First version, with a scale and a bias for each group; version 21 has them for each channel.",
+        (
+            Input("X", T, differentiable=True),
+            Input("scale", T, differentiable=True),
+            Input("bias", T, differentiable=True),
+        ),
+        (Output("Y", T, differentiable=True),),
+        (
+            Attribute("num_groups", "int", "How many groups the channels fall into.", required=True),
+            Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
+        ),
+        deprecated=True,
+    )
+)
+v21 = v18.evolve(
+    21,
+    "`scale` and `bias` have an element for each channel; `stash_type` is the type to normalise in.",
+    inputs=[
+        Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True),
+        Input("scale", T, "The factor of each channel, (C).", differentiable=True),
+        Input("bias", T, "What is added to each channel, (C).", differentiable=True),
+    ],
+    outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
+    add=[
+        Attribute(
+            "stash_type",
+            "int",
+            "The type to normalise in, as a number of TensorProto.DataType; scale and bias come after it.",
+            default=1,
+        )
+    ],
+)
+
+
+@v18.infer
+def infer_by_group(x: TensorType, scale: TensorType, bias: TensorType, /, *, num_groups: int) -> TensorType:
+    for parameter in (scale, bias):
+        if parameter.shape is not None and (
+            len(parameter.shape) != 1 or known_equal(parameter.shape[0], num_groups) is False
+        ):
+            raise InferenceError(f"{parameter} must have an element for each of {num_groups} groups")
+    return TensorType(
+        x.element, _grouped(x, x.shape[1] if x.shape and len(x.shape) > 1 else None, num_groups)
+    )
+
+
+@v21.infer
+def infer(
+    x: TensorType, scale: TensorType, bias: TensorType, /, *, num_groups: int, stash_type: int
+) -> TensorType:
+    normalization.stash_type(stash_type)
+    return TensorType(x.element, _grouped(x, normalization.channels(x, (scale, bias)), num_groups))
+
+
+def _grouped(x: TensorType, count: Dim, groups: int) -> tuple[Dim, ...] | None:
+    left = mod(count, groups) if groups > 0 else None
+    if groups < 1 or (isinstance(left, int) and left):
+        raise InferenceError(f"{count} channels do not fall into {groups} groups")
+    if x.shape is None:
+        return None
+    if len(x.shape) < 2:  # ruff: ignore[magic-value-comparison]  a batch and channels
+        raise InferenceError(f"{x} has no channels; the batch comes first, they second")
+    return (x.shape[0], count, *x.shape[2:])
+
+
+@v18.evaluate
+def evaluate_by_group(x: Array, scale: Array, bias: Array, /, *, num_groups: int, epsilon: float) -> Array:
+    each = x.shape[1] // num_groups
+    y = _normalized(widened(x), num_groups, epsilon)
+    return _shifted(y, np.repeat(scale, each), np.repeat(bias, each), x.dtype)
+
+
+@v21.evaluate
+def evaluate(
+    x: Array, scale: Array, bias: Array, /, *, num_groups: int, epsilon: float, stash_type: int
+) -> Array:
+    stash = normalization.stash_type(stash_type).dtype
+    y = _normalized(normalization.stashed(x, stash), num_groups, epsilon)
+    return _shifted(widened(y.astype(stash, copy=False).astype(x.dtype, copy=False)), scale, bias, x.dtype)
+
+
+def _normalized(x: Array, groups: int, epsilon: float) -> Array:
+    if groups < 1 or x.shape[1] % groups:
+        raise ValueError(f"{x.shape[1]} channels do not fall into {groups} groups")
+    rows = x.reshape(len(x) * groups, x.shape[1] // groups * math.prod(x.shape[2:]))
+    return normalization.standardized(rows, epsilon).reshape(x.shape)
+
+
+def _shifted(y: Array, scale: Array, bias: Array, dtype: np.dtype[np.generic]) -> Array:
+    places = (-1, *(1,) * (y.ndim - 2))
+    y *= widened(scale).reshape(places)
+    y += widened(bias).reshape(places)
+    return y.astype(dtype, copy=False)
+
+
+# ---------------------------------------------------------------- bodies and adapters
+
+
+@v18.body
+def body_by_group(
+    b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float
+) -> Value:
+    """A group is a channel of the input with its channels split in two dimensions."""
+    wide = [halves.widened(b, v) for v in (x, scale, bias)]
+    split = b.Reshape(wide[0], _split_shape(b, x, num_groups), allowzero=1)
+    y = b.InstanceNormalization(split, *wide[1:], epsilon=epsilon)
+    return halves.rounded(b, b.Reshape(y, b.Shape(x), allowzero=1), x)
+
+
+@v21.body
+def body(
+    b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float, stash_type: int
+) -> Value:
+    stash, kind = normalization.stash_type(stash_type), _element(x)
+    stored = x if stash is kind else b.Cast(x, to=stash.number)
+    wide = DOUBLE if stash is DOUBLE else FLOAT
+    split = b.Reshape(halves.widened(b, stored), _split_shape(b, x, num_groups), allowzero=1)
+    one, zero = (
+        b.initializer(name, np.full(num_groups, v, wide.dtype)) for name, v in (("one", 1), ("zero", 0))
+    )
+    y = b.Reshape(b.InstanceNormalization(split, one, zero, epsilon=epsilon), b.Shape(x), allowzero=1)
+    for step in (stash, kind):  # rounded to the type that is stashed, then to the input's
+        y = b.Cast(y, to=step.number)
+    return _scaled_by_channel(b, y, scale, bias)
+
+
+def _split_shape(b: Builder, x: Value, groups: int) -> Value:
+    """Return (N, groups, C / groups, D1, ..., Dn)."""
+    count = as_input(b, "groups", [groups])
+    each = b.Div(b.Shape(x, start=1, end=2), count)
+    return b.Concat(b.Shape(x, end=1), count, each, b.Shape(x, start=2), axis=0)
+
+
+def _scaled_by_channel(b: Builder, y: Value, scale: Value, bias: Value) -> Value:
+    """Return `y * scale + bias`, the parameters given as many trailing dimensions as there are places."""
+    one = b.initializer("one", np.array(1, np.int64))
+    places = b.Range(one, b.Sub(b.Size(b.Shape(y)), one), one)
+    factor, shift = (b.Unsqueeze(halves.widened(b, p), places) for p in (scale, bias))
+    return halves.rounded(b, b.Add(b.Mul(halves.widened(b, y), factor), shift), y)
+
+
+@v21.upgrade
+def to_each_channel(
+    b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float
+) -> Value:
+    """Repeat what a group has for each of its channels."""
+    each = b.Div(b.Shape(x, start=1, end=2), as_input(b, "groups", [num_groups]))
+    shape = b.Concat(as_input(b, "groups", [num_groups]), each, axis=0)
+    last, flat = as_input(b, "last", [1]), as_input(b, "flat", [-1])
+    wide = [b.Reshape(b.Expand(b.Unsqueeze(p, last), shape), flat) for p in (scale, bias)]
+    stash = DOUBLE if _element(x) is DOUBLE else FLOAT
+    return b.GroupNormalization(x, *wide, num_groups=num_groups, epsilon=epsilon, stash_type=stash.number)
+
+
+@v21.downgrade
+def scale_apart(
+    b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float, stash_type: int
+) -> Value:
+    """Normalise alone, then scale and shift each channel."""
+    stash, kind = normalization.stash_type(stash_type), _element(x)
+    stored = x if stash is kind else b.Cast(x, to=stash.number)
+    one, zero = (
+        b.initializer(name, np.full(num_groups, v).astype(stash.dtype))
+        for name, v in (("one", 1), ("zero", 0))
+    )
+    y = b.GroupNormalization(stored, one, zero, num_groups=num_groups, epsilon=epsilon)
+    return _scaled_by_channel(b, y if stash is kind else b.Cast(y, to=kind.number), scale, bias)
+
+
+def _element(x: Value) -> ElementType:
+    if not isinstance(x.type, TensorType) or not x.type.element.number:
+        raise Unconvertible("the element type is unknown, and the precision depends on it")
+    return x.type.element
+
+
+# ---------------------------------------------------------------- examples
+
+
+@group_normalization.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    # groups of two channels with means 4 and 3, variances 5 and 2 after the example's epsilon of 1
+    x = np.array([[[[1, 3], [5, 7]], [[3, 3], [3, 3]]]], f).reshape(1, 4, 2)
+    x[0, 2:] = [[2, 4], [4, 2]]
+    unit = np.array([[[-3, -1], [1, 3], [-1, 1], [1, -1]]], f) / np.sqrt(np.array([6, 6, 2, 2], f))[:, None]
+    group = np.array([2, -1], f), np.array([0, 10], f)
+    channel = np.array([2, 3, -1, 5], f), np.array([0, 1, 10, 20], f)
+    by_group = unit * np.repeat(group[0], 2)[:, None] + np.repeat(group[1], 2)[:, None]
+    by_channel = unit * channel[0][:, None] + channel[1][:, None]
+    yield Example(18, x, *group, num_groups=2, epsilon=1.0, expect=[by_group])
+    yield Example(21, x, *channel, num_groups=2, epsilon=1.0, expect=[by_channel])
+    square = (1, 4, 2, 1)
+    yield Example(18, x.reshape(square), *group, num_groups=2, epsilon=1.0, expect=[by_group.reshape(square)])
+    yield Example(
+        21, x.reshape(square), *channel, num_groups=2, epsilon=1.0, expect=[by_channel.reshape(square)]
+    )
+    for kind in (np.float16, ml_dtypes.bfloat16, np.float64):
+        rough = 0.02 if kind is ml_dtypes.bfloat16 else 2e-3
+        yield Example(18, *(a.astype(kind) for a in (x, *group)), num_groups=2, epsilon=1.0, tolerance=rough,
+                      expect=[by_group.astype(kind)])  # fmt: skip
+        for stash, loose in ((1, rough), (10, rough), (11, rough), (16, 0.05)):
+            yield Example(21, *(a.astype(kind) for a in (x, *channel)), num_groups=2, epsilon=1.0,
+                          stash_type=stash, tolerance=loose,
+                          expect=[by_channel.astype(kind)])  # fmt: skip
+    far = np.array([[[20001, 20003]]], f)
+    for opset in (18, 21):
+        yield Example(
+            opset, far, np.ones(1, f), np.zeros(1, f), num_groups=1, expect=[np.array([[[-1, 1]]], f)]
+        )
+        yield Example(opset, np.zeros((0, 2, 3), f), np.ones(2, f), np.ones(2, f), num_groups=2,
+                      expect=[np.zeros((0, 2, 3), f)])  # fmt: skip

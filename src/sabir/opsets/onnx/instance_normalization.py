@@ -1,0 +1,86 @@
+"""InstanceNormalization: each channel of each item to zero mean and unit variance, then scaled."""
+
+import math
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import TensorType
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.normalization import channels, standardized
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+instance_normalization = Operator(
+    "InstanceNormalization",
+    summary="`scale * (input - mean) / sqrt(var + epsilon) + B`, over the spatial axes of each channel.",
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = instance_normalization.first(
+    1,
+    inputs=[
+        Input("input", T, "The input, (N, C, D1, ..., Dn).", differentiable=True),
+        Input("scale", T, "The factor of each channel, (C).", differentiable=True),
+        Input("B", T, "What is added to each channel, (C).", differentiable=True),
+    ],
+    outputs=[Output("output", T, "The input's shape.", differentiable=True)],
+    attributes=[
+        Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
+        Attribute("consumed_inputs", "ints", legacy=True),
+    ],
+)
+v6 = v1.evolve(
+    6,
+    "Drops the legacy hint `consumed_inputs`; any number of spatial axes is admitted.",
+    drop=["consumed_inputs"],
+)
+v22 = v6.widen(22, T=BFLOAT16)
+
+
+@v1.infer
+def infer(x: TensorType, scale: TensorType, bias: TensorType, /) -> TensorType:
+    count = channels(x, (scale, bias))
+    return TensorType(x.element, x.shape and (*x.shape[:1], *(count,) * (len(x.shape) > 1), *x.shape[2:]))
+
+
+@v1.evaluate
+def evaluate(x: Array, scale: Array, bias: Array, /, *, epsilon: float) -> Array:
+    items, count = x.shape[:2]
+    rows = widened(x).reshape(items * count, math.prod(x.shape[2:]))
+    y: Array = standardized(rows, epsilon).reshape(items, count, rows.shape[1])
+    y *= widened(scale).reshape(count, 1)
+    y += widened(bias).reshape(count, 1)
+    return y.reshape(x.shape).astype(x.dtype, copy=False)
+
+
+@instance_normalization.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[[[1, 3], [1, 3]], [[5, 5], [9, 1]]]], f)  # means 2 and 5, variances 1 and 8
+    scale, bias = np.array([2, -1], f), np.array([0, 1], f)
+    r = np.sqrt(f(2))
+    y = np.array([[[[-2, 2], [-2, 2]], [[1, 1], [1 - r, 1 + r]]]], f)
+    for opset in (1, 6, 22):
+        yield Example(opset, x, scale, bias, epsilon=0.0, expect=[y])
+    rows = np.array([[[1, 3, 5]], [[7, 7, 7]]], f)  # variances 8/3 and 0
+    flat = np.array([[[-2 / 3, 0, 2 / 3]], [[0, 0, 0]]], f)
+    yield Example(6, rows, np.ones(1, f), np.zeros(1, f), epsilon=19 / 3, expect=[flat])
+    # a large mean, by which squares alone would lose the variance
+    far = np.array([[[10001, 10003]]], f)
+    yield Example(6, far, np.ones(1, f), np.zeros(1, f), expect=[np.array([[[-1, 1]]], f)])
+    cube = np.array([1.0, 3] * 4).reshape(1, 1, 2, 2, 2)
+    yield Example(
+        6,
+        cube,
+        np.array([3.0]),
+        np.array([1.0]),
+        epsilon=0.0,
+        expect=[np.array([-2.0, 4] * 4).reshape(cube.shape)],
+    )
+    for kind, opset in ((np.float16, 6), (ml_dtypes.bfloat16, 22)):
+        typed = [a.astype(kind) for a in (x, scale, bias, y)]
+        yield Example(opset, *typed[:3], epsilon=0.0, expect=typed[3:])
+    yield Example(6, np.zeros((0, 2, 3), f), scale, bias, expect=[np.zeros((0, 2, 3), f)])

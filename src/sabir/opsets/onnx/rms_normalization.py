@@ -1,0 +1,110 @@
+"""RMSNormalization: divided by the root of the mean square over the last axes, then scaled."""
+
+import math
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import DOUBLE
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import halves, normalization
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.shapes import axis_in, broadcast
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+rms_normalization = Operator(
+    "RMSNormalization",
+    summary="`X / sqrt(mean(X ** 2) + epsilon) * scale`, over the dimensions from `axis` on.",
+)
+
+T = Constraint("T", FLOATS, BFLOAT16)
+V = Constraint("V", FLOATS, BFLOAT16)
+
+v23 = rms_normalization.first(
+    23,
+    inputs=[
+        Input("X", T, "A tensor of rank 1 or more."),
+        Input("scale", V, "Factors, to be broadcast to X."),
+    ],
+    outputs=[Output("Y", V, "The input's shape, in the type of `scale`.")],
+    attributes=[
+        Attribute(
+            "stash_type",
+            "int",
+            "The type to normalise in, as a number of TensorProto.DataType; the scale comes after it.",
+            default=1,
+        ),
+        Attribute("epsilon", "float", "Added to the mean square, against division by 0.", default=1e-05),
+        Attribute("axis", "int", "The first dimension to normalise over.", default=-1),
+    ],
+)
+
+
+@v23.infer
+def infer(x: TensorType, scale: TensorType, /, *, axis: int, stash_type: int) -> TensorType:
+    normalization.stash_type(stash_type)
+    if x.shape is not None:
+        axis_in(axis, len(x.shape))
+        whole = broadcast(x.shape, scale.shape)
+        if whole is not None and len(whole) > len(x.shape):
+            raise InferenceError(f"{scale} cannot be broadcast to {x}")
+    return TensorType(scale.element, x.shape)
+
+
+@v23.evaluate
+def evaluate(x: Array, scale: Array, /, *, axis: int, epsilon: float, stash_type: int) -> Array:
+    kept, stash = axis_in(axis, x.ndim), normalization.stash_type(stash_type).dtype
+    rows = normalization.stashed(x, stash).reshape(math.prod(x.shape[:kept]), math.prod(x.shape[kept:]))
+    normal = (
+        normalization.of_unit_mean_square(rows, epsilon).astype(stash, copy=False).astype(x.dtype, copy=False)
+    )
+    y = widened(normal).reshape(x.shape) * widened(scale)
+    if y.shape != x.shape:
+        raise ValueError(f"scale of shape {list(scale.shape)} cannot be broadcast to {list(x.shape)}")
+    return y.astype(scale.dtype, copy=False)
+
+
+@v23.body
+def body(b: Builder, x: Value, scale: Value, /, *, axis: int, epsilon: float, stash_type: int) -> Value:
+    """The axes are counted at run time, since the rank may be unknown."""
+    stash = normalization.stash_type(stash_type)
+    wide = halves.widened(b, b.Cast(x, to=stash.number))
+    rank, one = b.Size(b.Shape(x)), b.initializer("one", np.array(1, np.int64))
+    first = b.initializer("axis", np.array(axis, np.int64))
+    axes = b.Range(first if axis >= 0 else b.Add(rank, first), rank, one)
+    kind = np.float64 if stash.dtype == np.float64 else np.float32
+    mean = b.Add(b.ReduceMean(b.Mul(wide, wide), axes), b.initializer("epsilon", np.array(epsilon, kind)))
+    normal = b.CastLike(b.Cast(b.Div(wide, b.Sqrt(mean)), to=stash.number), x)
+    kinds = [v.type.element if isinstance(v.type, TensorType) else None for v in (x, scale)]
+    if kinds[0] is kinds[1]:
+        factors = [halves.widened(b, v) for v in (normal, scale)]
+    else:  # a product takes one type, and double holds both
+        factors = [b.Cast(v, to=DOUBLE.number) for v in (normal, scale)]
+    return b.CastLike(b.Mul(*factors), scale)
+
+
+@rms_normalization.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[[1, 7], [3, -4]], [[0, 0], [6, 8]]], f)  # mean squares 25, 12.5, 0, 50
+    scale = np.array([1, 10], f)
+    h = np.sqrt(f(0.5))
+    last = np.array([[[0.2, 14], [1.2 * h, -16 * h]], [[0, 0], [1.2 * h, 16 * h]]], f)
+    last[0, 1] = np.array([3, -40], f) / np.sqrt(f(12.5))
+    last[1, 1] = np.array([6, 80], f) / np.sqrt(f(50))
+    yield Example(23, x, scale, epsilon=1e-12, expect=[last])
+    both = x / np.sqrt(np.array([75 / 4, 25], f))[:, None, None]
+    for axis in (1, -2):
+        yield Example(23, x, np.ones((1, 2), f), axis=axis, epsilon=0.0, expect=[both])
+    yield Example(23, x, f(2), axis=0, epsilon=3.125, expect=[x * 2 / 5])  # the mean of all squares is 21.875
+    for kind, rough in ((np.float16, 2e-3), (ml_dtypes.bfloat16, 0.02), (np.float64, 1e-5)):
+        for stash, loose in ((1, 2e-3), (10, 2e-3), (11, 2e-3), (16, 0.05)):
+            yield Example(23, x.astype(kind), scale.astype(kind), epsilon=1e-6, stash_type=stash,
+                          tolerance=max(rough, loose), expect=[last.astype(kind)])  # fmt: skip
+        yield Example(23, x.astype(kind), scale, epsilon=1e-6, tolerance=rough, expect=[last])
+        yield Example(23, x, scale.astype(kind), epsilon=1e-6, tolerance=rough, expect=[last.astype(kind)])
+    yield Example(23, np.zeros((0, 3), f), np.ones(3, f), expect=[np.zeros((0, 3), f)])
+    yield Example(23, np.array([3, 4], f), np.ones(2, f), expect=[np.array([3, 4], f) / np.sqrt(f(12.5))])

@@ -1,0 +1,47 @@
+"""The list of all operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.opsets import STANDARD
+from sabir.reference._page import file_name
+
+if TYPE_CHECKING:
+    from sabir.schema import Operator, Registry
+
+
+def operators_of(registry: Registry = STANDARD) -> dict[str, list[Operator]]:
+    """Return the operators by domain, the default one first, each sorted by name."""
+    found: dict[str, list[Operator]] = {}
+    for operator in sorted(registry, key=lambda o: (o.domain, o.name)):
+        found.setdefault(operator.domain, []).append(operator)
+    return found
+
+
+def index(registry: Registry = STANDARD) -> str:
+    """Return the Markdown page that lists every operator with its versions."""
+    domains = operators_of(registry)
+    operators = sum(map(len, domains.values()))
+    versions = sum(len(o.versions) for found in domains.values() for o in found)
+    lines = [
+        "# Operators",
+        "",
+        f"{operators} operators in {versions} versions, from the rooms that define them.",
+    ]
+    for domain, found in domains.items():
+        lines += [
+            "",
+            f"## {domain or 'ai.onnx'}",
+            "",
+            "| operator | versions | what it computes |",
+            "|---|---|---|",
+        ]
+        lines += map(_row, found)
+    return "\n".join(lines) + "\n"
+
+
+def _row(operator: Operator) -> str:
+    since = ", ".join(str(v.since) for v in operator.versions)
+    summary = operator.summary.replace("|", "\\|")
+    return f"| [{operator.name}]({file_name(operator)}) | {since} | {summary} |"

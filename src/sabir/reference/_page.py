@@ -1,0 +1,131 @@
+"""The page of one operator, in Markdown, from its room alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from sabir.reference._types import summarised
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sabir.schema import Attribute, Operator, Port, Version
+
+
+def page(operator: Operator, opset: int | None = None) -> str:
+    """Return what an operator is at `opset` (the newest version by default), and its whole history.
+
+    Raises SchemaError where the operator does not exist at that opset.
+    """
+    version = operator.versions[-1] if opset is None else operator.at(opset)
+    return "\n".join(_lines(operator, version)) + "\n"
+
+
+def file_name(operator: Operator) -> str:
+    """Return the name of an operator's page, unique over all domains."""
+    return f"{operator.domain or 'ai.onnx'}.{operator.name}.md"
+
+
+def _lines(operator: Operator, version: Version) -> Iterator[str]:
+    yield f"# {operator.name}"
+    yield ""
+    yield operator.summary
+    yield ""
+    since = f"Domain `{operator.domain or 'ai.onnx'}`, version {version.since}"
+    others = [str(v.since) for v in operator.versions if v is not version]
+    yield _heading(since, others)
+    if version.deprecated:
+        yield f"\n**Deprecated**: {version.changes}"
+    yield ""
+    yield "```text"
+    yield signature(version)
+    yield "```"
+    yield from _table("Inputs", ("name", "type", "meaning"), map(_port_row, version.inputs))
+    yield from _table("Outputs", ("name", "type", "meaning"), map(_port_row, version.outputs))
+    kept = [a for a in version.attributes if not a.legacy]
+    yield from _table("Attributes", ("name", "type", "default", "meaning"), map(_attribute_row, kept))
+    rows = ((f"`{name}`", summarised(c.allowed)) for name, c in version.constraints.items())
+    yield from _table("Types", ("constraint", "admits"), rows)
+    yield from _behaviours(version)
+    yield "\n## History\n"
+    for one in operator.versions:
+        yield f"- **{one.since}**: {one.changes}"
+
+
+def _heading(since: str, others: Sequence[str]) -> str:
+    return f"{since} (others: {', '.join(others)})." if others else f"{since}."
+
+
+def signature(version: Version) -> str:
+    """Return how a call of a version is written: `Y = Conv(X, W, B?, *, group=1)`."""
+    inputs = [_spelled(p) for p in version.inputs]
+    attributes = [_argument(a) for a in version.attributes if not a.legacy]
+    arguments = [*inputs, *(["*", *attributes] if attributes else ())]
+    outputs = ", ".join(_spelled(p) for p in version.outputs)
+    return f"{outputs} = {version.operator.name}({', '.join(arguments)})"
+
+
+def _spelled(port: Port) -> str:
+    return f"{port.name}{'...' if port.variadic else '?' if port.optional else ''}"
+
+
+def _argument(attribute: Attribute) -> str:
+    if attribute.required:
+        return attribute.name
+    return f"{attribute.name}={_default(attribute.default)}"
+
+
+def _default(value: object) -> str:
+    if value is None:
+        return "..."
+    return repr(list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value)
+
+
+def _port_row(port: Port) -> tuple[str, ...]:
+    kind = port.type if isinstance(port.type, str) else port.type.name
+    notes = [
+        note
+        for note, holds in (
+            ("optional", port.optional),
+            (f"{port.minimum} or more", port.variadic),
+            ("of any mix of types", port.heterogeneous),
+        )
+        if holds
+    ]
+    return f"`{port.name}`", f"`{kind}`", _noted(port.doc, notes)
+
+
+def _noted(doc: str, notes: Sequence[str]) -> str:
+    return f"{doc} ({', '.join(notes)})" if notes else doc
+
+
+def _attribute_row(attribute: Attribute) -> tuple[str, ...]:
+    shown = "none" if attribute.default is None else f"`{_default(attribute.default)}`"
+    default = "required" if attribute.required else shown
+    return f"`{attribute.name}`", attribute.type, default, attribute.doc
+
+
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    found = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+    if not found:
+        return
+    yield f"\n## {title}\n"
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    for row in found:
+        yield f"| {' | '.join(row)} |"
+
+
+def _behaviours(version: Version) -> Iterator[str]:
+    """Say what cannot be done with this version, and why; and whether it is defined by other operators."""
+    told = [
+        f"- No `{name}`: {reason}"
+        for name in ("infer", "evaluate", "upgrade", "downgrade", "body")
+        if version.find(name) is None and (reason := version.why_absent(name))
+    ]
+    if version.find("body") is not None:
+        expands = "`sabir.inline(model, operators=True)` expands it"
+        told.insert(0, f"- A function, defined by other operators; {expands}.")
+    if told:
+        yield "\n## Notes\n"
+        yield from told
