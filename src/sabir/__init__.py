@@ -23,7 +23,7 @@ from sabir.base import (
     WireError,
 )
 from sabir.check import check, findings
-from sabir.evaluate import evaluate
+from sabir.evaluate import Limits, evaluate
 from sabir.infer import infer
 from sabir.inline import inline
 from sabir.ir import Builder, Model
@@ -39,6 +39,7 @@ __all__ = [
     "FeedError",
     "FileError",
     "InferenceError",
+    "Limits",
     "Model",
     "ParseError",
     "SabirError",

@@ -181,3 +181,20 @@ def test_a_carried_value_keeps_its_element_type():
                 t = Cast <to = 7> (s)
             }> (m, "", x)
         }""")
+
+
+def test_a_loop_without_end_can_be_bounded():
+    model = sabir.parse("""
+        <ir_version: 10, opset_import: ["" : 21]>
+        main (bool go) => (float y) {
+            one = Constant <value = float {1}> ()
+            y = Loop ("", go, one) <body = b (int64 i, bool c, float s) => (bool c, float t) { t = Add (s, s) }>
+        }
+    """)
+    go, stop = np.ones((), bool), np.zeros((), bool)
+    with pytest.raises(EvaluationError, match=r"as often as `Limits\(iterations=...\)` allows"):
+        sabir.evaluate(model, {"go": go}, limits=sabir.Limits(iterations=1000))
+    session = sabir.Session(model, limits=sabir.Limits(iterations=5))
+    assert session.run({"go": stop})["y"] == 1
+    with pytest.raises(EvaluationError, match="Limits"):
+        session.run({"go": go})

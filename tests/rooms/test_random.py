@@ -3,7 +3,6 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from support.rooms import run, written
 
 import sabir
 from sabir.base import InferenceError
@@ -12,6 +11,7 @@ from sabir.infer import Inference
 from sabir.ir import Builder, tensor_type
 from sabir.opsets import STANDARD
 from sabir.schema import Example, Unconvertible
+from support.rooms import run, written
 
 SIZE = 200_000
 KINDS = (np.float16, np.float32, np.float64, ml_dtypes.bfloat16)

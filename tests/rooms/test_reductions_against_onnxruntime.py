@@ -109,7 +109,7 @@ def test_remainders(kind):
     a = some(rng, kind, (200,)) * 5 if number.kind == "f" else rng.integers(0, 100, 200).astype(kind)
     b = some(rng, kind, (200,))
     if number.kind == "i":
-        a = a * np.where(rng.random(200) < 0.5, -1, 1).astype(kind)
+        a *= np.where(rng.random(200) < 0.5, -1, 1).astype(kind)
         b[b == 0] = 3  # this ends the process that onnxruntime runs in, as -1 may
     for fmod in (0, 1):
         if fmod or number.kind != "f":

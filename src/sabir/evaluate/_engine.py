@@ -8,6 +8,7 @@ import numpy as np
 
 from sabir.base import FeedError, suggest
 from sabir.evaluate._feeds import Ports, check_feeds, input_ports
+from sabir.evaluate._limits import Limits, within
 from sabir.evaluate._plan import Plan
 from sabir.opsets import STANDARD
 from sabir.schema import Registry, Scope
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 
     from sabir.ir import Model, Value
 
+NO_LIMITS = Limits()
+
 
 class Runner:
     """A model bound and ready; plans are made once for each set of wanted outputs."""
 
-    def __init__(self, model: Model, registry: Registry = STANDARD) -> None:
+    def __init__(self, model: Model, registry: Registry = STANDARD, limits: Limits = NO_LIMITS) -> None:
         """Bind a model; raises SchemaError for a node that calls nothing known, or calls it wrongly."""
-        self.model = model
+        self.model, self.limits = model, limits
         self._scope = Scope.of(model, registry)
         self.outputs = tuple(v for v in model.graph.outputs if v is not None)
         self._plans: dict[tuple[str, ...], Plan] = {}
@@ -47,7 +50,7 @@ class Runner:
         names = tuple(v.name for v in self.outputs) if outputs is None else tuple(outputs)
         plan = self._plan(names)
         inputs = check_feeds(self.model.graph, feeds)
-        with np.errstate(all="ignore"):  # infinities and NaNs are values like others
+        with np.errstate(all="ignore"), within(self.limits):  # infinities and NaNs are values like others
             results = plan.run(inputs)
         return dict(zip(names, results, strict=True))
 
@@ -75,10 +78,17 @@ class Runner:
         return by_name[name]
 
 
-def evaluate(model: Model, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
+def evaluate(
+    model: Model,
+    feeds: Mapping[str, Any],
+    outputs: Sequence[str] | None = None,
+    *,
+    limits: Limits = NO_LIMITS,
+) -> dict[str, Any]:
     """Return what a model computes from `feeds`, by output name.
 
-    `feeds` maps input names to arrays (lists for sequences, dicts for maps, None for an empty optional).
-    Raises SchemaError, FeedError or EvaluationError, each naming the node or input.
+    `feeds` maps input names to arrays (lists for sequences, dicts for maps, None for an empty optional);
+    `limits` bounds what the run may spend. Raises SchemaError, FeedError or EvaluationError, each naming the
+    node or input.
     """
-    return Runner(model).run(feeds, outputs)
+    return Runner(model, limits=limits).run(feeds, outputs)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from sabir.base import ACCIDENTS, EvaluationError, SabirError, SchemaError, UnsupportedError, quote
+from sabir.evaluate._limits import spend_iteration
 from sabir.ir import Function, Graph, Node, SparseTensor, Value
 from sabir.schema import Call, Scope, as_results, check_call
 
@@ -189,6 +190,7 @@ class Bound:
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """Run the subgraph."""
+        spend_iteration()
         return self.plan.run(inputs, self.captured)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Literal
 
-from sabir.base import UnsupportedError
-from sabir.evaluate import Ports, Runner
+from sabir.base import SabirError, UnsupportedError
+from sabir.evaluate import Limits, Ports, Runner
 from sabir.ir import Model
 from sabir.serial import load
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+NO_LIMITS = Limits()
 ENGINES = ("auto", "reference")
 
 
@@ -21,7 +22,8 @@ class Session:
     """A model ready to run.
 
     `engine` is `"auto"`, the fastest there is for the model, or `"reference"`, the interpreter on numpy.
-    `threads` bounds the threads that one run may use; None leaves that to the libraries beneath.
+    `threads` bounds the threads that one run may use; None leaves that to the libraries beneath. `limits`
+    bounds what one run may spend.
     """
 
     def __init__(
@@ -30,6 +32,7 @@ class Session:
         *,
         engine: Literal["auto", "reference"] = "auto",
         threads: int | None = None,
+        limits: Limits = NO_LIMITS,
     ) -> None:
         """Load and bind a model; raises WireError, SchemaError or UnsupportedError, each saying where."""
         if engine not in ENGINES:
@@ -39,7 +42,12 @@ class Session:
         self.model = model if isinstance(model, Model) else load(model)
         self.engine: str = "reference"
         self.threads = threads
-        self._runner = Runner(self.model)
+        try:
+            self._runner = Runner(self.model, limits=limits)
+        except SabirError as error:
+            if self.model.path is None:
+                raise
+            raise type(error)(f"{self.model.path}: {error}") from error
 
     @property
     def inputs(self) -> tuple[Ports, ...]:

@@ -113,6 +113,16 @@ def as_item(value: Dim, element: ElementType) -> Item:
     return value if low <= value < low + (1 << element.bits) else None
 
 
+def as_dims(held: Array) -> Array:
+    """Return an array of known elements as one of dimensions."""
+    return np.asarray(np.frompyfunc(as_dim, 1, 1)(held), dtype=object)
+
+
+def as_items(dims: Array, element: ElementType) -> Array:
+    """Return an array of dimensions as one of known elements of this type."""
+    return np.asarray(np.frompyfunc(lambda dim: as_item(dim, element), 1, 1)(dims), dtype=object)
+
+
 def holds_sizes(element: ElementType) -> bool:
     """Whether elements of this type hold the size of any tensor that fits memory."""
     return (element.is_integer or element.is_float) and element.bits >= _SIZE_BITS

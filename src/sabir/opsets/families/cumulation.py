@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir.ir import TensorType
 from sabir.opsets.families import contents
-from sabir.opsets.families.arithmetic import as_dim, as_item, widened
+from sabir.opsets.families.arithmetic import as_dims, as_items, widened
 from sabir.opsets.families.shapes import axis_in
 
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ def inferred(combine: Callable[[Dim, Dim], Dim], neutral: int) -> Rule:
         along = axis_in(place[0], len(x.shape))
 
         def run(held: Array) -> Array:
-            dims = np.frompyfunc(as_dim, 1, 1)(held)
-            sums = _running(dims, along, reverse, exclusive, neutral, whole.accumulate)
-            return np.frompyfunc(lambda dim: as_item(dim, x.element), 1, 1)(sums)
+            runs = _running(as_dims(held), along, reverse, exclusive, neutral, whole.accumulate)
+            return as_items(runs, x.element)
 
         return contents.moved(y, run, x)
 

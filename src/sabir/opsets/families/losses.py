@@ -31,9 +31,9 @@ def infer(scores: TensorType, labels: TensorType, weights: TensorType | None, re
     _check_reduction(reduction)
     losses = _losses(scores, labels)
     classes: Dim = None if scores.shape is None else scores.shape[1]
-    if weights is not None and weights.shape is not None:
-        if len(weights.shape) != 1 or known_equal(weights.shape[0], classes) is False:
-            raise InferenceError(f"{weights} must be a vector with one weight for each class of {scores}")
+    scales = None if weights is None else weights.shape
+    if scales is not None and (len(scales) != 1 or known_equal(scales[0], classes) is False):
+        raise InferenceError(f"{weights} must be a vector with one weight for each class of {scores}")
     return TensorType(scores.element, losses if reduction == "none" else ())
 
 
@@ -62,7 +62,7 @@ def log_softmax(x: Array, axis: int) -> Array:
 
 
 def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | None, reduction: str) -> Array:
-    """Return the loss of log-probabilities; the mean is that of the weights' sum, 0/0 where all are ignored."""
+    """Return the loss of log-probabilities; the mean is by weight, and NaN where all labels are ignored."""
     _check_reduction(reduction)
     places = labels.astype(np.int64, copy=False)
     counted = None if ignored is None else places != ignored
@@ -73,7 +73,7 @@ def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | N
     losses = -np.take_along_axis(logs, places[:, None], axis=1)[:, 0]
     scale = None if weights is None else weights[places]
     if scale is not None:
-        losses = losses * scale
+        losses *= scale
     if counted is not None:
         losses = np.where(counted, losses, logs.dtype.type(0))
         scale = np.where(counted, 1 if scale is None else scale, 0).astype(logs.dtype, copy=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def generator(seed: float | None) -> np.random.Generator:
-    """Return a source of random numbers: of every seed another one, always the same; without one, anywhere."""
+    """Return a source of random numbers: the same for the same seed; without one, any."""
     return np.random.default_rng(None if seed is None else int(np.float32(seed).view(np.uint32)))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from sabir.elements import DOUBLE
 from sabir.ir import TensorType
 from sabir.opsets.families import contents, halves
-from sabir.opsets.families.arithmetic import as_dim, as_item, widened
+from sabir.opsets.families.arithmetic import as_dims, as_items, widened
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.shapes import axes_in
 from sabir.schema import Unconvertible
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sabir.elements import ElementType
-    from sabir.ir import Builder, Dim, Item, Value
+    from sabir.ir import Builder, Dim, Value
     from sabir.opsets.typing import Array
 
     Reduction: TypeAlias = Callable[[Array, tuple[int, ...], bool], Array]
@@ -119,12 +119,12 @@ def without_integers(name: str) -> Callable[..., Value]:
     def upgrade(
         b: Builder, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
     ) -> Value:
-        options = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
         if not isinstance(data.type, TensorType) or not data.type.element.number:
             raise Unconvertible(f"the element type is unknown, and the newer {name} takes floats only")
-        if not data.type.element.is_integer:
-            return b.op(name, data, axes, **options)
-        return as_before(b, b.op(name, as_floats(b, data), axes, **options), data)
+        whole = data.type.element.is_integer
+        floats = as_floats(b, data) if whole else data
+        y = b.op(name, floats, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+        return as_before(b, y, data) if whole else y
 
     return upgrade
 
@@ -225,11 +225,10 @@ def _folded(x: Array, axes: tuple[int, ...], combine: Combine, element: ElementT
     """Fold an array of known contents over some axes; nothing is known of a fold of no elements."""
     if not x.size:
         return np.full([1 if i in axes else d for i, d in enumerate(x.shape)], None)
-    whole = np.frompyfunc(lambda a, b: None if a is None or b is None else combine(a, b), 2, 1)
-    x = np.frompyfunc(as_dim, 1, 1)(x)
+    whole, dims = np.frompyfunc(combine, 2, 1), as_dims(x)
     for axis in axes:
-        x = whole.reduce(x, axis=axis, keepdims=True)
-    return np.frompyfunc(lambda dim: as_item(dim, element), 1, 1)(x)
+        dims = whole.reduce(dims, axis=axis, keepdims=True)
+    return as_items(dims, element)
 
 
 def _some_reduced(data: TensorType, count: Dim, keepdims: int) -> tuple[Dim, ...] | None:

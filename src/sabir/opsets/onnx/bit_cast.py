@@ -99,5 +99,5 @@ def examples() -> Iterator[Example]:
     yield call(
         np.array([0, -1, -2, 1]).astype(ml_dtypes.int2), np.array([0, 3, 2, 1]).astype(ml_dtypes.uint2)
     )
-    yield call(np.float32(1), np.int32(0x3F800000))
+    yield call(np.array(1, np.float32), np.array(0x3F800000, np.int32))
     yield call(np.zeros((0, 2), np.float16), np.zeros((0, 2), np.int16))

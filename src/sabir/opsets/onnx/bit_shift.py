@@ -11,7 +11,7 @@ from sabir.schema import INTEGERS, UNSIGNED, Attribute, Constraint, Example, Inp
 
 bit_shift = Operator(
     "BitShift",
-    summary="`X << Y` or `X >> Y`; moved by the width or more, or by less than 0, nothing but the sign is left.",
+    summary="`X << Y` or `X >> Y`; moved by the width or more, or by less than 0, only the sign is left.",
 )
 
 T = Constraint("T", UNSIGNED)
@@ -37,7 +37,7 @@ def infer(x: TensorType, y: TensorType, /) -> TensorType:
 
 @v11.evaluate
 def evaluate(x: Array, y: Array, /, *, direction: str) -> Array:
-    """Unlike C, numpy gives 0 for every shift out of range, or -1 for that of a negative number to the right."""
+    """Unlike C, numpy gives 0 for a shift out of range, or -1 for one of a negative number to the right."""
     match direction:
         case "LEFT":
             return np.left_shift(x, y)

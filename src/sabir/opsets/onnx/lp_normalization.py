@@ -64,9 +64,8 @@ def examples() -> Iterator[Example]:
         yield Example(opset, x, expect=[euclidean])
         yield Example(opset, x, p=1, expect=[absolute])
         yield Example(opset, x.T, axis=0, expect=[euclidean.T])
-        yield Example(
-            opset, np.float32([[1, 2], [3, 2]]), axis=-2, p=1, expect=[np.float32([[0.25, 0.5], [0.75, 0.5]])]
-        )
+        parts = np.array([[0.25, 0.5], [0.75, 0.5]], np.float32)
+        yield Example(opset, parts * 4, axis=-2, p=1, expect=[parts])
         yield Example(opset, np.array([np.nan, 1, np.inf]), expect=[np.full(3, np.nan)])
         yield Example(opset, np.array([1, np.inf]), p=1, expect=[np.array([0, np.nan])])
         yield Example(opset, np.zeros((2, 0), np.float32), expect=[np.zeros((2, 0), np.float32)])

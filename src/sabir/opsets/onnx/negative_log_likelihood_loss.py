@@ -13,7 +13,7 @@ from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input
 
 negative_log_likelihood_loss = Operator(
     "NegativeLogLikelihoodLoss",
-    summary="`-input[n, target[n]] * weight[target[n]]` at each place, as it is, summed or averaged by weight.",
+    summary="`-input[n, target[n]] * weight[target[n]]` at each place, reduced as `reduction` says.",
 )
 
 T = Constraint("T", FLOATS)
@@ -91,9 +91,9 @@ def examples() -> Iterator[Example]:
         yield Example(opset, x, target, weight, reduction="sum", expect=[f(-11)])
         # the place whose target is ignored counts for nothing, whether or not there is such a class
         for ignored in (-1, 2, 5):
-            marked = np.where(target == 2, ignored, target)
-            call = {"ignore_index": ignored, "expect": [np.where(target == 2, 0, plain).astype(f)]}
-            yield Example(opset, x, marked, reduction="none", **call)
+            marked = np.array([[ignored, 1], [0, ignored]])
+            left = np.array([[0, -2], [0, 0]], f)
+            yield Example(opset, x, marked, ignore_index=ignored, reduction="none", expect=[left])
             yield Example(opset, x, marked, ignore_index=ignored, expect=[f(-2 / 2)])
             yield Example(opset, x, marked, weight, ignore_index=ignored, expect=[f(-1 / 0.75)])
             yield Example(opset, x, marked, weight, ignore_index=ignored, reduction="sum", expect=[f(-1)])

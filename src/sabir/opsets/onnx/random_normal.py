@@ -52,9 +52,15 @@ def evaluate(*, shape: tuple[int, ...], dtype: int, mean: float, scale: float, s
 def examples() -> Iterator[Example]:
     for opset in (1, 22):
         for kind in (np.float32, np.float64, np.float16):
-            call = {"dtype": element(np.dtype(kind)).number, "seed": 1.0}
+            number = element(np.dtype(kind)).number
             yield Example(
-                opset, shape=[2, 3], **call, mean=1.5, scale=0.0, expect=[np.full((2, 3), 1.5, kind)]
+                opset,
+                shape=[2, 3],
+                dtype=number,
+                seed=1.0,
+                mean=1.5,
+                scale=0.0,
+                expect=[np.full((2, 3), 1.5, kind)],
             )
         yield Example(opset, shape=[2, 0], expect=[np.zeros((2, 0), np.float32)])
         yield Example(opset, shape=[])

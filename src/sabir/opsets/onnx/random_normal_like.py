@@ -64,11 +64,12 @@ def examples() -> Iterator[Example]:
             yield Example(
                 opset, np.ones((2, 3), kind), mean=1.5, scale=0.0, expect=[np.full((2, 3), 1.5, kind)]
             )
-            call = {"dtype": element(np.dtype(kind)).number, "seed": 1.0}
+            number = element(np.dtype(kind)).number
             yield Example(
                 opset,
                 np.array(["a", "b"], object),
-                **call,
+                dtype=number,
+                seed=1.0,
                 mean=1.5,
                 scale=0.0,
                 expect=[np.full(2, 1.5, kind)],

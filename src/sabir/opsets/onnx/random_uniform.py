@@ -52,8 +52,16 @@ def evaluate(*, shape: tuple[int, ...], dtype: int, low: float, high: float, see
 def examples() -> Iterator[Example]:
     for opset in (1, 22):
         for kind in (np.float32, np.float64, np.float16):
-            call = {"dtype": element(np.dtype(kind)).number, "seed": 1.0}
-            yield Example(opset, shape=[2, 3], **call, low=1.5, high=1.5, expect=[np.full((2, 3), 1.5, kind)])
+            number = element(np.dtype(kind)).number
+            yield Example(
+                opset,
+                shape=[2, 3],
+                dtype=number,
+                seed=1.0,
+                low=1.5,
+                high=1.5,
+                expect=[np.full((2, 3), 1.5, kind)],
+            )
         yield Example(opset, shape=[2, 0], expect=[np.zeros((2, 0), np.float32)])
         yield Example(opset, shape=[])
     brain = element("bfloat16").number

@@ -64,9 +64,15 @@ def examples() -> Iterator[Example]:
             yield Example(
                 opset, np.ones((2, 3), kind), low=1.5, high=1.5, expect=[np.full((2, 3), 1.5, kind)]
             )
-            call = {"dtype": element(np.dtype(kind)).number, "seed": 1.0}
+            number = element(np.dtype(kind)).number
             yield Example(
-                opset, np.array(["a", "b"], object), **call, low=1.5, high=1.5, expect=[np.full(2, 1.5, kind)]
+                opset,
+                np.array(["a", "b"], object),
+                dtype=number,
+                seed=1.0,
+                low=1.5,
+                high=1.5,
+                expect=[np.full(2, 1.5, kind)],
             )
         yield Example(opset, np.zeros((2, 0), np.float32), expect=[np.zeros((2, 0), np.float32)])
         yield Example(opset, np.array(3), dtype=1)

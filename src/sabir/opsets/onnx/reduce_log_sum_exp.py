@@ -55,12 +55,12 @@ v18 = v13.evolve(
     drop=["axes"],
     add=[Attribute("noop_with_empty_axes", "int", "What no axes mean, 0: all of them, 1: none.", default=0)],
 )
-T = Constraint("T", FLOATS, BFLOAT16)
+FLOATING = Constraint("T", FLOATS, BFLOAT16)
 v28 = v18.evolve(
     28,
     "Integers are no longer admitted.",
-    inputs=[Input("data", T, "A tensor of any shape.", differentiable=True), v18.inputs[1]],
-    outputs=[Output("reduced", T, "The logarithms; -infinity of no elements.", differentiable=True)],
+    inputs=[Input("data", FLOATING, "A tensor of any shape.", differentiable=True), v18.inputs[1]],
+    outputs=[Output("reduced", FLOATING, "The logarithms; -infinity of no elements.", differentiable=True)],
 )
 
 

@@ -1,0 +1,451 @@
+"""Attention: scaled dot-product attention over heads, with masks and a cache of keys and values."""
+
+import math
+from collections.abc import Iterator
+from itertools import starmap
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import BOOL as TRUTH
+from sabir.ir import Builder, Dim, Shape, TensorType, Value, add, exact_quotient, mul
+from sabir.opsets.families import attention_graphs as graphs
+from sabir.opsets.families import attentions
+from sabir.opsets.families.scalars import element_of
+from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    BOOL,
+    FLOATS,
+    NUMBERS,
+    Attribute,
+    Call,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
+
+attention = Operator(
+    "Attention",
+    summary="Sums of values, weighted by how well their keys match each query: in each head "
+    "`softmax(Q K^T scale + mask) V`.",
+)
+
+T1 = Constraint("T1", FLOATS, BFLOAT16)
+T2 = Constraint("T2", FLOATS, BFLOAT16)
+U = Constraint("U", NUMBERS, BFLOAT16, BOOL)
+
+v23 = attention.first(
+    23,
+    inputs=[
+        Input("Q", T1, "(batch, heads, queries, size), or (batch, queries, heads * size)."),
+        Input("K", T1, "(batch, kv heads, new keys, size), or (batch, new keys, kv heads * size)."),
+        Input("V", T2, "As K, with a size of its own."),
+        Input(
+            "attn_mask",
+            U,
+            "True where a query may see a key, or what is added to their score; broadcasts to (batch, heads, "
+            "queries, keys), what it lacks of the keys is hidden.",
+            optional=True,
+        ),
+        Input("past_key", T1, "(batch, kv heads, past keys, size), put before K.", optional=True),
+        Input("past_value", T2, "Given with `past_key`, put before V.", optional=True),
+    ],
+    outputs=[
+        Output("Y", T1, "(batch, heads, queries, value size), or heads side by side as in Q."),
+        Output("present_key", T1, "All keys, (batch, kv heads, keys, size).", optional=True),
+        Output("present_value", T2, "All values, (batch, kv heads, keys, value size).", optional=True),
+        Output("qk_matmul_output", T1, "The scores, (batch, heads, queries, keys).", optional=True),
+    ],
+    attributes=[
+        Attribute(
+            "qk_matmul_output_mode",
+            "int",
+            "Which scores are given: 0 the scaled products, 1 capped, 2 with the masks, 3 the probabilities.",
+            default=0,
+        ),
+        Attribute("softcap", "float", "Scores become `softcap tanh(score / softcap)`; 0: not.", default=0.0),
+        Attribute("softmax_precision", "int", "The element type of the softmax; that of Q by default."),
+        Attribute("kv_num_heads", "int", "The heads of K and V, where these are of rank 3."),
+        Attribute("q_num_heads", "int", "The heads of Q where it is of rank 3, a multiple of K's."),
+        Attribute("scale", "float", "Factor of the products; 1 / sqrt(size) by default."),
+        Attribute("is_causal", "int", "1: a query does not see the keys that come after it.", default=0),
+    ],
+)
+v24 = v23.extend(
+    24,
+    "`nonpad_kv_seqlen` tells how far a cache kept outside is filled; a mask may end before the keys.",
+    inputs=[
+        Input(
+            "nonpad_kv_seqlen",
+            "tensor(int64)",
+            "(batch): how many of the keys count; the queries belong to the last of them.",
+            optional=True,
+        )
+    ],
+)
+v25 = v24.extend(
+    25,
+    "A window limits how far each query sees; heads are not told twice.",
+    attributes=[
+        Attribute(
+            "right_window_size", "int", "How many keys after its own a query sees; -1: all.", default=-1
+        ),
+        Attribute(
+            "left_window_size", "int", "How many keys before its own a query sees; -1: all.", default=-1
+        ),
+    ],
+)
+
+PACKED, APART = 3, 4  # the ranks of Q, K and V
+PADDED_MASKS = 24  # since when a mask may end before the keys
+ONE_TELLS_HEADS = 25  # since when rank 4 excludes the attributes
+
+
+@v23.infer
+def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
+    q: TensorType,
+    k: TensorType,
+    v: TensorType,
+    mask: TensorType | None = None,
+    past_key: TensorType | None = None,
+    past_value: TensorType | None = None,
+    filled: TensorType | None = None,
+    /,
+    *,
+    q_num_heads: int | None,
+    kv_num_heads: int | None,
+    softmax_precision: int | None,
+    qk_matmul_output_mode: int,
+    left_window_size: int = -1,
+    right_window_size: int = -1,
+    call: Call,
+) -> tuple[TensorType, ...]:
+    _check(past_key, past_value, filled, qk_matmul_output_mode, left_window_size, right_window_size)
+    attentions.softmax_precision(softmax_precision)
+    unknown = tuple(TensorType(t.element) for t in (q, k, v, q))
+    ranks = {len(t.shape) for t in (q, k, v) if t.shape is not None}
+    if not ranks:
+        return unknown
+    if len(ranks) > 1 or not ranks <= {PACKED, APART}:
+        raise InferenceError(f"Q, K and V must all be of rank 3 or of rank 4; they are {q}, {k}, {v}")
+    packed = ranks == {PACKED}
+    if packed and (not q_num_heads or not kv_num_heads or min(q_num_heads, kv_num_heads) < 1):
+        raise InferenceError("inputs of rank 3 need `q_num_heads` and `kv_num_heads`, of 1 or more")
+    if not packed and call.opset >= ONE_TELLS_HEADS and (q_num_heads or kv_num_heads):
+        raise InferenceError(
+            "inputs of rank 4 have their heads apart; `q_num_heads` and `kv_num_heads` are for rank 3"
+        )
+    heads = (q_num_heads, kv_num_heads) if packed else (None, None)
+    of_q, of_k, of_v = (_apart(t.shape, n) for t, n in ((q, heads[0]), (k, heads[1]), (v, heads[1])))
+    batch = same_dim([of_q[0], of_k[0], of_v[0]], "the batch of Q, K and V")
+    kv = same_dim([of_k[1], of_v[1]], "the heads of K and V")
+    new = same_dim([of_k[2], of_v[2]], "the lengths of K and V")
+    size = same_dim([of_q[3], of_k[3]], "the sizes of queries and keys")
+    if isinstance(of_q[1], int) and isinstance(kv, int) and (not kv or of_q[1] % kv):
+        raise InferenceError(f"{of_q[1]} heads of Q are no multiple of {kv} heads of K")
+    past = _past(past_key, past_value)
+    total = add(past, new)
+    y = (batch, of_q[2], mul(of_q[1], of_v[3])) if packed else (batch, of_q[1], of_q[2], of_v[3])
+    return (
+        q.with_shape(*y),
+        k.with_shape(batch, kv, total, size),
+        v.with_shape(batch, kv, total, of_v[3]),
+        q.with_shape(batch, of_q[1], of_q[2], total),
+    )
+
+
+def _check(past_key: object, past_value: object, filled: object, mode: int, left: int, right: int) -> None:
+    """Raise InferenceError for inputs that exclude or need one another, and attributes out of range."""
+    if (past_key is None) != (past_value is None):
+        raise InferenceError("`past_key` and `past_value` are given together or not at all")
+    if filled is not None and past_key is not None:
+        raise InferenceError("`nonpad_kv_seqlen` is for a cache kept outside, and `past_key` for one inside")
+    if not attentions.RAW <= mode <= attentions.PROBABILITIES:
+        raise InferenceError(f"`qk_matmul_output_mode` is {mode}, and must be 0 to 3")
+    if min(left, right) < -1:
+        raise InferenceError(f"a window of {left} to the left and {right} to the right must be -1 or more")
+
+
+def _apart(shape: Shape | None, heads: int | None) -> Shape:
+    """Return (batch, heads, length, size), split from rank 3 where the number of heads is given."""
+    if shape is None:
+        return None, heads, None, None
+    if heads is None:
+        return shape
+    batch, length, width = shape
+    if isinstance(width, int) and width % heads:
+        raise InferenceError(f"a dimension of {width} cannot be split into {heads} heads")
+    return batch, heads, length, exact_quotient(width, heads)
+
+
+def _past(key: TensorType | None, value: TensorType | None) -> Dim:
+    if key is None or value is None:
+        return 0
+    for kind in (key, value):
+        if kind.shape is not None and len(kind.shape) != APART:
+            raise InferenceError(f"a past state is of rank 4, and is {kind}")
+    lengths = [t.shape[2] for t in (key, value) if t.shape is not None]
+    return same_dim(lengths, "the lengths of `past_key` and `past_value`")
+
+
+@v23.evaluate
+def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None = None,
+    past_key: Array | None = None,
+    past_value: Array | None = None,
+    filled: Array | None = None,
+    /,
+    *,
+    qk_matmul_output_mode: int,
+    softcap: float,
+    softmax_precision: int | None,
+    kv_num_heads: int | None,
+    q_num_heads: int | None,
+    scale: float | None,
+    is_causal: int,
+    right_window_size: int = -1,
+    left_window_size: int = -1,
+    call: Call,
+) -> tuple[Array, ...]:
+    _check(past_key, past_value, filled, qk_matmul_output_mode, left_window_size, right_window_size)
+    packed = q.ndim == PACKED
+    if packed:
+        heads = q_num_heads or 0, kv_num_heads or 0, kv_num_heads or 0
+        q, k, v = starmap(attentions.split, zip((q, k, v), heads, strict=True))
+    elif call.opset >= ONE_TELLS_HEADS and (q_num_heads or kv_num_heads):
+        raise ValueError("inputs of rank 4 have their heads apart; `q_num_heads` is for rank 3")
+    before = np.zeros((), np.int64)  # the keys before the first query's own
+    if past_key is not None and past_value is not None:
+        before += past_key.shape[2]
+        k, v = np.concatenate([past_key, k], axis=2), np.concatenate([past_value, v], axis=2)
+    elif filled is not None:
+        before = (filled - q.shape[2])[:, None, None, None]
+    window = left_window_size, 0 if is_causal else right_window_size
+    seen = attentions.seen(q.shape[2], k.shape[2], before, window)
+    if filled is not None:
+        seen = attentions.both(seen, attentions.counted(k.shape[2], filled))
+    if mask is not None and call.opset >= PADDED_MASKS:
+        mask = attentions.whole(mask, k.shape[2])
+    stages = attentions.Stages(
+        attentions.default_scale(q.shape[3]) if scale is None else scale,
+        softcap,
+        attentions.softmax_precision(softmax_precision),
+        qk_matmul_output_mode if call.wants(3) else None,
+    )
+    y, asked = attentions.attend(q, k, v, attentions.Masks.of(mask, seen), stages)
+    y = attentions.joined(y) if packed else y
+    return (y, k, v) if asked is None else (y, k, v, asked)
+
+
+@v23.body
+def body(  # ruff: ignore[too-many-arguments]  the operator's signature
+    b: Builder,
+    q: Value,
+    k: Value,
+    v: Value,
+    *rest: Value | None,
+    qk_matmul_output_mode: int,
+    softcap: float,
+    softmax_precision: int | None,
+    kv_num_heads: int | None,
+    q_num_heads: int | None,
+    scale: float | None,
+    is_causal: int,
+    right_window_size: int = -1,
+    left_window_size: int = -1,
+    call: Call,
+) -> tuple[Value, ...]:
+    given, kind = graphs.Inputs.of(b, q, k, v, *rest), element_of(q)
+    seen = given.seen((left_window_size, 0 if is_causal else right_window_size))
+    mask, masked = given.typed_mask(padded=call.opset >= PADDED_MASKS)
+    masks = graphs.Masks(None, graphs.both(b, mask, seen)) if masked is TRUTH else graphs.Masks(mask, seen)
+    heads = None
+    if graphs.is_packed((q, k, v), q_num_heads):
+        heads = q_num_heads or 0, kv_num_heads or 0, kv_num_heads or 0
+        q, k, v = (graphs.apart(b, x, n) for x, n in zip((q, k, v), heads, strict=True))
+    if given.past_key is not None and given.past_value is not None:
+        k, v = b.Concat(given.past_key, k, axis=2), b.Concat(given.past_value, v, axis=2)
+    raw = graphs.scores(b, graphs.scaled(b, q, scale, kind), k)
+    capped = graphs.capped(b, raw, softcap, kind)
+    biased, p = graphs.probabilities(b, capped, masks, softmax_precision, kind)
+    y = graphs.weighted(b, p, graphs.typed(b, v, kind), q)
+    y = y if heads is None else graphs.joined(b, y, given.q, heads[0])
+    return (y, k, v, (raw, capped, biased, p)[qk_matmul_output_mode])[: len(call.outputs)]
+
+
+@v24.upgrade
+def mask_may_be_short(
+    b: Builder, q: Value, k: Value, v: Value, *rest: Value | None, call: Call, **attributes: Any
+) -> Any:
+    """From 23 to 24: a mask that is broadcast along the keys would now end after the first."""
+    if rest and rest[0] is not None:
+        rest = (b.Expand(rest[0], graphs.Inputs.of(b, q, k, v, *rest).keys), *rest[1:])
+    return b.Attention(q, k, v, *rest, outputs=len(call.outputs), **attributes)
+
+
+@v24.downgrade
+def mask_holds_all(
+    b: Builder,
+    q: Value,
+    k: Value,
+    v: Value,
+    *rest: Value | None,
+    call: Call,
+    is_causal: int,
+    **attributes: Any,
+) -> Any:
+    """From 24 to 23: the mask is filled up, and says what the filling of the cache did."""
+    given = graphs.Inputs.of(b, q, k, v, *rest)
+    mask, kind = given.typed_mask(padded=True)
+    if given.filled is not None:
+        mask = graphs.restricted(b, mask, given.seen((-1, 0 if is_causal else -1)), kind)
+        is_causal = 0
+    past = given.past_key, given.past_value
+    return b.Attention(q, k, v, mask, *past, outputs=len(call.outputs), is_causal=is_causal, **attributes)
+
+
+@v25.upgrade
+def heads_told_once(
+    b: Builder, q: Value, k: Value, v: Value, *rest: Value | None, call: Call, **attributes: Any
+) -> Any:
+    if not graphs.is_packed((q, k, v), attributes["q_num_heads"]):
+        attributes |= {"q_num_heads": None, "kv_num_heads": None}
+    if graphs.Inputs.of(b, q, k, v, *rest).filled is not None and (call.wants(1) or call.wants(2)):
+        raise Unconvertible("Attention-25 gives no present keys beside `nonpad_kv_seqlen`")
+    return b.Attention(q, k, v, *rest, outputs=len(call.outputs), **attributes)
+
+
+@v25.downgrade
+def window_goes(
+    b: Builder, q: Value, k: Value, v: Value, *rest: Value | None, call: Call, left_window_size: int,
+    right_window_size: int, **attributes: Any,
+) -> Any:  # fmt: skip
+    """From 25 to 24: a window becomes part of the mask."""
+    if max(left_window_size, right_window_size) >= 0:
+        given = graphs.Inputs.of(b, q, k, v, *rest)
+        mask, kind = given.typed_mask(padded=True)
+        seen = given.seen((left_window_size, right_window_size))
+        rest = (graphs.restricted(b, mask, seen, kind), *rest[1:])
+    return b.Attention(q, k, v, *rest, outputs=len(call.outputs), **attributes)
+
+
+LOG3 = math.log(3)
+
+
+@attention.examples
+def heads_and_scale() -> Iterator[Example]:
+    """By hand: scores 0 and log 3 give the weights 1/4 and 3/4."""
+    f = np.float32
+    q, k = np.array([[[[LOG3]], [[-LOG3]]]], f), np.array([[[[0], [1]]]], f)  # two heads of Q, one of K
+    v = np.array([[[[4, 8], [0, -4]]]], f)
+    y = np.array([[[[1, -1]], [[3, 5]]]], f)
+    probabilities = np.array([[[[0.25, 0.75]], [[0.75, 0.25]]]], f)
+    raw = np.array([[[[0, LOG3]], [[0, -LOG3]]]], f)
+    for opset in (23, 24, 25):
+        yield Example(opset, q, k, v, outputs=4, expect=[y, k, v, raw])
+        yield Example(opset, q, k, v, outputs=4, qk_matmul_output_mode=3, expect=[y, k, v, probabilities])
+        yield Example(opset, q / 2, k, v, scale=2.0, expect=[y])
+        packed = [x.swapaxes(1, 2).reshape(1, x.shape[2], -1) for x in (q, k, v)]
+        side_by_side = y.reshape(1, 1, 4)
+        yield Example(opset, *packed, q_num_heads=2, kv_num_heads=1, outputs=3, expect=[side_by_side, k, v])
+        # the first key and value come from the cache
+        past = [q, k[:, :, 1:], v[:, :, 1:], None, k[:, :, :1], v[:, :, :1]]
+        yield Example(opset, *past, outputs=3, expect=[y, k, v])
+        yield Example(opset, *past, is_causal=1, expect=[y])
+    for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
+        yield Example(25, *(x.astype(kind) for x in (q, k, v)), tolerance=2e-2, expect=[y.astype(kind)])
+    halves = [x.astype(np.float16) for x in (q, k, y)]
+    yield Example(
+        24, *halves[:2], v, softmax_precision=11, tolerance=1e-3, outputs=3, expect=[halves[2], halves[1], v]
+    )
+    for precision in (1, 10, 16):
+        yield Example(23, q, k, v, softmax_precision=precision, tolerance=1e-2, expect=[y])
+    # scores of 60 become 30 tanh(2), of which the softmax takes all
+    y, capped = np.array([[[[0, -4]], [[4, 8]]]], f), raw * f(30 * math.tanh(2) / LOG3)
+    for mode, scores in enumerate((raw * f(60 / LOG3), capped, capped)):
+        yield Example(
+            24,
+            q,
+            k,
+            v,
+            scale=60 / LOG3,
+            softcap=30.0,
+            qk_matmul_output_mode=mode,
+            outputs=4,
+            expect=[y, k, v, scores],
+        )
+    nothing = np.zeros((1, 1, 0, 1), f)
+    yield Example(25, q, nothing, nothing, expect=[np.zeros((1, 2, 1, 1), f)])
+    yield Example(25, nothing, k, v, expect=[np.zeros((1, 1, 0, 2), f)])
+
+
+@attention.examples
+def masks() -> Iterator[Example]:
+    """Two queries that match three keys alike give the average of the values they see."""
+    q, k = np.zeros((1, 1, 2, 1), np.float32), np.zeros((1, 1, 3, 1), np.float32)
+    v = np.array([[[[6], [12], [24]]]], np.float32)
+    low, past = -np.inf, (k[:, :, :1], v[:, :, :1])
+    some = np.array([[True, False, False], [False, False, False]])
+    added = np.array([[0, low, 0], [0, 0, math.log(2)]], np.float32)
+    for opset in (23, 24, 25):
+        yield Example(opset, q, k, v, some, expect=[_column(6, 0)])
+        yield Example(opset, q, k, v, added, expect=[_column(15, 16.5)])
+        yield Example(opset, q, k, v, np.zeros((1, 1, 1, 3), np.int32), expect=[_column(14, 14)])
+        yield Example(opset, q, k, v, is_causal=1, expect=[_column(6, 9)])
+        yield Example(opset, q, k[:, :, 1:], v[:, :, 1:], None, *past, is_causal=1, expect=[_column(9, 14)])
+        yield Example(
+            opset, q, k[:, :, 1:], v[:, :, 1:], added, *past, is_causal=1, expect=[_column(6, 16.5)]
+        )
+    stages = [[0, 0, 0]] * 2, [[0, low, low], [low] * 3], [[1, 0, 0], [0] * 3]
+    for mode, scores in zip((1, 2, 3), stages, strict=True):
+        asked = np.array([[scores]], np.float32)
+        yield Example(
+            23, q, k, v, some, outputs=4, qk_matmul_output_mode=mode, expect=[_column(6, 0), k, v, asked]
+        )
+    column = np.array([[True], [False]])
+    yield Example(23, q, k, v, column, expect=[_column(14, 0)])  # broadcast, where later versions fill up
+    for opset in (24, 25):
+        yield Example(opset, q, k, v, column, expect=[_column(6, 0)])
+        yield Example(opset, q, k, v, added[1:, 1:], expect=[_column(10, 10)])
+
+
+@attention.examples
+def caches_outside_and_windows() -> Iterator[Example]:
+    q, k = np.zeros((1, 1, 2, 1), np.float32), np.zeros((1, 1, 3, 1), np.float32)
+    v = np.array([[[[6], [12], [24]]]], np.float32)
+    inputs, two = [q, k, v, None, None, None], np.array([2])
+    for opset in (24, 25):
+        yield Example(opset, *inputs, two, expect=[_column(9, 9)])
+        yield Example(opset, *inputs, two, is_causal=1, expect=[_column(6, 9)])
+        yield Example(opset, *inputs, two - 1, is_causal=1, expect=[_column(0, 6)])
+        batch = [np.concatenate([x, x]) for x in (q, k, v)]
+        both = np.concatenate([_column(9, 14), _column(6, 9)])
+        yield Example(opset, *batch, None, None, None, np.array([3, 2]), is_causal=1, expect=[both])
+        mask = np.array([[0, math.log(2)]], np.float32)
+        yield Example(opset, q, k, v, mask, None, None, two, is_causal=1, expect=[_column(6, 10)])
+    for left, right, y in (
+        (0, -1, (14, 18)),
+        (0, 0, (6, 12)),
+        (1, 1, (9, 14)),
+        (-1, 0, (6, 9)),
+        (2, 5, (14, 14)),
+    ):
+        yield Example(25, q, k, v, left_window_size=left, right_window_size=right, expect=[_column(*y)])
+    yield Example(25, q, k, v, left_window_size=0, right_window_size=1, is_causal=1, expect=[_column(6, 12)])
+    yield Example(25, *inputs, two + 1, left_window_size=1, right_window_size=0, expect=[_column(9, 18)])
+    past = [q, k[:, :, 1:], v[:, :, 1:], np.array([True, True, False]), k[:, :, :1], v[:, :, :1]]
+    yield Example(25, *past, left_window_size=0, expect=[_column(12, 0)])
+
+
+def _column(*values: float) -> Array:
+    return np.array(values, np.float32).reshape(1, 1, -1, 1)
