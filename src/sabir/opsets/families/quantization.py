@@ -15,6 +15,7 @@ from sabir.base import InferenceError
 from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT8E8M0, FLOAT16, element
 from sabir.ir import TensorType, ceil_div, known_equal
 from sabir.opsets.families.casting import converted
+from sabir.opsets.families.products import matmul
 from sabir.opsets.families.shapes import axis_in
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _HALVES = {FLOAT16, BFLOAT16}
 _PRECISIONS = {FLOAT, DOUBLE, *_HALVES}
+_EXACT_IN_FLOAT = float(1 << 24)  # integers up to here are exact in float32
 _NARROW = 16  # bits: integers of so many, and their differences, are exact in float32
 
 
@@ -113,7 +115,76 @@ def dequantized(x: Array, scale: Array, zero: Array | None, to: ElementType) -> 
 def centred(x: Array, zero: Array | None) -> Array:
     """Return `x - zero` exactly: as float32, integers of 32 bits as int64."""
     wide = np.float32 if element(x.dtype).bits <= _NARROW else np.int64
-    return x.astype(wide) if zero is None else np.subtract(x.astype(wide), zero.astype(wide))
+    held: Array = x.astype(wide)
+    if zero is None:
+        return held
+    centre = zero.astype(wide)
+    return np.subtract(held, centre, out=held) if held.shape else np.asarray(held - centre)
+
+
+# ---------------------------------------------------------------- products of quantized numbers
+
+
+def exact_kind(most: float) -> type[np.float32 | np.float64]:
+    """Return the float type in which sums of integers stay exact, of which `most` is the greatest.
+
+    BLAS multiplies floats many times faster than numpy multiplies integers.
+    """
+    return np.float32 if most <= _EXACT_IN_FLOAT else np.float64
+
+
+def largest(x: Array, axis: int | tuple[int, ...] = ()) -> float:
+    """Return the greatest magnitude, or the greatest sum of magnitudes along some axes."""
+    sums = np.add.reduce(np.abs(x), axis=axis) if axis else np.abs(x)
+    return float(np.maximum.reduce(sums, axis=None, initial=0))
+
+
+def exact_matmul(a: Array, b: Array) -> Array:
+    """Return `a @ b` of whole numbers that floats hold, as whole numbers that floats hold."""
+    kind = exact_kind(largest(a) * largest(b, -2 if b.ndim > 1 else 0))
+    return np.asarray(matmul(a.astype(kind, copy=False), b.astype(kind, copy=False)))
+
+
+def wrapped(y: Array) -> Array:
+    """Return whole numbers that floats hold as int32, with what is beyond its range wrapped around."""
+    return y.astype(np.int64).astype(np.int32)
+
+
+def along_rows(parameter: Array, matrix: Array) -> Array:
+    """Return a scale or zero point, of which each row of a stack of matrices may have its own."""
+    if parameter.ndim == 1 and matrix.ndim > 1 and parameter.size > 1:
+        return parameter[:, None]
+    return along_columns(parameter, matrix)
+
+
+def along_columns(parameter: Array, matrix: Array) -> Array:
+    """Return a scale or zero point, of which each column of a stack of matrices may have its own."""
+    if parameter.size == 1:
+        return parameter.reshape(())
+    if matrix.ndim < 2 or parameter.ndim not in {1, matrix.ndim}:  # ruff: ignore[magic-value-comparison]  a matrix
+        raise ValueError(f"scales of shape {list(parameter.shape)} do not go with {list(matrix.shape)}")
+    return parameter
+
+
+def along_filters(parameter: Array, w: Array) -> Array:
+    """Return a scale or zero point, of which each filter (M, ...) may have its own."""
+    if parameter.size == 1:
+        return parameter.reshape(())
+    if parameter.shape != w.shape[:1]:
+        raise ValueError(f"scales of shape {list(parameter.shape)} do not go with {len(w)} filters")
+    return parameter.reshape(-1, *(1,) * (w.ndim - 1))
+
+
+def requantized(y: Array, factor: Array, zero: Array, to: ElementType) -> Array:
+    """Return `y * factor + zero` as `to`; what is to be an integer is rounded before the zero point."""
+    q: Array = np.empty(y.shape, np.float32)
+    np.multiply(y.astype(np.float32, copy=False), factor, out=q)
+    if to.is_integer:
+        return saturated(np.rint(q, out=q), zero, to)
+    return converted(q + zero.astype(np.float32), to)
+
+
+# ---------------------------------------------------------------- shapes
 
 
 def check_parameter(x: TensorType, parameter: TensorType | None, axis: int, block_size: int) -> None:

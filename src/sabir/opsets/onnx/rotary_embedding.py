@@ -1,0 +1,193 @@
+"""RotaryEmbedding: positions as rotations of pairs of elements."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, TensorType, Value, exact_quotient, known_equal, mul
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    tensors,
+)
+
+rotary_embedding = Operator(
+    "RotaryEmbedding",
+    summary="Pairs (a, b) of each head's elements turned by the angle of their position: "
+    "`(a cos - b sin, a sin + b cos)`.",
+)
+
+T = Constraint("T", BFLOAT16, tensors("float", "float16"))
+M = Constraint("M", tensors("int64"))
+
+v23 = rotary_embedding.first(
+    23,
+    inputs=[
+        Input("X", T, "(batch, heads, sequence, size), or (batch, sequence, heads * size)."),
+        Input("cos_cache", T, "Cosines for each pair, (positions, pairs), or else (batch, sequence, pairs)."),
+        Input("sin_cache", T, "Sines, in the shape of the cosines."),
+        Input(
+            "position_ids",
+            M,
+            "(batch, sequence): rows of the caches, where they go by position.",
+            optional=True,
+        ),
+    ],
+    outputs=[Output("Y", T, "The shape of X; elements that are not turned stay.")],
+    attributes=[
+        Attribute("num_heads", "int", "The heads of an X of rank 3."),
+        Attribute(
+            "rotary_embedding_dim", "int", "How many elements of a head are turned; 0: all.", default=0
+        ),
+        Attribute("interleaved", "int", "1: neighbours are pairs; 0: the two halves are.", default=0),
+    ],
+)
+
+PACKED, APART = 3, 4  # the ranks of X
+BY_POSITION = 2  # the rank of caches that position_ids index
+END = np.iinfo(np.int64).max
+
+
+@v23.infer
+def infer(
+    x: TensorType,
+    cos: TensorType,
+    sin: TensorType,
+    positions: TensorType | None = None,
+    /,
+    *,
+    num_heads: int | None,
+    rotary_embedding_dim: int,
+) -> TensorType:
+    if x.shape is None:
+        return TensorType(x.element)
+    size = x.shape[-1] if x.shape else None
+    if len(x.shape) == PACKED:
+        if not num_heads or (isinstance(size, int) and size % num_heads):
+            raise InferenceError(
+                f"an input of rank 3 needs `num_heads` that divide {size}; it is {num_heads}"
+            )
+        size = exact_quotient(size, num_heads)
+    elif len(x.shape) != APART:
+        raise InferenceError(f"X must be of rank 3 or 4, and is {x}")
+    turned = rotary_embedding_dim or size
+    for cache in (cos, sin):
+        if cache.shape is None:
+            continue
+        if len(cache.shape) != (PACKED if positions is None else BY_POSITION):
+            raise InferenceError(
+                f"caches {'without' if positions is None else 'with'} `position_ids` cannot be {cache}"
+            )
+        if known_equal(mul(cache.shape[-1], 2), turned) is False:
+            raise InferenceError(f"{cache} has no angle for each pair of {turned} elements")
+    return TensorType(x.element, x.shape)
+
+
+@v23.evaluate
+def evaluate(
+    x: Array,
+    cos: Array,
+    sin: Array,
+    positions: Array | None = None,
+    /,
+    *,
+    num_heads: int | None,
+    rotary_embedding_dim: int,
+    interleaved: int,
+) -> Array:
+    if x.ndim == PACKED and not num_heads:
+        raise ValueError("an input of rank 3 needs `num_heads`")
+    heads = x.reshape(*x.shape[:2], num_heads or 0, x.shape[2] // (num_heads or 1)) if x.ndim == PACKED else x
+    turned = rotary_embedding_dim or heads.shape[-1]
+    if turned % 2 or turned > heads.shape[-1] or 2 * cos.shape[-1] != turned:
+        raise ValueError(f"{turned} of {heads.shape[-1]} elements cannot be turned by {cos.shape[-1]} angles")
+    if positions is not None:
+        if positions.size and positions.min() < 0:
+            raise ValueError("`position_ids` must be 0 or more")
+        cos, sin = cos[positions], sin[positions]
+    across = 2 if x.ndim == PACKED else 1  # where the heads lie
+    cos, sin = (np.expand_dims(widened(t), across) for t in (cos, sin))
+    first, second = slice(0, turned, 2), slice(1, turned, 2)
+    if not interleaved:
+        first, second = slice(0, turned // 2), slice(turned // 2, turned)
+    wide, y = widened(heads), heads.copy()
+    y[..., first] = wide[..., first] * cos - wide[..., second] * sin
+    y[..., second] = wide[..., first] * sin + wide[..., second] * cos
+    return y.reshape(x.shape)
+
+
+@v23.body
+def body(
+    b: Builder, x: Value, cos: Value, sin: Value, positions: Value | None = None, /, *, num_heads: int | None,
+    rotary_embedding_dim: int, interleaved: int,
+) -> Value:  # fmt: skip
+    rank = x.type.rank if isinstance(x.type, TensorType) else None
+    if rank is None:
+        raise Unconvertible("the rank of X is unknown, which tells where its heads are")
+    packed, last = rank == PACKED, _ints(b, -1)
+    heads = b.Reshape(x, _ints(b, 0, 0, num_heads or 1, -1)) if packed else x
+    if positions is not None:
+        cos, sin = b.Gather(cos, positions), b.Gather(sin, positions)
+    cos, sin = (b.Unsqueeze(t, _ints(b, 2 if packed else 1)) for t in (cos, sin))
+    turned = heads
+    if rotary_embedding_dim:
+        turned = b.Slice(heads, _ints(b, 0), _ints(b, rotary_embedding_dim), last)
+    if interleaved:
+        one, two = (b.Slice(turned, _ints(b, i), _ints(b, END), last, _ints(b, 2)) for i in range(2))
+    else:
+        one, two = b.Split(turned, num_outputs=2, outputs=2, axis=-1)
+    pair = b.Sub(b.Mul(one, cos), b.Mul(two, sin)), b.Add(b.Mul(one, sin), b.Mul(two, cos))
+    if interleaved:
+        y = b.Reshape(b.Concat(*(b.Unsqueeze(p, last) for p in pair), axis=-1), b.Shape(turned))
+    else:
+        y = b.Concat(*pair, axis=-1)
+    if rotary_embedding_dim:
+        y = b.Concat(y, b.Slice(heads, _ints(b, rotary_embedding_dim), _ints(b, END), last), axis=-1)
+    return b.Reshape(y, b.Shape(x)) if packed else y
+
+
+def _ints(b: Builder, *values: int) -> Value:
+    return b.initializer("ints", np.array(values, np.int64))
+
+
+@rotary_embedding.examples
+def examples() -> Iterator[Example]:
+    """One head turned by 0, 90 and 180 degrees; by hand."""
+    f = np.float32
+    cos, sin = np.array([[1, 0], [0, -1], [-1, 1]], f), np.array([[0, 1], [1, 0], [0, 0]], f)
+    x = np.array([[[[1, 2, 3, 4], [5, 6, 7, 8]]]], f)
+    at = np.array([[1, 0]])
+    halves = np.array([[[[-3, -2, 1, -4], [5, -8, 7, 6]]]], f)
+    neighbours = np.array([[[[-2, 1, -3, -4], [5, 6, -8, 7]]]], f)
+    for interleaved, y in enumerate((halves, neighbours)):
+        yield Example(23, x, cos, sin, at, interleaved=interleaved, expect=[y])
+        yield Example(23, x, cos[at], sin[at], interleaved=interleaved, expect=[y])
+        # the same elements as one item of sequence 2, with one head; and as two heads at one position
+        yield Example(23, x[0], cos, sin, at, num_heads=1, interleaved=interleaved, expect=[y[0]])
+        packed = x.reshape(1, 1, 8), np.array([[2]])
+        by_half = np.array([[[-1, 2, -3, 4, -5, 6, -7, 8]]], f)
+        by_pair = np.array([[[-1, -2, 3, 4, -5, -6, 7, 8]]], f)
+        turned = by_pair if interleaved else by_half
+        yield Example(
+            23, packed[0], cos, sin, packed[1], num_heads=2, interleaved=interleaved, expect=[turned]
+        )
+        for kind in (np.float16, ml_dtypes.bfloat16):
+            given = [t.astype(kind) for t in (x, cos, sin)]
+            yield Example(23, *given, at, interleaved=interleaved, expect=[y.astype(kind)])
+        # only the first two elements are turned, as one pair
+        part = np.array([[[[-2, 1, 3, 4], [5, 6, 7, 8]]]], f)
+        yield Example(
+            23, x, cos[:, :1], sin[:, :1], at, rotary_embedding_dim=2, interleaved=interleaved, expect=[part]
+        )
+    empty = np.zeros((2, 1, 0, 4), f)
+    yield Example(23, empty, cos, sin, np.zeros((2, 0), np.int64), expect=[empty])
