@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import FileError, UnsupportedError
+from sabir.base import FileError, SchemaError, UnsupportedError
 
 
 @pytest.fixture
@@ -42,3 +42,12 @@ def test_bad_options_are_told(model):
         sabir.Session(model, threads=0)
     with pytest.raises(FileError, match="no such file"):
         sabir.Session("nowhere.onnx")
+
+
+def test_what_is_wrong_with_a_model_names_its_file(model, tmp_path):
+    next(iter(model.graph)).op = "Rleu"
+    sabir.save(model, tmp_path / "m.onnx")
+    with pytest.raises(SchemaError, match=r"m\.onnx: Rleu .* is it 'Relu'"):
+        sabir.Session(tmp_path / "m.onnx")
+    with pytest.raises(SchemaError, match=r"^Rleu "):
+        sabir.Session(model)
