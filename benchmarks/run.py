@@ -22,6 +22,7 @@ TITLES = {
     "graph": "A graph of 20 000 nodes",
     "imports": "Importing",
     "light": "The light models",
+    "operators": "Operators",
     "zoo": "Real architectures",
 }
 HEAD = """# Benchmark results

@@ -5,6 +5,8 @@ import inspect
 import numpy as np
 import pytest
 
+from sabir.base import InferenceError
+from sabir.infer import Inference
 from sabir.ir import Expr, TensorType
 from sabir.schema import ADAPTERS, Unconvertible
 from support.rooms import (
@@ -30,6 +32,12 @@ def same(got, expected, tolerance):
         assert len(got) == len(expected)
         for g, e in zip(got, expected, strict=True):
             same(g, e, tolerance)
+        return
+    if isinstance(expected, dict):
+        assert isinstance(got, dict)
+        assert list(got) == list(expected)
+        for key, value in expected.items():
+            same(np.asarray(got[key]), value, tolerance)
         return
     expected = np.asarray(expected)
     assert isinstance(got, np.ndarray)
@@ -102,7 +110,7 @@ def test_inference_without_shapes_does_not_fail(operator, example):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_version_has_an_example_and_the_required_behaviours(version):
-    if not version.deprecated:
+    if not version.deprecated and version.find("evaluate") is not None:
         assert any(version.operator.at(e.opset) is version for e in version.operator.all_examples())
     for name in ("infer", "evaluate"):
         assert version.find(name) is not None or version.why_absent(name), f"{version}: {name}"
@@ -160,6 +168,13 @@ def test_adapters_keep_the_value(operator, example, direction):
         assert str(reason)
         return
 
+    try:
+        Inference(model, strict=True).run()
+    except InferenceError as reason:
+        # an adapter need not know the types of the older version: whoever runs it infers what it made
+        assert direction == "downgrade"
+        assert "does not admit" in str(reason)
+        return
     for got, wanted in zip(run(model, feeds), expected, strict=True):
         same(got, wanted, max(example.tolerance, 1e-6))
 
@@ -171,6 +186,7 @@ def test_bodies_equal_evaluation(operator, example):
 
     model, feeds = written(here.find("body"), example, here, here.since)
 
+    Inference(model, strict=True).run()  # its nodes take the types that they are given
     for got, wanted in zip(run(model, feeds), expected, strict=True):
         same(got, wanted, max(example.tolerance, 1e-6))
 

@@ -77,9 +77,17 @@ def _as(given: Any, declared: Type | None, where: str, sizes: dict[str, tuple[in
         case MapType():
             if not isinstance(given, dict):
                 raise FeedError(f"{where} declares {declared}, and got a {type(given).__name__}; give a dict")
-            return cast("Any", given)
+            return _map(cast("dict[Any, Any]", given), declared, where)
         case _:
             return np.asarray(given) if isinstance(given, (int, float, np.generic)) else given
+
+
+def _map(given: dict[Any, Any], declared: MapType, where: str) -> dict[Any, Any]:
+    """Return a map whose numbers have the declared type, which a tensor made of them will take."""
+    value = declared.value
+    if not isinstance(value, TensorType):
+        return given
+    return {key: _tensor(x, value, f"{where}, key {key!r}", {})[()] for key, x in given.items()}
 
 
 def _tensor(given: Any, declared: TensorType, where: str, sizes: dict[str, tuple[int, str]]) -> Any:

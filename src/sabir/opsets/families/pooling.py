@@ -9,7 +9,9 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType
+from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.windows import LEAST_RANK, Window
+from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,6 +56,30 @@ def folded(x: Array, axes: Sequence[Axis], operation: np.ufunc, empty: float) ->
                 part = _along(part, place, axis, operation, empty)
         y[first : first + step] = part
     return y.reshape(*x.shape[:2], *counts)
+
+
+def powers(x: Array, p: float) -> Array:
+    """Return `|x| ** p`, whose sums become norms by `roots`; halves as float32."""
+    if p <= 0:
+        raise ValueError(f"a norm of order {p:g} is none; it must be above 0")
+    wide = np.abs(widened(x))
+    if p in {1, 2}:
+        return wide if p == 1 else np.square(wide)
+    return np.power(wide, wide.dtype.type(p))
+
+
+def whole_order(p: float) -> int:
+    """Return the order of a norm for the versions where it is an integer."""
+    if not float(p).is_integer():
+        raise Unconvertible(f"p is {p:g}, and must be an integer from version 2 on")
+    return int(p)
+
+
+def roots(sums: Array, p: float) -> Array:
+    """Return `sums ** (1 / p)`."""
+    if p in {1, 2}:
+        return sums if p == 1 else np.sqrt(sums)
+    return np.power(sums, sums.dtype.type(1 / p))
 
 
 def _along(x: Array, place: int, axis: Axis, operation: np.ufunc, empty: float) -> Array:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _HALVES = {FLOAT16, BFLOAT16}
 _PRECISIONS = {FLOAT, DOUBLE, *_HALVES}
 _EXACT_IN_FLOAT = float(1 << 24)  # integers up to here are exact in float32
+_BLOCK = 1 << 17  # elements that are quantized while they are in the cache
 _NARROW = 16  # bits: integers of so many, and their differences, are exact in float32
 
 
@@ -66,15 +67,17 @@ def precision_of(x: ElementType, scale: ElementType, wanted: int = 0) -> Element
 
 
 def quantized(
-    x: Array,
-    scale: Array,
-    zero: Array | None,
-    to: ElementType,
-    precision: ElementType,
-    *,
+    x: Array, scale: Array, zero: Array | None, to: ElementType, precision: ElementType, *,
     saturate: bool = True,
-) -> Array:
+) -> Array:  # fmt: skip
     """Return `x / scale + zero` in the type `to`; scale and zero point broadcast already."""
+    if x.size > _BLOCK and not scale.ndim and (zero is None or not zero.ndim):
+        flat: Array = x.reshape(-1)
+        y: Array = np.empty(x.size, to.dtype)
+        for first in range(0, x.size, _BLOCK):
+            part = slice(first, first + _BLOCK)
+            y[part] = quantized(flat[part], scale, zero, to, precision, saturate=saturate)
+        return y.reshape(x.shape)
     q = _quotient(x, scale, precision)
     if not to.is_integer:
         if zero is not None:
@@ -89,8 +92,10 @@ def saturated(q: Array, zero: Array | None, to: ElementType) -> Array:
     if zero is not None:
         q += zero.astype(q.dtype)  # exact where it matters: what is rounded lies far outside the range
     least = -(1 << to.bits - 1) if to.is_signed else 0
-    np.fmax(q, least, out=q)  # of NaN and a number, the number
-    np.minimum(q, least + (1 << to.bits) - 1, out=q)
+    np.clip(q, least, least + (1 << to.bits) - 1, out=q)
+    missing = np.isnan(q)
+    if missing.any():
+        q[missing] = least
     return q.astype(np.int32).astype(to.dtype) if to.is_packed else q.astype(to.dtype)
 
 

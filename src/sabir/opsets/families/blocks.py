@@ -1,0 +1,122 @@
+"""Blocks of an image on their way between space and depth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType, floor_div, mul
+from sabir.opsets.families import contents
+
+if TYPE_CHECKING:
+    from sabir.ir import Builder, Dim, Value
+    from sabir.opsets.typing import Array
+
+_IMAGE = 4
+# How the six axes of the split image are ordered, by mode: the block before the depth that is left (DCR), or
+# behind it (CRD).
+_TO_SPACE = {"DCR": (0, 3, 4, 1, 5, 2), "CRD": (0, 1, 4, 2, 5, 3)}
+_TO_DEPTH = {"DCR": (0, 3, 5, 1, 2, 4), "CRD": (0, 1, 3, 5, 2, 4)}
+
+
+def _order(table: dict[str, tuple[int, ...]], mode: str, block: int) -> tuple[int, ...]:
+    if mode not in table:
+        raise InferenceError(f"`mode` is {mode!r}, and must be DCR or CRD")
+    if block < 1:
+        raise InferenceError(f"`blocksize` cannot be {block}")
+    return table[mode]
+
+
+def _parted(size: Dim, block: int, what: str) -> Dim:
+    if isinstance(size, int) and size % block:
+        raise InferenceError(f"a {what} of {size} cannot be cut into {block}")
+    return floor_div(size, block)
+
+
+def _image(x: TensorType) -> tuple[Dim, ...] | None:
+    if x.shape is not None and len(x.shape) != _IMAGE:
+        raise InferenceError(f"`input` must be of rank {_IMAGE}, and has rank {len(x.shape)}")
+    return x.shape
+
+
+def infer_to_space(x: TensorType, block: int, mode: str) -> TensorType:
+    """Return the type of an image whose depth goes to space."""
+    order = _order(_TO_SPACE, mode, block)
+    dims = _image(x)
+    if dims is None:
+        return TensorType(x.element, (None,) * _IMAGE)
+    n, c, h, w = dims
+    kind = TensorType(x.element, (n, _parted(c, block * block, "depth"), mul(h, block), mul(w, block)))
+    return contents.moved(kind, lambda held: _to_space(held, block, mode, order), x)
+
+
+def infer_to_depth(x: TensorType, block: int, mode: str) -> TensorType:
+    """Return the type of an image whose blocks go to depth."""
+    order = _order(_TO_DEPTH, mode, block)
+    dims = _image(x)
+    if dims is None:
+        return TensorType(x.element, (None,) * _IMAGE)
+    n, c, h, w = dims
+    kind = TensorType(
+        x.element, (n, mul(c, block * block), _parted(h, block, "height"), _parted(w, block, "width"))
+    )
+    return contents.moved(kind, lambda held: _to_depth(held, block, order), x)
+
+
+def to_space(x: Array, block: int, mode: str) -> Array:
+    """Return the image with its depth in blocks."""
+    return _to_space(x, block, mode, _order(_TO_SPACE, mode, block))
+
+
+def _to_space(x: Array, block: int, mode: str, order: tuple[int, ...]) -> Array:
+    n, c, h, w = x.shape
+    left = c // (block * block)
+    split = (n, block, block, left, h, w) if mode == "DCR" else (n, left, block, block, h, w)
+    return x.reshape(split).transpose(order).reshape(n, left, h * block, w * block)
+
+
+def to_depth(x: Array, block: int, mode: str) -> Array:
+    """Return the image with its blocks in the depth."""
+    return _to_depth(x, block, _order(_TO_DEPTH, mode, block))
+
+
+def _to_depth(x: Array, block: int, order: tuple[int, ...]) -> Array:
+    n, c, h, w = x.shape
+    split = x.reshape(n, c, h // block, block, w // block, block)
+    return split.transpose(order).reshape(n, c * block * block, h // block, w // block)
+
+
+# ---------------------------------------------------------------- bodies
+
+
+def build_to_space(b: Builder, x: Value, block: int, mode: str) -> Value:
+    """Build DepthToSpace from a transposition of the split image."""
+    order = _order(_TO_SPACE, mode, block)
+    one, area = (b.initializer("block", np.array([s], np.int64)) for s in (block, block * block))
+    n, c, h, w = _sizes(b, x)
+    left = b.Div(c, area)
+    split = (n, one, one, left, h, w) if mode == "DCR" else (n, left, one, one, h, w)
+    return _built(b, x, split, order, (n, left, b.Mul(h, one), b.Mul(w, one)))
+
+
+def build_to_depth(b: Builder, x: Value, block: int, mode: str) -> Value:
+    """Build SpaceToDepth from a transposition of the split image."""
+    order = _order(_TO_DEPTH, mode, block)
+    one, area = (b.initializer("block", np.array([s], np.int64)) for s in (block, block * block))
+    n, c, h, w = _sizes(b, x)
+    rows, columns = b.Div(h, one), b.Div(w, one)
+    return _built(b, x, (n, c, rows, one, columns, one), order, (n, b.Mul(c, area), rows, columns))
+
+
+def _sizes(b: Builder, x: Value) -> tuple[Value, ...]:
+    return tuple(b.Shape(x, start=i, end=i + 1) for i in range(_IMAGE))
+
+
+def _built(
+    b: Builder, x: Value, split: tuple[Value, ...], order: tuple[int, ...], whole: tuple[Value, ...]
+) -> Value:
+    """A 0 in a shape is a size here, since a batch may be empty."""
+    parts = b.Reshape(x, b.Concat(*split, axis=0), allowzero=1)
+    return b.Reshape(b.Transpose(parts, perm=list(order)), b.Concat(*whole, axis=0), allowzero=1)

@@ -1,0 +1,62 @@
+"""Windows that are sums of cosines: `a0 - a1 cos(t) + a2 cos(2t)`, t going once around over the window."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import DOUBLE, FLOAT, element
+from sabir.ir import Expr, TensorType, dim_max
+from sabir.opsets.families.casting import converted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.elements import ElementType
+    from sabir.ir import Builder, Value
+    from sabir.opsets.typing import Array
+
+
+def output_type(number: int, allowed: frozenset[str]) -> ElementType:
+    """Read the attribute `output_datatype`; raises InferenceError for a type that the output cannot have."""
+    kind = element(number)
+    if f"tensor({kind})" not in allowed:
+        raise InferenceError(f"`output_datatype` is {kind}, and the output is a number that is not complex")
+    return kind
+
+
+def infer(size: TensorType, kind: ElementType) -> TensorType:
+    """Return a vector of as many elements as the input says."""
+    length = size.known[0] if size.known else None
+    if isinstance(length, (int, Expr)):
+        return TensorType(kind, (dim_max(length, 0),))
+    return TensorType(kind, (None,))
+
+
+def sampled(size: Array, terms: Sequence[float], kind: ElementType, *, periodic: bool) -> Array:
+    """Return a window computed in float64; a symmetric one of one element is no number, by its formula."""
+    count = int(size.item())
+    angles = np.arange(count) * np.divide(math.tau, count if periodic else count - 1)
+    y = np.full(angles.shape, terms[0])
+    for times, term in enumerate(terms[1:], 1):
+        y += np.cos(angles * times) * (term if times % 2 == 0 else -term)
+    return converted(y.astype(np.float32) if kind.is_integer else y, kind)  # a whole number but for rounding
+
+
+def graph(b: Builder, size: Value, terms: Sequence[float], kind: ElementType, *, periodic: bool) -> Value:
+    """Return the same, step by step."""
+
+    def number(value: float) -> Value:
+        return b.initializer("number", np.array(value, np.float64))
+
+    count = b.Cast(b.Reshape(size, b.initializer("scalar", np.zeros(0, np.int64))), to=DOUBLE.number)
+    turns = count if periodic else b.Sub(count, number(1))
+    angles = b.Mul(b.Range(number(0), count, number(1)), b.Div(number(math.tau), turns))
+    y = number(terms[0])
+    for times, term in enumerate(terms[1:], 1):
+        cosine = b.Cos(angles if times == 1 else b.Mul(angles, number(times)))
+        y = b.Add(y, b.Mul(cosine, number(term if times % 2 == 0 else -term)))
+    return b.Cast(b.Cast(y, to=FLOAT.number) if kind.is_integer else y, to=kind.number)

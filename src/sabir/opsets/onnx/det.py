@@ -1,0 +1,54 @@
+"""Det: determinants of square matrices."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.products import MATRIX
+from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
+
+det = Operator("Det", summary="The determinant of each square matrix in the last two dimensions.")
+
+T = Constraint("T", FLOATS)
+
+v11 = det.first(
+    11,
+    inputs=[Input("X", T, "Shape (..., M, M).", differentiable=True)],
+    outputs=[Output("Y", T, "Shape (...), a scalar for one matrix.", differentiable=True)],
+)
+v22 = v11.widen(22, T=BFLOAT16)
+
+
+@v11.infer
+def infer(x: TensorType, /) -> TensorType:
+    if x.shape is None:
+        return TensorType(x.element)
+    if len(x.shape) < MATRIX:
+        raise InferenceError(f"a determinant takes matrices, and gets {x}")
+    same_dim(x.shape[-2:], "the sides of a matrix with a determinant")
+    return TensorType(x.element, x.shape[:-2])
+
+
+@v11.evaluate
+def evaluate(x: Array, /) -> Array:
+    return np.asarray(np.linalg.det(widened(x))).astype(x.dtype, copy=False)
+
+
+@det.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[[1, 2], [3, 4]], [[0, 1], [1, 0]], [[2, 4], [1, 2]]], np.float32)
+    for opset in (11, 22):
+        yield Example(opset, x, expect=[np.array([-2, -1, 0], np.float32)])
+        yield Example(opset, x[0].astype(float), expect=[np.float64(-2)])
+        yield Example(opset, np.diag([2.0, 3, 4]).reshape(1, 1, 3, 3), expect=[np.array([[24.0]])])
+    for kind in (np.float16, ml_dtypes.bfloat16):
+        yield Example(22, x.astype(kind), expect=[np.array([-2, -1, 0], kind)])
+    yield Example(11, np.zeros((0, 0), np.float32), expect=[np.float32(1)])
+    yield Example(11, np.zeros((2, 0, 3, 3), np.float32), expect=[np.zeros((2, 0), np.float32)])
+    yield Example(11, np.array([[np.nan]], np.float32), expect=[np.float32(np.nan)])

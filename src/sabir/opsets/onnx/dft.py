@@ -1,0 +1,196 @@
+"""DFT: discrete Fourier transforms along an axis."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, Dim, TensorType, Value
+from sabir.opsets.families import axes, spectra
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+dft = Operator(
+    "DFT",
+    summary="The spectrum `y[k] = sum of x[n] exp(-2 pi i k n / N)` along an axis, or its signal.",
+)
+
+T1 = Constraint("T1", FLOATS, BFLOAT16)
+T2 = Constraint("T2", tensors("int32", "int64"))
+
+v17 = dft.first(
+    17,
+    inputs=[
+        Input("input", T1, "Signals; the last dimension is a real part, or two parts.", differentiable=False),
+        Input(
+            "dft_length",
+            T2,
+            "N, to which the signal is cut or filled up with zeros; its own length by default.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    outputs=[Output("output", T1, "Two parts in the last dimension; one for an inverse `onesided`.")],
+    attributes=[
+        Attribute("inverse", "int", "1: from a spectrum to its signal, divided by N.", default=0),
+        Attribute("axis", "int", "The axis of the signal; not the last.", default=1),
+        Attribute(
+            "onesided",
+            "int",
+            "1: of a real signal's spectrum only the first N // 2 + 1 frequencies.",
+            default=0,
+        ),
+    ],
+)
+v20 = v17.evolve(
+    20,
+    "`axis` moves from attribute to input, and is the last of the signal's by default.",
+    inputs=[
+        *v17.inputs,
+        Input(
+            "axis",
+            "tensor(int64)",
+            "The axis of the signal, not the last one; -2 by default.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    drop=["axis"],
+)
+
+LAST = -2  # of the signal's axes
+
+
+@v17.infer
+def infer_from_attribute(
+    x: TensorType, length: TensorType | None = None, /, *, axis: int, inverse: int, onesided: int
+) -> TensorType:
+    return _inferred(x, length, axis, inverse=bool(inverse), onesided=bool(onesided))
+
+
+@v20.infer
+def infer(
+    x: TensorType,
+    length: TensorType | None = None,
+    axis: TensorType | None = None,
+    /,
+    *,
+    inverse: int,
+    onesided: int,
+) -> TensorType:
+    along = LAST if axis is None else spectra.scalar(axis)
+    number = along if isinstance(along, int) else None
+    return _inferred(x, length, number, inverse=bool(inverse), onesided=bool(onesided))
+
+
+def _inferred(
+    x: TensorType, length: TensorType | None, axis: int | None, *, inverse: bool, onesided: bool
+) -> TensorType:
+    if x.shape is None:
+        return TensorType(x.element)
+    real = inverse and onesided
+    if onesided and x.shape and x.shape[-1] == (spectra.REAL if inverse else spectra.COMPLEX):
+        raise InferenceError(
+            f"one side of a spectrum {'gives' if inverse else 'needs'} a real signal, not {x}"
+        )
+    dims: list[Dim] = [*x.shape[:-1], spectra.REAL if real else spectra.COMPLEX]
+    if axis is None:
+        return x.with_shape(*(None,) * len(dims[:-1]), dims[-1])
+    along = spectra.signal_axis(axis, len(dims))
+    if length is None:
+        count = spectra.original_length(dims[along]) if real else dims[along]
+    else:
+        count = spectra.scalar(length)
+    dims[along] = spectra.bins(count, onesided=onesided and not inverse)
+    return x.with_shape(*dims)
+
+
+@v17.evaluate
+def evaluate_from_attribute(
+    x: Array, length: Array | None = None, /, *, axis: int, inverse: int, onesided: int
+) -> Array:
+    return _transformed(x, length, axis, inverse=bool(inverse), onesided=bool(onesided))
+
+
+@v20.evaluate
+def evaluate(
+    x: Array, length: Array | None = None, axis: Array | None = None, /, *, inverse: int, onesided: int
+) -> Array:
+    along = LAST if axis is None else int(axis.item())
+    return _transformed(x, length, along, inverse=bool(inverse), onesided=bool(onesided))
+
+
+def _transformed(x: Array, length: Array | None, axis: int, *, inverse: bool, onesided: bool) -> Array:
+    along, given = spectra.signal_axis(axis, x.ndim), spectra.signal(x)
+    if onesided and (given.dtype.kind == "c") != inverse:
+        raise ValueError("one side of a spectrum belongs to a real signal")
+    if length is not None:
+        count = int(length.item())
+    else:
+        count = 2 * (x.shape[along] - 1) if inverse and onesided else x.shape[along]
+    if inverse:
+        y = np.fft.irfft(given, count, along) if onesided else np.fft.ifft(given, count, along)
+    else:
+        y = spectra.transform(given, count, along, onesided=onesided)
+    return spectra.parts(y, x.dtype)
+
+
+@v20.upgrade
+def axis_becomes_an_input(
+    b: Builder, x: Value, length: Value | None = None, /, *, axis: int, inverse: int, onesided: int
+) -> Value:
+    along = b.initializer("axis", np.array(axis))
+    return b.DFT(x, length, along, inverse=inverse, onesided=onesided)
+
+
+@v20.downgrade
+def axis_becomes_an_attribute(
+    b: Builder,
+    x: Value,
+    length: Value | None = None,
+    axis: Value | None = None,
+    /,
+    *,
+    inverse: int,
+    onesided: int,
+) -> Value:
+    along = LAST if axis is None else axes.as_ints("axis", axis)[0]
+    return b.DFT(x, length, axis=along, inverse=inverse, onesided=onesided)
+
+
+@dft.examples
+def examples() -> Iterator[Example]:
+    """By hand: 4 samples have the angles of whole quarter turns."""
+    f = np.float32
+    x = np.array([1, 2, 3, 4], f).reshape(1, 4, 1)
+    y = np.array([[10, 0], [-2, 2], [-2, 0], [-2, -2]], f)[None]
+    for opset in (17, 20):
+        yield Example(opset, x, expect=[y])
+        yield Example(opset, x, onesided=1, expect=[y[:, :3]])
+        yield Example(opset, y, inverse=1, expect=[np.concatenate([x, 0 * x], axis=-1)])
+        yield Example(opset, y[:, :3], inverse=1, onesided=1, expect=[x])
+        # cut to [1, 2], and filled up to [1, 2, 3, 4, 0, 0, 0, 0], of which every other frequency is new
+        yield Example(opset, x, np.array(2), expect=[np.array([[[3, 0], [-1, 0]]], f)])
+        yield Example(opset, x, np.array(2, np.int32), onesided=1, expect=[np.array([[[3, 0], [-1, 0]]], f)])
+        yield Example(opset, x, np.array(8), outputs=1)
+        yield Example(opset, y[:, :2], np.array(3), inverse=1, onesided=1, expect=[_three()])
+    imaginary = np.concatenate([0 * x, x], axis=-1)
+    turned = np.stack([-y[..., 1], y[..., 0]], axis=-1)
+    yield Example(20, imaginary, expect=[turned])
+    columns = np.array([[1, 2], [3, 5]], f)[..., None]
+    down = np.array([[4, 7], [-2, -3]], f)
+    down = np.stack([down, 0 * down], axis=-1)
+    yield Example(17, columns, axis=0, expect=[down])
+    yield Example(17, columns, axis=-3, expect=[down])
+    yield Example(20, columns, None, np.array(0), expect=[down])
+    yield Example(20, columns, None, np.array([-3]), expect=[down])
+    for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
+        yield Example(20, x.astype(kind), expect=[y.astype(kind)])
+    yield Example(20, np.zeros((0, 4, 1), f), expect=[np.zeros((0, 4, 2), f)])
+
+
+def _three() -> Array:
+    """From the frequencies 10, -2 + 2i and its mirror image: `(10 + 2 Re((-2 + 2i) w^n)) / 3`."""
+    turns = np.exp(2j * np.pi * np.arange(3) / 3)
+    return ((10 + 2 * ((-2 + 2j) * turns).real) / 3).astype(np.float32).reshape(1, 3, 1)

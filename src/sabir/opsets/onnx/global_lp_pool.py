@@ -1,0 +1,70 @@
+"""GlobalLpPool: the p-norm of each channel."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.pooling import pooled_to_one, powers, roots, whole_order
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+global_lp_pool = Operator(
+    "GlobalLpPool", summary="The p-norm of each channel over all spatial axes: `sum(|X| ** p) ** (1 / p)`."
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = global_lp_pool.first(
+    1,
+    inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
+    outputs=[Output("Y", T, "One norm for each channel, (N, C, 1, ..., 1).", differentiable=True)],
+    attributes=[Attribute("p", "float", "The order of the norm.", default=2.0)],
+)
+v2 = v1.evolve(
+    2, "`p` is an integer.", add=[Attribute("p", "int", "The order of the norm, above 0.", default=2)]
+)
+v22 = v2.widen(22, T=BFLOAT16)
+
+
+@v1.infer
+def infer(x: TensorType, /) -> TensorType:
+    return pooled_to_one(x)
+
+
+@v1.evaluate
+def evaluate(x: Array, /, *, p: float) -> Array:
+    sums = np.add.reduce(powers(x, p), axis=tuple(range(2, x.ndim)), keepdims=True)
+    return roots(sums, p).astype(x.dtype, copy=False)
+
+
+@v2.upgrade
+def whole_p(b: Builder, x: Value, /, *, p: float) -> Value:
+    return b.GlobalLpPool(x, p=whole_order(p))
+
+
+@v2.downgrade
+def fractional_p(b: Builder, x: Value, /, *, p: int) -> Value:
+    return b.GlobalLpPool(x, p=float(p))
+
+
+@global_lp_pool.examples
+def examples() -> Iterator[Example]:
+    x = np.array([[[[1, -2], [2, 0]], [[-3, 4], [0, 0]]]], np.float32)
+    for opset, one, three in ((1, 1.0, 3.0), (2, 1, 3), (22, 1, 3)):
+        yield Example(opset, x, expect=[np.array([[[[3]], [[5]]]], np.float32)])
+        yield Example(opset, x, p=one, expect=[np.array([[[[5]], [[7]]]], np.float32)])
+        yield Example(
+            opset, x, p=three, expect=[np.array([[[[17 ** (1 / 3)]], [[91 ** (1 / 3)]]]], np.float32)]
+        )
+        yield Example(opset, np.zeros((1, 2, 0), np.float32), expect=[np.zeros((1, 2, 1), np.float32)])
+    yield Example(
+        1, x, p=0.5, expect=[np.array([[[[(1 + 2 * 2**0.5) ** 2]], [[(3**0.5 + 2) ** 2]]]], np.float32)]
+    )
+    far = np.array([[[300, 400, np.inf]], [[300, 400, np.nan]], [[300, 400, 0]]])  # squares exceed float16
+    norms = np.array([[[np.inf]], [[np.nan]], [[500]]])
+    yield Example(2, far.astype(np.float16), expect=[norms.astype(np.float16)])
+    yield Example(2, far, expect=[norms])
+    brain = ml_dtypes.bfloat16
+    yield Example(22, np.array([[[3, 4]]], brain), expect=[np.array([[[5]]], brain)])

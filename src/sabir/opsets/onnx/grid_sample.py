@@ -1,0 +1,296 @@
+"""GridSample: images read at any places between their pixels."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.resampling import kernel, saturated
+from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
+
+grid_sample = Operator(
+    "GridSample",
+    summary="The image `X` read at the places in `grid`, its coordinates reaching from -1 to 1.",
+)
+
+T1 = Constraint("T1", CLASSIC)
+T2 = Constraint("T2", FLOATS)
+
+v16 = grid_sample.first(
+    16,
+    inputs=[
+        Input(
+            "X",
+            T1,
+            "Images of the shape [N, C, d1, ..., dr]; [N, C, H, W] before opset 20.",
+            differentiable=True,
+        ),
+        Input(
+            "grid",
+            T2,
+            "Places in the shape [N, D1, ..., Dr, r], the coordinate of the last dimension first.",
+            differentiable=False,
+        ),
+    ],
+    outputs=[
+        Output(
+            "Y",
+            T1,
+            "What was read, in the shape [N, C, D1, ..., Dr]; of integers the fraction is cut off.",
+            differentiable=True,
+        )
+    ],
+    attributes=[
+        Attribute(
+            "align_corners",
+            "int",
+            "1: -1 and 1 are the middles of the first and the last pixel, 0: their outer edges.",
+            default=0,
+        ),
+        Attribute(
+            "padding_mode",
+            "string",
+            "What is outside: zeros, the nearest pixel (border), or the image mirrored (reflection).",
+            default="zeros",
+        ),
+        Attribute(
+            "mode",
+            "string",
+            "nearest, a half rounded to even; linear; or cubic. Before opset 20 bilinear and bicubic.",
+            default="bilinear",
+        ),
+    ],
+)
+v20 = v16.evolve(
+    20,
+    "Images of any number of dimensions; bilinear is called linear, bicubic cubic.",
+    defaults={"mode": "linear"},
+)
+v22 = v20.widen(22, T1=BFLOAT16, T2=BFLOAT16)
+
+_FIRST_NAMES = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
+_NAMES = {"nearest": "nearest", "linear": "linear", "cubic": "cubic"}
+_REACH = {
+    "nearest": (0, 1),
+    "linear": (0, 2),
+    "cubic": (-1, 3),
+}  # the pixels around a place, from the one before it
+_SLOPE = -0.75  # of the cubic kernel
+_BATCH_AND_DEPTH = 2
+_PADDINGS = frozenset({"zeros", "border", "reflection"})
+_NOISE = 1e-6  # of sums of weights: 4.9999999999 is 5 before its fraction is cut off
+_FAR = 8  # pixels outside, from where on a place reads nothing but padding
+
+
+@v16.infer
+def infer_images(x: TensorType, grid: TensorType, /) -> TensorType:
+    for t in (x, grid):
+        if t.shape is not None and len(t.shape) != _BATCH_AND_DEPTH + 2:
+            raise InferenceError(f"GridSample-16 reads images of rank 4, not {len(t.shape)}")
+    return infer(x, grid)
+
+
+@v20.infer
+def infer(x: TensorType, grid: TensorType, /) -> TensorType:
+    rank = x.rank or grid.rank
+    if rank is None:
+        return TensorType(x.element)
+    images, places = x.shape or (None,) * rank, grid.shape or (None,) * rank
+    _check_ranks(images, places)
+    batch = same_dim([images[0], places[0]], "the batches of `X` and `grid`")
+    return TensorType(x.element, (batch, images[1], *places[1:-1]))
+
+
+def _check_ranks(x: Sequence[object], grid: Sequence[object]) -> None:
+    if len(x) != len(grid) or len(x) <= _BATCH_AND_DEPTH:
+        raise InferenceError(f"`X` of rank {len(x)} cannot be read at a grid of rank {len(grid)}")
+    if isinstance(grid[-1], int) and grid[-1] != len(x) - _BATCH_AND_DEPTH:
+        raise InferenceError(
+            f"places of {grid[-1]} coordinates in images of {len(x) - _BATCH_AND_DEPTH} dimensions"
+        )
+
+
+@v16.evaluate
+def evaluate_images(x: Array, grid: Array, /, *, align_corners: int, padding_mode: str, mode: str) -> Array:
+    if x.ndim != _BATCH_AND_DEPTH + 2:
+        raise ValueError(f"GridSample-16 reads images of rank 4, not {x.ndim}")
+    return _sampled(x, grid, bool(align_corners), padding_mode, _FIRST_NAMES.get(mode, ""))
+
+
+@v20.evaluate
+def evaluate(x: Array, grid: Array, /, *, align_corners: int, padding_mode: str, mode: str) -> Array:
+    return _sampled(x, grid, bool(align_corners), padding_mode, _NAMES.get(mode, ""))
+
+
+def _sampled(x: Array, grid: Array, aligned: bool, padding: str, mode: str) -> Array:  # ruff: ignore[boolean-type-hint-positional-argument]  an attribute
+    _check_ranks(x.shape, grid.shape)
+    if mode not in _REACH or padding not in _PADDINGS:
+        raise ValueError(f"`mode` or `padding_mode` {padding!r} is not known to this version")
+    if x.shape[0] != grid.shape[0]:
+        raise ValueError(f"{x.shape[0]} images cannot be read at {grid.shape[0]} grids")
+    images, places = x.shape[_BATCH_AND_DEPTH:], grid.shape[1:-1]
+    count = math.prod(images)
+    # one pixel more in the last place is what lies outside
+    outside = np.full((*x.shape[:2], 1), "" if x.dtype == object else 0, x.dtype)
+    pixels = np.concatenate([x.reshape(*x.shape[:2], count), outside], axis=-1)
+    y = np.empty((*x.shape[:2], math.prod(places)), x.dtype)
+    for n, coordinates in enumerate(grid.reshape(grid.shape[0], y.shape[-1], len(images))):
+        around = [
+            _around(coordinates[:, -1 - d], size, aligned, padding, mode) for d, size in enumerate(images)
+        ]
+        y[n] = _read(pixels[n], around, images, mode)
+    return y.reshape(*x.shape[:2], *places)
+
+
+def _around(places: Array, size: int, aligned: bool, padding: str, mode: str) -> tuple[Array, Array]:  # ruff: ignore[boolean-type-hint-positional-argument]  an attribute
+    """Return the pixels around each place along an axis, -1 for outside, and their weights, by rows."""
+    wide = places.astype(np.float64)
+    at = (wide + 1) / 2 * (size - 1) if aligned else ((wide + 1) * size - 1) / 2
+    at = np.rint(at) if mode == "nearest" else at
+    low, high = (0.0, size - 1.0) if aligned else (-0.5, size - 0.5)
+    if padding == "reflection":
+        at = _mirrored(at, low, high)  # before far places are brought near, where nothing else changes
+    at = np.clip(np.nan_to_num(at, nan=-_FAR), -_FAR, size + _FAR)
+    first, last = _REACH[mode]
+    pixels: Array = np.floor(at) + np.arange(first, last, dtype=np.float64)[:, None]
+    weights = np.ones_like(pixels) if mode == "nearest" else kernel(mode, np.abs(pixels - at), _SLOPE)
+    if padding == "border":
+        pixels = np.clip(pixels, 0, size - 1)
+    elif padding == "reflection":
+        pixels = _mirrored(pixels, low, high)
+    inside = (pixels >= 0) & (pixels <= size - 1)
+    return np.where(inside, pixels, -1).astype(np.int64), weights
+
+
+def _mirrored(at: Array, low: float, high: float) -> Array:
+    """Fold what is outside back at the ends, as often as it takes."""
+    reach = high - low
+    if reach <= 0:
+        return np.full_like(at, low)
+    with np.errstate(invalid="ignore"):
+        turn = np.mod(at - low, 2 * reach)
+    return np.where((at < low) | (at > high), np.minimum(turn, 2 * reach - turn) + low, at)
+
+
+def _read(pixels: Array, around: Sequence[tuple[Array, Array]], images: Sequence[int], mode: str) -> Array:
+    """Add up the pixels around each place, one after another."""
+    if mode == "nearest":
+        return np.take(pixels, _flat([p[0] for p, _ in around], images), axis=1)
+    if pixels.dtype.kind in "bO":
+        raise ValueError("flags and strings cannot be interpolated")
+    work = (
+        np.dtype(np.float64)
+        if pixels.dtype.kind in "iu"
+        else np.result_type(pixels.dtype if pixels.dtype.kind in "fc" else np.float32, np.float32)
+    )
+    y = np.zeros((pixels.shape[0], around[0][0].shape[1]), work)
+    for taps in itertools.product(*(range(p.shape[0]) for p, _ in around)):
+        chosen = [(p[t], w[t]) for (p, w), t in zip(around, taps, strict=True)]
+        weight: Array = math.prod(w for _, w in chosen)  # pyright: ignore[reportAssignmentType] - of arrays
+        y += np.take(pixels, _flat([p for p, _ in chosen], images), axis=1) * weight.astype(work)
+    if pixels.dtype.kind not in "iu":
+        return y.astype(pixels.dtype, copy=False)
+    whole = np.rint(y)
+    cut = np.where(np.abs(y - whole) < _NOISE, whole, np.trunc(y))
+    return saturated(cut, pixels.dtype)
+
+
+def _flat(places: Sequence[Array], images: Sequence[int]) -> Array:
+    """Return the numbers of pixels; the last one stands for all that are outside."""
+    number: Array = np.zeros_like(places[0])
+    outside = np.zeros(number.shape, bool)
+    for place, size in zip(places, images, strict=True):
+        number = np.asarray(number * size + place)
+        outside |= place < 0
+    return np.where(outside, math.prod(images), number)
+
+
+@v20.upgrade
+def rename(
+    b: Builder, x: Value, grid: Value, /, *, align_corners: int, padding_mode: str, mode: str
+) -> Value:
+    return b.GridSample(
+        x, grid, align_corners=align_corners, padding_mode=padding_mode, mode=_FIRST_NAMES.get(mode, mode)
+    )
+
+
+@v20.downgrade
+def rename_back(
+    b: Builder, x: Value, grid: Value, /, *, align_corners: int, padding_mode: str, mode: str
+) -> Value:
+    if not isinstance(x.type, TensorType) or x.type.rank != _BATCH_AND_DEPTH + 2:
+        raise Unconvertible("GridSample-16 reads images of rank 4")
+    names = {new: old for old, new in _FIRST_NAMES.items()}
+    return b.GridSample(
+        x, grid, align_corners=align_corners, padding_mode=padding_mode, mode=names.get(mode, mode)
+    )
+
+
+@grid_sample.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[[[0, 1, 2], [3, 4, 5]]]], f)
+    grid = np.array([[[[-1, -1], [0, 0], [1, 1], [2, 0.5]]]], f)  # rows of x and y
+    cases: list[tuple[str, str, int, list[float]]] = [  # by hand; the cubic ones are onnxruntime's
+        ("linear", "zeros", 0, [0, 2.5, 1.25, 0]), ("linear", "zeros", 1, [0, 2.5, 5, 0]),
+        ("linear", "border", 0, [0, 2.5, 5, 5]), ("linear", "border", 1, [0, 2.5, 5, 4.25]),
+        ("linear", "reflection", 0, [0, 2.5, 5, 4]), ("linear", "reflection", 1, [0, 2.5, 5, 3.25]),
+        ("nearest", "border", 0, [0, 1, 5, 5]), ("nearest", "zeros", 1, [0, 1, 5, 0]),
+        ("nearest", "reflection", 1, [0, 1, 5, 4]),
+        ("cubic", "zeros", 0, [-0.1875, 2.96875, 1.4375, 0]), ("cubic", "zeros", 1, [0, 2.96875, 5, 0]),
+        ("cubic", "border", 0, [-0.375, 2.5, 5.375, 5]), ("cubic", "border", 1, [0, 2.5, 5, 4.3203125]),
+        ("cubic", "reflection", 0, [-0.75, 2.5, 5.75, 4]), ("cubic", "reflection", 1, [0, 2.5, 5, 3.53125]),
+    ]  # fmt: skip
+    before = {new: old for old, new in _FIRST_NAMES.items()}
+    for mode, padding, aligned, read in cases:
+        for opset in (16, 20, 22):
+            yield Example(
+                opset,
+                x,
+                grid,
+                mode=before[mode] if opset < v20.since else mode,
+                padding_mode=padding,
+                align_corners=aligned,
+                expect=[np.array(read, f).reshape(1, 1, 1, 4)],
+            )
+    yield from _examples_of_types(x, grid)
+
+
+def _examples_of_types(x: Array, grid: Array) -> Iterator[Example]:
+    f = np.float32
+    for kind in (np.int8, np.uint8, np.int64):
+        yield Example(16, x.astype(kind), grid, padding_mode="border",
+                      expect=[np.array([[[[0, 2, 5, 5]]]], kind)])  # fmt: skip
+    for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
+        yield Example(22, x.astype(kind), grid.astype(kind), expect=[np.array([[[[0, 2.5, 1.25, 0]]]], kind)])
+    words = np.array([[["a", "b"]]], object)
+    line = np.array([[[-0.5], [0.5], [9]]], f)
+    yield Example(20, words, line, mode="nearest", expect=[np.array([[["a", "b", ""]]], object)])
+    wild = np.array([[[np.nan], [np.inf], [-1e30], [-8.0]]], f)  # -8 is at -13.5 of four places
+    row = np.array([[[1, 2, 3, 4]]], f)
+    yield Example(20, row, wild, padding_mode="border", expect=[np.array([[[1, 4, 1, 1]]], f)])
+    yield Example(20, row, wild, expect=[np.zeros((1, 1, 4), f)])
+    yield Example(
+        20, row, wild[:, 3:], padding_mode="reflection", align_corners=1, expect=[np.array([[[2.5]]], f)]
+    )
+    cube = np.arange(8, dtype=f).reshape(1, 1, 2, 2, 2)
+    inside = np.array([[[[[0, 0, 0], [1, -1, 0]]]]], f)
+    yield Example(20, cube, inside, align_corners=1, expect=[np.array([[[[[3.5, 3]]]]], f)])
+    yield Example(20, row[:0], line[:0], expect=[np.zeros((0, 1, 3), f)])

@@ -1,0 +1,93 @@
+"""MelWeightMatrix: weights that sum up a spectrum into bands of equal width to the ear."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import TensorType
+from sabir.opsets.families import cosine_windows, spectra
+from sabir.opsets.families.casting import converted
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    NUMBERS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    tensors,
+)
+
+mel_weight_matrix = Operator(
+    "MelWeightMatrix",
+    summary="For each band a triangle over the frequencies of a spectrum, the bands' edges at equal steps of "
+    "`2595 log10(1 + f / 700)`.",
+)
+
+T1 = Constraint("T1", tensors("int32", "int64"))
+T2 = Constraint("T2", FLOATS, BFLOAT16)
+T3 = Constraint("T3", NUMBERS, BFLOAT16)
+
+v17 = mel_weight_matrix.first(
+    17,
+    inputs=[
+        Input("num_mel_bins", T1, "How many bands.", differentiable=False),
+        Input(
+            "dft_length", T1, "The length of the frames whose spectra are summed up.", differentiable=False
+        ),
+        Input("sample_rate", T1, "Samples per second of the signal.", differentiable=False),
+        Input("lower_edge_hertz", T2, "Where the lowest band starts.", differentiable=False),
+        Input("upper_edge_hertz", T2, "Where the bands end.", differentiable=False),
+    ],
+    outputs=[Output("output", T3, "(dft_length // 2 + 1, num_mel_bins).", differentiable=False)],
+    attributes=[Attribute("output_datatype", "int", "The element type of the output.", default=1)],
+)
+
+
+@v17.infer
+def infer(bands: TensorType, length: TensorType, /, *_: TensorType, output_datatype: int) -> TensorType:
+    kind = cosine_windows.output_type(output_datatype, T3.allowed)
+    rows = spectra.bins(spectra.scalar(length), onesided=True)
+    return TensorType(kind, (rows, spectra.scalar(bands)))
+
+
+@v17.evaluate
+def evaluate(
+    bands: Array, length: Array, rate: Array, lower: Array, upper: Array, /, *, output_datatype: int
+) -> Array:
+    """The edges are `bands + 2` whole frequencies; each three in a row make a triangle."""
+    kind = cosine_windows.output_type(output_datatype, T3.allowed)
+    low, high = (2595 * np.log10(1 + x.astype(np.float64).item() / 700) for x in (lower, upper))
+    count = int(bands.item()) + 2
+    hertz = 700 * (10 ** ((np.arange(count) * ((high - low) / count) + low) / 2595) - 1)
+    edges = np.floor((int(length.item()) + 1) * hertz / int(rate.item())).astype(np.int64)
+    start, peak, end = edges[:-2], edges[1:-1], edges[2:]
+    rows = np.arange(int(length.item()) // 2 + 1)[:, None]
+    rising = np.divide(rows - start, peak - start, where=peak > start, out=np.ones((len(rows), len(start))))
+    falling = np.divide(end - rows, end - peak, where=end > peak, out=np.zeros_like(rising))
+    y = np.where((rows >= start) & (rows <= peak), rising, 0)
+    np.copyto(y, falling, where=(rows >= peak) & (rows < end))
+    return converted(y, kind)
+
+
+@mel_weight_matrix.examples
+def examples() -> Iterator[Example]:
+    """By hand: up to 10500 Hz two bands have edges at 700 (2^i - 1) Hz, of 21 frequencies 1, 4 and 10."""
+    f = np.float32
+    given = [np.array(2), np.array(20), np.array(10_000), f(0), f(10_500)]
+    two = np.array([[0, 6, 4, 2, 0, 0, 0, 0, 0, 0, 0], [0, 0, 2, 4, 6, 5, 4, 3, 2, 1, 0]]).T / 6
+    yield Example(17, *given, expect=[two.astype(f)])
+    for number, kind in ((11, np.float64), (10, np.float16), (16, ml_dtypes.bfloat16), (6, np.int32)):
+        yield Example(17, *given, output_datatype=number, tolerance=1e-3, expect=[two.astype(kind)])
+    # up to 4900 Hz one band, from 0 over 7 to 22, of which there are but 10
+    given = [np.array(n, np.int32) for n in (1, 20, 2000)]
+    one = [*(np.arange(7) / 7), 1, 14 / 15, 13 / 15, 12 / 15]
+    for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
+        yield Example(17, *given, kind(0), kind(4900), expect=[np.array(one, f)[:, None]])
+    # edges that fall together leave one frequency
+    yield Example(17, *given[:2], np.array(10**6, np.int32), f(0), f(100), expect=[np.eye(11, 1, dtype=f)])
+    yield Example(17, np.array(0), np.array(6), np.array(8), f(0), f(4), expect=[np.zeros((4, 0), f)])

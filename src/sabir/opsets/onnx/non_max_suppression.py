@@ -1,0 +1,152 @@
+"""NonMaxSuppression: the best boxes of each class that do not overlap better ones."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import INT64
+from sabir.ir import TensorType, known_equal
+from sabir.opsets.typing import Array
+from sabir.schema import Attribute, Example, Input, Operator, Output
+
+non_max_suppression = Operator(
+    "NonMaxSuppression",
+    summary="The boxes of each class by falling score, without those that overlap one taken before by more"
+    " than `iou_threshold` of what both cover.",
+)
+
+v10 = non_max_suppression.first(
+    10,
+    inputs=[
+        Input("boxes", "tensor(float)", "Boxes of the shape [batch, boxes, 4], as `center_point_box` says."),
+        Input("scores", "tensor(float)", "Their scores, of the shape [batch, classes, boxes]."),
+        Input(
+            "max_output_boxes_per_class",
+            "tensor(int64)",
+            "One number: the most boxes to take of a class; none when absent.",
+            optional=True,
+        ),
+        Input("iou_threshold", "tensor(float)", "One number from 0 to 1; 0 when absent.", optional=True),
+        Input(
+            "score_threshold",
+            "tensor(float)",
+            "One number: boxes with a lower score are left out.",
+            optional=True,
+        ),
+    ],
+    outputs=[
+        Output(
+            "selected_indices", "tensor(int64)", "A row for each box taken: its batch, its class, its number."
+        )
+    ],
+    attributes=[
+        Attribute(
+            "center_point_box",
+            "int",
+            "0: [y1, x1, y2, x2], any two opposite corners; 1: [x, y, width, height], x and y the middle.",
+            default=0,
+        )
+    ],
+)
+v11 = v10.restate(11, "Says that a box stays whose overlap equals the threshold.")
+
+_ROW = 3
+
+
+@v10.infer
+def infer(
+    boxes: TensorType,
+    scores: TensorType,
+    most: TensorType | None = None,
+    iou_threshold: TensorType | None = None,
+    score_threshold: TensorType | None = None,
+    /,
+) -> TensorType:
+    for name, t in (("boxes", boxes), ("scores", scores)):
+        if t.shape is not None and len(t.shape) != 3:  # ruff: ignore[magic-value-comparison]  batch, classes or boxes, and one more
+            raise InferenceError(f"`{name}` must be of rank 3, and has rank {len(t.shape)}")
+    if boxes.shape is not None and scores.shape is not None:
+        pairs = (boxes.shape[0], scores.shape[0]), (boxes.shape[1], scores.shape[2]), (boxes.shape[2], 4)
+        if any(known_equal(*pair) is False for pair in pairs):
+            raise InferenceError(f"`boxes` {boxes} and `scores` {scores} do not match")
+    nothing = most is None or (most.known is not None and most.known[:1] == (0,))
+    return TensorType(INT64, (0 if nothing else None, _ROW))
+
+
+@v10.evaluate
+def evaluate(
+    boxes: Array,
+    scores: Array,
+    most: Array | None = None,
+    iou_threshold: Array | None = None,
+    score_threshold: Array | None = None,
+    /,
+    *,
+    center_point_box: int,
+) -> Array:
+    if boxes.shape != (scores.shape[0], scores.shape[2], 4):
+        raise ValueError(f"`boxes` {list(boxes.shape)} and `scores` {list(scores.shape)} do not match")
+    limit = int(most.item()) if most is not None and most.size else 0
+    overlap = np.float32(iou_threshold.item() if iou_threshold is not None and iou_threshold.size else 0)
+    found = [np.zeros((0, _ROW), np.int64)]
+    for batch in range(boxes.shape[0]) if limit > 0 else ():
+        corners = _corners(boxes[batch], center_point_box)
+        for number, row in enumerate(scores[batch]):
+            candidates = np.argsort(-row, kind="stable")
+            if score_threshold is not None and score_threshold.size:
+                candidates = candidates[row[candidates] >= score_threshold.item()]
+            kept = _kept(corners, candidates, limit, overlap)
+            found.append(np.column_stack([np.full_like(kept, batch), np.full_like(kept, number), kept]))
+    return np.concatenate(found)
+
+
+def _corners(boxes: Array, center_point_box: int) -> Array:
+    """Return the least and the greatest coordinates of boxes, a row for each coordinate."""
+    a, b, c, d = boxes.T
+    if center_point_box:
+        return np.stack([a - c / 2, b - d / 2, a + c / 2, b + d / 2])
+    return np.stack([np.minimum(a, c), np.minimum(b, d), np.maximum(a, c), np.maximum(b, d)])
+
+
+def _kept(corners: Array, candidates: Array, limit: int, overlap: np.float32) -> Array:
+    """Take the best box, drop those that overlap it, and so on."""
+    kept: list[int] = []
+    while candidates.size and len(kept) < limit:
+        best = int(candidates[0])
+        kept.append(best)
+        candidates = candidates[1:]
+        candidates = candidates[~(_overlap(corners[:, best], corners[:, candidates]) > overlap)]
+    return np.array(kept, np.int64)
+
+
+def _overlap(box: Array, others: Array) -> Array:
+    """Return the intersection over the union; 0 where there is none."""
+    height = np.minimum(box[2], others[2]) - np.maximum(box[0], others[0])
+    width = np.minimum(box[3], others[3]) - np.maximum(box[1], others[1])
+    common = np.maximum(height, 0) * np.maximum(width, 0)
+    union = (box[2] - box[0]) * (box[3] - box[1]) + (others[2] - others[0]) * (others[3] - others[1]) - common
+    return np.divide(common, union, out=np.zeros_like(common), where=(common > 0) & (union > 0))
+
+
+@non_max_suppression.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    # the first three lie one over another: 0 and 1 share 9 of 11 parts, 0 and 2 share 1/3 of what they cover
+    boxes = np.array([[[0, 0, 1, 10], [0, 1, 1, 11], [0, 5, 1, 15], [0, 20, 1, 30]]], f)
+    scores = np.array([[[0.9, 0.75, 0.6, 0.95], [0.1, 0.2, 0.2, 0]]], f)
+    centers = np.stack([(boxes[..., 1] + boxes[..., 3]) / 2, np.full((1, 4), 0.5, f),
+                        boxes[..., 3] - boxes[..., 1], np.ones((1, 4), f)], axis=-1)  # fmt: skip
+    most, half = np.array([3]), np.array([0.5], f)
+    taken = np.array([[0, 0, 3], [0, 0, 0], [0, 0, 2], [0, 1, 1], [0, 1, 2], [0, 1, 3]])
+    for opset in (10, 11):
+        yield Example(opset, boxes, scores, most, half, np.array([0.65], f), expect=[taken[:2]])
+        yield Example(opset, boxes[..., [2, 1, 0, 3]], scores, most, half, expect=[taken])
+        yield Example(opset, centers, scores, np.array(1), half, center_point_box=1, expect=[taken[[0, 3]]])
+        yield Example(opset, boxes, scores, expect=[taken[:0]])
+    equal = np.array(
+        [[[0, 0, 1, 2], [0, 1, 1, 2], [0, 0, 1, 2]]], f
+    )  # half of the first, and the first again
+    same = np.ones((1, 1, 3), f)
+    yield Example(11, equal, same, most, half, np.array(1, f), expect=[np.array([[0, 0, 0], [0, 0, 1]])])
+    yield Example(11, equal[:, :0], same[..., :0], most, half, expect=[np.zeros((0, 3), np.int64)])

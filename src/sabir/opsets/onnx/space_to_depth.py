@@ -1,0 +1,81 @@
+"""SpaceToDepth: blocks of pixels piled up in the depth of an image."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.blocks import build_to_depth, infer_to_depth, to_depth
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+
+space_to_depth = Operator(
+    "SpaceToDepth",
+    summary="Each block of `blocksize` by `blocksize` pixels of `input` made one pixel, all in its depth.",
+)
+
+T = Constraint("T", CLASSIC)
+
+v1 = space_to_depth.first(
+    1,
+    inputs=[Input("input", T, "Images of the shape [N, C, H, W].", differentiable=True)],
+    outputs=[
+        Output(
+            "output",
+            T,
+            "Images of the shape [N, C * blocksize**2, H / blocksize, W / blocksize].",
+            differentiable=True,
+        )
+    ],
+    attributes=[Attribute("blocksize", "int", "The height and the width of a block.", required=True)],
+)
+v13 = v1.widen(13, T=BFLOAT16)
+v28 = v13.extend(
+    28,
+    "`mode` says how the depth is ordered; defined as a function of other operators.",
+    attributes=[
+        Attribute(
+            "mode",
+            "string",
+            "DCR: the place in the block is the outer part of the depth; CRD: it is the inner one.",
+            default="DCR",
+        )
+    ],
+)
+
+
+@v1.infer
+def infer(x: TensorType, /, *, blocksize: int, mode: str = "DCR") -> TensorType:
+    return infer_to_depth(x, blocksize, mode)
+
+
+@v1.evaluate
+def evaluate(x: Array, /, *, blocksize: int, mode: str = "DCR") -> Array:
+    return to_depth(x, blocksize, mode)
+
+
+@v28.body
+def body(b: Builder, x: Value, /, *, blocksize: int, mode: str) -> Value:
+    return build_to_depth(b, x, blocksize, mode)
+
+
+@space_to_depth.examples
+def examples() -> Iterator[Example]:
+    image = np.array([[[[0, 1, 2, 3], [4, 5, 6, 7]]]], np.float32)
+    piled = np.array([[[[0, 2]], [[1, 3]], [[4, 6]], [[5, 7]]]], np.float32)
+    layers = np.array([[[[0, 1], [2, 3]], [[4, 5], [6, 7]]]])
+    for opset in (1, 13, 28):
+        yield Example(opset, image, blocksize=2, expect=[piled])
+        yield Example(
+            opset, layers, blocksize=2, expect=[np.array([0, 4, 1, 5, 2, 6, 3, 7]).reshape(1, 8, 1, 1)]
+        )
+        yield Example(opset, np.zeros((0, 1, 6, 3), bool), blocksize=3, expect=[np.zeros((0, 9, 2, 1), bool)])
+    yield Example(28, layers, blocksize=2, mode="CRD", expect=[np.arange(8).reshape(1, 8, 1, 1)])
+    words = np.array([[[["a", "b"]] * 2]], object)
+    for opset in (13, 28):
+        yield Example(
+            opset, words, blocksize=2, expect=[np.array(["a", "b"] * 2, object).reshape(1, 4, 1, 1)]
+        )
+        brain = piled.astype(ml_dtypes.bfloat16)
+        yield Example(opset, image.astype(ml_dtypes.bfloat16), blocksize=2, expect=[brain])

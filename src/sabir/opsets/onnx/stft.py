@@ -1,0 +1,122 @@
+"""STFT: Fourier transforms of windows that slide along a signal."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType, add, floor_div, known_equal, sub
+from sabir.opsets.families import spectra
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+stft = Operator(
+    "STFT",
+    summary="The spectra of a signal's frames, weighted by a window; frame f starts at `f * frame_step`.",
+)
+
+T1 = Constraint("T1", FLOATS, BFLOAT16)
+T2 = Constraint("T2", tensors("int32", "int64"))
+
+v17 = stft.first(
+    17,
+    inputs=[
+        Input(
+            "signal",
+            T1,
+            "(batch, length, 1), or (batch, length, 2) of complex numbers.",
+            differentiable=False,
+        ),
+        Input("frame_step", T2, "How far apart frames start.", differentiable=False),
+        Input("window", T1, "Weights of a frame; ones by default.", optional=True, differentiable=False),
+        Input(
+            "frame_length",
+            T2,
+            "The length of a frame; the window's, else the signal's by default.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    outputs=[Output("output", T1, "(batch, frames, frequencies, 2).", differentiable=False)],
+    attributes=[
+        Attribute(
+            "onesided", "int", "1: only the first `frame_length // 2 + 1` frequencies of each.", default=1
+        )
+    ],
+)
+
+RANK = 3
+
+
+@v17.infer
+def infer(
+    signal: TensorType,
+    step: TensorType,
+    window: TensorType | None = None,
+    length: TensorType | None = None,
+    /,
+    *,
+    onesided: int,
+) -> TensorType:
+    if signal.shape is None:
+        return signal.with_shape(None, None, None, spectra.COMPLEX)
+    if len(signal.shape) != RANK:
+        raise InferenceError(f"a signal is of rank {RANK}, and is {signal}")
+    batch, samples, _ = signal.shape
+    given = [w.shape[0] for w in (window,) if w is not None and w.shape]
+    if length is not None:
+        given.append(spectra.scalar(length))
+    frame = same_dim(given, "`frame_length` and the window") if window or length else samples
+    distance = spectra.scalar(step)
+    if isinstance(distance, int) and distance < 1:
+        raise InferenceError(f"`frame_step` is {distance}, and must be 1 or more")
+    frames = 1 if known_equal(frame, samples) else add(floor_div(sub(samples, frame), distance), 1)
+    if isinstance(frames, int) and frames < 1:
+        raise InferenceError(f"a frame of {frame} is longer than the signal of {samples}")
+    return signal.with_shape(batch, frames, spectra.bins(frame, onesided=bool(onesided)), spectra.COMPLEX)
+
+
+@v17.evaluate
+def evaluate(
+    signal: Array, step: Array, window: Array | None = None, length: Array | None = None, /, *, onesided: int
+) -> Array:
+    x = spectra.signal(signal)
+    frame = x.shape[1]
+    if window is not None or length is not None:
+        frame = int(length.item()) if length is not None else len(window) if window is not None else 0
+    if window is not None and window.shape != (frame,):
+        raise ValueError(f"a window of the shape {list(window.shape)} cannot weight frames of {frame}")
+    distance = int(step.item())
+    if distance < 1 or not 0 < frame <= x.shape[1]:
+        raise ValueError(f"frames of {frame} every {distance} do not fit a signal of {x.shape[1]}")
+    frames = np.lib.stride_tricks.sliding_window_view(x, frame, axis=1)[:, ::distance]
+    weighted = frames if window is None else frames * widened(window)
+    return spectra.parts(spectra.transform(weighted, frame, 2, onesided=bool(onesided)), signal.dtype)
+
+
+@stft.examples
+def examples() -> Iterator[Example]:
+    """By hand: frames of two have sums and differences, frames of four quarter turns."""
+    f = np.float32
+    x = np.array([[1, 2, 4, 7, 11]], f)[..., None]
+    pairs = np.array([[[3, 0], [-1, 0]], [[6, 0], [-2, 0]], [[11, 0], [-3, 0]], [[18, 0], [-4, 0]]], f)[None]
+    one, two = np.array(1, np.int32), np.array(2, np.int32)
+    yield Example(17, x, one, None, two, expect=[pairs])
+    yield Example(17, x, one, np.ones(2, f), expect=[pairs])
+    yield Example(17, x, two, np.ones(2, f), two, expect=[pairs[:, ::2]])
+    yield Example(17, x, two, None, two, onesided=0, expect=[pairs[:, ::2]])
+    weighted = np.array([[[1, 0], [1, 0]], [[4, 0], [4, 0]]], f)[None]
+    yield Example(17, x, two, np.array([1, 0], f), expect=[weighted])
+    four = np.array([[[14, 0], [-3, 5], [-4, 0], [-3, -5]]], f)[None]
+    yield Example(17, x[:, :4], one, onesided=0, expect=[four])
+    yield Example(17, x[:, :4], one, expect=[four[:, :, :3]])
+    rotated = np.concatenate([0 * x, x], axis=-1)  # the signal times i
+    turned = np.stack([-pairs[..., 1], pairs[..., 0]], axis=-1)
+    yield Example(17, rotated, one, None, two, onesided=0, expect=[turned])
+    yield Example(17, rotated[:, :4], one, expect=[np.array([[[[0, 14], [-5, -3], [0, -4]]]], f)])
+    for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
+        yield Example(17, x.astype(kind), one, np.ones(2, kind), expect=[pairs.astype(kind)])
+    yield Example(17, x[:0], one, None, two, expect=[pairs[:0]])

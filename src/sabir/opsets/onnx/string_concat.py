@@ -1,0 +1,42 @@
+"""StringConcat: strings joined, elementwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.opsets.families.broadcasting import merged
+from sabir.opsets.typing import Array
+from sabir.schema import STRING, Constraint, Example, Input, Operator, Output
+
+string_concat = Operator(
+    "StringConcat", summary="Each string of `X` followed by the one of `Y`, broadcast as numpy does."
+)
+
+T = Constraint("T", STRING)
+
+v20 = string_concat.first(
+    20,
+    inputs=[
+        Input("X", T, "What comes first.", differentiable=False),
+        Input("Y", T, "What comes behind.", differentiable=False),
+    ],
+    outputs=[Output("Z", T, "The shape to which X and Y broadcast.", differentiable=False)],
+)
+
+v20.infer(merged)
+
+
+@v20.evaluate
+def evaluate(x: Array, y: Array, /) -> Array:
+    z: Array = np.empty(np.broadcast_shapes(x.shape, y.shape), object)
+    np.add(x, y, out=z)
+    return z
+
+
+@string_concat.examples
+def examples() -> Iterator[Example]:
+    x, y = np.array(["abc", "", "€"], object), np.array([["."], [""]], object)
+    yield Example(20, x, x[::-1], expect=[np.array(["abc€", "", "€abc"], object)])
+    yield Example(20, x, y, expect=[np.array([["abc.", ".", "€."], ["abc", "", "€"]], object)])
+    yield Example(20, np.array("cat", object), np.array("s", object), expect=[np.array("cats", object)])
+    yield Example(20, x[:0], np.array("s", object), expect=[x[:0]])

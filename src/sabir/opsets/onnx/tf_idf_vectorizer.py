@@ -1,0 +1,203 @@
+"""TfIdfVectorizer: counts of n-grams."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import element
+from sabir.ir import TensorType
+from sabir.opsets.families.lookups import places
+from sabir.opsets.typing import Array
+from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+tf_idf_vectorizer = Operator(
+    "TfIdfVectorizer",
+    summary="How often each n-gram of a pool occurs in each row, its items side by side or evenly apart, "
+    "weighted as `mode` says.",
+)
+
+T = Constraint("T", STRING, tensors("int32", "int64"))
+T1 = Constraint("T1", tensors("float"))
+
+v9 = tf_idf_vectorizer.first(
+    9,
+    inputs=[Input("X", T, "Items, shape [C] or [N, C].", differentiable=False)],
+    outputs=[Output("Y", T1, "Shape [K] or [N, K], K the greatest column + 1.", differentiable=False)],
+    attributes=[
+        Attribute("mode", "string", "TF: counts; IDF: weights of what occurs; TFIDF: counts times weights.",
+                  required=True),
+        Attribute("ngram_indexes", "ints", "The column of Y of each n-gram of the pool.", required=True),
+        Attribute("weights", "floats", "The weight of each n-gram of the pool; 1 if absent."),
+        Attribute("ngram_counts", "ints", "Where the 1-grams, 2-grams, ... begin in it.", required=True),
+        Attribute("pool_int64s", "ints", "The n-grams' items, 1-grams first, if they are integers."),
+        Attribute("pool_strings", "strings", "The n-grams' items, if they are strings."),
+        Attribute("max_skip_count", "int", "The most items left out between two neighbours of an n-gram.",
+                  required=True),
+        Attribute("min_gram_length", "int", "The least n that counts.", required=True),
+        Attribute("max_gram_length", "int", "The greatest n that counts.", required=True),
+    ],
+)  # fmt: skip
+
+_MODES = ("TF", "IDF", "TFIDF")
+
+
+class _Level(NamedTuple):
+    """One step of the tree of n-grams: which node follows from a node and an item, and what ends there."""
+
+    codes: Array  # node * vocabulary + item, sorted
+    grams: Array  # of each the n-gram that it ends, or -1
+
+
+@v9.infer
+def infer(x: TensorType, /, *, ngram_indexes: Sequence[int], mode: str) -> TensorType:
+    if mode not in _MODES or min(ngram_indexes, default=-1) < 0:
+        raise InferenceError("`mode` must be TF, IDF or TFIDF, and `ngram_indexes` 0 or more")
+    if x.shape is None:
+        return TensorType(element("float"))
+    if len(x.shape) not in {1, 2}:
+        raise InferenceError(f"{x} must have shape [C] or [N, C]")
+    return TensorType(element("float"), (*x.shape[:-1], max(ngram_indexes) + 1))
+
+
+@v9.evaluate
+def evaluate(
+    x: Array,
+    /,
+    *,
+    mode: str,
+    ngram_indexes: Sequence[int],
+    weights: Sequence[float] | None,
+    **attributes: Any,
+) -> Array:
+    if x.ndim not in {1, 2}:
+        raise ValueError(f"shape {list(x.shape)} must be [C] or [N, C]")
+    columns, factors = np.array(ngram_indexes, np.int64), np.array(weights or [1.0], np.float32)
+    if mode not in _MODES or not len(columns) or np.any(columns < 0):
+        raise ValueError("`mode` must be TF, IDF or TFIDF, and `ngram_indexes` 0 or more")
+    if weights and len(weights) != len(columns):
+        raise ValueError(f"{len(weights)} weights are given for {len(columns)} n-grams")
+    counts = _counts(x if x.ndim > 1 else x[None], len(columns), **attributes)
+    if mode == "IDF":
+        counts = np.minimum(counts, 1)
+    values = counts if mode == "TF" else counts * factors
+    y = np.zeros((len(counts), int(columns.max()) + 1), np.float32)
+    np.add.at(y.T, columns, values.T.astype(np.float32))
+    return y.reshape(*x.shape[:-1], y.shape[1])
+
+
+def _counts(
+    x: Array,
+    grams: int,
+    *,
+    ngram_counts: Sequence[int],
+    pool_int64s: Sequence[int] | None,
+    pool_strings: Sequence[str] | None,
+    max_skip_count: int,
+    min_gram_length: int,
+    max_gram_length: int,
+) -> Array:
+    """Return how often each n-gram of the pool occurs in each row."""
+    if not 1 <= min_gram_length <= max_gram_length <= len(ngram_counts) or max_skip_count < 0:
+        raise ValueError(
+            "n-grams need 1 <= min_gram_length <= max_gram_length <= len(ngram_counts), and no skip < 0"
+        )
+    pool = np.array(pool_strings, object) if pool_strings else np.array(pool_int64s or (), np.int64)
+    if (x.dtype.kind == "O") != (pool.dtype.kind == "O"):
+        raise ValueError(f"a pool of {pool.dtype} does not fit items of {x.dtype}")
+    items = places(pool, pool)  # equal items by one number
+    levels = _levels(items, [*ngram_counts, len(pool)], min_gram_length, max_gram_length, grams)
+    numbers = places(x.astype(np.int64) if x.dtype == np.int32 else x, pool)
+    count, total = len(x) * grams, np.zeros(len(x) * grams, np.int64)
+    for apart in range(1, min(max_skip_count + 1, max(1, x.shape[1] - 1)) + 1):
+        for gram, row in _found(numbers, levels, apart, len(pool)):
+            total += np.bincount(row * grams + gram, minlength=count)
+    return total.reshape(len(x), grams)
+
+
+def _levels(items: Array, starts: Sequence[int], least: int, most: int, grams: int) -> list[_Level]:
+    """Return the tree of the n-grams of at most `most` items, level by level."""
+    if any(a > b for a, b in itertools.pairwise(starts)) or starts[0] < 0:
+        raise ValueError(f"ngram_counts {list(starts[:-1])} do not cut a pool of {len(items)} items")
+    parts = [items[a:b] for a, b in itertools.pairwise(starts)]
+    if any(len(part) % n for n, part in enumerate(parts, 1)):
+        raise ValueError("a part of the pool does not hold whole n-grams")
+    tables = [part.reshape(-1, n) for n, part in enumerate(parts, 1)]
+    numbers = np.split(np.arange(sum(map(len, tables))), np.cumsum([len(t) for t in tables])[:-1])
+    if len(numbers) and sum(map(len, tables)) > grams:
+        raise ValueError(f"the pool holds more than the {grams} n-grams that ngram_indexes tells of")
+    nodes = [np.zeros(len(t), np.int64) for t in tables]
+    levels: list[_Level] = []
+    for depth in range(most):
+        deep = [nodes[n] * len(items) + tables[n][:, depth] for n in range(depth, most)]
+        codes = np.unique(np.concatenate(deep))
+        for n, code in zip(range(depth, most), deep, strict=True):
+            nodes[n] = np.searchsorted(codes, code)
+        ends = np.full(len(codes), -1)
+        if len(np.unique(nodes[depth])) < len(nodes[depth]):
+            raise ValueError(f"the pool holds a {depth + 1}-gram twice")
+        if depth + 1 >= least:
+            ends[nodes[depth]] = numbers[depth]
+        levels.append(_Level(codes, ends))
+    return levels
+
+
+def _found(
+    numbers: Array, levels: Sequence[_Level], apart: int, vocabulary: int
+) -> Iterator[tuple[Array, Array]]:
+    """Return for each n the n-grams of the pool whose items stand `apart`, and the row of each."""
+    row, start = np.nonzero(numbers >= 0)
+    node = np.zeros(len(row), np.int64)
+    for depth, level in enumerate(levels):
+        at = start + depth * apart
+        inside = np.flatnonzero(at < numbers.shape[1])
+        row, start, node = row[inside], start[inside], node[inside]
+        item = numbers[row, at[inside]]
+        code = node * vocabulary + item
+        node = np.searchsorted(level.codes, code).clip(max=max(0, len(level.codes) - 1))
+        if not len(level.codes):
+            return
+        follows = np.flatnonzero((item >= 0) & (level.codes[node] == code))
+        row, start, node = row[follows], start[follows], node[follows]
+        gram = level.grams[node]
+        if apart == 1 or depth > 0:  # a single item has no neighbour to be apart from
+            yield gram[gram >= 0], row[gram >= 0]
+
+
+@tf_idf_vectorizer.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8]])
+    standard: dict[str, Any] = {  # the standard's tests
+        "mode": "TF",
+        "ngram_counts": [0, 4],
+        "ngram_indexes": [0, 1, 2, 3, 4, 5, 6],
+        "pool_int64s": [2, 3, 5, 4, 5, 6, 7, 8, 6, 7],
+        "max_gram_length": 2,
+    }
+    both = np.array([[0, 3, 0, 0, 0, 0, 0], [0, 0, 1, 0, 1, 1, 1]], f)
+    pairs = np.array([[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0, 1]], f)
+    far = np.array([[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1]], f)
+    yield Example(9, x, **standard, min_gram_length=2, max_skip_count=0, expect=[pairs])
+    yield Example(9, x, **standard, min_gram_length=2, max_skip_count=5, expect=[far])
+    yield Example(9, x, **standard, min_gram_length=1, max_skip_count=5, expect=[both])
+    yield Example(
+        9, x[1].astype(np.int32), **standard, min_gram_length=1, max_skip_count=1 << 40, expect=[both[1]]
+    )
+    yield Example(9, x[:, :0], **standard, min_gram_length=1, max_skip_count=1, expect=[np.zeros((2, 7), f)])
+    words = np.array([["a", "b", "a", "b", "z"]], object)
+    weighted: dict[str, Any] = {
+        "pool_strings": ["b", "a", "a", "b", "a", "b", "a"],
+        "ngram_counts": [0, 2, 4],
+        "ngram_indexes": [3, 0, 1, 2],
+        "weights": [2.0, 3, 5, 7],
+        "min_gram_length": 1,
+        "max_gram_length": 3,
+        "max_skip_count": 0,
+    }
+    # b and a twice, ab twice, aba once; the weights belong to the n-grams, not to the columns
+    counts = {"TF": [2, 2, 1, 2], "IDF": [3, 5, 7, 2], "TFIDF": [6, 10, 7, 4]}
+    for mode, row in counts.items():
+        yield Example(9, words, **weighted, mode=mode, expect=[np.array([row], f)])

@@ -1,0 +1,184 @@
+"""Upsample: a tensor enlarged, which Resize does since opset 10."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Attribute as Fact
+from sabir.ir import Builder, Item, TensorType, Value
+from sabir.opsets.families.resampling import Axis, Manner, resample, scaled
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BOOL,
+    CLASSIC,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    tensors,
+)
+
+upsample = Operator(
+    "Upsample",
+    summary="`X` with `floor(scale * size)` places along each axis: the element before the coordinate"
+    " `place / scale`, or a line between the two around it.",
+)
+
+T = Constraint("T", FLOATS, BOOL, tensors("int32", "int64"))
+_IMAGE = 4
+
+v1 = upsample.first(
+    1,
+    inputs=[Input("X", T, "Images of the shape [N, C, H, W].")],
+    outputs=[Output("Y", T, "The enlarged tensor.")],
+    attributes=[
+        Attribute("mode", "string", "nearest, or bilinear.", default="nearest"),
+        Attribute("height_scale", "float", "New over old height; 1 or more.", required=True),
+        Attribute("width_scale", "float", "New over old width; 1 or more.", required=True),
+    ],
+)
+v7 = v1.evolve(
+    7,
+    "Tensors of any shape and element type, one scale for each axis; bilinear is called linear.",
+    inputs=[Input("X", T, "A tensor of any shape.")],
+    drop=["height_scale", "width_scale"],
+    add=[
+        Attribute("mode", "string", "nearest, or linear.", default="nearest"),
+        Attribute("scales", "floats", "New over old length of each axis; 1 or more.", required=True),
+    ],
+    widen={"T": CLASSIC},
+)
+v9 = v7.evolve(
+    9,
+    "`scales` moves from attribute to input.",
+    inputs=[
+        Input("X", T, "A tensor of any shape."),
+        Input("scales", "tensor(float)", "New over old length of each axis; 1 or more."),
+    ],
+    drop=["scales"],
+    widen={"T": CLASSIC},
+)
+v10 = v9.retire(10, "Gives way to Resize, which shrinks as well.")
+
+_LINEAR = frozenset({"linear", "bilinear"})
+
+
+@v1.infer
+def infer_image(x: TensorType, /, *, height_scale: float, width_scale: float) -> TensorType:
+    if x.shape is not None and len(x.shape) != _IMAGE:
+        raise InferenceError(f"`X` must be of rank {_IMAGE}, and has rank {len(x.shape)}")
+    return _enlarged_type(x, (1.0, 1.0, height_scale, width_scale))
+
+
+@v7.infer
+def infer_attribute(x: TensorType, /, *, scales: Sequence[float]) -> TensorType:
+    return _enlarged_type(x, scales)
+
+
+@v9.infer
+def infer(x: TensorType, scales: TensorType, /) -> TensorType:
+    count = scales.size
+    rank = count if isinstance(count, int) else x.rank
+    return TensorType(x.element) if rank is None else _enlarged_type(x, scales.known or (None,) * rank)
+
+
+def _enlarged_type(x: TensorType, scales: Sequence[Item]) -> TensorType:
+    shape = (None,) * len(scales) if x.shape is None else x.shape
+    if len(scales) != len(shape):
+        raise InferenceError(f"{len(scales)} scales for a tensor of rank {len(shape)}")
+    if any(isinstance(s, float) and s < 1 for s in scales):
+        raise InferenceError(f"scales cannot be below 1: {list(scales)}")
+    return TensorType(
+        x.element,
+        tuple(scaled(d, s) if isinstance(s, float) else None for d, s in zip(shape, scales, strict=True)),
+    )
+
+
+@v1.evaluate
+def evaluate_image(x: Array, /, *, mode: str, height_scale: float, width_scale: float) -> Array:
+    return _enlarged(x, (1.0, 1.0, height_scale, width_scale), mode)
+
+
+@v7.evaluate
+def evaluate_attribute(x: Array, /, *, mode: str, scales: Sequence[float]) -> Array:
+    return _enlarged(x, scales, mode)
+
+
+@v9.evaluate
+def evaluate(x: Array, scales: Array, /, *, mode: str) -> Array:
+    return _enlarged(x, scales.tolist(), mode)
+
+
+def _enlarged(x: Array, scales: Sequence[float], mode: str) -> Array:
+    if len(scales) != x.ndim or not all(1 <= s < np.inf for s in scales):
+        raise ValueError(f"scales {list(scales)} must be {x.ndim} numbers of at least 1, one per axis")
+    exact = [Fraction(s) for s in scales]
+    axes = [Axis(n, int(s * n), s) for n, s in zip(x.shape, exact, strict=True)]
+    return resample(x, axes, Manner("linear" if mode in _LINEAR else mode, "asymmetric", "floor"))
+
+
+@v7.upgrade
+def scale_every_axis(b: Builder, x: Value, /, *, mode: str, height_scale: float, width_scale: float) -> Value:
+    scales = (1.0, 1.0, height_scale, width_scale)
+    return b.Upsample(x, mode="linear" if mode in _LINEAR else mode, scales=Fact("scales", "floats", scales))
+
+
+@v7.downgrade
+def scale_images(b: Builder, x: Value, /, *, mode: str, scales: Sequence[float]) -> Value:
+    kind = x.type
+    if not isinstance(kind, TensorType) or kind.signature not in T.allowed or len(scales) != _IMAGE:
+        raise Unconvertible("Upsample-1 takes images, of few element types")
+    if any(np.not_equal(s, 1) for s in scales[:2]):
+        raise Unconvertible("Upsample-1 scales height and width only")
+    renamed = "bilinear" if mode in _LINEAR else mode
+    return b.Upsample(x, mode=renamed, height_scale=float(scales[2]), width_scale=float(scales[3]))
+
+
+@v9.upgrade
+def scales_become_an_input(b: Builder, x: Value, /, *, mode: str, scales: Sequence[float]) -> Value:
+    return b.Upsample(x, b.initializer("scales", np.array(scales, np.float32)), mode=mode)
+
+
+@v9.downgrade
+def scales_become_an_attribute(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Value:
+    known = scales.type.known if isinstance(scales.type, TensorType) else None
+    if known is None:
+        raise Unconvertible("`scales` is computed at run time, and Upsample-7 needs it in the model")
+    return b.Upsample(x, mode=mode, scales=Fact("scales", "floats", tuple(known)))
+
+
+@v10.upgrade
+def take_the_new_name(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Value:
+    return b.Resize(x, scales, mode="linear" if mode in _LINEAR else mode)
+
+
+@v10.downgrade
+def same_call(b: Builder, x: Value, scales: Value, /, **attributes: Any) -> Value:
+    return b.Upsample(x, scales, **attributes)
+
+
+@upsample.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[[[1, 2], [3, 4]]]], f)
+    near = np.array([[[[1, 1, 1, 2, 2, 2]] * 2 + [[3, 3, 3, 4, 4, 4]] * 2]], f)
+    line = np.array([[[[1, 1.5, 2, 2], [2, 2.5, 3, 3], [3, 3.5, 4, 4], [3, 3.5, 4, 4]]]], f)
+    yield Example(1, x, height_scale=2.0, width_scale=3.0, expect=[near])
+    yield Example(1, x, mode="bilinear", height_scale=2.0, width_scale=2.0, expect=[line])
+    yield Example(7, x, scales=[1.0, 1.0, 2.0, 3.0], expect=[near])
+    yield Example(7, x, mode="linear", scales=[1.0, 1.0, 2.0, 2.0], expect=[line])
+    for opset in (9, 10):
+        yield Example(opset, x, np.array([1, 1, 2, 3], f), expect=[near])
+        yield Example(opset, x, np.array([1, 1, 2, 2], f), mode="linear", expect=[line])
+    yield Example(9, np.array([1, 2, 3]), np.array([1.5], f), expect=[np.array([1, 1, 2, 3])])
+    yield Example(
+        9, np.array(["a", "b"], object), np.array([2], f), expect=[np.array(["a", "a", "b", "b"], object)]
+    )
+    yield Example(9, np.zeros((0, 1), bool), np.array([2, 2], f), expect=[np.zeros((0, 2), bool)])

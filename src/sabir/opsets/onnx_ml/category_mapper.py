@@ -1,0 +1,75 @@
+"""CategoryMapper: strings to integers, or back."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import element
+from sabir.ir import UNDEFINED, TensorType
+from sabir.opsets.families.lookups import mapped
+from sabir.opsets.typing import Array
+from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+category_mapper = Operator(
+    "CategoryMapper",
+    domain="ai.onnx.ml",
+    summary="Each string as the integer that stands beside it in a table, or each integer as the string.",
+)
+
+T1 = Constraint("T1", STRING, tensors("int64"))
+T2 = Constraint("T2", STRING, tensors("int64"))
+
+v1 = category_mapper.first(
+    1,
+    inputs=[Input("X", T1, "Strings or integers, of any shape.")],
+    outputs=[Output("Y", T2, "The input's shape, of the other type.")],
+    attributes=[
+        Attribute("default_int64", "int", "What a string becomes that the table lacks.", default=-1),
+        Attribute("default_string", "string", "What an integer becomes that it lacks.", default="_Unused"),
+        Attribute("cats_int64s", "ints", "The table's integers."),
+        Attribute("cats_strings", "strings", "The table's strings, one for each integer."),
+    ],
+)
+
+_OTHER = {"string": element("int64"), "int64": element("string")}
+
+
+@v1.infer
+def infer(
+    x: TensorType, /, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None
+) -> TensorType:
+    if len(cats_int64s or ()) != len(cats_strings or ()):
+        raise InferenceError("`cats_int64s` and `cats_strings` differ in length")
+    return TensorType(_OTHER.get(x.element.name, UNDEFINED), x.shape)
+
+
+@v1.evaluate
+def evaluate(
+    x: Array,
+    /,
+    *,
+    cats_int64s: Sequence[int] | None,
+    cats_strings: Sequence[str] | None,
+    default_int64: int,
+    default_string: str,
+) -> Array:
+    integers, strings = np.array(cats_int64s or (), np.int64), np.array(cats_strings or (), object)
+    if len(integers) != len(strings):
+        raise ValueError("`cats_int64s` and `cats_strings` differ in length")
+    if x.dtype.kind == "O":
+        return mapped(x, strings, integers, default_int64)
+    return mapped(x, integers, strings, default_string)
+
+
+@category_mapper.examples
+def examples() -> Iterator[Example]:
+    table: dict[str, Any] = {"cats_strings": ["a", "b", "a"], "cats_int64s": [10, 20, 30]}
+    x = np.array([["b", "a"], ["z", ""]], object)
+    yield Example(1, x, **table, expect=[np.array([[20, 30], [-1, -1]])])
+    yield Example(1, x, **table, default_int64=7, expect=[np.array([[20, 30], [7, 7]])])
+    y = np.array([20, 30, 10, 11])
+    yield Example(1, y, **table, expect=[np.array(["b", "a", "a", "_Unused"], object)])
+    yield Example(1, np.int64(20), **table, default_string="?", expect=[np.array("b", object)])
+    yield Example(1, np.zeros((0, 3), np.int64), **table, expect=[np.zeros((0, 3), object)])

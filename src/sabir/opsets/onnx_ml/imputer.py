@@ -1,0 +1,83 @@
+"""Imputer: missing values filled in."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.typing import Array
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+imputer = Operator(
+    "Imputer",
+    domain="ai.onnx.ml",
+    summary="The input with each element that equals one value, the sign of a missing one, replaced.",
+)
+
+T = Constraint("T", tensors("double", "float", "int32", "int64"))
+
+v1 = imputer.first(
+    1,
+    inputs=[Input("X", T, "A tensor of rank 1 or more; features lie along the last dimension.")],
+    outputs=[Output("Y", T, "The input's shape.")],
+    attributes=[
+        Attribute("replaced_value_int64", "int", "What means missing among integers.", default=0),
+        Attribute("imputed_value_int64s", "ints", "What comes in its place: one value, or one per feature."),
+        Attribute(
+            "replaced_value_float", "float", "What means missing among floats; may be NaN.", default=0.0
+        ),
+        Attribute(
+            "imputed_value_floats", "floats", "What comes in its place: one value, or one per feature."
+        ),
+    ],
+)
+
+v1.infer(same_as_first)
+
+
+@v1.evaluate
+def evaluate(
+    x: Array,
+    /,
+    *,
+    imputed_value_floats: Sequence[float] | None,
+    imputed_value_int64s: Sequence[int] | None,
+    replaced_value_float: float,
+    replaced_value_int64: int,
+) -> Array:
+    floating = x.dtype.kind == "f"
+    values, sign = (
+        (imputed_value_floats, replaced_value_float)
+        if floating
+        else (imputed_value_int64s, replaced_value_int64)
+    )
+    features = x.shape[-1] if x.ndim else 1
+    if not values or len(values) not in {1, features}:
+        raise ValueError(
+            f"{len(values or ())} imputed values are given for {x.dtype} with {features} features"
+        )
+    missing = np.isnan(x) if np.isnan(sign) else x == sign
+    return np.where(missing, np.array(values if x.ndim else values[0], x.dtype), x)
+
+
+@imputer.examples
+def examples() -> Iterator[Example]:
+    f, nan = np.float32, np.nan
+    x = np.array([[1, nan], [nan, 0]], f)
+    each = np.array([[1, 6], [5, 0]], f)
+    yield Example(1, x, imputed_value_floats=[5.0, 6.0], replaced_value_float=nan, expect=[each])
+    y = np.array([[1, 7], [7, 0]], f)
+    yield Example(1, x, imputed_value_floats=[7.0], replaced_value_float=nan, expect=[y])
+    zeros = np.array([[1, nan], [nan, 7]], f)
+    yield Example(1, x, imputed_value_floats=[7.0], expect=[zeros])
+    wide = np.array([-1.0, 2, -1])
+    yield Example(
+        1, wide, imputed_value_floats=[0.5], replaced_value_float=-1.0, expect=[np.array([0.5, 2, 0.5])]
+    )
+    ints = np.array([[[3, -9], [-9, 3]]])
+    filled = np.array([[[3, 2], [1, 3]]])
+    yield Example(1, ints, imputed_value_int64s=[1, 2], replaced_value_int64=-9, expect=[filled])
+    yield Example(1, np.int32(0), imputed_value_int64s=[4], expect=[np.int32(4)])
+    yield Example(
+        1, np.zeros((0, 2), np.int32), imputed_value_int64s=[4], expect=[np.zeros((0, 2), np.int32)]
+    )

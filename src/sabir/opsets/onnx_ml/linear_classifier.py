@@ -1,0 +1,124 @@
+"""LinearClassifier: classes by linear scores."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sabir.ir import Dim, TensorType
+from sabir.opsets.families import classifiers
+from sabir.opsets.families.classifiers import TWO, label_count
+from sabir.opsets.typing import Array
+from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+linear_classifier = Operator(
+    "LinearClassifier",
+    domain="ai.onnx.ml",
+    summary="The scores `X W^T + b` of each class, and the label of the highest.",
+)
+
+T1 = Constraint("T1", tensors("double", "float", "int32", "int64"))
+T2 = Constraint("T2", STRING, tensors("int64"))
+
+v1 = linear_classifier.first(
+    1,
+    inputs=[Input("X", T1, "Features [N, C], or one row [C].")],
+    outputs=[
+        Output("Y", T2, "Shape [N]: the labels."),
+        Output("Z", "tensor(float)", "Shape [N, E]: the transformed scores; one score serves two classes."),
+    ],
+    attributes=[
+        classifiers.POST_TRANSFORM,
+        Attribute("classlabels_ints", "ints", "The labels, if they are integers."),
+        Attribute(
+            "classlabels_strings", "strings", "The labels, if they are strings; one of the two is given."
+        ),
+        Attribute("multi_class", "int", "How the model was trained; of no effect here.", default=0),
+        Attribute("intercepts", "floats", "b, one per score; 0 if absent."),
+        Attribute("coefficients", "floats", "W, row by row: C weights for each score.", required=True),
+    ],
+)
+
+
+@v1.infer
+def infer(
+    x: TensorType,
+    /,
+    *,
+    classlabels_ints: Sequence[int] | None,
+    classlabels_strings: Sequence[str] | None,
+    coefficients: Sequence[float],
+    intercepts: Sequence[float] | None,
+) -> tuple[TensorType, TensorType]:
+    classes, features = label_count(classlabels_strings, classlabels_ints), x.shape[-1] if x.shape else None
+    columns: Dim = len(intercepts) if intercepts else None
+    if columns is None and isinstance(features, int) and features:
+        columns = len(coefficients) // features
+    if classes == TWO and columns in {1, None}:  # its complement comes with it
+        columns = classes
+    return classifiers.types(x, classlabels_strings, columns)
+
+
+@v1.evaluate
+def evaluate(
+    x: Array,
+    /,
+    *,
+    classlabels_ints: Sequence[int] | None,
+    classlabels_strings: Sequence[str] | None,
+    coefficients: Sequence[float],
+    intercepts: Sequence[float] | None,
+    multi_class: int,
+    post_transform: str,
+) -> tuple[Array, Array]:
+    x = classifiers.rows(x)
+    weights = classifiers.matrix(coefficients, x.shape[1], "coefficients")
+    scores = x @ weights.T
+    if intercepts:
+        if len(intercepts) != len(weights):
+            raise ValueError(f"{len(intercepts)} intercepts are given for {len(weights)} scores")
+        scores += np.array(intercepts, np.float32)
+    labels = classifiers.labels_of(classlabels_strings, classlabels_ints)
+    if len(weights) == 1 and len(labels) == TWO:
+        chosen = labels[(scores[:, 0] > 0).astype(np.int64)]
+        scores = classifiers.of_one_score(scores[:, 0], post_transform, complement=True)
+    elif len(labels) != len(weights):
+        raise ValueError(f"{len(labels)} labels are given for {len(weights)} scores")
+    else:
+        chosen = classifiers.top(labels, scores)
+    return chosen, classifiers.transformed(scores, post_transform).astype(np.float32)
+
+
+@linear_classifier.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[1, 2], [-3, 1]], f)
+    both: dict[str, Any] = {"coefficients": [0.1, 0.2, -0.1, -0.2], "intercepts": [0.05, 0.3]}
+    words = np.array(["a", "b"], object)
+    named: dict[str, Any] = {**both, "classlabels_strings": ["a", "b"]}
+    yield Example(1, x, **named, outputs=2, expect=[words, np.array([[0.55, -0.2], [-0.05, 0.4]], f)])
+    transforms = {  # results from onnxruntime; of PROBIT from scipy.stats.norm.ppf
+        "LOGISTIC": [[0.6341356, 0.450166], [0.4875026, 0.5986877]],
+        "SOFTMAX": [[0.6791787, 0.3208213], [0.3893608, 0.6106393]],
+        "SOFTMAX_ZERO": [[0.6791787, 0.3208213], [0.3893608, 0.6106393]],
+        "PROBIT": [[0.12566135, np.nan], [np.nan, -0.2533471]],
+    }
+    for how, z in transforms.items():
+        yield Example(1, x, **named, post_transform=how, outputs=2, expect=[words, np.array(z, f)])
+    one: dict[str, Any] = {"coefficients": [0.1, 0.2], "intercepts": [0.05], "classlabels_ints": [5, 7]}
+    labels = np.array([7, 5])
+    yield Example(1, x, **one, outputs=2, expect=[labels, np.array([[0.45, 0.55], [1.05, -0.05]], f)])
+    logistic = np.array([[0.3658644, 0.6341356], [0.5124974, 0.4875026]], f)
+    yield Example(1, x, **one, post_transform="LOGISTIC", outputs=2, expect=[labels, logistic])
+    three: dict[str, Any] = {
+        "coefficients": [1.0, 0, 0, 1, -1, -1],
+        "classlabels_ints": [10, 20, 30],
+    }  # by hand
+    scores = np.array([[1, 2, -3], [-3, 1, 2]], f)
+    for kind in (np.float32, np.float64, np.int32, np.int64):
+        yield Example(1, x.astype(kind), **three, outputs=2, expect=[np.array([20, 30]), scores])
+    yield Example(1, x[0], **three, outputs=2, expect=[np.array([20]), scores[:1]])
+    empty = [np.zeros(0, np.int64), np.zeros((0, 3), f)]
+    yield Example(1, x[:0], **three, outputs=2, post_transform="SOFTMAX", expect=empty)
+    single: dict[str, Any] = {"coefficients": [1.0, 1], "classlabels_ints": [1]}
+    yield Example(1, x, **single, outputs=2, expect=[np.array([1, 0]), np.array([[3], [-2]], f)])

@@ -1,0 +1,80 @@
+"""LinearRegressor: targets as linear functions of features."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sabir.ir import TensorType
+from sabir.opsets.families import classifiers
+from sabir.opsets.typing import Array
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+linear_regressor = Operator("LinearRegressor", domain="ai.onnx.ml", summary="`X W^T + b`, transformed.")
+
+T = Constraint("T", tensors("double", "float", "int32", "int64"))
+
+v1 = linear_regressor.first(
+    1,
+    inputs=[Input("X", T, "Features [N, C], or one row [C].")],
+    outputs=[Output("Y", "tensor(float)", "Shape [N, targets].")],
+    attributes=[
+        Attribute("targets", "int", "How many values each row gets.", default=1),
+        Attribute("intercepts", "floats", "b, one per target; 0 if absent."),
+        Attribute("coefficients", "floats", "W, row by row: C weights for each target."),
+        classifiers.POST_TRANSFORM,
+    ],
+)
+
+
+@v1.infer
+def infer(x: TensorType, /, *, targets: int) -> TensorType:
+    return TensorType(classifiers.FLOAT, (classifiers.batch(x), targets))
+
+
+@v1.evaluate
+def evaluate(
+    x: Array,
+    /,
+    *,
+    coefficients: Sequence[float] | None,
+    intercepts: Sequence[float] | None,
+    post_transform: str,
+    targets: int,
+) -> Array:
+    x = classifiers.rows(x)
+    weights = classifiers.matrix(coefficients or (), x.shape[1], "coefficients")
+    if len(weights) != targets or len(intercepts or ()) not in {0, targets}:
+        given = f"{len(weights)} rows of coefficients and {len(intercepts or ())} intercepts"
+        raise ValueError(f"{given} are given for {targets} targets")
+    scores = x @ weights.T
+    if intercepts:
+        scores += np.array(intercepts, np.float32)
+    return classifiers.transformed(scores, post_transform).astype(np.float32)
+
+
+@linear_regressor.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[1, 2], [-3, 1]], f)
+    one: dict[str, Any] = {"coefficients": [1.0, 0.5], "intercepts": [0.25]}
+    for kind in (np.float32, np.float64, np.int32, np.int64):
+        yield Example(1, x.astype(kind), **one, expect=[np.array([[2.25], [-2.25]], f)])
+    two: dict[str, Any] = {"coefficients": [1.0, 0, 0, 1], "targets": 2}
+    yield Example(1, x, **two, expect=[x])
+    yield Example(1, x[1], **two, expect=[x[1:]])
+    softmax = np.array([[0.26894143, 0.7310586], [0.01798621, 0.98201376]], f)  # onnxruntime
+    yield Example(1, x, **two, post_transform="SOFTMAX", expect=[softmax])
+    logistic = np.array([[0.9046505], [0.09534946]], f)  # of 2.25 and -2.25
+    yield Example(1, x, **one, post_transform="LOGISTIC", expect=[logistic])
+    zero: dict[str, Any] = {
+        "coefficients": [0.0, 0, 0, 1, 1, 1],
+        "targets": 3,
+        "post_transform": "SOFTMAX_ZERO",
+    }
+    weights = np.exp([[-np.inf, 2, 3], [-np.inf, 1, -2]])  # the score 0 stays 0
+    yield Example(1, x, **zero, expect=[(weights / weights.sum(1, keepdims=True)).astype(f)])
+    p = np.array([[0.5], [0.975], [0.0], [1.0], [1e-30], [2.0]])  # quantiles from scipy.stats.norm.ppf
+    z = np.array([[0.0], [1.959964], [-np.inf], [np.inf], [-11.464025], [np.nan]], f)
+    yield Example(1, p, coefficients=[1.0], post_transform="PROBIT", expect=[z])
+    yield Example(1, x[:0], **two, expect=[x[:0]])

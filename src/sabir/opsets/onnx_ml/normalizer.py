@@ -1,0 +1,67 @@
+"""Normalizer: rows scaled to a norm of one."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType
+from sabir.opsets.families.classifiers import FLOAT, batch, rows
+from sabir.opsets.typing import Array
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+normalizer = Operator(
+    "Normalizer",
+    domain="ai.onnx.ml",
+    summary="Each row divided by its greatest element, by the sum of its magnitudes, or by its length.",
+)
+
+T = Constraint("T", tensors("double", "float", "int32", "int64"))
+
+v1 = normalizer.first(
+    1,
+    inputs=[Input("X", T, "Rows [N, C], or one row [C].")],
+    outputs=[Output("Y", "tensor(float)", "The input's shape; a row whose divisor is 0 stays as it is.")],
+    attributes=[Attribute("norm", "string", "What to divide by: MAX, L1 or L2.", default="MAX")],
+)
+
+_NORMS = ("MAX", "L1", "L2")
+
+
+@v1.infer
+def infer(x: TensorType, /, *, norm: str) -> TensorType:
+    if norm not in _NORMS:
+        raise InferenceError(f"norm is {norm!r}, and must be one of {', '.join(_NORMS)}")
+    batch(x)
+    return TensorType(FLOAT, x.shape)
+
+
+@v1.evaluate
+def evaluate(x: Array, /, *, norm: str) -> Array:
+    wide = rows(x).astype(np.float64)
+    divisor = _divisor(wide, norm)
+    scaled = wide / np.where(divisor == 0, 1, divisor)
+    return scaled.reshape(x.shape).astype(np.float32)
+
+
+def _divisor(x: Array, norm: str) -> Array:
+    if norm == "MAX":  # the greatest element itself, not its magnitude: the standard's formula
+        return np.maximum.reduce(x, axis=1, keepdims=True, initial=-np.inf)
+    if norm == "L1":
+        return np.add.reduce(np.abs(x), axis=1, keepdims=True)
+    if norm == "L2":
+        return np.sqrt(np.einsum("nc,nc->n", x, x))[:, None]
+    raise ValueError(f"norm is {norm!r}, and must be one of {', '.join(_NORMS)}")
+
+
+@normalizer.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[-3, 4], [0, 0], [-2, -1]], f)
+    yield Example(1, x, expect=[np.array([[-0.75, 1], [0, 0], [2, 1]], f)])
+    yield Example(1, x, norm="L1", expect=[np.array([[-3 / 7, 4 / 7], [0, 0], [-2 / 3, -1 / 3]], f)])
+    five = np.sqrt(5)
+    yield Example(1, x, norm="L2", expect=[np.array([[-0.6, 0.8], [0, 0], [-2 / five, -1 / five]], f)])
+    yield Example(1, np.array([3, 0, -4]), norm="L2", expect=[np.array([0.6, 0, -0.8], f)])
+    yield Example(1, np.array([1e200, 1e200]), norm="L1", expect=[np.array([0.5, 0.5], f)])
+    yield Example(1, np.zeros((2, 0), np.int32), expect=[np.zeros((2, 0), f)])

@@ -1,0 +1,73 @@
+"""OneHotEncoder: a 1 in the place of a category."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType
+from sabir.opsets.families.classifiers import FLOAT
+from sabir.opsets.families.lookups import places
+from sabir.opsets.typing import Array
+from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+one_hot_encoder = Operator(
+    "OneHotEncoder",
+    domain="ai.onnx.ml",
+    summary="Each element as a vector of zeros with a 1 in the place of its category.",
+)
+
+T = Constraint("T", STRING, tensors("double", "float", "int32", "int64"))
+
+v1 = one_hot_encoder.first(
+    1,
+    inputs=[Input("X", T, "Categories, of any shape; floats are cut to integers.")],
+    outputs=[Output("Y", "tensor(float)", "The input's shape with one more dimension, the categories.")],
+    attributes=[
+        Attribute("zeros", "int", "1: what is in no category becomes zeros; 0: it is an error.", default=1),
+        Attribute("cats_strings", "strings", "The categories of strings."),
+        Attribute("cats_int64s", "ints", "The categories of numbers; one of the two is given."),
+    ],
+)
+
+
+@v1.infer
+def infer(
+    x: TensorType, /, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None
+) -> TensorType:
+    if (cats_int64s is None) == (cats_strings is None):
+        raise InferenceError("needs either `cats_int64s` or `cats_strings`")
+    count = len(cats_strings or cats_int64s or ())
+    return TensorType(FLOAT, None if x.shape is None else (*x.shape, count))
+
+
+@v1.evaluate
+def evaluate(
+    x: Array, /, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None, zeros: int
+) -> Array:
+    strings = x.dtype.kind == "O"
+    if (cats_strings if strings else cats_int64s) is None:
+        raise ValueError(f"the categories given are not those of {'strings' if strings else 'numbers'}")
+    categories = np.array(cats_strings, object) if strings else np.array(cats_int64s, np.int64)
+    place = places(np.trunc(x) if x.dtype.kind == "f" else x, categories).ravel()
+    found = np.flatnonzero(place >= 0)
+    if not zeros and len(found) < len(place):
+        lost = x.ravel()[np.flatnonzero(place < 0)[0]]
+        raise ValueError(f"{lost!r} is in none of the categories, and `zeros` is 0")
+    y = np.zeros((place.size, len(categories)), np.float32)
+    y[found, place[found]] = 1
+    return y.reshape(*x.shape, len(categories))
+
+
+@one_hot_encoder.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([["b", "a"], ["c", "z"]], object)
+    y = np.array([[[0, 1, 0], [1, 0, 0]], [[0, 0, 1], [0, 0, 0]]], f)
+    yield Example(1, x, cats_strings=["a", "b", "c"], expect=[y])
+    yield Example(1, x[0], cats_strings=["a", "b", "c"], zeros=0, expect=[y[0]])
+    floats = np.array([1.7, -1.2, 0.5, np.nan], f)  # cut toward zero: 1, -1, 0
+    eye = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], f)
+    yield Example(1, floats, cats_int64s=[1, -1, 0], expect=[eye])
+    yield Example(1, np.int32(4), cats_int64s=[0, 4], expect=[np.array([0, 1], f)])
+    yield Example(1, np.zeros((0, 2), np.int64), cats_int64s=[4], expect=[np.zeros((0, 2, 1), f)])

@@ -1,0 +1,58 @@
+"""Scaler: features shifted and scaled."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from sabir.ir import TensorType
+from sabir.opsets.families.classifiers import FLOAT
+from sabir.opsets.typing import Array
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+scaler = Operator("Scaler", domain="ai.onnx.ml", summary="`(X - offset) * scale`, feature by feature.")
+
+T = Constraint("T", tensors("double", "float", "int32", "int64"))
+
+v1 = scaler.first(
+    1,
+    inputs=[Input("X", T, "Features along the last dimension.")],
+    outputs=[Output("Y", "tensor(float)", "The input's shape.")],
+    attributes=[
+        Attribute("scale", "floats", "Factors: one, or one per feature; 1 if absent."),
+        Attribute(
+            "offset", "floats", "What is taken off before: one value, or one per feature; 0 if absent."
+        ),
+    ],
+)
+
+
+@v1.infer
+def infer(x: TensorType, /) -> TensorType:
+    return TensorType(FLOAT, x.shape)
+
+
+@v1.evaluate
+def evaluate(x: Array, /, *, scale: Sequence[float] | None, offset: Sequence[float] | None) -> Array:
+    features = x.shape[-1] if x.ndim else 1
+    for values in (scale, offset):
+        if values and len(values) not in {1, features}:
+            raise ValueError(f"{len(values)} scales or offsets are given for {features} features")
+    factor, shift = np.array(scale or [1.0], np.float32), np.array(offset or [0.0], np.float32)
+    wide = x.reshape(-1, features) if x.size else x
+    y = np.multiply(np.subtract(wide, shift), factor)
+    return y.reshape(x.shape).astype(np.float32)
+
+
+@scaler.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[1, 2], [3, -4]], f)
+    y = np.array([[0, 10], [1, -20]], f)
+    yield Example(1, x, offset=[1.0, 0.0], scale=[0.5, 5.0], expect=[y])
+    yield Example(1, x, offset=[1.0], scale=[2.0], expect=[np.array([[0, 2], [4, -10]], f)])
+    yield Example(1, x, scale=[2.0], expect=[2 * x])
+    yield Example(1, x.astype(np.int64), expect=[x])
+    yield Example(1, np.array([1e-3, np.nan]), offset=[1e-3], scale=[1.0, 2.0], tolerance=1e-9,
+                  expect=[np.array([0, np.nan], f)])  # fmt: skip
+    yield Example(1, np.zeros((0, 3), np.int32), offset=[1.0], scale=[2.0], expect=[np.zeros((0, 3), f)])
+    yield Example(1, np.float64(3), offset=[1.0], scale=[2.0], expect=[f(4)])

@@ -1,0 +1,96 @@
+"""SVMRegressor: a value by support vectors."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sabir.ir import TensorType
+from sabir.opsets.families import classifiers, supports
+from sabir.opsets.typing import Array
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+svm_regressor = Operator(
+    "SVMRegressor",
+    domain="ai.onnx.ml",
+    summary="`sum(coefficients * kernel(X, support_vectors)) + rho`, or with `one_class` its sign.",
+)
+
+T = Constraint("T", tensors("double", "float", "int32", "int64"))
+
+v1 = svm_regressor.first(
+    1,
+    inputs=[Input("X", T, "Features [N, C], or one row [C].")],
+    outputs=[Output("Y", "tensor(float)", "Shape [N, 1].")],
+    attributes=[
+        Attribute("rho", "floats", "What is added."),
+        Attribute("coefficients", "floats", "One weight per support vector, or else per feature."),
+        Attribute("n_supports", "int", "The number of support vectors; 0: the value is linear.", default=0),
+        Attribute("one_class", "int", "1: the output is 1 where the value is positive, else -1.", default=0),
+        Attribute("support_vectors", "floats", "[n_supports, C], row by row."),
+        classifiers.POST_TRANSFORM,
+        Attribute("kernel_params", "floats", "gamma, coef0 and degree."),
+        Attribute("kernel_type", "string", "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "
+                  "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.", default="LINEAR"),
+    ],
+)  # fmt: skip
+
+
+@v1.infer
+def infer(x: TensorType, /) -> TensorType:
+    return TensorType(classifiers.FLOAT, (classifiers.batch(x), 1))
+
+
+@v1.evaluate
+def evaluate(
+    x: Array,
+    /,
+    *,
+    coefficients: Sequence[float] | None,
+    kernel_params: Sequence[float] | None,
+    kernel_type: str,
+    n_supports: int,
+    one_class: int,
+    post_transform: str,
+    rho: Sequence[float] | None,
+    support_vectors: Sequence[float] | None,
+) -> Array:
+    x, weights = classifiers.rows(x), np.array(coefficients or (), np.float32)
+    needed = n_supports or x.shape[1]
+    if len(weights) != needed:
+        raise ValueError(f"{len(weights)} coefficients are given, and {needed} are needed")
+    if n_supports:
+        vectors = classifiers.matrix(support_vectors or (), x.shape[1], "support_vectors")
+        if len(vectors) != n_supports:
+            raise ValueError(f"{len(vectors)} support vectors are given, and n_supports is {n_supports}")
+        values = supports.combined(x, vectors, weights[:, None], kernel_type, kernel_params)
+    else:
+        values = (x @ weights)[:, None]
+    values += np.float32((rho or [0.0])[0])
+    if one_class:
+        return np.where(values > 0, np.float32(1), np.float32(-1))
+    return classifiers.transformed(values, post_transform).astype(np.float32)
+
+
+@svm_regressor.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[1, 2], [3, -1]], f)
+    model: dict[str, Any] = {
+        "coefficients": [1.0, -1], "rho": [0.25], "support_vectors": [1.0, 0, 0, 1], "n_supports": 2,
+        "kernel_params": [0.5, 1, 3.0],
+    }  # fmt: skip
+    kernels = {  # results from onnxruntime
+        "LINEAR": [-0.75, 4.25],
+        "POLY": [-4.375, 15.75],
+        "RBF": [0.01745583, 0.33058155],
+        "SIGMOID": [0.19112062, 0.77449715],
+    }
+    for kernel, values in kernels.items():
+        yield Example(1, x, **model, kernel_type=kernel, expect=[np.array(values, f)[:, None]])
+    yield Example(1, x, **model, one_class=1, expect=[np.array([[-1], [1]], f)])
+    yield Example(1, x[1].astype(np.int64), **model, expect=[np.array([[4.25]], f)])
+    logistic = 1 / (1 + np.exp([[0.75], [-4.25]]))
+    yield Example(1, x.astype(float), **model, post_transform="LOGISTIC", expect=[logistic.astype(f)])
+    yield Example(1, x, coefficients=[1.0, 0.5], rho=[0.5], expect=[np.array([[2.5], [3]], f)])
+    yield Example(1, x[:0], **model, expect=[np.zeros((0, 1), f)])

@@ -1,0 +1,153 @@
+"""TreeEnsemble: what the leaves of decision trees say together."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import ArrayTensor, Tensor, TensorType
+from sabir.opsets.families import trees
+from sabir.opsets.families.classifiers import transformed
+from sabir.opsets.typing import Array
+from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+tree_ensemble = Operator(
+    "TreeEnsemble",
+    domain="ai.onnx.ml",
+    summary="For each row and target the sum, mean, least or greatest of the leaves that the row reaches.",
+)
+
+T = Constraint("T", FLOATS)
+
+v5 = tree_ensemble.first(
+    5,
+    inputs=[Input("X", T, "Features, shape [N, F].")],
+    outputs=[Output("Y", T, "Shape [N, n_targets].")],
+    attributes=[
+        Attribute("aggregate_function", "int", "How leaves are joined: 0 mean of all trees, 1 sum, 2 least, "
+                  "3 greatest.", default=1),
+        Attribute("post_transform", "int", "0 none, 1 softmax, 2 logistic, 3 softmax of non-zeros, 4 probit.",
+                  default=0),
+        Attribute("tree_roots", "ints", "The node at which each tree begins.", required=True),
+        Attribute("nodes_hitrates", "tensor", "How often nodes are met; of no effect."),
+        Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
+        Attribute("nodes_modes", "tensor", "What is asked: 0 <=, 1 <, 2 >=, 3 >, 4 ==, 5 !=, 6 in a set.",
+                  required=True),
+        Attribute("leaf_weights", "tensor", "What each leaf says.", required=True),
+        Attribute("leaf_targetids", "ints", "Of which target it says it.", required=True),
+        Attribute("nodes_falsenodeids", "ints", "The node or leaf behind each false branch.", required=True),
+        Attribute("n_targets", "int", "The number of targets; by default as many as the leaves name."),
+        Attribute("nodes_trueleafs", "ints", "1 where the true branch ends in a leaf.", required=True),
+        Attribute("nodes_featureids", "ints", "The feature that each node asks for.", required=True),
+        Attribute("nodes_splits", "tensor", "What a node compares with.", required=True),
+        Attribute("nodes_falseleafs", "ints", "1 where the false branch ends in a leaf.", required=True),
+        Attribute("nodes_truenodeids", "ints", "The node or leaf behind each true branch.", required=True),
+        Attribute("membership_values", "tensor", "The sets, node by node of mode 6, NaN after each."),
+    ],
+)  # fmt: skip
+
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")  # a place is the attribute's number
+
+
+def _targets(n_targets: int | None, leaf_targetids: Sequence[int]) -> int:
+    return n_targets if n_targets is not None else max(leaf_targetids, default=-1) + 1
+
+
+@v5.infer
+def infer(
+    x: TensorType, /, *, n_targets: int | None, leaf_targetids: Sequence[int], nodes_splits: Tensor
+) -> TensorType:
+    if x.shape is not None and len(x.shape) != len("NF"):
+        raise InferenceError(f"features must have shape [N, F], not {x}")
+    if x.element.number and x.element != nodes_splits.element:
+        raise InferenceError(f"nodes_splits are {nodes_splits.element}, and the features {x.element}")
+    return TensorType(
+        x.element, (None if x.shape is None else x.shape[0], _targets(n_targets, leaf_targetids))
+    )
+
+
+@v5.evaluate
+def evaluate(x: Array, /, *, aggregate_function: int, post_transform: int, **attributes: Any) -> Array:
+    if not 0 <= aggregate_function < len(trees.AGGREGATES) or not 0 <= post_transform < len(_TRANSFORMS):
+        raise ValueError(
+            f"aggregate_function {aggregate_function} or post_transform {post_transform} is unknown"
+        )
+    if x.ndim != len("NF"):
+        raise ValueError(f"features must have shape [N, F], not {list(x.shape)}")
+    forest = trees.of_nodes_and_leaves(trees.Given(attributes))
+    targets = _targets(attributes["n_targets"], attributes["leaf_targetids"])
+    wide = x.astype(np.float32) if x.dtype == np.float16 else x
+    scores = forest.scores(wide, targets, trees.AGGREGATES[aggregate_function])
+    return transformed(scores, _TRANSFORMS[post_transform]).astype(x.dtype)
+
+
+def _attributes(kind: Any, **changes: Any) -> dict[str, Any]:
+    """Return a tree of three nodes over two features, and four leaves for two targets."""
+    return {
+        "n_targets": 2,
+        "tree_roots": [0],
+        "nodes_featureids": [0, 1, 0],
+        "nodes_splits": ArrayTensor(np.array([3, 1, 4], kind)),
+        "nodes_modes": ArrayTensor(np.zeros(3, np.uint8)),
+        "nodes_truenodeids": [1, 0, 1],
+        "nodes_trueleafs": [0, 1, 1],
+        "nodes_falsenodeids": [2, 2, 3],
+        "nodes_falseleafs": [0, 1, 1],
+        "leaf_targetids": [0, 1, 0, 1],
+        "leaf_weights": ArrayTensor(np.array([5, 12, -12, 7], kind)),
+        **changes,
+    }
+
+
+@tree_ensemble.examples
+def examples() -> Iterator[Example]:
+    # rows go to the leaves 0, 2, 1, 3 of the plain tree: by hand
+    x = np.array([[3, 1], [3, 1.5], [4, 0], [np.nan, 0]])
+    sums = np.array([[5.0, 0], [-12, 0], [0, 12], [0, 7]])
+    for kind in (np.float16, np.float32, np.float64):
+        yield Example(5, x.astype(kind), **_attributes(kind), expect=[sums.astype(kind)])
+    missing: dict[str, Any] = {"nodes_missing_value_tracks_true": [0, 0, 1]}
+    yield Example(
+        5, x, **_attributes(float, **missing), expect=[np.array([[5.0, 0], [-12, 0], [0, 12], [0, 12]])]
+    )
+    two: dict[str, Any] = {"tree_roots": [0, 1]}  # the second tree has the leaves 0 and 2 alone
+    second = np.array([[5.0, 0], [-12, 0], [5, 0], [5, 0]])
+    yield Example(5, x, **_attributes(float, **two), expect=[sums + second])
+    yield Example(5, x, **_attributes(float, **two), aggregate_function=0, expect=[(sums + second) / 2])
+    least, most = [[5, 0], [-12, 0], [5, 12], [5, 7]], [[5, 0], [-12, 0], [5, 12], [5, 7]]
+    yield Example(5, x, **_attributes(float, **two), aggregate_function=2, expect=[np.array(least, float)])
+    yield Example(5, x, **_attributes(float, **two), aggregate_function=3, expect=[np.array(most, float)])
+    logistic = 1 / (1 + np.exp(-sums))
+    yield Example(5, x, **_attributes(float), post_transform=2, expect=[logistic])
+    softmax = np.exp(sums) / np.exp(sums).sum(1, keepdims=True)
+    yield Example(5, x, **_attributes(float), post_transform=1, expect=[softmax])
+    alone = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], float)  # the other target is 0
+    yield Example(5, x, **_attributes(float), post_transform=3, expect=[alone])
+    yield Example(5, x[:0], **_attributes(float, n_targets=None), expect=[sums[:0]])
+    yield from _of_modes()
+
+
+def _of_modes() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[1], [2], [3], [np.nan]], f)
+    leaf: dict[str, Any] = {
+        "nodes_featureids": [0], "nodes_splits": ArrayTensor(np.array([2], f)), "tree_roots": [0],
+        "nodes_truenodeids": [0], "nodes_trueleafs": [1], "nodes_falsenodeids": [1], "nodes_falseleafs": [1],
+        "leaf_targetids": [0, 0], "leaf_weights": ArrayTensor(np.array([1, -1], f)),
+    }  # fmt: skip
+    truths = ([1, 1, -1], [1, -1, -1], [-1, 1, 1], [-1, -1, 1], [-1, 1, -1], [1, -1, 1])
+    for mode, truth in enumerate(truths):
+        expect = [np.array([[*truth, -1]], f).T]  # NaN takes the false branch
+        yield Example(5, x, nodes_modes=ArrayTensor(np.array([mode], np.uint8)), **leaf, expect=expect)
+    # the standard's test of sets, with two of them behind a comparison
+    sets: dict[str, Any] = _attributes(f, n_targets=4, leaf_targetids=[0, 1, 2, 3]) | {
+        "nodes_featureids": [0, 0, 0],
+        "nodes_modes": ArrayTensor(np.array([0, 6, 6], np.uint8)),
+        "nodes_splits": ArrayTensor(np.array([11, 232344, np.nan], f)),
+        "leaf_weights": ArrayTensor(np.array([1, 10, 1000, 100], f)),
+        "membership_values": ArrayTensor(np.array([1.2, 3.7, 8, 9, np.nan, 12, 7, np.nan], f)),
+        "nodes_falsenodeids": [2, 2, 3], "nodes_falseleafs": [1, 0, 1],
+    }  # fmt: skip
+    reached = np.array([[1, 0, 0, 0], [0, 0, 0, 100], [0, 0, 1000, 0], [0, 10, 0, 0]], f)
+    yield Example(5, np.array([[1.2], [3.4], [np.nan], [7]], f), **sets, expect=[reached])

@@ -1,0 +1,166 @@
+"""TreeEnsembleClassifier: the class for which the leaves of decision trees vote."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sabir.ir import ArrayTensor, TensorType
+from sabir.opsets.families import classifiers, trees
+from sabir.opsets.families.classifiers import TWO, label_count
+from sabir.opsets.typing import Array
+from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+tree_ensemble_classifier = Operator(
+    "TreeEnsembleClassifier",
+    domain="ai.onnx.ml",
+    summary="The sum of the votes for each class at the leaves that a row reaches; the label of the highest.",
+)
+
+T1 = Constraint("T1", tensors("double", "float", "int32", "int64"))
+T2 = Constraint("T2", STRING, tensors("int64"))
+
+v1 = tree_ensemble_classifier.first(
+    1,
+    inputs=[Input("X", T1, "Features [N, F], or one row [F].")],
+    outputs=[
+        Output("Y", T2, "Shape [N]: the labels."),
+        Output("Z", "tensor(float)", "Shape [N, E]: the transformed scores; one score serves two classes."),
+    ],
+    attributes=[
+        classifiers.POST_TRANSFORM,
+        Attribute("classlabels_int64s", "ints", "The labels, if they are integers."),
+        Attribute("nodes_nodeids", "ints", "Each node's number in its tree."),
+        Attribute("classlabels_strings", "strings", "The labels, if they are strings."),
+        Attribute("class_ids", "ints", "For each vote its class."),
+        Attribute("class_weights", "floats", "Each vote's weight."),
+        Attribute("nodes_treeids", "ints", "Each node's tree."),
+        Attribute("nodes_featureids", "ints", "The feature that each node asks for."),
+        Attribute("nodes_values", "floats", "What each node compares with."),
+        Attribute("nodes_falsenodeids", "ints", "The node behind each false branch."),
+        Attribute("nodes_hitrates", "floats", "How often nodes are met; of no effect."),
+        Attribute("base_values", "floats", "What is added to each class's score."),
+        Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
+        Attribute("nodes_modes", "strings", "What is asked: BRANCH_LEQ, _LT, _GTE, _GT, _EQ, _NEQ; LEAF."),
+        Attribute("nodes_truenodeids", "ints", "The node behind each true branch."),
+        Attribute("class_treeids", "ints", "For each vote the tree of its leaf."),
+        Attribute("class_nodeids", "ints", "For each vote the leaf that casts it."),
+    ],
+)
+v3 = v1.extend(
+    3,
+    "Numbers may be given as tensors, of float64 too.",
+    attributes=[
+        Attribute("base_values_as_tensor", "tensor", "In place of `base_values`."),
+        Attribute("class_weights_as_tensor", "tensor", "In place of `class_weights`."),
+        Attribute("nodes_values_as_tensor", "tensor", "In place of `nodes_values`."),
+        Attribute("nodes_hitrates_as_tensor", "tensor", "In place of `nodes_hitrates`."),
+    ],
+)
+v5 = v3.retire(5, "Deprecated: TreeEnsemble, followed by ArgMax and LabelEncoder, takes its place.")
+
+
+@v1.infer
+def infer(
+    x: TensorType,
+    /,
+    *,
+    classlabels_int64s: Sequence[int] | None,
+    classlabels_strings: Sequence[str] | None,
+) -> tuple[TensorType, TensorType]:
+    return classifiers.types(x, classlabels_strings, label_count(classlabels_strings, classlabels_int64s))
+
+
+@v1.evaluate
+def evaluate(
+    x: Array,
+    /,
+    *,
+    classlabels_int64s: Sequence[int] | None,
+    classlabels_strings: Sequence[str] | None,
+    post_transform: str,
+    **attributes: Any,
+) -> tuple[Array, Array]:
+    labels = classifiers.labels_of(classlabels_strings, classlabels_int64s)
+    forest = trees.of_lists(trees.Given(attributes), "class")
+    scores = forest.scores(classifiers.rows(x), len(labels), "SUM")
+    base = trees.floats(attributes, "base_values")
+    if len(labels) == TWO and base.size <= 1 and not np.any(forest.votes.target):
+        # every vote is for the first of two classes: it is the one score of such a model, and the second's
+        one = scores[:, 0] + base.sum()
+        scores = classifiers.of_one_score(
+            one, post_transform, complement=bool(np.all(forest.votes.weight >= 0))
+        )
+    elif base.size:
+        if base.size != len(labels):
+            raise ValueError(f"{base.size} base values are given for {len(labels)} classes")
+        scores += base
+    chosen = classifiers.top(labels, scores)
+    return chosen, classifiers.transformed(scores, post_transform).astype(np.float32)
+
+
+def _attributes(ids: Sequence[int], weights: Sequence[float] | None, **changes: Any) -> dict[str, Any]:
+    """Return a stump: rows up to 0 reach the leaf 1, others the leaf 2, and each casts equally many votes."""
+    half = len(ids) // 2
+    return {
+        "nodes_treeids": [0, 0, 0],
+        "nodes_nodeids": [0, 1, 2],
+        "nodes_featureids": [0, 0, 0],
+        "nodes_values": [0.0, 0, 0],
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_truenodeids": [1, 0, 0],
+        "nodes_falsenodeids": [2, 0, 0],
+        "class_treeids": [0] * len(ids),
+        "class_nodeids": [1] * half + [2] * half,
+        "class_ids": ids,
+        "class_weights": weights,
+        **changes,
+    }
+
+
+@tree_ensemble_classifier.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.array([[-1], [0.25]], f)
+    pair: dict[str, Any] = {"classlabels_int64s": [5, 7]}
+    one_score = (  # results from onnxruntime: votes for the first class alone are the second's score
+        ([0.2, 0.8], "NONE", [[0.8, 0.2], [0.2, 0.8]]),
+        ([-0.2, 0.8], "NONE", [[0.2, -0.2], [-0.8, 0.8]]),
+        ([-0.2, 0.8], "LOGISTIC", [[0.5498340, 0.4501660], [0.3100255, 0.6899745]]),
+    )
+    for opset in (1, 3):
+        for weights, how, z in one_score:
+            yield Example(opset, x, **_attributes([0, 0], weights), **pair, post_transform=how, outputs=2,
+                          expect=[np.array([5, 7]), np.array(z, f)])  # fmt: skip
+        based = _attributes([0, 0], [-0.2, 0.8], base_values=[0.3])
+        yield Example(opset, x, **based, **pair, outputs=2,
+                      expect=[np.array([7, 7]), np.array([[-0.1, 0.1], [-1.1, 1.1]], f)])  # fmt: skip
+    yield from _of_more_scores(x)
+
+
+def _of_more_scores(x: Array) -> Iterator[Example]:
+    f = np.float32
+    for opset in (1, 3):
+        shares = _attributes([0, 1, 0, 1], [0.9, 0.1, 0.2, 0.8])
+        named: dict[str, Any] = {"classlabels_strings": ["no", "yes"]}
+        both = np.array([[0.9, 0.1], [0.2, 0.8]], f)
+        yield Example(opset, x, **shares, **named, outputs=2, expect=[np.array(["no", "yes"], object), both])
+        three: dict[str, Any] = {"classlabels_int64s": [1, 2, 3], "base_values": [0.0, 0.5, 0.0]}
+        scores = np.array([[0.9, 0.5, 0.1], [0.2, 0.5, 0.8]], f)
+        votes = _attributes([0, 2, 0, 2], [0.9, 0.1, 0.2, 0.8])
+        yield Example(opset, x, **votes, **three, outputs=2, expect=[np.array([1, 3]), scores])
+        powers = np.exp(scores)
+        yield Example(opset, x, **votes, **three, outputs=2, post_transform="SOFTMAX",
+                      expect=[np.array([1, 3]), powers / powers.sum(1, keepdims=True)])  # fmt: skip
+        yield Example(opset, x[1], **votes, **three, outputs=2, expect=[np.array([3]), scores[1:]])
+        whole = np.array([[0], [1]])
+        yield Example(opset, whole, **votes, **three, outputs=2, expect=[np.array([1, 3]), scores])
+        empty = [np.zeros(0, np.int64), np.zeros((0, 3), f)]
+        yield Example(opset, x[:0], **votes, **three, outputs=2, expect=empty)
+    held: dict[str, Any] = _attributes([0, 2, 0, 2], None, nodes_values=None) | {
+        "class_weights_as_tensor": ArrayTensor(np.array([0.9, 0.1, 0.2, 0.8])),
+        "nodes_values_as_tensor": ArrayTensor(np.array([-1e-300, 0, 0])),
+    }
+    doubles = np.array([[-2e-300], [0]])
+    yield Example(3, doubles, **held, classlabels_int64s=[1, 2, 3], outputs=2,
+                  expect=[np.array([1, 3]), np.array([[0.9, 0, 0.1], [0.2, 0, 0.8]], f)])  # fmt: skip
