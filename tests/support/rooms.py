@@ -133,14 +133,9 @@ def bindings(feeds: dict) -> dict[str, int]:
 def written(function, example: Example, here: Version, opset: int) -> tuple[Model, dict]:
     """The model that a graph-building behaviour (an adapter, a body) makes of an example at `opset`."""
 
-    def infer_node(_node):
-        engine = Inference(b.model())
-        engine.run()
-        for value, kind in engine.types.items():
-            value.type = kind  # with its contents, which the behaviour may ask for
-
     domain = here.operator.domain
-    b = Builder(21 if domain else opset, opsets={domain: opset}, after=infer_node)
+    b = Builder(21 if domain else opset, opsets={domain: opset}, after=lambda node: engine.visit(node))  # ruff: ignore[unnecessary-lambda]  made below
+    engine = Inference(b.model())  # a behaviour may ask for types and contents as it goes
     inputs, feeds = typed_inputs(b, example, known=True)
     bound = Binding(here.formal, function)
     arguments = bound.arguments(attributes_of(here, example))

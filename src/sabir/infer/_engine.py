@@ -80,6 +80,7 @@ class Inference:
 
     def __init__(self, model: Model, *, registry: Registry = STANDARD, strict: bool = False) -> None:
         self.model, self.registry, self.strict = model, registry, strict
+        self._scope = Scope.of(model, registry)
         self.types: dict[Value, Type] = {}
         self.findings: list[Finding] = []
         self._interned: dict[Type, Type] = {}
@@ -91,14 +92,13 @@ class Inference:
 
     def run(self) -> None:
         """Infer the main graph, and the graphs inside it as its nodes call them."""
-        scope = Scope.of(self.model, self.registry)
         graph = self.model.graph
         for value in graph.inputs:
             declared = self._declared(value)
             if declared is not None:
                 self._set(value, declared)
         self._constants(graph, fixed=self.model.ir_version < _FIRST_IR_OF_DEFAULTS)
-        self._graph(graph, scope, Location(("graph",)))
+        self._graph(graph, self._scope, Location(("graph",)))
 
     def visit(self, node: Node) -> None:
         """Infer one more node of the main scope, and write what is found, contents too, into its outputs."""
@@ -106,7 +106,7 @@ class Inference:
             if value is not None and value not in self.types and value.type is not None:
                 data = value.constant
                 self._set(value, value.type if data is None else constant_type(data, known=True))
-        results = self._node(node, Scope.of(self.model, self.registry), Location())
+        results = self._node(node, self._scope, Location())
         for value, kind in zip(node.outputs, results, strict=False):
             if value is not None and kind is not None:
                 value.type = self.types[value] = kind

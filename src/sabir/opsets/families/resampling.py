@@ -172,11 +172,13 @@ def _nearest(x: Array, i: int, axis: Axis, manner: Manner) -> Array:
 def _interpolated(x: Array, i: int, axis: Axis, manner: Manner) -> Array:
     """Add up one tap after another, each a whole tensor."""
     places, weights = taps(axis, manner)
-    places = np.clip(places, 0, axis.size - 1)
     column: tuple[int, ...] = (-1, *(1,) * (x.ndim - i - 1))
     y = np.zeros((*x.shape[:i], axis.length, *x.shape[i + 1 :]), x.dtype)
+    part = np.empty_like(y)
     for tap in range(places.shape[1]):
-        y += np.take(x, places[:, tap], i) * weights[:, tap].reshape(column).astype(x.dtype)
+        np.take(x, places[:, tap], i, out=part, mode="clip")  # beyond the ends are the ends
+        part *= weights[:, tap].reshape(column).astype(x.dtype)
+        y += part
     return y
 
 

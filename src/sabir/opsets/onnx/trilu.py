@@ -63,9 +63,7 @@ def _kept(x: Array, k: int, upper: int, zero: object) -> Array:
     rows, columns = x.shape[-2:]
     k = min(max(k, -rows), columns)  # beyond them every diagonal is outside
     above: Array = np.arange(columns, dtype=np.int64) - np.arange(rows, dtype=np.int64)[:, None]
-    kept: Array = x.copy()
-    kept[..., above < k if upper else above > k] = zero
-    return kept
+    return np.where(above >= k if upper else above <= k, x, np.array(zero, x.dtype))
 
 
 @trilu.examples
