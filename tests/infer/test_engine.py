@@ -156,3 +156,17 @@ def test_constants_before_ir_4_are_inputs_with_defaults():
     y.type = None
     model.ir_version = 4  # from here on the default may be overridden
     assert str(sabir.infer(model).graph.outputs[0].type) == "float[?]"
+
+
+def test_a_branch_that_never_runs_need_not_fit():
+    b = Builder(21)
+    x = b.input("x", "float", [2, 3])
+    then, other = Graph("then"), Graph("else")
+    then.outputs.append(then.append(Node("Relu", [x])).output)
+    bad = other.append(Node("Reshape", [x, other.add_initializer("s", [5])]))
+    other.outputs.append(bad.output)
+    y = b.output(b.If(b.initializer("c", True), then_branch=then, else_branch=other), "y")
+    assert str(sabir.infer(b.model(), strict=True).graph.outputs[0].type) == "float[2,3]"
+    y.node.inputs[0] = b.input("d", "bool", [])
+    with pytest.raises(InferenceError, match="6 elements cannot take the shape"):
+        sabir.infer(b.model(), strict=True)

@@ -64,11 +64,13 @@ v25 = v24.widen(25, V=INT2 | sequences(INT2) | optionals(INT2))
 def infer(
     cond: TensorType, /, *, then_branch: Body[Type | None], else_branch: Body[Type | None]
 ) -> tuple[Type | None, ...]:
-    then, other = then_branch(), else_branch()
-    if len(then) != len(other):
-        raise InferenceError(f"then_branch gives {len(then)} outputs, else_branch {len(other)}")
+    ways = len(then_branch.outputs), len(else_branch.outputs)
+    if ways[0] != ways[1]:
+        raise InferenceError(f"then_branch gives {ways[0]} outputs, else_branch {ways[1]}")
     if cond.known is not None and cond.known[0] is not None:
-        return then if cond.known[0] else other
+        # what is never run need not fit the shapes at hand
+        return then_branch() if cond.known[0] else else_branch()
+    then, other = then_branch(), else_branch()
     return tuple(starmap(_joined, zip(then, other, strict=True)))
 
 

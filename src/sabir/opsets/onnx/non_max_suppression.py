@@ -112,12 +112,23 @@ def _corners(boxes: Array, center_point_box: int) -> Array:
 def _kept(corners: Array, candidates: Array, limit: int, overlap: np.float32) -> Array:
     """Take the best box, drop those that overlap it, and so on."""
     kept: list[int] = []
+    left = corners[:, candidates]
     while candidates.size and len(kept) < limit:
-        best = int(candidates[0])
-        kept.append(best)
-        candidates = candidates[1:]
-        candidates = candidates[~(_overlap(corners[:, best], corners[:, candidates]) > overlap)]
+        kept.append(int(candidates[0]))
+        box, candidates, left = left[:, 0], candidates[1:], left[:, 1:]
+        near = np.flatnonzero(_touches(box, left)) if overlap >= 0 else np.arange(candidates.size)
+        dropped = near[_overlap(box, left[:, near]) > overlap]
+        if dropped.size:
+            stays = np.ones(candidates.size, np.bool_)
+            stays[dropped] = False
+            candidates, left = candidates[stays], left[:, stays]
     return np.array(kept, np.int64)
+
+
+def _touches(box: Array, others: Array) -> Array:
+    """Return which boxes may have a part in common with `box`: few of many, and cheaper to tell."""
+    lower, upper = (others[0] < box[2]) & (others[1] < box[3]), (others[2] > box[0]) & (others[3] > box[1])
+    return lower & upper
 
 
 def _overlap(box: Array, others: Array) -> Array:

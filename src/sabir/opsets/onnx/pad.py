@@ -1,7 +1,6 @@
 """Pad: elements put around a tensor, or cut off it."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import ml_dtypes
 import numpy as np
@@ -11,7 +10,7 @@ from sabir.ir import Builder, Dim, Item, TensorType, Value, total
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input, as_ints, ints
-from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.families.padding import by_axis, padded
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -153,7 +152,7 @@ def _inferred(
     if data.shape is None:
         rank = len(pads) // 2 if axes is None else None
         return TensorType(data.element, None if rank is None else (None,) * rank)
-    begin, end = _by_axis(pads, axes, len(data.shape))
+    begin, end = by_axis(pads, axes, len(data.shape))
     dims = tuple(map(total, zip(data.shape, begin, end, strict=True)))
     if any(isinstance(d, int) and d < 0 for d in dims):
         raise InferenceError(f"`pads` {[*map(str, pads)]} cut more off than {data} has")
@@ -163,21 +162,8 @@ def _inferred(
         return kind
     half = len(dims)
     return contents.moved(
-        kind, lambda held: _padded(held, numbers[:half], numbers[half:], mode, filling), data
+        kind, lambda held: padded(held, numbers[:half], numbers[half:], mode, filling), data
     )
-
-
-def _by_axis(pads: Sequence[Any], axes: Sequence[int] | None, rank: int) -> tuple[list[Any], list[Any]]:
-    """Return how much goes before and behind each axis."""
-    places = axes_in(range(rank) if axes is None else axes, rank)
-    if len(pads) != 2 * len(places):
-        raise InferenceError(
-            f"{len(pads)} pads for {len(places)} axes: one before and one behind each is needed"
-        )
-    begin, end = [0] * rank, [0] * rank
-    for place, axis in enumerate(places):
-        begin[axis], end[axis] = pads[place], pads[len(places) + place]
-    return begin, end
 
 
 # ---------------------------------------------------------------- values
@@ -230,56 +216,8 @@ def _with_pads(
 ) -> Array:
     if mode not in modes:
         raise ValueError(f"`mode` is {mode!r}, and must be one of {', '.join(sorted(modes))}")
-    return _padded(data, *_by_axis(pads, axes, data.ndim), mode, filling)
+    return padded(data, *by_axis(pads, axes, data.ndim), mode, filling)
 
-
-def _padded(data: Array, begin: Sequence[int], end: Sequence[int], mode: str, filling: object) -> Array:
-    sizes = [n + b + e for n, b, e in zip(data.shape, begin, end, strict=True)]
-    if any(size < 0 for size in sizes):
-        raise ValueError(f"pads {[*begin, *end]} cut more off than the shape {list(data.shape)} has")
-    if mode == "constant":
-        return _filled(data, begin, sizes, filling)
-    for axis, (n, b, e) in enumerate(zip(data.shape, begin, end, strict=True)):
-        if b or e:
-            data = np.take(data, _source(n, b, e, mode), axis)
-    return data.copy() if not any((*begin, *end)) else data
-
-
-def _filled(data: Array, begin: Sequence[int], sizes: Sequence[int], filling: object) -> Array:
-    """Return the constant everywhere but where an element of `data` falls."""
-    padded = np.full(sizes, filling, data.dtype)
-    source: list[slice] = []
-    target: list[slice] = []
-    for n, b, size in zip(data.shape, begin, sizes, strict=True):
-        first, last = max(0, -b), min(n, size - b)
-        source.append(slice(first, max(first, last)))
-        target.append(slice(first + b, max(first, last) + b))
-    padded[tuple(target)] = data[tuple(source)]
-    return padded
-
-
-def _source(n: int, before: int, behind: int, mode: str) -> Array:
-    """Return for each place of a padded axis the place it copies, never one that is cut off."""
-    first, last = max(0, -before), n - max(0, -behind)
-    left = last - first
-    place = np.arange(-max(0, before), left + max(0, behind))
-    if left <= 0:
-        if place.size:
-            raise ValueError(f"the mode {mode!r} has nothing to repeat in an axis of {max(left, 0)} elements")
-        return place
-    return _FOLDS[mode](place, left) + first
-
-
-def _mirrored(place: Array, n: int) -> Array:
-    turn = np.mod(place, max(2 * n - 2, 1))
-    return np.minimum(turn, 2 * n - 2 - turn)
-
-
-_FOLDS: dict[str, Callable[[Array, int], Array]] = {
-    "edge": lambda place, n: np.clip(place, 0, n - 1),
-    "reflect": _mirrored,
-    "wrap": np.mod,
-}
 
 # ---------------------------------------------------------------- adapters
 
@@ -343,7 +281,7 @@ def pads_for_every_axis(
         rank = data.type.rank if isinstance(data.type, TensorType) else None
         if rank is None:
             raise Unconvertible("`axes` of a tensor of unknown rank")
-        begin, end = _by_axis(as_ints("pads", pads), as_ints("axes", axes), rank)
+        begin, end = by_axis(as_ints("pads", pads), as_ints("axes", axes), rank)
         pads = as_input(b, "pads", [*begin, *end])
     return b.Pad(data, pads, constant, mode=mode)
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.axes import ints
 from sabir.opsets.families.resampling import CROP, OUTWARD, Manner, resample
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
 from sabir.opsets.families.shapes import axes_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Rule
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -152,47 +153,25 @@ def evaluate_scales(x: Array, scales: Array, /, *, mode: str) -> Array:
     return resample(x, axes, Manner(mode, "asymmetric", OUTWARD))
 
 
-@v11.evaluate
-def evaluate_first(
-    x: Array, roi: Array | None, scales: Array | None, sizes: Array | None = None, /, **attributes: Any
-) -> Array:
-    return _resized(x, roi, scales, sizes, attributes, _CLASSIC | {_FOR_NN})
+def _evaluated(allowed: frozenset[str]) -> Rule:
+    """Return the rule of a version by the coordinates that it knows."""
+
+    def evaluate(
+        x: Array,
+        roi: Array | None = None,
+        scales: Array | None = None,
+        sizes: Array | None = None,
+        /,
+        **attributes: Any,
+    ) -> Array:
+        return _resized(x, roi, scales, sizes, attributes, allowed)
+
+    return evaluate
 
 
-@v13.evaluate
-def evaluate_optional(
-    x: Array,
-    roi: Array | None = None,
-    scales: Array | None = None,
-    sizes: Array | None = None,
-    /,
-    **attributes: Any,
-) -> Array:
-    return _resized(x, roi, scales, sizes, attributes, _CLASSIC | {_FOR_NN})
-
-
-@v18.evaluate
-def evaluate_axes(
-    x: Array,
-    roi: Array | None = None,
-    scales: Array | None = None,
-    sizes: Array | None = None,
-    /,
-    **attributes: Any,
-) -> Array:
-    return _resized(x, roi, scales, sizes, attributes, _CLASSIC)
-
-
-@v19.evaluate
-def evaluate(
-    x: Array,
-    roi: Array | None = None,
-    scales: Array | None = None,
-    sizes: Array | None = None,
-    /,
-    **attributes: Any,
-) -> Array:
-    return _resized(x, roi, scales, sizes, attributes, _CLASSIC | {_SYMMETRIC})
+v11.evaluate(_evaluated(_CLASSIC | {_FOR_NN}))
+v18.evaluate(_evaluated(_CLASSIC))
+v19.evaluate(_evaluated(_CLASSIC | {_SYMMETRIC}))
 
 
 def _resized(
@@ -315,42 +294,31 @@ def put_in_the_empty(
     /,
     **attributes: Any,
 ) -> Value:
+    if isinstance(x.type, TensorType) and x.type.signature in BFLOAT16:
+        raise Unconvertible("Resize-11 does not admit bfloat16")
     none = b.initializer("none", np.zeros(0, np.float32))
     return b.Resize(x, none if roi is None else roi, none if scales is None else scales, sizes, **attributes)
 
 
 @v18.upgrade
-def another_name_for_nn(
-    b: Builder,
-    x: Value,
-    roi: Value | None = None,
-    scales: Value | None = None,
-    sizes: Value | None = None,
-    /,
-    **attributes: Any,
-) -> Value:
+def another_name_for_nn(b: Builder, *inputs: Value | None, **attributes: Any) -> Value:
     """Half a place more, rounded down, is the same as rounding half up."""
     if attributes["coordinate_transformation_mode"] == _FOR_NN:
         if attributes["mode"] != "nearest" or attributes["nearest_mode"] != "floor":
             raise Unconvertible(f"Resize-18 has no {_FOR_NN}, but for nearest rounded down")
         renamed = {"coordinate_transformation_mode": "half_pixel", "nearest_mode": "round_prefer_ceil"}
         attributes = {**attributes, **renamed}
-    return b.Resize(x, roi, scales, sizes, **attributes)
+    return b.Resize(*inputs, **attributes)
 
 
 @v19.downgrade
 def without_symmetry(
-    b: Builder,
-    x: Value,
-    roi: Value | None = None,
-    scales: Value | None = None,
-    sizes: Value | None = None,
-    /,
-    **attributes: Any,
+    b: Builder, *inputs: Value | None, axes: Sequence[int] | None, **attributes: Any
 ) -> Value:
     if attributes["coordinate_transformation_mode"] == _SYMMETRIC:
         raise Unconvertible(f"Resize-18 has no {_SYMMETRIC}")
-    return b.Resize(x, roi, scales, sizes, **attributes)
+    named = None if axes is None else ints("axes", axes)
+    return b.Resize(*inputs, axes=named, **attributes)
 
 
 @resize.examples

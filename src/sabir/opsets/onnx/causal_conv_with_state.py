@@ -1,0 +1,195 @@
+"""CausalConvWithState: a convolution of each channel that sees no later element, in pieces of a sequence."""
+
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import FLOAT
+from sabir.ir import Builder, TensorType, Value, known_equal, sub
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.recurrences import sigmoid
+from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    tensors,
+)
+
+causal_conv_with_state = Operator(
+    "CausalConvWithState",
+    summary="In each channel `y[t] = sum of w[j] x[t - k + 1 + j] + b`, with what came before x as a state.",
+)
+
+T = Constraint("T", BFLOAT16, tensors("float", "float16"))
+
+v27 = causal_conv_with_state.first(
+    27,
+    inputs=[
+        Input("input", T, "(batch, channels, length).", differentiable=True),
+        Input("weight", T, "(channels, 1, k).", differentiable=True),
+        Input("bias", T, "(channels); zeros by default.", optional=True, differentiable=True),
+        Input(
+            "past_state",
+            T,
+            "The k - 1 elements before, (batch, channels, k - 1); zeros by default.",
+            optional=True,
+            differentiable=False,
+        ),
+    ],
+    outputs=[
+        Output("output", T, "The shape of the input.", differentiable=True),
+        Output(
+            "present_state",
+            T,
+            "The last k - 1 elements, the past ones among them where the input has fewer.",
+            differentiable=False,
+        ),
+    ],
+    attributes=[Attribute("activation", "string", "silu or swish: `y sigmoid(y)`; or none.", default="none")],
+)
+
+RANK = 3  # of all but the bias
+ACTIVATIONS = {"none": False, "silu": True, "swish": True}
+END = np.iinfo(np.int64).max
+
+
+@v27.infer
+def infer(
+    x: TensorType,
+    weight: TensorType,
+    bias: TensorType | None = None,
+    past: TensorType | None = None,
+    /,
+    *,
+    activation: str,
+) -> tuple[TensorType, TensorType]:
+    _is_gated(activation)
+    for kind in (x, weight, past):
+        if kind is not None and kind.shape is not None and len(kind.shape) != RANK:
+            raise InferenceError(f"input, weight and state are of rank {RANK}, and one is {kind}")
+    batch, channels, length = x.shape or (None,) * RANK
+    rows, one, k = weight.shape or (None,) * RANK
+    if known_equal(one, 1) is False or (isinstance(k, int) and k < 1):
+        raise InferenceError(f"weights are of the shape (channels, 1, k), and are {weight}")
+    channels = same_dim([channels, rows, *(bias.shape if bias and bias.shape else ())], "the channels")
+    before = sub(k, 1)
+    if past is not None and past.shape:
+        batch = same_dim([batch, past.shape[0]], "the batch of input and state")
+        channels = same_dim([channels, past.shape[1]], "the channels of input and state")
+        before = same_dim([before, past.shape[2]], "what comes before and the state")
+    return x.with_shape(batch, channels, length), x.with_shape(batch, channels, before)
+
+
+@v27.evaluate
+def evaluate(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    past: Array | None = None,
+    /,
+    *,
+    activation: str,
+) -> tuple[Array, Array]:
+    gated, k, length = _is_gated(activation), weight.shape[2], x.shape[2]
+    if k < 1 or weight.shape[:2] != (x.shape[1], 1):
+        raise ValueError(f"weights of the shape {list(weight.shape)} do not fit {x.shape[1]} channels")
+    before = (*x.shape[:2], k - 1)
+    if past is None:
+        past = np.zeros(before, x.dtype)
+    if past.shape != before:
+        raise ValueError(f"a state of the shape {list(past.shape)} must be of the shape {list(before)}")
+    whole = np.concatenate([past, x], axis=2)
+    wide, taps = widened(whole), widened(weight)
+    y = (
+        np.zeros(x.shape, wide.dtype)
+        if bias is None
+        else np.tile(widened(bias)[:, None], (len(x), 1, length))
+    )
+    for j in range(k):
+        y += wide[:, :, j : j + length] * taps[:, :, j]
+    y = y.astype(x.dtype, copy=False)
+    if gated:
+        wide = widened(y)
+        y = (wide * sigmoid(wide)).astype(x.dtype, copy=False)
+    return y, whole[:, :, length:]
+
+
+@v27.body
+def body(
+    b: Builder,
+    x: Value,
+    weight: Value,
+    bias: Value | None = None,
+    past: Value | None = None,
+    /,
+    *,
+    activation: str,
+) -> tuple[Value, Value]:
+    if past is None:
+        before = b.Sub(b.Shape(weight, start=2), _ints(b, 1))
+        whole = b.Pad(x, b.Concat(before, _ints(b, 0), axis=0), None, _ints(b, 2))
+    else:
+        whole = b.Concat(past, x, axis=2)
+    y = b.Conv(whole, weight, bias, group=_channels(x, weight))
+    if _is_gated(activation):
+        wide = b.Cast(y, to=FLOAT.number)
+        y = b.CastLike(b.Mul(wide, b.Sigmoid(wide)), y)
+    return y, b.Slice(whole, b.Shape(x, start=2), _ints(b, END), _ints(b, 2))
+
+
+def _channels(x: Value, weight: Value) -> int:
+    for value, axis in ((x, 1), (weight, 0)):
+        size = value.type.shape[axis] if isinstance(value.type, TensorType) and value.type.shape else None
+        if isinstance(size, int):
+            return size
+    raise Unconvertible("the number of channels is unknown, and Conv needs it in the model")
+
+
+def _ints(b: Builder, *values: int) -> Value:
+    return b.initializer("ints", np.array(values, np.int64))
+
+
+def _is_gated(activation: str) -> bool:
+    if activation not in ACTIVATIONS:
+        raise InferenceError(f"`activation` is {activation!r}, and must be one of {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[activation]
+
+
+@causal_conv_with_state.examples
+def examples() -> Iterator[Example]:
+    """By hand: `y[t] = x[t - 2] + 10 x[t - 1] + 100 x[t]` in one channel, `-x[t - 1]` in the other."""
+    f = np.float32
+    x = np.array([[[1, 2, 3, 4], [5, 6, 7, 8]]], f)
+    w, bias = np.array([[[1, 10, 100]], [[0, -1, 0]]], f), np.array([0.5, 1], f)
+    past = np.array([[[8, 9], [2, 3]]], f)
+    y = np.array([[[100, 210, 321, 432], [0, -5, -6, -7]]], f)
+    yield Example(27, x, w, outputs=2, expect=[y, x[:, :, 2:]])
+    yield Example(27, x, w, bias, outputs=2, expect=[y + bias[:, None], x[:, :, 2:]])
+    later = y + np.array([[[98, 9, 0, 0], [-3, 0, 0, 0]]], f)
+    yield Example(27, x, w, None, past, outputs=2, expect=[later, x[:, :, 2:]])
+    # one element at a time: the state moves on by one
+    one = x[:, :, :1]
+    yield Example(27, one, w, bias, past, outputs=2, expect=[
+        later[:, :, :1] + bias[:, None], np.array([[[9, 1], [3, 5]]], f),
+    ])  # fmt: skip
+    yield Example(27, one, w, outputs=2, expect=[y[:, :, :1], np.array([[[0, 1], [0, 5]]], f)])
+    yield Example(27, x, w[:, :, 2:], outputs=2, expect=[x * w[:, :, 2], x[:, :, :0]])
+    small = x / 8
+    for activation in ("silu", "swish"):
+        gated = small / (1 + np.exp(-small))
+        yield Example(27, small, np.ones((2, 1, 1), f), activation=activation, outputs=2, expect=[gated])
+    for kind in (np.float16, ml_dtypes.bfloat16):
+        given = [t.astype(kind) for t in (x, w)]
+        yield Example(
+            27, *given, outputs=2, tolerance=8e-3, expect=[y.astype(kind), x[:, :, 2:].astype(kind)]
+        )
+    yield Example(27, x[:, :, :0], w, None, past, outputs=2, expect=[x[:, :, :0], past])

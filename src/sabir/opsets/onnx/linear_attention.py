@@ -1,0 +1,326 @@
+"""LinearAttention: attention by a state that is updated step by step, instead of by all keys and values."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import FLOAT
+from sabir.ir import Builder, Dim, Graph, TensorType, Value, exact_quotient, mul
+from sabir.opsets.families.scalars import element_of
+from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, Attribute, Constraint, Example, Input, Operator, Output, tensors
+
+linear_attention = Operator(
+    "LinearAttention",
+    summary="What queries read of a state S, one step after another: `S = exp(g) S'`, then "
+    "`S += k (beta (v - S k))`, then `o = scale S q`; some rules lack g or the correction.",
+)
+
+T = Constraint("T", BFLOAT16, tensors("float", "float16"))
+S = Constraint("S", BFLOAT16, tensors("float", "float16"))
+
+v27 = linear_attention.first(
+    27,
+    inputs=[
+        Input("query", T, "(batch, steps, heads * key size).", differentiable=True),
+        Input("key", T, "(batch, steps, kv heads * key size).", differentiable=True),
+        Input("value", T, "(batch, steps, kv heads * value size).", differentiable=True),
+        Input(
+            "past_state",
+            S,
+            "(batch, kv heads, key size, value size); zeros by default.",
+            optional=True,
+            differentiable=False,
+        ),
+        Input(
+            "decay",
+            T,
+            "g, (batch, steps, kv heads), or one for each element of a key; for the gated rules.",
+            optional=True,
+            differentiable=True,
+        ),
+        Input(
+            "beta",
+            T,
+            "(batch, steps, kv heads), or one for all heads; for the delta rules.",
+            optional=True,
+            differentiable=True,
+        ),
+    ],
+    outputs=[
+        Output("output", T, "(batch, steps, heads * value size).", differentiable=True),
+        Output("present_state", S, "The state after the last step.", differentiable=False),
+    ],
+    attributes=[
+        Attribute("chunk_size", "int", "A hint how many steps to take at once.", default=64),
+        Attribute("kv_num_heads", "int", "The heads of keys and values.", required=True),
+        Attribute("q_num_heads", "int", "The heads of queries, a multiple of the keys'.", required=True),
+        Attribute(
+            "scale", "float", "Factor of the output; 0: one over the root of the key size.", default=0.0
+        ),
+        Attribute("update_rule", "string", "linear, gated, delta or gated_delta.", default="gated_delta"),
+    ],
+)
+
+RANK = 3  # of all but the states
+
+
+class Rule(NamedTuple):
+    """What a step does beside adding a key and a value."""
+
+    decays: bool
+    corrects: bool
+
+
+RULES = {
+    "linear": Rule(decays=False, corrects=False),
+    "gated": Rule(decays=True, corrects=False),
+    "delta": Rule(decays=False, corrects=True),
+    "gated_delta": Rule(decays=True, corrects=True),
+}
+
+
+@v27.infer
+def infer(
+    q: TensorType,
+    k: TensorType,
+    v: TensorType,
+    past: TensorType | None = None,
+    decay: TensorType | None = None,
+    beta: TensorType | None = None,
+    /,
+    *,
+    update_rule: str,
+    q_num_heads: int,
+    kv_num_heads: int,
+) -> tuple[TensorType, TensorType]:
+    _check(update_rule, decay, beta, (q_num_heads, kv_num_heads))
+    given = [t for t in (q, k, v, decay, beta) if t is not None and t.shape is not None]
+    wrong = next((t for t in given if len(t.shape or ()) != RANK), None)
+    if wrong is not None:
+        raise InferenceError(f"inputs are of rank {RANK}, and one is {wrong}")
+    batch = same_dim([t.shape[0] for t in given if t.shape], "the batch of the inputs")
+    steps = same_dim([t.shape[1] for t in given if t.shape], "the steps of the inputs")
+    key_size = same_dim([_each(q, q_num_heads), _each(k, kv_num_heads)], "the sizes of queries and keys")
+    value_size = _each(v, kv_num_heads)
+    heads: Dim = kv_num_heads
+    if past is not None and past.shape is not None:
+        if len(past.shape) != RANK + 1:
+            raise InferenceError(f"a state is of rank {RANK + 1}, and is {past}")
+        found = zip((batch, heads, key_size, value_size), past.shape, strict=True)
+        batch, heads, key_size, value_size = (same_dim(pair, "the state and the inputs") for pair in found)
+    state = (q if past is None else past).with_shape(batch, heads, key_size, value_size)
+    return q.with_shape(batch, steps, mul(value_size, q_num_heads)), state
+
+
+def _each(t: TensorType, heads: int) -> Dim:
+    width = t.shape[2] if t.shape else None
+    if isinstance(width, int) and width % heads:
+        raise InferenceError(f"a dimension of {width} cannot be split into {heads} heads")
+    return exact_quotient(width, heads)
+
+
+def _check(update_rule: str, decay: object, beta: object, heads: tuple[int, int]) -> Rule:
+    """Return a rule by its name; raises InferenceError where its inputs are not the ones given."""
+    rule = RULES.get(update_rule)
+    if rule is None:
+        raise InferenceError(f"`update_rule` is {update_rule!r}, and must be one of {', '.join(RULES)}")
+    for name, needed, given in (("decay", rule.decays, decay), ("beta", rule.corrects, beta)):
+        if needed != (given is not None):
+            raise InferenceError(
+                f"the rule {update_rule!r} {'needs' if needed else 'does not take'} `{name}`"
+            )
+    if min(heads) < 1 or heads[0] % heads[1]:
+        raise InferenceError(f"{heads[0]} heads of queries are no multiple of {heads[1]} of keys")
+    return rule
+
+
+@v27.evaluate
+def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
+    q: Array,
+    k: Array,
+    v: Array,
+    past: Array | None = None,
+    decay: Array | None = None,
+    beta: Array | None = None,
+    /,
+    *,
+    update_rule: str,
+    scale: float,
+    q_num_heads: int,
+    kv_num_heads: int,
+    chunk_size: int,
+) -> tuple[Array, Array]:
+    """Step in float32; the state is (batch, kv heads, key size, value size)."""
+    _check(update_rule, decay, beta, (q_num_heads, kv_num_heads))
+    batch, steps, width = q.shape
+    size, group = width // q_num_heads, q_num_heads // kv_num_heads
+    queries = _over_time(q, kv_num_heads, group, size)
+    keys, values = (
+        _over_time(k, kv_num_heads, 1, size),
+        _over_time(v, kv_num_heads, 1, v.shape[2] // kv_num_heads),
+    )
+    gates = (
+        None if decay is None else np.exp(_over_time(decay, kv_num_heads, decay.shape[2] // kv_num_heads, 1))
+    )
+    rates = None if beta is None else _over_time(beta, beta.shape[2], 1, 1)
+    shape = (batch, kv_num_heads, size, values.shape[-1])
+    state = np.zeros(shape, np.float32) if past is None else past.astype(np.float32)
+    if state.shape != shape:
+        raise ValueError(f"a state of the shape {list(state.shape)} must be of the shape {list(shape)}")
+    y = np.empty((steps, batch, kv_num_heads, group, shape[-1]), np.float32)
+    for t in range(steps):
+        if gates is not None:
+            state *= gates[t]
+        new = values[t]
+        if rates is not None:
+            new = (new - keys[t] @ state) * rates[t]
+        state += keys[t].swapaxes(2, 3) * new
+        np.matmul(queries[t], state, out=y[t])
+    y *= np.float32(scale or 1 / math.sqrt(size))
+    joined = y.transpose(1, 0, 2, 3, 4).reshape(batch, steps, q_num_heads * shape[-1])
+    return joined.astype(q.dtype, copy=False), state.astype((q if past is None else past).dtype, copy=False)
+
+
+def _over_time(x: Array, heads: int, rows: int, columns: int) -> Array:
+    """Return (batch, steps, width) as float32 matrices (steps, batch, heads, rows, columns)."""
+    parts = x.astype(np.float32).reshape(*x.shape[:2], heads, rows, columns)
+    return np.ascontiguousarray(parts.swapaxes(0, 1))
+
+
+@v27.body
+def body(  # ruff: ignore[too-many-arguments]  the operator's signature
+    b: Builder,
+    q: Value,
+    k: Value,
+    v: Value,
+    past: Value | None = None,
+    decay: Value | None = None,
+    beta: Value | None = None,
+    /,
+    *,
+    update_rule: str,
+    scale: float,
+    q_num_heads: int,
+    kv_num_heads: int,
+) -> tuple[Value, Value]:
+    """Emit a scan over the steps; the heads of one group of queries are rows of a matrix."""
+    rule = _check(update_rule, decay, beta, (q_num_heads, kv_num_heads))
+    group = _ints(b, q_num_heads // kv_num_heads)
+    heads, one = _ints(b, kv_num_heads), _ints(b, 1)
+    size, width = (b.Div(b.Shape(x, start=2), heads) for x in (k, v))
+    if past is None:
+        state = b.ConstantOfShape(b.Concat(b.Shape(q, start=0, end=1), heads, size, width, axis=0))
+    else:
+        state = b.Cast(past, to=FLOAT.number)
+    scanned = [
+        _matrices(b, q, heads, group, size),
+        _matrices(b, k, heads, one, size),
+        _matrices(b, v, heads, one, width),
+    ]
+    if decay is not None:
+        scanned.append(_matrices(b, decay, heads, b.Div(b.Shape(decay, start=2), heads), one))
+    if beta is not None:
+        scanned.append(_matrices(b, beta, b.Shape(beta, start=2), one, one))
+    state, y = b.Scan(state, *scanned, outputs=2, num_scan_inputs=len(scanned), body=_step(b, rule))
+    if scale:
+        y = b.Mul(y, b.initializer("scale", np.float32(scale)))
+    else:
+        y = b.Div(y, b.Sqrt(b.Cast(size, to=FLOAT.number)))
+    shape = b.Concat(b.Shape(q, start=0, end=2), b.Mul(width, _ints(b, q_num_heads)), axis=0)
+    y = b.Reshape(b.Transpose(y, perm=[1, 0, 2, 3, 4]), shape)
+    kinds = element_of(q), element_of(q if past is None else past)
+    return b.Cast(y, to=kinds[0].number), b.Cast(state, to=kinds[1].number)
+
+
+def _step(b: Builder, rule: Rule) -> Graph:
+    """Return the graph of one step: from a state and matrices to the next state and what is read of it."""
+    inner = Builder(b.opset, name="step", opsets=b.opsets)
+    shape = (None,) * 4
+    state, query, key, new = (inner.input(n, FLOAT, shape) for n in ("state", "query", "key", "value"))
+    if rule.decays:
+        state = inner.Mul(state, inner.Exp(inner.input("decay", FLOAT, shape)))
+    if rule.corrects:
+        rate = inner.input("beta", FLOAT, shape)
+        new = inner.Mul(inner.Sub(new, inner.MatMul(key, state)), rate)
+    after = inner.Add(state, inner.Mul(inner.Transpose(key, perm=[0, 1, 3, 2]), new))
+    inner.output(after, "after", FLOAT, shape)
+    inner.output(inner.MatMul(query, after), "read", FLOAT, shape)
+    return inner.graph
+
+
+def _matrices(b: Builder, x: Value, *sizes: Value) -> Value:
+    """Return (batch, steps, width) as float32 matrices (steps, batch, heads, rows, columns)."""
+    parts = b.Reshape(b.Cast(x, to=FLOAT.number), b.Concat(b.Shape(x, start=0, end=2), *sizes, axis=0))
+    return b.Transpose(parts, perm=[1, 0, 2, 3, 4])
+
+
+def _ints(b: Builder, *values: int) -> Value:
+    return b.initializer("ints", np.array(values, np.int64))
+
+
+@linear_attention.examples
+def by_hand() -> Iterator[Example]:  # ruff: ignore[too-many-locals]  four rules on one set of inputs
+    """Keys pick one of two elements, queries add them up; g halves, and beta corrects by a half."""
+    f = np.float32
+    q, k, v = np.ones((1, 3, 2), f), np.array([[[1, 0], [0, 1], [1, 0]]], f), np.array([[[4], [8], [2]]], f)
+    g, beta = np.full((1, 3, 1), math.log(0.5), f), np.full((1, 3, 1), 0.5, f)
+    found = (
+        ("linear", None, None, [4, 12, 14], [6, 8]),
+        ("gated", g, None, [4, 10, 7], [3, 4]),
+        ("delta", None, beta, [2, 6, 6], [2, 4]),
+        ("gated_delta", g, beta, [2, 5, 3.25], [1.25, 2]),
+    )
+    for rule, decay, rate, read, state in found:
+        y, last = np.array(read, f).reshape(1, 3, 1), np.array(state, f).reshape(1, 1, 2, 1)
+        given = [q, k, v, None, decay, rate]
+        yield _example(rule, 1, 1, *given, expect=[y, last])
+        yield _example(rule, 1, 1, *given, scale=0.0, expect=[y / np.sqrt(f(2)), last])
+        # the state after the first step goes into the other two
+        between = np.array([[[[read[0]], [0]]]], f)
+        first, later = ([None if x is None else x[:, s] for x in given] for s in (slice(1), slice(1, 3)))
+        yield _example(rule, 1, 1, *first, expect=[y[:, :1], between])
+        yield _example(rule, 1, 1, *later[:3], between, *later[4:], expect=[y[:, 1:], last])
+        # two heads, one with values ten times as large; beta serves both
+        ten, twice = np.array([1, 10], f), [None if x is None else np.tile(x, 2) for x in (q, k, v, decay)]
+        twice[2] = v * ten
+        both = [y * ten, last * ten[:, None, None]]
+        yield _example(rule, 2, 2, *twice[:3], None, twice[3], rate, expect=both)
+        for kind in (np.float16, ml_dtypes.bfloat16):
+            halves = [None if x is None else x.astype(kind) for x in given]
+            yield _example(rule, 1, 1, *halves, expect=[y.astype(kind), last.astype(kind)], tolerance=1e-2)
+            halves[3] = np.zeros((1, 1, 2, 1), f)
+            yield _example(rule, 1, 1, *halves, expect=[y.astype(kind), last], tolerance=1e-2)
+
+
+@linear_attention.examples
+def shapes() -> Iterator[Example]:
+    f = np.float32
+    k, v = np.array([[[1, 0], [0, 1], [1, 0]]], f), np.array([[[4], [8], [2]]], f)
+    state = np.array([[[[6], [8]]]], f)
+    # two heads of queries: one adds up the state, the other reads its first element
+    q = np.tile(np.array([1, 1, 1, 0], f), (1, 3, 1))
+    yield _example("linear", 2, 1, q, k, v, expect=[np.array([[[4, 4], [12, 4], [14, 6]]], f), state])
+    # a decay for each element of a key: only the second is halved
+    g = np.tile(np.array([0, math.log(0.5)], f), (1, 3, 1))
+    ones, halved = np.ones((1, 3, 2), f), np.array([[[[6], [4]]]], f)
+    yield _example("gated", 1, 1, ones, k, v, None, g, expect=[np.array([[[4], [12], [10]]], f), halved])
+    yield _example("linear", 1, 1, ones[:, :0], k[:, :0], v[:, :0], state, expect=[v[:, :0], state])
+    wide = np.array([[[4, 1, 0]]], f)
+    outer = np.array([[[[0, 0, 0], [4, 1, 0]]]], f)
+    yield _example("linear", 1, 1, ones[:, :1], k[:, 1:2], wide, expect=[wide, outer])
+
+
+def _example(
+    rule: str, queries: int, keys: int, /, *inputs: Array | None, expect: list[Array], scale: float = 1.0,
+    tolerance: float = 1e-5,
+) -> Example:  # fmt: skip
+    return Example(
+        27, *inputs, outputs=2, update_rule=rule, q_num_heads=queries, kv_num_heads=keys, scale=scale,
+        expect=expect, tolerance=tolerance,
+    )  # fmt: skip

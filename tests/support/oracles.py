@@ -1,0 +1,215 @@
+# ruff: file-ignore[banned-api]  the official cases are onnx's
+"""What outside Sabir has computed an operator: expected numbers, onnxruntime, official backend cases."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from sabir import dumps
+from sabir.ir import TensorType
+from sabir.opsets import STANDARD
+from support.rooms import EXAMPLES, OPERATORS, model_of
+
+RUNTIME_IR, RUNTIME_OPSET = 13, 27  # the newest that onnxruntime loads
+KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
+NO_ORACLE = {
+    "Gradient": "it looks at the graph around its node: its value is no function of its inputs"
+}
+CRASHES = {}
+
+
+# onnxruntime
+
+
+def crashes(operator, example):
+    """Why onnxruntime may not be asked: it ends or stops the whole process."""
+    told = CRASHES.get(operator.name)
+    return told[1] if told and told[0](example) else None
+
+
+def by_onnxruntime(operator, example):
+    """The outputs that onnxruntime computes, or None where the call is outside its reach."""
+    import onnxruntime  # ruff: ignore[import-outside-top-level]  the cheap columns need none
+
+    if (not operator.domain and not 7 <= example.opset <= RUNTIME_OPSET) or crashes(operator, example):
+        return None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        model, feeds = model_of(operator, example)
+        model.ir_version = min(model.ir_version, RUNTIME_IR)
+        for value in model.graph.outputs:
+            if isinstance(value.type, TensorType):  # its inference of shapes is not what is asked for
+                value.type = TensorType(value.type.element)
+        session = onnxruntime.InferenceSession(dumps(model), options, providers=["CPUExecutionProvider"])
+        return session.run(None, feeds)
+    except Exception:  # ruff: ignore[blind-except]  its errors have no common base; all mean the same here
+        return None
+
+
+def difference(ours, theirs, example, operator):
+    """How two runs of an example differ, or None; the numbers of a random operator are not compared."""
+    told = (_differ(a, b, example.tolerance, operator.random) for a, b in zip(ours, theirs, strict=True))
+    return next(filter(None, told), None)
+
+
+def _differ(ours, theirs, tolerance, random):
+    if type(theirs).__name__ == "SparseTensor" or (ours is None and theirs is None):
+        return None  # a sparse output cannot be read back
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        if ours.keys() != theirs.keys():
+            return f"keys {list(ours)}, not {list(theirs)}"
+        pairs = [(np.asarray(v), np.asarray(theirs[k], np.asarray(v).dtype)) for k, v in ours.items()]
+    elif isinstance(ours, list) and isinstance(theirs, list):
+        if len(ours) != len(theirs):
+            return f"{len(ours)} items, not {len(theirs)}"
+        pairs = zip(ours, theirs, strict=True)
+    else:
+        return _arrays_differ(ours, np.asarray(theirs), tolerance, random)
+    return next(filter(None, (_differ(a, b, tolerance, random) for a, b in pairs)), None)
+
+
+def _arrays_differ(ours, theirs, tolerance, random):
+    if ours is None or isinstance(ours, (list, dict)):
+        return f"{ours}, not {theirs}"
+    if theirs.dtype == np.uint8 and ours.dtype.name.startswith("float8"):
+        theirs = theirs.view(ours.dtype)  # onnxruntime hands out the bits
+    if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
+        return f"{ours.dtype}{list(ours.shape)}, not {theirs.dtype}{list(theirs.shape)}"
+    if random or _agree(ours, theirs, tolerance):
+        return None
+    return f"{ours.ravel()[:8].tolist()}, not {theirs.ravel()[:8].tolist()}"
+
+
+def _agree(ours, theirs, tolerance):
+    if ours.dtype.kind in "iubO" or ours.dtype.itemsize == 1:
+        return ours.tolist() == theirs.tolist() or np.array_equal(ours.view(theirs.dtype), theirs)
+    least = {"float16": 2e-3, "bfloat16": 2**-6}.get(ours.dtype.name, 1e-5)
+    tolerance = max(tolerance, least)
+    wide = np.complex128 if ours.dtype.kind == "c" else np.float64
+    return np.allclose(
+        ours.astype(wide), theirs.astype(wide), rtol=tolerance, atol=tolerance, equal_nan=True
+    )
+
+
+# the official backend cases
+
+
+@functools.cache
+def official():
+    """How many official cases run each version, by (domain, name, since)."""
+    from onnx.backend.test.loader import load_model_tests  # ruff: ignore[import-outside-top-level]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the cases are computed here, divisions by zero among them
+        cases = [case for kind in KINDS for case in load_model_tests(kind=kind)]
+    return Counter(version for case in cases for version in set(versions_in(_model(case))))
+
+
+def _model(case):
+    import onnx  # ruff: ignore[import-outside-top-level]
+
+    if case.model is not None:
+        return case.model
+    if case.model_dir is not None:
+        return onnx.load(pathlib.Path(case.model_dir) / "model.onnx", load_external_data=False)
+    return onnx.load(pathlib.Path(onnx.__file__).parent.parent / case.url, load_external_data=False)
+
+
+def versions_in(model):
+    """Yield the version of every standard operator that a model calls, its functions and subgraphs too."""
+    for part in (model.graph, *model.functions):
+        imports = model.opset_import if part is model.graph else part.opset_import
+        opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in imports}
+        for node in _nodes(part):
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            version = STANDARD.find_version(domain, node.op_type, opsets.get(domain))
+            if version is not None:
+                yield domain, node.op_type, version.since
+
+
+def _nodes(*graphs):
+    for graph in graphs:
+        for node in graph.node:
+            yield node
+            for attribute in node.attribute:
+                yield from _nodes(*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ()))
+
+
+# the report
+
+
+@dataclass
+class Oracles:
+    """How many calls of one version each oracle computed; `runtime` is None where it was not asked."""
+
+    domain: str
+    name: str
+    since: int
+    deprecated: bool
+    expected: int = 0
+    official: int = 0
+    runtime: int | None = None
+
+
+def report(*, runtime=False):
+    """Return a row for every version of the standard registry."""
+    rows = {
+        (o.domain, o.name, v.since): Oracles(o.domain, o.name, v.since, v.deprecated)
+        for o in OPERATORS
+        for v in o.versions
+    }
+    for key, count in official().items():
+        rows[key].official = count
+    for param in EXAMPLES:
+        operator, example = param.values
+        row = rows[operator.domain, operator.name, operator.at(example.opset).since]
+        row.expected += bool(example.expect)
+        if runtime:
+            row.runtime = (row.runtime or 0) + (by_onnxruntime(operator, example) is not None)
+    return list(rows.values())
+
+
+def page(rows):
+    """Write rows as the document."""
+    held = sum(bool(r.expected or r.official or r.runtime) for r in rows)
+    lines = [HEAD, f"{held} of {len(rows)} versions have an outside oracle.", ""]
+    for domain in sorted({r.domain for r in rows}):
+        lines += [f"## {domain or 'ai.onnx'}", "", *TABLE]
+        lines += [_row(r) for r in rows if r.domain == domain] + [""]
+    return "\n".join(lines)
+
+
+def _row(row):
+    counts = (row.expected, row.runtime, row.official)
+    note = "" if any(counts) else "deprecated: nothing to compute" if row.deprecated else "**none**"
+    note = NO_ORACLE.get(row.name, note)
+    return f"| {row.name} | {row.since} | {' | '.join(str(c or '') for c in counts)} | {note} |"
+
+
+TABLE = ("| operator | version | expected | onnxruntime | official | |", "|---|--:|--:|--:|--:|---|")
+HEAD = """# Oracles
+
+What outside Sabir has computed each version of each operator: examples of its room that hold expected
+numbers, examples that onnxruntime computed too and the suite compares, and official backend cases that call
+the version. `tools/write_oracles.py` writes this page; it has to run after a change to a room's examples.
+"""
+
+
+def cells(text):
+    """Read the document back: the version, with how many onnxruntime computed, by row."""
+    found, domain = {}, ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            domain = line.removeprefix("## ").removesuffix("ai.onnx") if line == "## ai.onnx" else line[3:]
+        elif line.startswith("| ") and not line.startswith("| operator"):
+            name, since, expected, runtime, cases, _ = (c.strip() for c in line[2:].split("|"))[:6]
+            found[domain, name, int(since)] = tuple(int(c or 0) for c in (expected, runtime, cases))
+    return found
