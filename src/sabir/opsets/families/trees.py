@@ -22,7 +22,7 @@ _KEPT = 8  # forests remembered; making one takes far longer than sending a row 
 
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")  # a place is TreeEnsemble's number
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
-_LEAF, _MEMBER = len(MODES), MODES.index("BRANCH_MEMBER")
+LEAF, _MEMBER = len(MODES), MODES.index("BRANCH_MEMBER")
 _COMPARISONS: tuple[Callable[..., Array], ...] = (
     np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal,
 )  # fmt: skip
@@ -64,7 +64,7 @@ class Forest:
 
     def __init__(self, nodes: Nodes, roots: Array, votes: Votes, sets: Sets | None = None) -> None:
         """Raise ValueError for an endless path, or a feature or target below 0."""
-        inner = nodes.mode != _LEAF
+        inner = nodes.mode != LEAF
         if np.any(nodes.feature[inner] < 0) or np.any(votes.target < 0):
             raise ValueError("a node asks for a feature below 0, or a leaf votes for a target below 0")
         self.last_feature = int(np.max(nodes.feature[inner], initial=-1))
@@ -107,10 +107,12 @@ class Forest:
         for _ in range(self.depth):
             value = flat.take(row + self.nodes.feature.take(node))
             node = self.children.take(2 * node + self._answers(node, value, lossy=lossy))
-            walking = self.nodes.mode.take(node) != _LEAF
+            walking = self.nodes.mode.take(node) != LEAF
             if 2 * np.count_nonzero(walking) < len(node):  # most have arrived: go on without them
                 arrived[walker] = node
                 walker, node, row = walker[walking], node[walking], row[walking]
+                if not len(node):
+                    break
         arrived[walker] = node
         return arrived
 
@@ -219,7 +221,7 @@ def of_lists(given: Given, votes: str) -> Forest:
     for name in ("nodes_truenodeids", "nodes_falsenodeids"):
         to = _ints(a, name)
         _same_length(**{"nodes_treeids": trees, name: to})
-        leads, child = mode != _LEAF, np.arange(len(trees))
+        leads, child = mode != LEAF, np.arange(len(trees))
         child[leads] = where.find(trees[leads], to[leads], name)
         children.append(child)
     missing = _missing(a, len(trees))
@@ -233,7 +235,7 @@ def of_lists(given: Given, votes: str) -> Forest:
         f"{votes}_ids": said.target,
         f"{votes}_weights": said.weight,
     })
-    nodes = Nodes(np.where(mode == _LEAF, 0, feature), threshold, mode, children[0], children[1], missing)
+    nodes = Nodes(np.where(mode == LEAF, 0, feature), threshold, mode, children[0], children[1], missing)
     return Forest(nodes, _roots(trees, children, mode), said)
 
 
@@ -256,7 +258,7 @@ def of_nodes_and_leaves(given: Given) -> Forest:
     nodes = Nodes(
         np.concatenate([feature, np.zeros(leaves, np.int64)]),
         np.concatenate([threshold, np.zeros(leaves, threshold.dtype)]),
-        np.concatenate([mode, np.full(leaves, _LEAF)]),
+        np.concatenate([mode, np.full(leaves, LEAF)]),
         children[0],
         children[1],
         np.concatenate([_missing(a, inner), np.zeros(leaves, np.bool_)]),
@@ -282,7 +284,7 @@ def _ints(attributes: Mapping[str, Any], name: str) -> Array:
 
 
 def _modes(names: Sequence[str]) -> Array:
-    codes = {"LEAF": _LEAF, **{name: code for code, name in enumerate(MODES) if code != _MEMBER}}
+    codes = {"LEAF": LEAF, **{name: code for code, name in enumerate(MODES) if code != _MEMBER}}
     unknown = set(names) - codes.keys()
     if unknown:
         raise ValueError(f"a node's mode is {min(unknown)!r}, and must be one of {', '.join(codes)}")
@@ -338,7 +340,7 @@ def _sets(attributes: Mapping[str, Any], mode: Array) -> Sets | None:
 
 def _roots(trees: Array, children: Sequence[Array], mode: Array) -> Array:
     """Return for each tree the node to which none leads, the first listed where that does not decide."""
-    inner, led_to = mode != _LEAF, np.zeros(len(trees), np.bool_)
+    inner, led_to = mode != LEAF, np.zeros(len(trees), np.bool_)
     for child in children:
         led_to[child[inner]] = True
     order = np.lexsort((led_to, trees))

@@ -47,7 +47,7 @@ def evaluate(*x: Array, inputdimensions: Sequence[int] | None) -> Array:
         raise ValueError(f"features must have shape [N, C] or [C], not {list(wrong.shape)}")
     parts = [a.reshape(1, -1) if a.ndim == 1 else a for a in x]
     sizes = [a.shape[1] for a in parts] if inputdimensions is None else inputdimensions
-    if len(sizes) != len(parts) or len({len(a) for a in parts}) > 1:
+    if len(sizes) != len(parts) or len({len(a) for a in parts}) > 1 or min(sizes) < 0:
         given = ", ".join(str(list(a.shape)) for a in parts)
         raise ValueError(f"features of shapes {given} do not make rows with inputdimensions {list(sizes)}")
     y = np.zeros((len(parts[0]), sum(sizes)), np.float32)

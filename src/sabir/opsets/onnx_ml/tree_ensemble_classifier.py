@@ -1,15 +1,26 @@
 """TreeEnsembleClassifier: the class for which the leaves of decision trees vote."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from sabir.ir import ArrayTensor, TensorType
-from sabir.opsets.families import classifiers, trees
+from sabir.ir import ArrayTensor, Builder, TensorType, Value
+from sabir.opsets.families import classifiers, tree_conversion, trees
 from sabir.opsets.families.classifiers import TWO, label_count
 from sabir.opsets.typing import Array
-from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    STRING,
+    Attribute,
+    Call,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    tensors,
+)
 
 tree_ensemble_classifier = Operator(
     "TreeEnsembleClassifier",
@@ -85,8 +96,7 @@ def evaluate(
     forest = trees.of_lists(trees.Given(attributes), "class")
     scores = forest.scores(classifiers.rows(x), len(labels), "SUM")
     base = trees.floats(attributes, "base_values")
-    if len(labels) == TWO and base.size <= 1 and not np.any(forest.votes.target):
-        # every vote is for the first of two classes: it is the one score of such a model, and the second's
+    if _has_one_score(forest, labels, base):
         one = scores[:, 0] + base.sum()
         scores = classifiers.of_one_score(
             one, post_transform, complement=bool(np.all(forest.votes.weight >= 0))
@@ -97,6 +107,59 @@ def evaluate(
         scores += base
     chosen = classifiers.top(labels, scores)
     return chosen, classifiers.transformed(scores, post_transform).astype(np.float32)
+
+
+def _has_one_score(forest: trees.Forest, labels: Array, base: Array) -> bool:
+    """Whether all votes are for the first of two classes: they then mean the score of the second."""
+    return len(labels) == TWO and base.size <= 1 and not np.any(forest.votes.target)
+
+
+# ---------------------------------------------------------------- adapters
+
+
+@v5.upgrade
+def labels_are_chosen_outside(
+    b: Builder,
+    x: Value,
+    /,
+    *,
+    classlabels_int64s: Sequence[int] | None,
+    classlabels_strings: Sequence[str] | None,
+    post_transform: str,
+    **attributes: Any,
+) -> tuple[Value, Value]:
+    labels = classifiers.labels_of(classlabels_strings, classlabels_int64s)
+    forest, base = trees.of_lists(trees.Given(attributes), "class"), trees.floats(attributes, "base_values")
+    if len(labels) < TWO:
+        raise Unconvertible("a single class is met or not, and the index of a label says neither")
+    rows = tree_conversion.rows_of(b, x, forest)
+    if _has_one_score(forest, labels, base):
+        said = tree_conversion.Said("SUM", 1, base)
+        one = tree_conversion.ensemble(b, rows, forest, said)
+        complement = bool(np.all(forest.votes.weight >= 0)) and post_transform in {"NONE", "PROBIT"}
+        first = b.Sub(b.initializer("one", np.float32(1)), one) if complement else b.Neg(one)
+        scores = b.Concat(first, one, axis=1)
+    else:
+        said = tree_conversion.Said("SUM", len(labels), base)
+        scores = tree_conversion.ensemble(b, rows, forest, said)
+    if post_transform not in _AS_NODES:
+        raise Unconvertible(f"no operator does to scores what post_transform {post_transform} does")
+    chosen = b.Gather(b.initializer("labels", labels), b.ArgMax(scores, axis=1, keepdims=0))
+    return chosen, _AS_NODES[post_transform](b, scores)
+
+
+_AS_NODES: dict[str, Callable[[Builder, Value], Value]] = {
+    "NONE": lambda b, scores: b.Identity(scores),
+    "SOFTMAX": lambda b, scores: b.Softmax(scores, axis=1),
+    "LOGISTIC": lambda b, scores: b.Sigmoid(scores),
+}
+
+
+@v5.downgrade
+def the_same_by_the_older_version(
+    b: Builder, x: Value, /, *, call: Call, **attributes: Any
+) -> Value | tuple[Value, ...]:
+    return b.op("TreeEnsembleClassifier", x, outputs=len(call.outputs), domain="ai.onnx.ml", **attributes)
 
 
 def _attributes(ids: Sequence[int], weights: Sequence[float] | None, **changes: Any) -> dict[str, Any]:

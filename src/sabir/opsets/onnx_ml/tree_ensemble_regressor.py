@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import ArrayTensor, TensorType
-from sabir.opsets.families import classifiers, trees
+from sabir.ir import ArrayTensor, Builder, TensorType, Value
+from sabir.opsets.families import classifiers, tree_conversion, trees
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -76,6 +76,24 @@ def evaluate(x: Array, /, *, aggregate_function: str, post_transform: str, **att
             raise ValueError(f"{base.size} base values are given for {targets} targets")
         scores += base
     return classifiers.transformed(scores, post_transform).astype(np.float32)
+
+
+# ---------------------------------------------------------------- adapters
+
+
+@v5.upgrade
+def trees_become_nodes_and_leaves(
+    b: Builder, x: Value, /, *, aggregate_function: str, post_transform: str, **attributes: Any
+) -> Value:
+    forest = trees.of_lists(trees.Given(attributes), "target")
+    targets = _targets(attributes["n_targets"], attributes["target_ids"])
+    said = tree_conversion.Said(aggregate_function, targets, trees.floats(attributes, "base_values"))
+    return tree_conversion.ensemble(b, tree_conversion.rows_of(b, x, forest), forest, said, post_transform)
+
+
+@v5.downgrade
+def the_same_by_the_older_version(b: Builder, x: Value, /, **attributes: Any) -> Value:
+    return b.op("TreeEnsembleRegressor", x, domain="ai.onnx.ml", **attributes)
 
 
 def _attributes(**changes: Any) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""Regions of interest: boxes of a feature map, each pooled to a grid of bins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType, known_equal
+from sabir.opsets.families.shapes import same_dim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.ir import Dim
+    from sabir.opsets.typing import Array
+
+_MAP_RANK = 4  # batch, channels, height, width
+
+
+def regions_type(
+    x: TensorType, rois: TensorType, columns: int, pooled: Sequence[int], count: Dim
+) -> TensorType:
+    """Return the type (R, C, *pooled) of `rois` (R, columns) of the feature maps `x` (N, C, H, W)."""
+    if x.shape is not None and len(x.shape) != _MAP_RANK:
+        raise InferenceError(f"the feature maps are {x}, and must be (N, C, H, W)")
+    if rois.shape is not None and (len(rois.shape) != 2 or known_equal(rois.shape[1], columns) is False):  # ruff: ignore[magic-value-comparison]  a matrix
+        raise InferenceError(f"the regions are {rois}, and must be rows of {columns} numbers")
+    if any(p < 1 for p in pooled):
+        raise InferenceError(f"a region cannot be pooled to {list(pooled)} bins")
+    regions = same_dim((rois.shape[0] if rois.shape else None, count), "the number of regions")
+    return TensorType(x.element, (regions, x.shape[1] if x.shape else None, *pooled))
+
+
+def items_in(indices: Array, x: Array) -> list[int]:
+    """Return which item of the batch each region lies in; raises ValueError for one that is not there."""
+    found = [int(i) for i in indices.tolist()]
+    wrong = next((i for i in found if not 0 <= i < len(x)), None)
+    if wrong is not None:
+        raise ValueError(f"a region lies in item {wrong} of a batch of {len(x)}")
+    return found
+
+
+def over_bins(
+    operation: np.ufunc, empty: float, x: Array, rows: tuple[Array, Array], columns: tuple[Array, Array]
+) -> Array:
+    """Reduce `x` (C, S, T) to one element for each bin, which are told by where they start and stop."""
+    return _over(operation, empty, _over(operation, empty, x, *rows, 1), *columns, 2)
+
+
+def _over(operation: np.ufunc, empty: float, x: Array, starts: Array, stops: Array, axis: int) -> Array:
+    parts = [
+        operation.reduce(x[(slice(None),) * axis + (slice(start, stop),)], axis=axis, initial=empty)
+        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+    ]
+    return np.stack(parts, axis=axis)

@@ -1,0 +1,97 @@
+"""MaxRoiPool: the greatest elements of regions, over a grid of bins in whole pixels."""
+
+from collections.abc import Iterator, Sequence
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.regions import items_in, over_bins, regions_type
+from sabir.opsets.typing import Array
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+
+max_roi_pool = Operator(
+    "MaxRoiPool", summary="The greatest element in each bin of a grid laid over each region, 0 in empty bins."
+)
+
+T = Constraint("T", FLOATS)
+
+v1 = max_roi_pool.first(
+    1,
+    inputs=[
+        Input("X", T, "Feature maps, (N, C, H, W).", differentiable=True),
+        Input("rois", T, "(R, 5): a batch index, then the corners x1, y1, x2, y2.", differentiable=False),
+    ],
+    outputs=[Output("Y", T, "(R, C, *pooled_shape).", differentiable=True)],
+    attributes=[
+        Attribute(
+            "spatial_scale",
+            "float",
+            "Pixels of `X` for a unit of the corners, which are then rounded.",
+            default=1.0,
+        ),
+        Attribute("pooled_shape", "ints", "How many bins along height and width.", required=True),
+    ],
+)
+v22 = v1.widen(22, T=BFLOAT16)
+
+_ROW = 5  # numbers that tell a region
+_AXES = 2
+
+
+@v1.infer
+def infer(x: TensorType, rois: TensorType, /, *, pooled_shape: Sequence[int]) -> TensorType:
+    if len(pooled_shape) != _AXES:
+        raise InferenceError(f"pooled_shape {list(pooled_shape)} must be a height and a width")
+    return regions_type(x, rois, _ROW, pooled_shape, None)
+
+
+@v1.evaluate
+def evaluate(x: Array, rois: Array, /, *, pooled_shape: Sequence[int], spatial_scale: float) -> Array:
+    wide, boxes = widened(x), widened(rois)
+    items = items_in(boxes[:, 0], x)
+    # halves go away from 0, as in onnxruntime; the corners belong to the region
+    scaled = boxes[:, 1:] * boxes.dtype.type(spatial_scale)
+    corners = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)
+    y: Array = np.empty((len(items), x.shape[1], *pooled_shape), wide.dtype)
+    for place, (item, (left, top, right, bottom)) in enumerate(zip(items, corners, strict=True)):
+        rows = _bins(int(top), int(bottom), pooled_shape[0], x.shape[2])
+        columns = _bins(int(left), int(right), pooled_shape[1], x.shape[3])
+        found = over_bins(np.maximum, -np.inf, wide[item], rows, columns)
+        empty = np.logical_or.outer(rows[0] >= rows[1], columns[0] >= columns[1])
+        y[place] = np.where(empty, 0, found)
+    return y.astype(x.dtype, copy=False)
+
+
+def _bins(first: int, last: int, count: int, length: int) -> tuple[Array, Array]:
+    """Return where the bins of a region start and stop; neighbours may share a pixel."""
+    size = np.float32(max(last - first + 1, 1)) / np.float32(count)
+    place = np.arange(count + 1, dtype=np.float32) * size
+    starts = np.floor(place[:-1]).astype(np.int64) + first
+    stops = np.ceil(place[1:]).astype(np.int64) + first
+    return np.clip(starts, 0, length), np.clip(stops, 0, length)
+
+
+@max_roi_pool.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    x = np.arange(24, dtype=f).reshape(1, 1, 4, 6)
+    x = np.concatenate([x, -x - 1])
+    # rows of bins over all of the map; over five columns, of which two bins share the middle one
+    rois = np.array([[0, 0, 0, 5, 3], [1, 1, 1, 5, 2]], f)
+    y = np.array([[[[8, 11], [20, 23]]], [[[-8, -10], [-14, -16]]]], f)
+    for opset in (1, 22):
+        yield Example(opset, x, rois, pooled_shape=[2, 2], expect=[y])
+        yield Example(opset, x, rois[:1] * f(2), pooled_shape=[1, 3], spatial_scale=0.5,
+                      expect=[np.array([[[[19, 21, 23]]]], f)])  # fmt: skip
+    # half of it beyond the map, and all of it; 0.5 rounds away from 0
+    beyond = np.array([[0, 4, 2.5, 7, 6], [0, 9, 9, 12, 12]], f)
+    yield Example(1, x, beyond, pooled_shape=[2, 2],
+                  expect=[np.array([[[[23, 0], [0, 0]]], [[[0, 0], [0, 0]]]], f)])  # fmt: skip
+    for kind, opset in ((np.float16, 1), (np.float64, 1), (ml_dtypes.bfloat16, 22)):
+        yield Example(opset, x.astype(kind), rois.astype(kind), pooled_shape=[2, 2], expect=[y.astype(kind)])
+    yield Example(1, np.array([[[[np.nan, 1]]]], f), np.array([[0, 0, 0, 1, 0]], f), pooled_shape=[1, 1],
+                  expect=[np.array([[[[np.nan]]]], f)])  # fmt: skip
+    yield Example(1, x, np.zeros((0, 5), f), pooled_shape=[2, 3], expect=[np.zeros((0, 1, 2, 3), f)])

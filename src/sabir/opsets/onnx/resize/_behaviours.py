@@ -1,0 +1,227 @@
+"""What Resize does: inference, evaluation, its body and adapters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.axes import ints
+from sabir.opsets.families.resampling import CROP, OUTWARD, Manner, resample
+from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
+from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.onnx.resize._history import v10, v11, v13, v18, v19
+from sabir.opsets.typing import Array, Rule
+from sabir.schema import (
+    BFLOAT16,
+    Unconvertible,
+)
+
+_CLASSIC = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", CROP})
+_FOR_NN, _SYMMETRIC = "tf_half_pixel_for_nn", "half_pixel_symmetric"
+
+# ---------------------------------------------------------------- types
+
+
+@v10.infer
+def infer_scales(x: TensorType, scales: TensorType, /) -> TensorType:
+    return of_scales(x, scales, None)
+
+
+@v11.infer
+def infer(
+    x: TensorType,
+    roi: TensorType | None = None,
+    scales: TensorType | None = None,
+    sizes: TensorType | None = None,
+    /,
+    *,
+    axes: Sequence[int] | None = None,
+    keep_aspect_ratio_policy: str = STRETCH,
+) -> TensorType:
+    scales, sizes = (None if t is None or t.size == 0 else t for t in (scales, sizes))
+    if scales is None and sizes is None and x.shape:
+        raise InferenceError("either `scales` or `sizes` is needed")
+    if sizes is not None:
+        return of_sizes(x, sizes, axes, keep_aspect_ratio_policy)
+    return of_scales(x, scales, axes) if scales is not None else x
+
+
+# ---------------------------------------------------------------- values
+
+
+@v10.evaluate
+def evaluate_scales(x: Array, scales: Array, /, *, mode: str) -> Array:
+    if mode == "cubic":
+        raise ValueError("Resize-10 knows nearest and linear")
+    axes = scaled_axes(x.shape, tuple(range(x.ndim)), scales, None)
+    return resample(x, axes, Manner(mode, "asymmetric", OUTWARD))
+
+
+def _evaluated(allowed: frozenset[str]) -> Rule:
+    """Return the rule of a version by the coordinates that it knows."""
+
+    def evaluate(
+        x: Array,
+        roi: Array | None = None,
+        scales: Array | None = None,
+        sizes: Array | None = None,
+        /,
+        **attributes: Any,
+    ) -> Array:
+        return _resized(x, roi, scales, sizes, attributes, allowed)
+
+    return evaluate
+
+
+v11.evaluate(_evaluated(_CLASSIC | {_FOR_NN}))
+v18.evaluate(_evaluated(_CLASSIC))
+v19.evaluate(_evaluated(_CLASSIC | {_SYMMETRIC}))
+
+
+def _resized(
+    x: Array,
+    roi: Array | None,
+    scales: Array | None,
+    sizes: Array | None,
+    attributes: Mapping[str, Any],
+    allowed: frozenset[str],
+) -> Array:
+    transformation = attributes["coordinate_transformation_mode"]
+    if transformation not in allowed:
+        raise ValueError(f"`coordinate_transformation_mode` {transformation!r} is none of {sorted(allowed)}")
+    named = attributes.get("axes")
+    places = tuple(range(x.ndim)) if named is None else axes_in(named, x.ndim)
+    part = roi if transformation == CROP and roi is not None and roi.size else None
+    if part is not None and part.shape != (2 * len(places),):
+        raise ValueError(f"`roi` {part.tolist()} must be a start and an end for each of {len(places)} axes")
+    scales, sizes = (None if a is None or a.size == 0 else a for a in (scales, sizes))
+    if scales is not None and sizes is None:
+        axes = scaled_axes(x.shape, places, scales, part)
+    elif sizes is not None and scales is None:
+        axes = sized_axes(x.shape, places, sizes, part, attributes.get("keep_aspect_ratio_policy", STRETCH))
+    elif places:
+        raise ValueError("either `scales` or `sizes` is needed, and not both")
+    else:
+        axes = []
+    return resample(x, axes, _manner(attributes))
+
+
+def _manner(attributes: Mapping[str, Any]) -> Manner:
+    antialias = bool(attributes.get("antialias"))
+    if antialias and attributes["mode"] == "nearest":
+        raise ValueError("`antialias` goes with the modes linear and cubic")
+    return Manner(
+        attributes["mode"],
+        attributes["coordinate_transformation_mode"],
+        attributes["nearest_mode"],
+        attributes["cubic_coeff_a"],
+        antialias,
+        bool(attributes["exclude_outside"]),
+        attributes["extrapolation_value"],
+    )
+
+
+# ---------------------------------------------------------------- adapters
+
+
+def _is_empty(value: Value | None) -> bool:
+    return value is None or (isinstance(value.type, TensorType) and value.type.size == 0)
+
+
+def _numbers(scales: Value) -> list[float] | None:
+    known = scales.type.known if isinstance(scales.type, TensorType) else None
+    numbers = [s for s in known or () if isinstance(s, float)]
+    return numbers if known is not None and len(numbers) == len(known) else None
+
+
+@v11.upgrade
+def say_how_it_was(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Value:
+    rounding = "floor"
+    if mode == "nearest":
+        numbers = _numbers(scales)
+        if numbers is None:
+            raise Unconvertible("Resize-10 rounds by whether an axis shrinks, and `scales` is unknown")
+        if any(s < 1 for s in numbers):
+            rounding = "ceil"
+            if any(s > 1 for s in numbers):
+                raise Unconvertible(
+                    "Resize-10 rounds up along axes that shrink, down along others; here are both"
+                )
+    return b.Resize(
+        x,
+        b.initializer("roi", np.zeros(0, np.float32)),
+        scales,
+        mode=mode,
+        nearest_mode=rounding,
+        coordinate_transformation_mode="asymmetric",
+    )
+
+
+@v11.downgrade
+def only_as_it_was(
+    b: Builder, x: Value, roi: Value, scales: Value, sizes: Value | None = None, /, **attributes: Any
+) -> Value:
+    mode, rounding = attributes["mode"], attributes["nearest_mode"]
+    if (
+        attributes["coordinate_transformation_mode"] != "asymmetric"
+        or mode == "cubic"
+        or not _is_empty(sizes)
+    ):
+        raise Unconvertible(
+            "Resize-10 takes `scales`, and knows nearest and linear at asymmetric coordinates"
+        )
+    if mode == "nearest":
+        numbers = _numbers(scales)
+        grows = numbers is not None and all(s >= 1 for s in numbers) and rounding == "floor"
+        shrinks = numbers is not None and all(s <= 1 for s in numbers) and rounding == "ceil"
+        if not (grows or shrinks):
+            raise Unconvertible("Resize-10 rounds up along axes that shrink, and down along others")
+    return b.Resize(x, scales, mode=mode)
+
+
+@v13.upgrade
+def leave_out_the_empty(
+    b: Builder, x: Value, roi: Value, scales: Value, sizes: Value | None = None, /, **attributes: Any
+) -> Value:
+    if sizes is None:
+        return b.Resize(x, None if _is_empty(roi) else roi, scales, **attributes)
+    return b.Resize(x, None if _is_empty(roi) else roi, None, sizes, **attributes)
+
+
+@v13.downgrade
+def put_in_the_empty(
+    b: Builder,
+    x: Value,
+    roi: Value | None = None,
+    scales: Value | None = None,
+    sizes: Value | None = None,
+    /,
+    **attributes: Any,
+) -> Value:
+    if isinstance(x.type, TensorType) and x.type.signature in BFLOAT16:
+        raise Unconvertible("Resize-11 does not admit bfloat16")
+    none = b.initializer("none", np.zeros(0, np.float32))
+    return b.Resize(x, none if roi is None else roi, none if scales is None else scales, sizes, **attributes)
+
+
+@v18.upgrade
+def another_name_for_nn(b: Builder, *inputs: Value | None, **attributes: Any) -> Value:
+    """Half a place more, rounded down, is the same as rounding half up."""
+    if attributes["coordinate_transformation_mode"] == _FOR_NN:
+        if attributes["mode"] != "nearest" or attributes["nearest_mode"] != "floor":
+            raise Unconvertible(f"Resize-18 has no {_FOR_NN}, but for nearest rounded down")
+        renamed = {"coordinate_transformation_mode": "half_pixel", "nearest_mode": "round_prefer_ceil"}
+        attributes = {**attributes, **renamed}
+    return b.Resize(*inputs, **attributes)
+
+
+@v19.downgrade
+def without_symmetry(
+    b: Builder, *inputs: Value | None, axes: Sequence[int] | None, **attributes: Any
+) -> Value:
+    if attributes["coordinate_transformation_mode"] == _SYMMETRIC:
+        raise Unconvertible(f"Resize-18 has no {_SYMMETRIC}")
+    named = None if axes is None else ints("axes", axes)
+    return b.Resize(*inputs, axes=named, **attributes)

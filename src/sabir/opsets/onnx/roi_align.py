@@ -1,0 +1,264 @@
+"""RoiAlign: regions sampled between the pixels, and pooled over a grid of bins."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.regions import items_in, over_bins, regions_type
+from sabir.opsets.typing import Array
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+    tensors,
+)
+
+roi_align = Operator(
+    "RoiAlign",
+    summary="The mean or maximum, in each bin of a grid laid over each region, of samples between pixels.",
+)
+
+T1 = Constraint("T1", FLOATS)
+T2 = Constraint("T2", tensors("int64"))
+
+v10 = roi_align.first(
+    10,
+    inputs=[
+        Input("X", T1, "Feature maps, (N, C, H, W)."),
+        Input("rois", T1, "(R, 4): the corners x1, y1, x2, y2."),
+        Input("batch_indices", T2, "(R): which item of the batch each region lies in."),
+    ],
+    outputs=[Output("Y", T1, "(R, C, output_height, output_width).")],
+    attributes=[
+        Attribute(
+            "mode",
+            "string",
+            "`avg`: the mean of the samples; `max`: the greatest of the neighbours, each times its weight.",
+            default="avg",
+        ),
+        Attribute("output_height", "int", "How many bins along the height.", default=1),
+        Attribute(
+            "sampling_ratio",
+            "int",
+            "Samples of a bin along each axis; 0: about one for each pixel.",
+            default=0,
+        ),
+        Attribute("output_width", "int", "How many bins along the width.", default=1),
+        Attribute("spatial_scale", "float", "Pixels of `X` for a unit of the corners.", default=1.0),
+    ],
+)
+v16 = v10.extend(
+    16,
+    "Corners lie half a pixel nearer to the origin, unless `coordinate_transformation_mode` says otherwise.",
+    attributes=[
+        Attribute(
+            "coordinate_transformation_mode",
+            "string",
+            "`half_pixel`: corners move by half a pixel; `output_half_pixel`: they do not, and a region is "
+            "one pixel long or more.",
+            default="half_pixel",
+        )
+    ],
+)
+v22 = v16.widen(22, T1=BFLOAT16)
+
+_MODES = ("avg", "max")
+_BEFORE = "output_half_pixel"  # what held before opset 16
+_CORNERS = 4
+_MOST_SAMPLES = 1 << 22  # a region that takes more is a mistake
+
+
+@v10.infer
+def infer(
+    x: TensorType, rois: TensorType, batch_indices: TensorType, /, *, mode: str, output_height: int,
+    output_width: int, coordinate_transformation_mode: str = _BEFORE,
+) -> TensorType:  # fmt: skip
+    _check(mode, coordinate_transformation_mode)
+    count = batch_indices.shape[0] if batch_indices.shape else None
+    return regions_type(x, rois, _CORNERS, (output_height, output_width), count)
+
+
+def _check(mode: str, coordinates: str) -> None:
+    if mode not in _MODES:
+        raise InferenceError(f"mode is {mode!r}, and must be one of {_MODES}")
+    if coordinates not in {"half_pixel", _BEFORE}:
+        raise InferenceError(f"coordinate_transformation_mode {coordinates!r} is none")
+
+
+class Samples(NamedTuple):
+    """Samples along one axis that lie on the map: their neighbours, weights and bins."""
+
+    low: Array
+    high: Array
+    low_weight: Array
+    high_weight: Array
+    bins: Array  # of each sample
+    each: int  # samples of a bin, those beyond the map with them
+
+    def ends(self, count: int) -> tuple[Array, Array]:
+        """Return where the samples of each bin start and stop."""
+        numbers = np.arange(count)
+        return np.searchsorted(self.bins, numbers, "left"), np.searchsorted(self.bins, numbers, "right")
+
+
+@v10.evaluate
+def evaluate(
+    x: Array, rois: Array, batch_indices: Array, /, *, mode: str, output_height: int, output_width: int,
+    sampling_ratio: int, spatial_scale: float, coordinate_transformation_mode: str = _BEFORE,
+) -> Array:  # fmt: skip
+    _check(mode, coordinate_transformation_mode)
+    wide, boxes = widened(x), widened(rois)
+    offset = 0.5 if coordinate_transformation_mode == "half_pixel" else 0
+    corners = boxes * boxes.dtype.type(spatial_scale) - boxes.dtype.type(offset)
+    spans = corners[:, 2:] - corners[:, :2]
+    if not offset:
+        spans = np.maximum(spans, 1)
+    items = items_in(batch_indices, x)
+    y: Array = np.empty((len(items), x.shape[1], output_height, output_width), wide.dtype)
+    pool = _mean if mode == "avg" else _greatest
+    for place, (item, (left, top), (width, height)) in enumerate(
+        zip(items, corners[:, :2], spans, strict=True)
+    ):
+        rows = _samples(top, height, output_height, sampling_ratio, x.shape[2])
+        columns = _samples(left, width, output_width, sampling_ratio, x.shape[3])
+        y[place] = pool(wide[item], rows, columns, (output_height, output_width))
+    return y.astype(x.dtype, copy=False)
+
+
+def _samples(start: Any, span: Any, count: int, ratio: int, length: int) -> Samples:
+    """Spread samples evenly over the bins of a region, from `start` on."""
+    size = span / start.dtype.type(count)
+    each = ratio if ratio > 0 else int(np.ceil(size))
+    if each * count > _MOST_SAMPLES:
+        raise ValueError(f"a region of {span} pixels takes {each * count} samples")
+    each = max(each, 0)
+    bins = np.repeat(np.arange(count), each)
+    inner = np.tile(np.arange(each, dtype=start.dtype) + start.dtype.type(0.5), count)
+    at = start + bins.astype(start.dtype) * size + inner * size / start.dtype.type(max(each, 1))
+    on = (at >= -1) & (at <= length) & (length > 0)
+    at, bins = np.maximum(at[on], 0), bins[on]
+    low = np.minimum(at.astype(np.int64), length - 1)
+    high = np.minimum(low + 1, length - 1)
+    beyond = np.where(high > low, at - low, 0).astype(start.dtype)
+    return Samples(low, high, 1 - beyond, beyond, bins, each)
+
+
+def _mean(image: Array, rows: Samples, columns: Samples, shape: tuple[int, int]) -> Array:
+    """Weigh the rows, then the columns: a bin's mean is linear in both."""
+    if not (rows.low.size and columns.low.size):
+        return np.zeros((len(image), *shape), image.dtype)
+    count = image.dtype.type(rows.each * columns.each)
+    part = image[:, rows.low[0] : rows.high[-1] + 1, columns.low[0] : columns.high[-1] + 1]
+    if np.isfinite(part).all():
+        down, across = (_weights(s, n, image.dtype) for s, n in zip((rows, columns), shape, strict=True))
+        return np.matmul(down, np.matmul(part, across.T)) / count
+    # a product with all weights would spread infinities and NaNs to bins that do not sample them
+    samples = np.add.reduce([*_weighed(image, rows, columns)])
+    return over_bins(np.add, 0, samples, rows.ends(shape[0]), columns.ends(shape[1])) / count
+
+
+def _weights(samples: Samples, count: int, dtype: np.dtype[Any]) -> Array:
+    """Return the sum of a bin's weights for each pixel from the first to the last that is sampled."""
+    first, length = samples.low[0], samples.high[-1] + 1 - samples.low[0]
+    weights: Array = np.zeros((count, length), dtype)
+    np.add.at(weights, (samples.bins, samples.low - first), samples.low_weight)
+    np.add.at(weights, (samples.bins, samples.high - first), samples.high_weight)
+    return weights
+
+
+def _greatest(image: Array, rows: Samples, columns: Samples, shape: tuple[int, int]) -> Array:
+    """Take the greatest of the weighed neighbours, as the standard's tests do; beyond the map lies 0."""
+    best = np.maximum.reduce([*_weighed(image, rows, columns)])
+    down, across = rows.ends(shape[0]), columns.ends(shape[1])
+    found = over_bins(np.maximum, -np.inf, best, down, across)
+    whole = [(ends[1] - ends[0] == s.each) & (s.each > 0) for ends, s in ((down, rows), (across, columns))]
+    return np.where(np.logical_and.outer(*whole), found, np.maximum(found, 0))
+
+
+def _weighed(image: Array, rows: Samples, columns: Samples) -> Iterator[Array]:
+    """Yield the four neighbours of each sample, times their weights."""
+    if rows.low.size * columns.low.size > _MOST_SAMPLES:
+        raise ValueError(f"a region takes {rows.low.size} times {columns.low.size} samples")
+    for row, down in ((rows.low, rows.low_weight), (rows.high, rows.high_weight)):
+        for column, across in ((columns.low, columns.low_weight), (columns.high, columns.high_weight)):
+            yield image[:, row[:, None], column] * (down[:, None] * across)
+
+
+# ---------------------------------------------------------------- adapters
+
+
+@v16.upgrade
+def corners_as_before(b: Builder, /, *inputs: Value, **attributes: Any) -> Value:
+    return b.RoiAlign(*inputs, coordinate_transformation_mode=_BEFORE, **attributes)
+
+
+@v16.downgrade
+def only_as_before(
+    b: Builder, /, *inputs: Value, coordinate_transformation_mode: str, **attributes: Any
+) -> Value:
+    if coordinate_transformation_mode != _BEFORE:
+        raise Unconvertible(f"RoiAlign-10 knows only {_BEFORE!r}, which keeps regions a pixel long")
+    return b.RoiAlign(*inputs, **attributes)
+
+
+@roi_align.examples
+def examples() -> Iterator[Example]:
+    f = np.float32
+    # both maps are linear, so that a bin's mean is the value at its centre
+    x = np.stack([np.arange(16, dtype=f), 30 - 2 * np.arange(16, dtype=f)]).reshape(2, 1, 4, 4)
+    rois, items = np.array([[0, 0, 2, 2], [1, 0, 3, 2]], f), np.array([0, 1])
+    bins: dict[str, Any] = {"output_height": 2, "output_width": 2}
+    before = np.array([[[[2.5, 3.5], [6.5, 7.5]]], [[[23, 21], [15, 13]]]], f)
+    centred = np.array([[[[0, 1], [4, 5]]], [[[28, 26], [20, 18]]]], f)
+    quarters = np.array(
+        [[[[1.25, 1.5], [2.25, 2.5]]], [[[7, 6.5], [5, 4.5]]]], f
+    )  # of the greatest neighbour
+    yield Example(10, x, rois, items, **bins, expect=[before])
+    yield Example(10, x, rois * f(2), items, **bins, spatial_scale=0.5, sampling_ratio=2, expect=[before])
+    yield Example(10, x, rois, items, **bins, mode="max", expect=[quarters])
+    for opset in (16, 22):
+        yield Example(opset, x, rois, items, **bins, expect=[centred])
+        old: dict[str, Any] = {**bins, "coordinate_transformation_mode": "output_half_pixel"}
+        yield Example(opset, x, rois, items, **old, sampling_ratio=3, expect=[before])
+        yield Example(opset, x, rois, items, **old, mode="max", sampling_ratio=1, expect=[quarters])
+        inner = np.array([[1, 1, 3, 3]], f)
+        yield Example(opset, x, inner, items[1:], sampling_ratio=2, expect=[np.array([[[[15]]]], f)])
+    for kind, opset in ((np.float16, 10), (np.float64, 10)):
+        yield Example(opset, x.astype(kind), rois.astype(kind), items, **bins, expect=[before.astype(kind)])
+    brain = ml_dtypes.bfloat16
+    yield Example(22, x.astype(brain), rois.astype(brain), items, **bins, expect=[centred.astype(brain)])
+
+
+@roi_align.examples
+def examples_of_edges() -> Iterator[Example]:
+    f = np.float32
+    x = np.arange(16, dtype=f).reshape(1, 1, 4, 4)
+    # one sample of four on the map, all of them beyond it, and a region without any
+    rois, items = np.array([[3, 3, 7, 7], [9, 9, 11, 11], [2, 2, 2, 2]], f), np.zeros(3, int)
+    ratio: dict[str, Any] = {"sampling_ratio": 2}
+    yield Example(16, x, rois[:2], items[:2], **ratio, expect=[np.array([15 / 4, 0], f).reshape(2, 1, 1, 1)])
+    yield Example(
+        16, x, rois[:2], items[:2], **ratio, mode="max", expect=[np.array([15, 0], f).reshape(2, 1, 1, 1)]
+    )
+    yield Example(16, -x, rois[:1], items[:1], **ratio, mode="max", expect=[np.zeros((1, 1, 1, 1), f)])
+    for mode in ("avg", "max"):
+        yield Example(16, x, rois[2:], items[2:], mode=mode, expect=[np.zeros((1, 1, 1, 1), f)])
+        yield Example(
+            10, x, rois[:0], items[:0], mode=mode, output_width=3, expect=[np.zeros((0, 1, 1, 3), f)]
+        )
+    hole = x.copy()
+    hole[0, 0, 0, 0] = np.nan  # the one bin that samples it
+    bins = np.array([[[[np.nan, 1], [4, 5]]]], f)
+    yield Example(16, hole, np.array([[0, 0, 2, 2]], f), items[:1], output_height=2, output_width=2,
+                  sampling_ratio=1, expect=[bins])  # fmt: skip
