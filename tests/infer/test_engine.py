@@ -165,7 +165,7 @@ def test_a_branch_that_never_runs_need_not_fit():
     then.outputs.append(then.append(Node("Relu", [x])).output)
     bad = other.append(Node("Reshape", [x, other.add_initializer("s", [5])]))
     other.outputs.append(bad.output)
-    y = b.output(b.If(b.initializer("c", True), then_branch=then, else_branch=other), "y")
+    y = b.output(b.If(b.initializer("c", np.ones((), bool)), then_branch=then, else_branch=other), "y")
     assert str(sabir.infer(b.model(), strict=True).graph.outputs[0].type) == "float[2,3]"
     y.node.inputs[0] = b.input("d", "bool", [])
     with pytest.raises(InferenceError, match="6 elements cannot take the shape"):

@@ -34,7 +34,8 @@ def imported(folder):
     return found - OWN - set(sys.stdlib_module_names)
 
 
-RUNTIME = named(PROJECT["dependencies"])
+# the package may import its own extras, where it says what to install; what it cannot do without stands apart
+RUNTIME = named(PROJECT["dependencies"]) | named(PROJECT["optional-dependencies"]["image"])
 TEST = RUNTIME | named(PROJECT["optional-dependencies"]["test"])
 
 

@@ -17,11 +17,13 @@ from sabir.ir import TensorType, ceil_div, known_equal
 from sabir.opsets.families.casting import converted
 from sabir.opsets.families.products import matmul
 from sabir.opsets.families.shapes import axis_in
+from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
-    from sabir.ir import Dim
+    from sabir.ir import Dim, Value
     from sabir.opsets.typing import Array
+    from sabir.schema import Version
 
 _HALVES = {FLOAT16, BFLOAT16}
 _PRECISIONS = {FLOAT, DOUBLE, *_HALVES}
@@ -189,7 +191,15 @@ def requantized(y: Array, factor: Array, zero: Array, to: ElementType) -> Array:
     return converted(q + zero.astype(np.float32), to)
 
 
-# ---------------------------------------------------------------- shapes
+# ---------------------------------------------------------------- types and shapes
+
+
+def hold_against(older: Version, *inputs: Value | None) -> None:
+    """Raise Unconvertible where an older version does not admit the type of an input."""
+    for port, value in zip(older.inputs, inputs, strict=False):
+        signature = value.type.signature if value is not None and isinstance(value.type, TensorType) else None
+        if signature is not None and signature not in port.allowed:
+            raise Unconvertible(f"{older} does not admit {signature} for {port.name!r}")
 
 
 def check_parameter(x: TensorType, parameter: TensorType | None, axis: int, block_size: int) -> None:

@@ -45,13 +45,16 @@ def items_in(indices: Array, x: Array) -> list[int]:
 def over_bins(
     operation: np.ufunc, empty: float, x: Array, rows: tuple[Array, Array], columns: tuple[Array, Array]
 ) -> Array:
-    """Reduce `x` (C, S, T) to one element for each bin, which are told by where they start and stop."""
-    return _over(operation, empty, _over(operation, empty, x, *rows, 1), *columns, 2)
+    """Reduce `x` (S, T, C) to (rows, columns, C): bins, which are told by where they start and stop.
+
+    Channels come last, where they lie side by side, and all of them are reduced at once.
+    """
+    down = np.stack([operation.reduce(x[a:b], axis=0, initial=empty) for a, b in zip(*rows, strict=True)])
+    return np.stack(
+        [operation.reduce(down[:, a:b], axis=1, initial=empty) for a, b in zip(*columns, strict=True)], axis=1
+    )
 
 
-def _over(operation: np.ufunc, empty: float, x: Array, starts: Array, stops: Array, axis: int) -> Array:
-    parts = [
-        operation.reduce(x[(slice(None),) * axis + (slice(start, stop),)], axis=axis, initial=empty)
-        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
-    ]
-    return np.stack(parts, axis=axis)
+def channels_last(x: Array) -> Array:
+    """Return maps (N, C, H, W) as (N, H, W, C), laid out like that."""
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1))

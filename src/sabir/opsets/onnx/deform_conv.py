@@ -100,8 +100,9 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     if x.shape[1] != w.shape[1] * group or len(w) % group or x.shape[1] % offset_group:
         raise ValueError(f"channels {x.shape[1]} and weights {list(w.shape)} do not go with the groups")
     offsets = widened(offset).reshape(len(x), offset_group, taps, rank, *counts)
-    masks = None if mask is None else widened(mask).reshape(len(x), offset_group, taps, 1, math.prod(counts))
+    masks = None if mask is None else widened(mask).reshape(len(x), offset_group, taps, math.prod(counts), 1)
     images = widened(x).reshape(len(x), offset_group, x.shape[1] // offset_group, *x.shape[2:])
+    images = np.ascontiguousarray(np.moveaxis(images, 2, -1))  # a sample reads channels that lie side by side
     filters = widened(w).reshape(group, len(w) // group, w.shape[1], taps)
     y: Array = np.zeros((len(x), group, len(w) // group, math.prod(counts)), images.dtype)
     starts = [np.arange(a.windows, dtype=y.dtype) * a.stride - a.begin for a in axes]
@@ -112,18 +113,18 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
         found = _interpolated(images[item], [origin[i] + offsets[item, :, place, i] for i in range(rank)])
         if masks is not None:
             found *= masks[item, :, place]
-        y[item] += filters[..., place] @ found.reshape(group, w.shape[1], y.shape[-1])
+        y[item] += filters[..., place] @ found.swapaxes(1, 2).reshape(group, w.shape[1], y.shape[-1])
     if b is not None:
         y += widened(b).reshape(group, -1, 1)
     return y.reshape(len(x), len(w), *counts).astype(x.dtype, copy=False)
 
 
 def _interpolated(image: Array, at: Sequence[Array]) -> Array:
-    """Return the elements of `image` (G, C, ...) at real coordinates (G, ...), 0 around it, as (G, C, L)."""
-    groups, channels, *lengths = image.shape
-    flat = image.reshape(groups, channels, math.prod(lengths))
+    """Return the elements of `image` (G, ..., C) at real coordinates (G, ...), 0 around it, as (G, L, C)."""
+    groups, *lengths, channels = image.shape
+    flat = image.reshape(groups, math.prod(lengths), channels)
     lows = [np.floor(a) for a in at]
-    y: Array = np.zeros((groups, channels, at[0][0].size), image.dtype)
+    y: Array = np.zeros((groups, at[0][0].size, channels), image.dtype)
     for corner in itertools.product((0, 1), repeat=len(lengths)):
         shares: list[Array] = []
         index = np.zeros((), np.int64)
@@ -134,7 +135,7 @@ def _interpolated(image: Array, at: Sequence[Array]) -> Array:
             index = index * length + np.where(inside, place, 0).astype(np.int64)
         weight = np.asarray(math.prod(shares))
         for g in range(groups):
-            y[g] += np.take(flat[g], index[g].reshape(-1), axis=1) * weight[g].reshape(-1)
+            y[g] += np.take(flat[g], index[g].reshape(-1), axis=0) * weight[g].reshape(-1, 1)
     return y
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT, ElementType, element
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.quantization import check_parameter, dequantized, spread
+from sabir.opsets.families.quantization import check_parameter, dequantized, hold_against, spread
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -27,7 +27,6 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
-    Version,
     tensors,
 )
 
@@ -143,7 +142,7 @@ def same_call(b: Builder, /, *inputs: Value | None, **attributes: Any) -> Value:
 def only_float_scales(
     b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int
 ) -> Value:
-    _require(v13, x, zero)
+    hold_against(v13, x, None, zero)
     return _through_float(b, x, scale, zero, _element(scale), axis=axis)
 
 
@@ -153,7 +152,7 @@ def no_blocks(
 ) -> Value:
     if block_size and not (isinstance(scale.type, TensorType) and scale.type.size == 1):
         raise Unconvertible("DequantizeLinear-19 knows no blocks")
-    _require(v19, x, zero)
+    hold_against(v19, x, None, zero)
     return b.DequantizeLinear(x, scale, zero, axis=axis)
 
 
@@ -161,7 +160,7 @@ def no_blocks(
 def type_of_scale(
     b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, output_dtype: int, **attributes: Any
 ) -> Value:
-    _require(v21, x, zero)
+    hold_against(v21, x, None, zero)
     if not output_dtype or element(output_dtype) is _element(scale):
         return b.DequantizeLinear(x, scale, zero, **attributes)
     return _through_float(b, x, scale, zero, element(output_dtype), **attributes)
@@ -180,13 +179,6 @@ def _element(value: Value) -> ElementType:
     if not isinstance(value.type, TensorType) or not value.type.element.number:
         raise Unconvertible("the type of the scale is unknown, and the output's depends on it")
     return value.type.element
-
-
-def _require(older: Version, *values: Value | None) -> None:
-    for value in values:
-        signature = value.type.signature if value is not None and isinstance(value.type, TensorType) else None
-        if signature is not None and signature not in older.inputs[0].allowed:
-            raise Unconvertible(f"{older} does not dequantize {signature}")
 
 
 # ---------------------------------------------------------------- examples

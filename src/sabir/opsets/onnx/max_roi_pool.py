@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.regions import items_in, over_bins, regions_type
+from sabir.opsets.families.regions import channels_last, items_in, over_bins, regions_type
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -55,14 +55,17 @@ def evaluate(x: Array, rois: Array, /, *, pooled_shape: Sequence[int], spatial_s
     # halves go away from 0, as in onnxruntime; the corners belong to the region
     scaled = boxes[:, 1:] * boxes.dtype.type(spatial_scale)
     corners = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)
-    y: Array = np.empty((len(items), x.shape[1], *pooled_shape), wide.dtype)
+    maps = channels_last(wide)
+    y: Array = np.empty((len(items), *pooled_shape, x.shape[1]), wide.dtype)
     for place, (item, (left, top, right, bottom)) in enumerate(zip(items, corners, strict=True)):
         rows = _bins(int(top), int(bottom), pooled_shape[0], x.shape[2])
         columns = _bins(int(left), int(right), pooled_shape[1], x.shape[3])
-        found = over_bins(np.maximum, -np.inf, wide[item], rows, columns)
+        near, far = columns[0][0], columns[1][-1]
+        inside = columns[0] - near, columns[1] - near
+        found = over_bins(np.maximum, -np.inf, maps[item, :, near:far], rows, inside)
         empty = np.logical_or.outer(rows[0] >= rows[1], columns[0] >= columns[1])
-        y[place] = np.where(empty, 0, found)
-    return y.astype(x.dtype, copy=False)
+        y[place] = np.where(empty[..., None], 0, found)
+    return np.moveaxis(y, -1, 1).astype(x.dtype, copy=False)
 
 
 def _bins(first: int, last: int, count: int, length: int) -> tuple[Array, Array]:

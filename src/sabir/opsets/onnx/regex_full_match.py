@@ -61,7 +61,7 @@ def examples() -> Iterator[Example]:
     yield Example(20, x, pattern=pattern, expect=[np.array([True, True, False])])
     yield Example(20, np.array([["a", ""], ["ab", "ba"]], object), pattern="a|ab", expect=[
         np.array([[True, False], [True, False]])])  # fmt: skip
-    yield Example(20, np.array("é", object), pattern=".", expect=[np.array(True)])  # ruff: ignore[boolean-positional-value-in-call]
+    yield Example(20, np.array("é", object), pattern=".", expect=[np.array(True)])  # ruff: ignore[boolean-positional-value-in-call]  a value
     words = np.array(["Σ", "\u0663", "_", "\n"], object)  # \d and \w are ASCII, . is no line feed, in RE2
     yield Example(20, words, pattern=r"\w", expect=[np.array([False, False, True, False])])
     yield Example(20, words, pattern=r".|\pN", expect=[np.array([True, True, True, False])])

@@ -9,7 +9,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.regions import items_in, over_bins, regions_type
+from sabir.opsets.families.regions import channels_last, items_in, over_bins, regions_type
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -126,13 +126,13 @@ def evaluate(
         spans = np.maximum(spans, 1)
     items = items_in(batch_indices, x)
     y: Array = np.empty((len(items), x.shape[1], output_height, output_width), wide.dtype)
-    pool = _mean if mode == "avg" else _greatest
+    pool, maps = (_mean, wide) if mode == "avg" else (_greatest, channels_last(wide))
     for place, (item, (left, top), (width, height)) in enumerate(
         zip(items, corners[:, :2], spans, strict=True)
     ):
         rows = _samples(top, height, output_height, sampling_ratio, x.shape[2])
         columns = _samples(left, width, output_width, sampling_ratio, x.shape[3])
-        y[place] = pool(wide[item], rows, columns, (output_height, output_width))
+        y[place] = pool(maps[item], rows, columns, (output_height, output_width))
     return y.astype(x.dtype, copy=False)
 
 
@@ -155,7 +155,7 @@ def _samples(start: Any, span: Any, count: int, ratio: int, length: int) -> Samp
 
 
 def _mean(image: Array, rows: Samples, columns: Samples, shape: tuple[int, int]) -> Array:
-    """Weigh the rows, then the columns: a bin's mean is linear in both."""
+    """Weigh the rows of `image` (C, H, W), then the columns: a bin's mean is linear in both."""
     if not (rows.low.size and columns.low.size):
         return np.zeros((len(image), *shape), image.dtype)
     count = image.dtype.type(rows.each * columns.each)
@@ -164,8 +164,9 @@ def _mean(image: Array, rows: Samples, columns: Samples, shape: tuple[int, int])
         down, across = (_weights(s, n, image.dtype) for s, n in zip((rows, columns), shape, strict=True))
         return np.matmul(down, np.matmul(part, across.T)) / count
     # a product with all weights would spread infinities and NaNs to bins that do not sample them
-    samples = np.add.reduce([*_weighed(image, rows, columns)])
-    return over_bins(np.add, 0, samples, rows.ends(shape[0]), columns.ends(shape[1])) / count
+    samples = np.add.reduce([*_weighed(np.moveaxis(image, 0, -1), rows, columns)])
+    sums = over_bins(np.add, 0, samples, rows.ends(shape[0]), columns.ends(shape[1]))
+    return np.moveaxis(sums, -1, 0) / count
 
 
 def _weights(samples: Samples, count: int, dtype: np.dtype[Any]) -> Array:
@@ -178,21 +179,25 @@ def _weights(samples: Samples, count: int, dtype: np.dtype[Any]) -> Array:
 
 
 def _greatest(image: Array, rows: Samples, columns: Samples, shape: tuple[int, int]) -> Array:
-    """Take the greatest of the weighed neighbours, as the standard's tests do; beyond the map lies 0."""
+    """Take the greatest of the weighed neighbours in `image` (H, W, C), as the standard's tests do.
+
+    What lies beyond the map counts as 0.
+    """
     best = np.maximum.reduce([*_weighed(image, rows, columns)])
     down, across = rows.ends(shape[0]), columns.ends(shape[1])
     found = over_bins(np.maximum, -np.inf, best, down, across)
     whole = [(ends[1] - ends[0] == s.each) & (s.each > 0) for ends, s in ((down, rows), (across, columns))]
-    return np.where(np.logical_and.outer(*whole), found, np.maximum(found, 0))
+    best = np.where(np.logical_and.outer(*whole)[..., None], found, np.maximum(found, 0))
+    return np.moveaxis(best, -1, 0)
 
 
 def _weighed(image: Array, rows: Samples, columns: Samples) -> Iterator[Array]:
-    """Yield the four neighbours of each sample, times their weights."""
+    """Yield the four neighbours of each sample of `image` (H, W, C), times their weights."""
     if rows.low.size * columns.low.size > _MOST_SAMPLES:
         raise ValueError(f"a region takes {rows.low.size} times {columns.low.size} samples")
     for row, down in ((rows.low, rows.low_weight), (rows.high, rows.high_weight)):
         for column, across in ((columns.low, columns.low_weight), (columns.high, columns.high_weight)):
-            yield image[:, row[:, None], column] * (down[:, None] * across)
+            yield image[row[:, None], column] * (down[:, None] * across)[..., None]
 
 
 # ---------------------------------------------------------------- adapters

@@ -19,6 +19,8 @@ unique = Operator(
     " where each went; NaN equals NaN and comes last.",
 )
 
+_MANY = 1 << 10  # elements from which a search for the least and the greatest pays
+
 T = Constraint("T", CLASSIC)
 
 v11 = unique.first(
@@ -92,9 +94,19 @@ def evaluate(x: Array, /, *, axis: int | None, sorted: int) -> tuple[Array, ...]
 def _of_elements(x: Array) -> tuple[Array, Array, Array]:
     """Return of the sorted different elements the first places, and where each went, and their counts."""
     _, first, inverse, counts = np.unique(
-        widened(x).ravel(), return_index=True, return_inverse=True, return_counts=True
+        _narrowed(widened(x).ravel()), return_index=True, return_inverse=True, return_counts=True
     )
     return first, inverse.ravel(), counts
+
+
+def _narrowed(x: Array) -> Array:
+    """Return many integers close together as their distances from the least, which sort by their digits."""
+    if x.dtype.kind not in "iu" or x.size < _MANY:
+        return x
+    least = int(x.min())
+    if int(x.max()) - least >= 1 << 16:
+        return x
+    return x.astype(np.uint16) - np.uint16(least % (1 << 16))  # both wrap around, and so does the difference
 
 
 def _of_parts(parts: Array) -> tuple[Array, Array, Array]:

@@ -1,0 +1,156 @@
+"""What QuantizeLinear infers and computes, and its calls in other versions."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from sabir.base import InferenceError
+from sabir.elements import FLOAT, UINT8, ElementType, element
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.quantization import check_parameter, hold_against, precision_of, quantized, spread
+from sabir.opsets.onnx.quantize_linear._history import quantize_linear
+from sabir.opsets.typing import Array, Rule
+from sabir.schema import Call, Unconvertible, Version
+
+v10, v13, v19, v21, v23, v24, v25, v28 = quantize_linear.versions
+
+
+@v10.infer
+def infer(
+    x: TensorType, scale: TensorType, zero: TensorType | None = None, /, *, axis: int = 1,
+    block_size: int = 0, output_dtype: int = 0, call: Call,
+) -> TensorType:  # fmt: skip
+    for parameter in (scale, zero):
+        check_parameter(x, parameter, axis, block_size)
+    return TensorType(_target(None if zero is None else zero.element, output_dtype, call.opset), x.shape)
+
+
+def _target(zero: ElementType | None, output_dtype: int, opset: int) -> ElementType:
+    """Return the type to quantize to, which zero point and attribute must agree on."""
+    if not output_dtype:
+        return UINT8 if zero is None else zero
+    wanted, version = element(output_dtype), quantize_linear.at(opset)
+    if zero is not None and zero.number and zero is not wanted:
+        raise InferenceError(f"output_dtype is {wanted}, and the zero point {zero}")
+    if f"tensor({wanted})" not in version.outputs[0].allowed:
+        raise InferenceError(f"{version} does not quantize to {wanted}")
+    return wanted
+
+
+@v10.evaluate
+def evaluate_whole(x: Array, scale: Array, zero: Array | None = None, /) -> Array:
+    if scale.size != 1 or (zero is not None and zero.size != 1):
+        raise ValueError("QuantizeLinear-10 takes one scale and one zero point for the whole tensor")
+    return _quantized(x, scale, zero, UINT8 if zero is None else element(zero.dtype))
+
+
+@v13.evaluate
+def evaluate(
+    x: Array, scale: Array, zero: Array | None = None, /, *, axis: int, saturate: int = 1,
+    block_size: int = 0, output_dtype: int = 0, precision: int = 0, call: Call,
+) -> Array:  # fmt: skip
+    to = _target(None if zero is None else element(zero.dtype), output_dtype, call.opset)
+    scale = spread(scale, x.shape, axis, block_size)
+    zero = None if zero is None else spread(zero, x.shape, axis, block_size)
+    return _quantized(x, scale, zero, to, precision, saturate=saturate != 0)
+
+
+def _quantized(
+    x: Array, scale: Array, zero: Array | None, to: ElementType, precision: int = 0, *, saturate: bool = True
+) -> Array:
+    divided = precision_of(element(x.dtype), element(scale.dtype), precision)
+    return quantized(x, scale, zero, to, divided, saturate=saturate)
+
+
+# ---------------------------------------------------------------- adapters
+
+
+@v13.downgrade
+def one_scale(b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int) -> Value:
+    if not isinstance(scale.type, TensorType) or scale.type.size != 1:
+        raise Unconvertible("QuantizeLinear-10 takes one scale, and there may be several")
+    return b.QuantizeLinear(x, scale, zero)
+
+
+@v19.upgrade
+def one_type_for_scale(b: Builder, x: Value, /, *parameters: Value | None, axis: int) -> Value:
+    """From 19 on an integer takes integer scales; as a float, it is divided as before."""
+    whole = isinstance(x.type, TensorType) and x.type.element.is_integer
+    return b.QuantizeLinear(b.Cast(x, to=FLOAT.number) if whole else x, *parameters, axis=axis)
+
+
+@v19.downgrade
+def only_floats(
+    b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int, saturate: int
+) -> Value:
+    """What `saturate` concerns, the older version does not have."""
+    hold_against(v13, x, scale, zero)
+    return b.QuantizeLinear(x, scale, zero, axis=axis)
+
+
+@v21.downgrade
+def type_by_zero_point(
+    b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int, saturate: int,
+    output_dtype: int, block_size: int,
+) -> Value:  # fmt: skip
+    if block_size and not (isinstance(scale.type, TensorType) and scale.type.size == 1):
+        raise Unconvertible("QuantizeLinear-19 knows no blocks")
+    if output_dtype and zero is None:
+        zero = _zero_point(b, scale, element(output_dtype))
+    hold_against(v19, x, scale, zero)
+    return b.QuantizeLinear(x, scale, zero, axis=axis, saturate=saturate)
+
+
+def _zero_point(b: Builder, scale: Value, to: ElementType) -> Value:
+    """Return zeros of a type, shaped as the scale."""
+    shape = scale.type.shape if isinstance(scale.type, TensorType) else None
+    if shape is None or not all(isinstance(d, int) for d in shape):
+        raise Unconvertible("a zero point must tell the type, and the shape of the scale is unknown")
+    sizes = [d for d in shape if isinstance(d, int)]
+    return b.initializer("zero", np.zeros(sizes, np.int8).astype(to.dtype))
+
+
+@v23.upgrade
+def same_precision(b: Builder, /, *inputs: Value | None, **attributes: Any) -> Value:
+    return b.QuantizeLinear(*inputs, **attributes)
+
+
+@v23.downgrade
+def precision_by_type(
+    b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, precision: int, output_dtype: int,
+    **attributes: Any,
+) -> Value:  # fmt: skip
+    """Before 23 both operands have the type to divide in, so they are converted to it first."""
+    types = [v.type.element if isinstance(v.type, TensorType) else None for v in (x, scale)]
+    if types[0] is None or types[1] is None or not (types[0].number and types[1].number):
+        raise Unconvertible("the element types are unknown, and must be one before QuantizeLinear-23")
+    kind = precision_of(types[0], types[1], precision)
+    if types[1].is_integer and not precision:
+        kind = types[1]
+    converted = [
+        v if t is kind else b.Cast(v, to=kind.number) for v, t in zip((x, scale), types, strict=True)
+    ]
+    hold_against(v21, *converted, zero)
+    _require_target(v21, output_dtype)
+    return b.QuantizeLinear(*converted, zero, output_dtype=output_dtype, **attributes)
+
+
+def _narrower(older: Version) -> Rule:
+    """Return the downgrade that checks the output's type too, which an attribute may tell."""
+
+    def downgrade(b: Builder, /, *inputs: Value | None, output_dtype: int, **attributes: Any) -> Value:
+        hold_against(older, *inputs)
+        _require_target(older, output_dtype)
+        return b.QuantizeLinear(*inputs, output_dtype=output_dtype, **attributes)
+
+    return downgrade
+
+
+for _older, _newer in itertools.pairwise((v23, v24, v25, v28)):
+    _newer.downgrade(_narrower(_older))
+
+
+def _require_target(older: Version, output_dtype: int) -> None:
+    if output_dtype and f"tensor({element(output_dtype)})" not in older.outputs[0].allowed:
+        raise Unconvertible(f"{older} does not quantize to {element(output_dtype)}")
