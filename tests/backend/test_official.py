@@ -1,18 +1,15 @@
 # ruff: file-ignore[banned-api]  the suite, its cases and its runner are onnx's
 """The official backend suite of the installed onnx, through its own runner and by its own rules."""
 
-import pathlib
 import warnings
 
 import numpy as np
-import onnx
 import pytest
 from onnx.backend.base import Backend, BackendRep
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
 import sabir
-from sabir.opsets import STANDARD
 
 KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
 RANDOM = (
@@ -37,31 +34,6 @@ EXCLUDED = {
 # the answer was computed with every step of Softmax rounded to float16; rounded once, as here, the result is
 # closer to the exact one and up to two float16 numbers away from it, of which the suite allows one
 TOLERANCES = {"test_attention_4d_causal_fp16_expanded": {"rtol": 2e-3}}
-# operators whose rooms are still to be written; their cases come in by themselves
-WITHOUT_A_ROOM = frozenset({
-    "AffineGrid",
-    "BlackmanWindow",
-    "CausalConvWithState",
-    "CenterCropPad",
-    "Col2Im",
-    "DFT",
-    "DeformConv",
-    "DepthToSpace",
-    "Det",
-    "GridSample",
-    "HammingWindow",
-    "HannWindow",
-    "ImageDecoder",
-    "LinearAttention",
-    "LpPool",
-    "MaxUnpool",
-    "MelWeightMatrix",
-    "NonMaxSuppression",
-    "RoiAlign",
-    "STFT",
-    "SpaceToDepth",
-    "ai.onnx.preview.FlexAttention",
-})
 
 
 class Prepared(BackendRep):
@@ -91,19 +63,15 @@ class Suite(Runner):
     """The official runner, for the CPU alone and without the cases that cannot run."""
 
     def __init__(self):
-        self.homeless = {}  # the operators without a room, by the case they keep out
         self.random = {}  # the cases that draw random numbers, by name
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the cases are computed here, divisions by zero among them
             super().__init__(OnSabir, __name__, TOLERANCES)
 
     def _add_model_test(self, model_test, kind):
-        name, reason = model_test.name, EXCLUDED.get(model_test.name)
-        homeless = [] if reason is GRADIENT else sorted(set(without_a_room(model_of(model_test))))
-        if homeless:
-            self.homeless[name] = homeless
-        elif reason is RANDOM:
-            self.random[name] = model_test
+        reason = EXCLUDED.get(model_test.name)
+        if reason is RANDOM:
+            self.random[model_test.name] = model_test
         elif reason is None:
             super()._add_model_test(model_test, kind)
 
@@ -116,32 +84,6 @@ class Suite(Runner):
         if isinstance(outputs, np.ndarray):
             ref_outputs, outputs = [ref_outputs], [outputs]
         super().assert_similar_outputs(ref_outputs, outputs, rtol, atol, model_dir)
-
-
-def model_of(case):
-    if case.model is not None:
-        return case.model
-    if case.model_dir is not None:
-        return onnx.load(pathlib.Path(case.model_dir) / "model.onnx")
-    return onnx.load(pathlib.Path(onnx.__file__).parent.parent / case.url)  # a light model, in the wheel
-
-
-def without_a_room(model):
-    """Yield the operators that a model calls and the registry does not have."""
-    versions = {o.domain: o.version for o in model.opset_import}
-    local = {(f.domain, f.name) for f in model.functions}
-    for node in nodes_of(model.graph, *model.functions):
-        version = STANDARD.find_version(node.domain, node.op_type, versions.get(node.domain))
-        if version is None and (node.domain, node.op_type) not in local:
-            yield ".".join(filter(None, (node.domain, node.op_type)))
-
-
-def nodes_of(*graphs):
-    for graph in graphs:
-        for node in graph.node:
-            yield node
-            for attribute in node.attribute:
-                yield from nodes_of(*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ()))
 
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -165,10 +107,7 @@ def test_random_outputs_have_the_type_and_shape_asked_for(name):
 
 
 def test_only_what_is_named_here_is_left_out():
-    missing = {operator for operators in SUITE.homeless.values() for operator in operators}
-    assert missing <= WITHOUT_A_ROOM
     run = sum(len(cases) for cases in SUITE._test_items.values())
-    left_out = EXCLUDED.keys() | SUITE.homeless.keys()
     every = [case for kind in KINDS for case in load_model_tests(kind=kind)]
-    assert run + len(left_out) == len(every)
+    assert run + len(EXCLUDED) == len(every)
     assert len(every) > 2000
