@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sabir.base import InferenceError
-from sabir.infer import Inference
+from sabir.infer import infer
 from sabir.ir import Expr, TensorType
 from sabir.schema import ADAPTERS, Unconvertible
 from support.rooms import (
@@ -164,7 +164,7 @@ def test_adapters_keep_the_value(operator, example, direction):
 
     try:
         model, feeds = written(boundary.behaviours[direction], example, here, target)
-        Inference(model, strict=True).run()
+        infer(model, strict=True)
     except Unconvertible as reason:
         assert str(reason)
         return
@@ -185,7 +185,7 @@ def test_bodies_equal_evaluation(operator, example):
 
     model, feeds = written(here.find("body"), example, here, here.since)
 
-    Inference(model, strict=True).run()  # its nodes take the types that they are given
+    infer(model, strict=True)  # its nodes take the types that they are given
     for got, wanted in zip(run(model, feeds), expected, strict=True):
         same(got, wanted, max(example.tolerance, 1e-6))
 

@@ -24,7 +24,10 @@ def op(
     opset: Annotated[int | None, typer.Option(help="As it was in this opset.", min=1)] = None,
     domain: Annotated[str | None, typer.Option(help="Where to look; in every domain by default.")] = None,
 ) -> None:
-    """Show an operator's signature, types, meaning and history, or list all operators."""
+    """Show what an operator is, or list all of them.
+
+    A page tells its signature, types, meaning and history.
+    """
     domains = operators_of()
     if domain is not None:
         wanted = "" if domain == "ai.onnx" else domain

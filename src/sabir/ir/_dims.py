@@ -248,7 +248,8 @@ def read_dim(text: str) -> int | Expr:
     Any other text is a symbol's name, a number too, so that saving gives the file's text back.
     """
     value = parse_dim(text)
-    same = isinstance(value, Expr) and "".join(str(value).split()) == "".join(text.split())
+    # blanks inside are a matter of style; any other white space is part of a name
+    same = isinstance(value, Expr) and str(value).replace(" ", "") == text.strip(" ").replace(" ", "")
     return value if same else symbol(text)
 
 
