@@ -170,3 +170,18 @@ def test_a_branch_that_never_runs_need_not_fit():
     y.node.inputs[0] = b.input("d", "bool", [])
     with pytest.raises(InferenceError, match="6 elements cannot take the shape"):
         sabir.infer(b.model(), strict=True)
+
+
+def test_values_inside_functions_are_typed_as_far_as_all_calls_agree():
+    text = """
+        <ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+        main (float[2,3] x, float[2,4] z) => (float[2,3] y, float[2,4] w) { y = d.F (x)  w = d.F (z) }
+        <domain: "d", opset_import: ["" : 21]> F (a) => (b) { t = Relu (a)  b = Neg (t) }
+    """
+    model = sabir.infer(sabir.parse(text))
+    (function,) = model.functions
+    assert [str(n.output.type) for n in function.graph] == ["float[2,?]", "float[2,?]"]
+    again = sabir.loads(sabir.dumps(model))
+    assert str(next(iter(again.functions[0].graph)).output.type) == "float[2,?]"
+    model.ir_version = 9  # functions could not say so yet
+    assert next(iter(sabir.loads(sabir.dumps(model)).functions[0].graph)).output.type is None

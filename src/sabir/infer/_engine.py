@@ -88,6 +88,7 @@ class Inference:
         self._merged: dict[tuple[int, int, bool], tuple[Type, Type, Type]] = {}
         self._told: set[Finding] = set()
         self._callees: dict[tuple[int, str, str, str], tuple[Scope, Version | Function | SchemaError]] = {}
+        self._inside: dict[Value, Type | None] = {}  # values of functions, over all calls
         self._quiet = 0  # how deep in function bodies, whose values differ from call to call
 
     def run(self) -> None:
@@ -114,7 +115,8 @@ class Inference:
     def annotate(self) -> None:
         """Write the types found into the values."""
         stripped: dict[int, Type] = {}
-        for value, kind in self.types.items():
+        inside = {v: kind for v, kind in self._inside.items() if kind is not None}
+        for value, kind in {**inside, **self.types}.items():
             plain = stripped.get(id(kind))
             if plain is None:
                 plain = stripped[id(kind)] = without_contents(kind)
@@ -295,7 +297,19 @@ class Inference:
         finally:
             self._quiet -= 1
             for value in _values_of(function.graph):
-                self.types.pop(value, None)
+                kind = self.types.pop(value, None)
+                if kind is not None:
+                    self._keep(value, kind)
+
+    def _keep(self, value: Value, kind: Type) -> None:
+        """Note what a value inside a function is, as far as all calls agree."""
+        known = self._inside.setdefault(value, kind)
+        if known is None or known is kind:
+            return
+        try:
+            self._inside[value] = known.join(kind)
+        except TypeError:
+            self._inside[value] = None
 
     def _folded(
         self, version: Version, node: Node, inputs: Sequence[Any], results: tuple[Type | None, ...],

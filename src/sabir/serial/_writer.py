@@ -15,9 +15,12 @@ from sabir.serial._residues import OPSETS, restore, write_entries
 from sabir.serial._types import fill_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sabir.ir import Constant, Function, Model, Node, TrainingInfo
+
+
+_FIRST_IR_OF_FUNCTION_TYPES = 10
 
 
 class Writer:
@@ -26,10 +29,11 @@ class Writer:
     def __init__(self, bulk: BulkWriter, *, keeps_external: Callable[[ExternalTensor], bool]) -> None:
         self._bulk, self._keeps_external = bulk, keeps_external
         self._label: Callable[[Value], str] = lambda value: value.name
+        self._ir_version = 0
 
     def model(self, model: Model) -> Any:
         """Return the message of a model; raises WireError for what no message can hold."""
-        proto = ModelProto()
+        proto, self._ir_version = ModelProto(), model.ir_version
         if model.ir_version:
             proto.ir_version = model.ir_version
         _set_texts(
@@ -217,7 +221,8 @@ class Writer:
         _write_opsets(
             function.opsets, proto, function.residue is not None and OPSETS in function.residue.empty
         )
-        self._value_info(graph, proto.value_info)
+        if self._ir_version >= _FIRST_IR_OF_FUNCTION_TYPES or any(v.info is not None for v in _made(graph)):
+            self._value_info(graph, proto.value_info)
         write_entries(graph.metadata, proto.metadata_props)
         restore(function.residue, proto)
 
@@ -233,6 +238,11 @@ class Writer:
             for key, value in pairs:
                 field.add(key=self._label(key), value=self._label(value))
         restore(training.residue, proto)
+
+
+def _made(graph: Graph) -> Iterator[Value]:
+    yield from graph.stale
+    yield from (v for node in graph for v in node.outputs if v is not None)
 
 
 def _set_texts(proto: Any, **texts: str) -> None:

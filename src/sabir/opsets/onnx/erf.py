@@ -37,7 +37,7 @@ v9 = erf.first(
 FLOATING = Constraint("T", FLOATS, BFLOAT16)
 v13 = v9.evolve(
     13,
-    "Integers are no longer admitted; bfloat16 is.",
+    "Integers are no longer admitted (a later release withdrew them in place); bfloat16 is.",
     inputs=[Input("input", FLOATING, "A tensor of any shape.", differentiable=True)],
     outputs=[
         Output("output", FLOATING, "The input's shape; every value between -1 and 1.", differentiable=True)

@@ -23,7 +23,9 @@ v1 = global_lp_pool.first(
     attributes=[Attribute("p", "float", "The order of the norm.", default=2.0)],
 )
 v2 = v1.evolve(
-    2, "`p` is an integer.", add=[Attribute("p", "int", "The order of the norm, above 0.", default=2)]
+    2,
+    "`p` is an integer. (A later release took bfloat16 away in place.)",
+    add=[Attribute("p", "int", "The order of the norm, above 0.", default=2)],
 )
 v22 = v2.widen(22, T=BFLOAT16)
 

@@ -37,7 +37,8 @@ v18 = group_normalization.record(
     Version(
         group_normalization,
         18,
-        "First version, with a scale and a bias for each group; version 21 has them for each channel.",
+        "First version, with a scale and a bias for each group; later deprecated in place, "
+        "since version 21 has them for each channel.",
         (
             Input("X", T, differentiable=True),
             Input("scale", T, differentiable=True),

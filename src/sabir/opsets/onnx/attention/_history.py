@@ -73,7 +73,7 @@ v24 = v23.extend(
 )
 v25 = v24.extend(
     25,
-    "A window limits how far each query sees; heads are not told twice.",
+    "A window limits how far each query sees; heads are not told twice. (Added after opset 27 was out.)",
     attributes=[
         Attribute(
             "right_window_size", "int", "How many keys after its own a query sees; -1: all.", default=-1
