@@ -203,7 +203,7 @@ def examples() -> Iterator[Example]:
 
 def _of_more_scores(x: Array) -> Iterator[Example]:
     f = np.float32
-    for opset in (1, 3):
+    for opset in (1, 3, 5):
         shares = _attributes([0, 1, 0, 1], [0.9, 0.1, 0.2, 0.8])
         named: dict[str, Any] = {"classlabels_strings": ["no", "yes"]}
         both = np.array([[0.9, 0.1], [0.2, 0.8]], f)

@@ -120,7 +120,7 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[4, 0], [3, 0], [3, 1], [np.nan, 5]], f)  # to the leaves 2, 3, 4, 2: by hand
     sums = np.array([[11, 0], [1, 20], [31, 40], [11, 0]], f)
-    for opset in (1, 3):
+    for opset in (1, 3, 5):
         yield Example(opset, x, **_attributes(), expect=[sums])
         yield Example(opset, x, **_attributes(), aggregate_function="AVERAGE", expect=[sums / 2])
         based = _attributes(base_values=[100.0, -1.0])
