@@ -33,8 +33,7 @@ def name_findings(graph: Graph, where: Location, outer: frozenset[Value] = froze
 
 def _clashes(graph: Graph, where: Location) -> Iterator[Finding]:
     seen: dict[str, Value] = {}
-    values = dict.fromkeys((*graph.inputs, *graph.initializers))
-    for value in (*values, *(v for node in graph for v in node.outputs if v is not None)):
+    for value in graph.defined():
         if value.name and seen.setdefault(value.name, value) is not value:
             place = (
                 where.at(value.source.op, name=value.source.name) if isinstance(value.source, Node) else where

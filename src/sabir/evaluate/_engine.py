@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir.base import FeedError, suggest
 from sabir.evaluate._feeds import Ports, check_feeds, input_ports
-from sabir.evaluate._limits import Limits, within
+from sabir.evaluate._limits import NO_LIMITS, Limits, within
 from sabir.evaluate._plan import Plan
 from sabir.opsets import STANDARD
 from sabir.schema import Registry, Scope
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sabir.ir import Model, Value
-
-NO_LIMITS = Limits()
 
 
 class Runner:
@@ -63,13 +61,7 @@ class Runner:
         found = next((v for v in self.outputs if v.name == name), None)
         if found is not None:
             return found
-        graph = self.model.graph
-        values = [
-            *graph.inputs,
-            *graph.initializers,
-            *(v for node in graph for v in node.outputs if v is not None),
-        ]
-        by_name = {v.name: v for v in values}
+        by_name = {v.name: v for v in self.model.graph.defined()}
         if name not in by_name:
             hint = (
                 suggest(name, by_name) or f"; the outputs are {', '.join(repr(v.name) for v in self.outputs)}"

@@ -22,6 +22,7 @@ class Limits(NamedTuple):
     iterations: int | None = None
 
 
+NO_LIMITS = Limits()
 _LEFT: ContextVar[list[int] | None] = ContextVar("iterations left", default=None)
 
 

@@ -179,8 +179,7 @@ class Inference:
 
     def _declared(self, value: Value) -> Type | None:
         """Return what the file says of a value, a subgraph's own names of dimensions aside."""
-        source = value.source
-        graph = source.graph if isinstance(source, Node) else source
+        graph = value.home
         if value.type is None:
             return None
         if graph is not None and graph.parent is not None:
@@ -361,7 +360,4 @@ def _is_output(value: Value) -> bool:
 
 
 def _values_of(graph: Graph) -> list[Value]:
-    found = [*graph.inputs, *graph.initializers]
-    for inner in graph.scopes():
-        found += [*inner.inputs, *inner.initializers, *(v for n in inner for v in n.outputs if v is not None)]
-    return found
+    return [v for inner in graph.scopes() for v in inner.defined()]

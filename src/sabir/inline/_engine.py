@@ -22,7 +22,7 @@ from sabir.opsets import STANDARD
 from sabir.schema import Call, Registry, Scope, Unconvertible, Version, as_results, check_call
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
 _MOST_NODES = 1_000_000
 
@@ -51,7 +51,7 @@ class _Inliner:
         self._model, self._registry = model, registry
         self._scope = Scope.of(model, registry)
         self._sizes: dict[FunctionKey, int] = {}
-        self._taken = {v.name for g in model.graphs() for inner in g.scopes() for v in _defined(inner)}
+        self._taken = {v.name for g in model.graphs() for inner in g.scopes() for v in inner.defined()}
 
     def expand_functions(self, graph: Graph) -> None:
         """Replace the calls of functions in a graph and in those inside it."""
@@ -161,7 +161,7 @@ class _Inliner:
         finally:
             for value, kind in declared.items():
                 value.type = kind
-        for value in _defined(b.graph):
+        for value in b.graph.defined():
             value.name = self._fresh(value.name)
         _place(b.graph, node)
         _hand_over(node, results)
@@ -184,12 +184,6 @@ def _place(body: Graph, node: Node) -> None:
 
 def _function(node: Node, scope: Scope) -> Function | None:
     return scope.functions.get((canonical_domain(node.domain), node.op, node.overload))
-
-
-def _defined(graph: Graph) -> Iterator[Value]:
-    yield from graph.inputs
-    yield from graph.initializers
-    yield from (v for node in graph for v in node.outputs if v is not None)
 
 
 def _home(node: Node) -> Graph:

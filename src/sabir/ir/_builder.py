@@ -10,7 +10,7 @@ from sabir.ir._model import Model
 from sabir.ir._types import Type, tensor_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from sabir.ir._dims import Dim
     from sabir.ir._types import ElementKey
@@ -40,7 +40,7 @@ class Builder:
         self.graph = Graph(name) if graph is None else graph
         self.opsets = {"": opset, **(opsets or {})}
         self._after = after
-        self._taken = {v.name for v in _values(self.graph)}
+        self._taken = {v.name for inner in self.graph.scopes() for v in inner.defined()}
         self._numbers: dict[str, int] = {}
 
     @property
@@ -125,10 +125,3 @@ def minimum_ir(opset: int) -> int:
 
 def _type(kind: ElementKey | Type, shape: Sequence[int | str | Dim] | None) -> Type:
     return kind if isinstance(kind, Type) else tensor_type(kind, shape)
-
-
-def _values(graph: Graph) -> Iterable[Value]:
-    yield from graph.inputs
-    yield from graph.initializers
-    for node in graph.all_nodes():
-        yield from (v for v in node.outputs if v is not None)

@@ -57,6 +57,11 @@ class Value:
         return self.source if isinstance(self.source, Node) else None
 
     @property
+    def home(self) -> Graph | None:
+        """The graph in which this value is defined, if one does."""
+        return self.source.graph if isinstance(self.source, Node) else self.source
+
+    @property
     def constant(self) -> Constant | None:
         """The initializer's data, where this value is one."""
         return self.source.initializers.get(self) if isinstance(self.source, Graph) else None
@@ -274,7 +279,7 @@ class Graph(Nested):
         for graph in self.scopes():
             read = (v for node in graph for v in node.inputs)
             for v in (*read, *graph.outputs):
-                if v is not None and v.source is not None and id(_home(v)) not in inside:
+                if v is not None and v.source is not None and id(v.home) not in inside:
                     found[v] = None
         return tuple(found)
 
@@ -285,6 +290,12 @@ class Graph(Nested):
             graph = pending.pop()
             yield graph
             pending += [g for node in graph for g in node.graphs]
+
+    def defined(self) -> Iterator[Value]:
+        """The values that this graph itself defines: inputs, initializers, then what its nodes compute."""
+        yield from dict.fromkeys((*self.inputs, *self.initializers))
+        for node in self:
+            yield from (v for v in node.outputs if v is not None)
 
     def all_nodes(self) -> Iterator[Node]:
         """The nodes of this graph and of every graph inside it."""
@@ -316,8 +327,3 @@ class Annotation(NamedTuple):
     value: Value
     parameters: tuple[tuple[str, Value], ...]
     residue: Residue | None = None
-
-
-def _home(value: Value) -> Graph | None:
-    """The graph in which a value is defined."""
-    return value.source.graph if isinstance(value.source, Node) else value.source

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Literal
 
 from sabir.base import SabirError, UnsupportedError
-from sabir.evaluate import Limits, Ports, Runner
+from sabir.evaluate import NO_LIMITS, Limits, Ports, Runner
 from sabir.ir import Model
 from sabir.serial import load
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-NO_LIMITS = Limits()
 ENGINES = ("auto", "reference")
 
 

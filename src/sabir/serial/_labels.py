@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sabir.ir import Graph, Value
 
 
@@ -19,7 +17,7 @@ class Labels:
 
     def __init__(self, graph: Graph) -> None:
         self._names: dict[Value, str] = {}
-        self._every = {v.name for g in graph.scopes() for v in _defined(g)}
+        self._every = {v.name for g in graph.scopes() for v in g.defined()}
         self._graph(graph, {})
 
     def __call__(self, value: Value) -> str:
@@ -28,13 +26,13 @@ class Labels:
 
     def add(self, graph: Graph) -> None:
         """Name the values of another graph that sees those named so far."""
-        self._every |= {v.name for g in graph.scopes() for v in _defined(g)}
+        self._every |= {v.name for g in graph.scopes() for v in g.defined()}
         self._graph(graph, {name: value for value, name in self._names.items()})
 
     def _graph(self, graph: Graph, outer: dict[str, Value]) -> None:
         here: dict[str, Value] = {}
         hidden = None
-        for value in _defined(graph):
+        for value in graph.defined():
             name = value.name
             if name in outer and hidden is None:
                 hidden = {self(v) for v in graph.captures()}
@@ -57,10 +55,3 @@ class Labels:
             name = f"{stem}_{number}"
         self._every.add(name)
         return name
-
-
-def _defined(graph: Graph) -> Iterator[Value]:
-    """The values that a graph defines: inputs, initializers, node outputs."""
-    yield from dict.fromkeys((*graph.inputs, *graph.initializers))
-    for node in graph:
-        yield from (v for v in node.outputs if v is not None)

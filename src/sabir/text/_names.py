@@ -65,7 +65,7 @@ class Names:
         self._levels[-1].visible.update(self.of(v) for v in values if v is not None)
 
     def _give(self, value: Value) -> str:
-        home = _home(value)
+        home = value.home
         place = next((i for i in range(len(self._levels) - 1, 0, -1) if self._levels[i].graph is home), 0)
         level, around = self._levels[place], self._levels[:place]
         name = spelled(value.name)
@@ -95,14 +95,8 @@ class Names:
             read.update(v for v in node.inputs if v is not None)
             if node.attributes:
                 read.update(*map(self._capture, node.graphs))
-        captured = self._captures[graph] = {v for v in read if _home(v) is not graph}
+        captured = self._captures[graph] = {v for v in read if v.home is not graph}
         return captured
-
-
-def _home(value: Value) -> Graph | None:
-    """Return the graph in which a value is defined."""
-    source = value.source
-    return source.graph if isinstance(source, Node) else source
 
 
 def _values(root: Graph | Node) -> Iterator[Value]:
