@@ -3,6 +3,7 @@
 VENV   ?= .venv
 PYTHON ?= python3
 JOBS   ?= 2
+SECONDS ?= 60
 
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -15,7 +16,7 @@ export PYTHONNOUSERSITE = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint types contracts docs bench clean
+.PHONY: help demo test lint types contracts docs bench fuzz sweep clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +44,12 @@ docs: $(VENV)/.test $(VENV)/.package  ## the commands and snippets of README.md 
 bench: $(VENV)/.dev $(VENV)/.package  ## measure against the peers: ONLY="load graph" ZOO=folder BENCH_THREADS=n
 	$(BIN)/python benchmarks/run.py $(if $(ZOO),--zoo "$(ZOO)") $(ONLY)
 
+fuzz: $(VENV)/.fuzz $(VENV)/.package  ## coverage-guided fuzzing: ONLY="wire json" SECONDS=60 for each target
+	$(BIN)/python fuzz/run.py $(ONLY) --seconds $(SECONDS)
+
+sweep: $(VENV)/.test $(VENV)/.package  ## every operator version on hostile inputs: ARGS="--share 7" for one case in 7
+	$(BIN)/python tools/sweep.py $(ARGS)
+
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -60,6 +67,10 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/.made
 $(VENV)/.test: pyproject.toml | $(VENV)/.made
 	$(PIP) '.[test]'
 	@touch $@ $(VENV)/.runtime
+
+$(VENV)/.fuzz: pyproject.toml | $(VENV)/.made
+	$(PIP) '.[fuzz]'
+	@touch $@ $(VENV)/.test $(VENV)/.runtime
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	$(PIP) '.[dev]'

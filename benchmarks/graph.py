@@ -88,10 +88,13 @@ def subjects(path: Path) -> dict[str, list[h.Case]]:
             h.Case("sabir.infer", sabir.infer, model),
             h.Case("onnx infer_shapes, data_prop", lambda _: infer_shapes(theirs, data_prop=True)),
         ],
-        "check": [
+        "check, types included": [
             h.Case("sabir.check", sabir.check, model),
             h.Case("onnx check_model, full_check", lambda _: checker.check_model(theirs, full_check=True)),
-            h.Case("onnx check_model, types left out", lambda _: checker.check_model(theirs)),
+        ],
+        "check, types left out": [
+            h.Case("sabir.check, types=False", lambda m: sabir.check(m, types=False), model),
+            h.Case("onnx check_model", lambda _: checker.check_model(theirs)),
         ],
     }
 

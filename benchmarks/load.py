@@ -33,6 +33,15 @@ model = onnx_ir.load(path)
 total = sum(v.const_value.numpy().sum() for v in model.graph.initializers.values())
 """),
 )  # fmt: skip
+CHECKS = (
+    h.Script("sabir.check", "import sabir", "sabir.check(path)"),
+    h.Script("onnx check_model", "from onnx import checker", "checker.check_model(path)"),
+    h.Script(
+        "onnx check_model, full_check",
+        "from onnx import checker",
+        "checker.check_model(path, full_check=True)",
+    ),
+)
 _PLAIN = """
 import mmap, os
 source = open(path, "rb")
@@ -64,6 +73,7 @@ def main() -> None:
         print(f"One file of {size} MiB, {LAYERS} weights, in the page cache; each run in a fresh process.\n")
         _print("load", h.costs(LOADS, path, ROUNDS))
         _print("load, then sum every weight", h.costs(READS, path, ROUNDS))
+        _print("check, from the path", h.costs(CHECKS, path, ROUNDS))
         _print("save", h.costs(SAVES, path, ROUNDS))
         print("`sabir.save` ends with an fsync and a rename, so its peer is the write with fsync; the other")
         print("libraries leave the bytes in the page cache. `sabir.load` maps the file: the time to read the")

@@ -16,6 +16,8 @@ from sabir.base import (
     FeedError,
     FileError,
     InferenceError,
+    LimitError,
+    Limits,
     ParseError,
     SabirError,
     SchemaError,
@@ -23,7 +25,7 @@ from sabir.base import (
     WireError,
 )
 from sabir.check import check, findings
-from sabir.evaluate import Limits, evaluate
+from sabir.evaluate import evaluate
 from sabir.infer import infer
 from sabir.inline import inline
 from sabir.ir import Builder, Model
@@ -39,6 +41,7 @@ __all__ = [
     "FeedError",
     "FileError",
     "InferenceError",
+    "LimitError",
     "Limits",
     "Model",
     "ParseError",

@@ -29,9 +29,9 @@ def cli(capsys):
 def fails(cli):
     """Run the command line, and return the one message of its failure."""
 
-    def run(*arguments):
+    def run(*arguments, code=1):
         outcome = cli(*arguments)
-        assert outcome.code == 1
+        assert outcome.code == code
         assert outcome.err.startswith("error: ")
         assert outcome.err.endswith("\n")
         assert "Traceback" not in outcome.err

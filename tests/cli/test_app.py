@@ -1,12 +1,13 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import sabir
 from sabir.cli import _app
 
-COMMANDS = ("show", "run", "check", "infer", "text", "demo")
+COMMANDS = ("show", "run", "check", "rule", "infer", "text", "convert", "pack", "unpack", "op", "demo")
 
 
 def spawn(*arguments, **options):
@@ -50,7 +51,7 @@ def test_help_of_each_command_has_examples(cli, command):
     ],
 )
 def test_wrong_usage_is_one_line(fails, arguments, told):
-    message = fails(*arguments)
+    message = fails(*arguments, code=2)
     assert told in message
     assert "\n" not in message
 
@@ -71,7 +72,7 @@ def test_a_bad_text_is_told_with_its_place(fails, write):
     assert message.startswith(f"{path}: line 3, column 1: ")
     latin = path.with_name("latin.txt")
     latin.write_bytes(b"caf\xe9")
-    assert fails("show", latin) == f"{latin}: this is no text in UTF-8"
+    assert fails("show", latin).startswith(f"{latin}: line 1, column 4: ")
 
 
 def test_a_name_in_an_error_cannot_reach_the_terminal(fails):
@@ -146,3 +147,18 @@ def test_a_terminal_without_the_characters_still_gets_an_answer(relu, monkeypatc
 def test_the_library_does_not_import_the_command_line():
     code = "import sabir, sys; assert not {'sabir.cli', 'typer', 'rich'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)  # ruff: ignore[subprocess-without-shell-equals-true]  our own program
+
+
+def test_a_limit_is_raised_on_the_command_line(cli, fails, tmp_path):
+    text = '<ir_version: 8, opset_import: ["" : 17]>\ng (int64[1] n) => (int64[M] y) { y = Expand(one, n) }'
+    model = sabir.parse(text.replace("{ y", "<int64 one = {1}> { y").replace("y) <", "y)\n<"))
+    sabir.save(model, tmp_path / "m.onnx")
+    np.save(tmp_path / "n.npy", np.int64([1 << 20]))
+    run = ("run", tmp_path / "m.onnx", "--input", f"n={tmp_path / 'n.npy'}")
+    assert cli(*run).code == 0
+    told = fails(*run, "--limit", "elements=1000")
+    assert "raise it with `sabir.Limits(elements=...)`, or here with `--limit elements=...`" in told
+    assert cli(*run, "--limit", "elements=1e7").code == 0
+    assert cli(*run, "--limit", "elements=none").code == 0
+    assert "is it 'elements'?" in fails(*run, "--limit", "element=3", code=2)
+    assert "write a number such as 1e9, or none" in fails(*run, "--limit", "elements=many", code=2)

@@ -35,7 +35,7 @@ Inputs
    x   float[N,2,3]
 
 Outputs
-   y   of unknown type
+   y   float[N,6]
 
 Operators  2 nodes
    Reshape   1
@@ -47,7 +47,7 @@ Operators  2 nodes
 def test_nodes(cli, softmax):
     out = cli("show", softmax, "--nodes").out
     assert "   0  Reshape flatten  x: float[N,2,3], shape: int64[2] → reshape_out\n" in out
-    assert "   1  Softmax  reshape_out → y\n" in out
+    assert "   1  Softmax  reshape_out → y: float[N,6]\n" in out
 
 
 def test_graphs_in_graphs(cli, write):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sabir.elements as se
 from sabir.base import WireError
-from sabir.elements import ELEMENTS, pack, packed_size, unpack
+from sabir.elements import ELEMENTS, element_count, pack, packed_size, unpack
 
 RAW = [kind for kind in ELEMENTS if kind is not se.STRING]
 WHOLE = [kind for kind in RAW if not kind.is_packed]
@@ -253,3 +253,14 @@ def test_strings_have_no_raw_form():
 def test_wrong_dtype_names_both(kind, dtype):
     with pytest.raises(WireError, match=rf"{kind} elements are numpy's {kind.dtype}, found '{dtype}'"):
         pack(kind, np.zeros(2, dtype))
+
+
+@pytest.mark.parametrize(
+    ("shape", "count"), [((), 1), ((2, 3), 6), ((2**62, 0), 0), ((-2, 3), -6), ((2**32, 2**31), 2**63)]
+)
+def test_elements_are_counted(shape, count):
+    assert element_count(shape) == count
+
+
+def test_a_million_dimensions_are_too_many_at_once():
+    assert element_count([2**62] * 1_000_000) > 2**64

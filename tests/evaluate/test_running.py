@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import EvaluationError, FeedError, SchemaError, UnsupportedError
+from sabir.base import EvaluationError, FeedError, LimitError, SchemaError
 from sabir.ir import Attribute, Builder, Function, Graph, Node, SequenceType, Value, tensor_type
 
 
@@ -113,7 +113,7 @@ def test_intermediates_are_dropped_after_their_last_use():
     ("build", "message"),
     [
         (lambda b, x: b.Relou(x), r"Relou.* is no operator that Sabir knows; is it 'Relu'"),
-        (lambda b, x: b.op("Relu", x, domain="com.example"), "imports no operator set of 'com.example'"),
+        (lambda b, x: b.op("Relu", x, domain="com.example"), "no operator set of 'com.example'"),
         (lambda b, x: b.Relu(x, x), "takes 1 inputs, and the node has 2"),
         (lambda b, _: b.Relu(), "needs its input 'X'"),
         (lambda b, x: b.Softmax(x, axes=1), "no attribute 'axes'; is it 'axis'"),
@@ -186,7 +186,7 @@ def test_a_function_that_calls_itself_is_refused():
     node = next(iter(f.graph))
     again = f.graph.append(Node("F", [node.output], domain="d"))
     f.graph.outputs[0] = again.output
-    with pytest.raises(SchemaError, match="may call itself"):
+    with pytest.raises(SchemaError, match="calls itself"):
         sabir.evaluate(model, {"x": np.zeros((2, 2), np.float32)})
 
 
@@ -211,7 +211,7 @@ def doubling(levels):
 def test_functions_that_double_do_not_run_for_ever():
     x = {"x": np.array([-1, 1], np.float32)}
     assert sabir.evaluate(doubling(8), x)["y"].tolist() == [0, 1]
-    with pytest.raises(UnsupportedError, match="expand to more than 10000000 calls"):
+    with pytest.raises(LimitError, match=r"Limits\(nodes=...\)"):
         sabir.evaluate(doubling(40), x)
     assert str(sabir.infer(doubling(40)).graph.outputs[0].type) == "float[2]"
     sabir.check(doubling(40))

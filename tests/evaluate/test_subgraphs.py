@@ -192,9 +192,12 @@ def test_a_loop_without_end_can_be_bounded():
         }
     """)
     go, stop = np.ones((), bool), np.zeros((), bool)
-    with pytest.raises(EvaluationError, match=r"as often as `Limits\(iterations=...\)` allows"):
+    with pytest.raises(
+        sabir.LimitError,
+        match=r"as often as they may; the limit is 1,000: raise it with `sabir.Limits\(iterations=...\)`",
+    ):
         sabir.evaluate(model, {"go": go}, limits=sabir.Limits(iterations=1000))
     session = sabir.Session(model, limits=sabir.Limits(iterations=5))
     assert session.run({"go": stop})["y"] == 1
-    with pytest.raises(EvaluationError, match="Limits"):
+    with pytest.raises(sabir.LimitError, match="iterations"):
         session.run({"go": go})

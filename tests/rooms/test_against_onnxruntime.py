@@ -1,11 +1,12 @@
 """Every example of every room through onnxruntime too, where it has a kernel for the call."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from support.oracles import RUNTIME_OPSET, by_onnxruntime, crashes, difference
+from support.oracles import RUNTIME_OPSET, by_onnxruntime, cells, crashes, difference, spans
 from support.rooms import EXAMPLES, model_of, run
 
 pytest.importorskip("onnxruntime")
@@ -65,6 +66,12 @@ REASONS = {
     "ai.onnx.ml.TreeEnsembleRegressor": (BASE, 1, 3),
 }
 DECIDED = {(name, opset): reason for name, (reason, *opsets) in REASONS.items() for opset in opsets}
+DOCUMENT = Path(__file__).parents[2] / "docs" / "oracles.md"
+
+
+@pytest.fixture(scope="module")
+def written():
+    return cells(DOCUMENT.read_text("utf-8"))
 
 
 def groups():
@@ -75,8 +82,8 @@ def groups():
 
 
 @pytest.mark.parametrize(("name", "calls"), list(groups()))
-def test_onnxruntime_computes_the_same(name, calls):
-    found = {}
+def test_onnxruntime_computes_the_same(name, calls, written):
+    found, agreed = {}, {}
     for number, (operator, example) in enumerate(calls):
         theirs = by_onnxruntime(operator, example)
         if theirs is None:  # outside its reach
@@ -86,9 +93,16 @@ def test_onnxruntime_computes_the_same(name, calls):
         told = difference(ours, theirs, example, operator)
         if told:
             found.setdefault((name, example.opset), []).append(f"example {number}: {told}")
+        else:
+            agreed.setdefault(operator.at(example.opset).since, []).append(number)
 
     assert not {key: told for key, told in found.items() if key not in DECIDED}
     assert found.keys() == {key for key in DECIDED if key[0] == name}, "an entry is not needed"
+    operator = calls[0][0]
+    stated = {since: w[1] for (*key, since), w in written.items() if key == [operator.domain, operator.name]}
+    assert stated == {v.since: spans(agreed.get(v.since, [])) for v in operator.versions}, (
+        "run tools/write_oracles.py"
+    )
 
 
 def test_decisions_name_operators():

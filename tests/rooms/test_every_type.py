@@ -34,13 +34,11 @@ EXTRA = {
 # what the rooms answer to values, and to attributes, that do not go with a type
 REFUSALS = re.compile(
     r"has no integer value|floats have no floored remainder|texts cannot be added up|cannot be interpolated"
-    r"|make no table|imputed values are given|a pool of|categories given are not|multiply sequence"
+    r"|make no table|imputed values are given|a pool of|categories given are not|texts cannot be multiplied"
 )
 # (operator, constraint): the types that no example can take, and why
 EXEMPT: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("Col2Im", "T"): (("string",), "the columns are summed, and texts have no sum"),
-    ("LabelEncoder", "T1"): (("int32",), "the keys are an attribute of that type, which no example has"),
-    ("LabelEncoder", "T2"): (("int16", "int32"), "the values are such an attribute too"),
 }
 
 

@@ -3,6 +3,9 @@
 
 import os
 import pathlib
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import onnx
@@ -10,8 +13,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import sabir
-from sabir.base import ExternalDataError
-from sabir.ir import ExternalTensor
+from sabir.base import ExternalDataError, SabirError
+from sabir.ir import ExternalTensor, all_tensors
+from support.externals import contents, everywhere
 
 DATA = np.arange(50_000, dtype=np.float32)
 
@@ -115,6 +119,137 @@ def test_links_and_special_files_are_refused(tmp_path, kind):
             os.mkfifo(target)
     with pytest.raises(ExternalDataError, match="weights.bin"):
         weights(path).array()
+
+
+@pytest.mark.parametrize("key", ["location", "offset", "length", "checksum"])
+def test_entries_that_say_two_things_are_refused(tmp_path, key):
+    extra = [(key, "weights.bin" if key == "location" else "0")]
+    extra += [(key, "0")] if key == "checksum" else []
+    tensor = weights(write_model(tmp_path, offset=0, length=DATA.nbytes, extra=extra))
+    with pytest.raises(ExternalDataError, match=f"tensor 'w': external data: there is more than one `{key}`"):
+        tensor.array()
+
+
+def test_entries_that_nobody_knows_are_passed_over(tmp_path):
+    extra = [("__class__", "x"), ("basepath", "/etc"), ("mine", "1"), ("mine", "2")]
+    np.testing.assert_array_equal(weights(write_model(tmp_path, extra=extra)).array(), DATA)
+
+
+@pytest.mark.parametrize("text", ["", "1_0", " 4", "4 ", "+4", "0x4", "٤", "4.0", "1e3", "9" * 20, "-0"])
+@pytest.mark.parametrize("key", ["offset", "length"])
+def test_numbers_are_ascii_digits(tmp_path, key, text):
+    tensor = weights(write_model(tmp_path, **{key: text}))
+    with pytest.raises(ExternalDataError, match=f"`{key}` must be a number of up to 19 digits"):
+        tensor.array()
+
+
+def test_entries_that_are_no_text_are_refused(tmp_path):
+    path = write_model(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"weights.bin", b"weights\xff\xfe\xfd\xfc"))
+    with pytest.raises(ExternalDataError, match="the entry 'location' is not UTF-8"):
+        weights(path).array()
+
+
+@pytest.mark.parametrize("dims", [[-4], [2**40, 2**40], [1] * 65, [2**62] * 3])
+def test_shapes_without_a_size_are_refused(tmp_path, dims):
+    path = write_model(tmp_path)
+    message = onnx.load(path, load_external_data=False)
+    message.graph.initializer[0].dims[:] = dims
+    path.write_bytes(message.SerializeToString())
+    with pytest.raises(SabirError) as caught:
+        weights(path).array()
+    assert len(str(caught.value)) < 400
+
+
+def test_one_file_under_many_names_is_read_once(tmp_path):
+    (tmp_path / "link").symlink_to("weights.bin")
+    names = ["weights.bin", "./weights.bin", ".//weights.bin", "link", "./link"]
+    message = onnx.load(write_model(tmp_path), load_external_data=False)
+    for number, name in enumerate(names):
+        message.graph.initializer.append(message.graph.initializer[0])
+        message.graph.initializer[-1].name = f"w{number}"
+        message.graph.initializer[-1].external_data[0].value = name
+    model = sabir.loads(message.SerializeToString(), folder=tmp_path)
+    views = [tensor.raw().obj for tensor in model.graph.initializers.values()]
+    assert all(view is views[0] for view in views)
+
+
+def test_the_empty_folder_is_the_present_one(tmp_path, monkeypatch):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    data = write_model(inner).read_bytes()
+    outside = write_model(inner, location="../weights.bin", data=None).read_bytes()
+    (tmp_path / "weights.bin").write_bytes(DATA.tobytes())
+    monkeypatch.chdir(inner)
+    (tensor,) = sabir.loads(data, folder="").graph.initializers.values()
+    monkeypatch.chdir(tmp_path)  # the folder is the one of the time of loading
+    np.testing.assert_array_equal(tensor.array(), DATA)
+    monkeypatch.chdir(inner)
+    (tensor,) = sabir.loads(outside, folder="").graph.initializers.values()
+    with pytest.raises(ExternalDataError, match="must stay in the model's folder"):
+        tensor.array()
+
+
+def test_every_tensor_goes_through_the_one_door(tmp_path):
+    """Wherever in a model a tensor stands, its data is found, and none is found outside the folder."""
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "m.onnx"
+    sabir.save(everywhere(), path, external="w.bin")
+    assert contents(sabir.load(path, verify=True)) == contents(everywhere())
+    (tmp_path / "in" / "w.bin").rename(tmp_path / "w.bin")
+    (tmp_path / "in" / "w.bin").symlink_to("../w.bin")
+    for tensor, *_ in all_tensors(sabir.load(path)):
+        with pytest.raises(ExternalDataError, match="leads out of the model's folder"):
+            tensor.array()
+
+
+SHRINKING = """
+    import os, sys
+    import sabir
+    from sabir.base import SabirError
+    folder, when, mapped = sys.argv[1:]
+    model = sabir.load(folder + "/model.onnx", mapped=mapped == "mapped")
+    tensor = next(iter(model.graph.initializers.values()))
+    if when == "after":
+        assert tensor.array()[-1] == 5
+    os.truncate(folder + "/weights.bin", 4096)
+    for ask in (
+        lambda: tensor.array()[-1] == 5,
+        lambda: sabir.evaluate(model, {})["y"][-1] == 5,
+        lambda: sabir.save(model, folder + "/new.onnx", external="new.bin"),
+        lambda: sabir.save(model, folder + "/new.onnx", external=False),
+        lambda: sabir.dumps(model),
+    ):
+        try:
+            ask()
+            print("right")
+        except SabirError as error:
+            print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "when", "mapped", "told"),
+    [
+        (1 << 20, "before", "mapped", "ExternalDataError"),
+        (1 << 20, "after", "mapped", "right"),  # a file of this size is read at once
+        (12 << 20, "before", "mapped", "ExternalDataError"),
+        (12 << 20, "after", "mapped", "Error"),
+        (12 << 20, "after", "read", "right"),
+    ],
+)
+def test_a_data_file_that_shrinks_ends_no_process(tmp_path, size, when, mapped, told):
+    data = np.full(size // 4, 5, np.float32)
+    message = onnx.load(write_model(tmp_path, data=data), load_external_data=False)
+    message.graph.initializer[0].dims[:] = data.shape
+    del message.graph.output[0].type.tensor_type.shape.dim[:]
+    message.graph.output[0].type.tensor_type.shape.dim.add()
+    (tmp_path / "model.onnx").write_bytes(message.SerializeToString())
+    code = [sys.executable, "-c", textwrap.dedent(SHRINKING), str(tmp_path), when, mapped]
+    # ruff: ignore[subprocess-without-shell-equals-true]  our own code, which may end its process
+    done = subprocess.run(code, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [told if told in line else line for line in done.stdout.split()] == [told] * 5
 
 
 def test_a_model_from_bytes_has_no_folder(tmp_path):

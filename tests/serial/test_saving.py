@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import FileError, replace_file
+from sabir.base import FileError, WireError, replace_file
 from sabir.elements import pack
-from sabir.ir import Tensor
+from sabir.ir import Function, Graph, Node, Tensor
+from sabir.proto import BulkWriter
+from sabir.serial._tensors import TensorWriter
+from sabir.serial._writer import Writer
 
 
 def model_of(*arrays):
@@ -104,24 +107,34 @@ def test_more_than_two_gigabytes_in_one_file(tmp_path):
     big = model.graph.initializers
     big[next(iter(big))] = hole
     sparse = tmp_path / "big.onnx"
-    write_sparse(sparse, sabir.serial._files._chunks(model, None))
+    write_sparse(sparse, chunks_of(model))
     assert sparse.stat().st_size > 2**31
 
     code = textwrap.dedent(
         f"""
         import resource, sabir
+        from sabir.proto import BulkWriter
+        from sabir.serial._tensors import TensorWriter
+        from sabir.serial._writer import Writer
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         model = sabir.load({str(sparse)!r})
         (tensor,) = model.graph.initializers.values()
         array = tensor.array()
         assert array.shape == ({size},) and array[-1] == 0
-        assert sum(map(len, sabir.serial._files._chunks(model, None))) == {sparse.stat().st_size}
+        bulk = BulkWriter()
+        message = Writer(TensorWriter(bulk, keeps_external=lambda _: False)).model(model)
+        assert sum(map(len, bulk.chunks(message))) == {sparse.stat().st_size}
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         """
     )
     # ruff: ignore[subprocess-without-shell-equals-true]  our own code; a fresh process, to see what it takes
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 20_000  # KiB
+
+
+def chunks_of(model):
+    bulk = BulkWriter()
+    return bulk.chunks(Writer(TensorWriter(bulk, keeps_external=lambda _: False)).model(model))
 
 
 def write_sparse(path, chunks):
@@ -131,3 +144,13 @@ def write_sparse(path, chunks):
                 file.seek(len(chunk), 1)
             else:
                 file.write(chunk)
+
+
+def test_an_initializer_of_a_function_has_no_place_in_a_file():
+    b = sabir.Builder(21, opsets={"d": 1})
+    body = Graph("F")
+    one = body.add_initializer("one", np.float32(1))
+    body.outputs.append(body.append(Node("Relu", [one])).output)
+    b.output(b.op("F", domain="d"), "y", "float", [])
+    with pytest.raises(WireError, match="has the initializer 'one', and a function can have none"):
+        sabir.dumps(b.model(functions=[Function("F", "d", graph=body, opsets={"": 21})]))

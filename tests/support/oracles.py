@@ -6,15 +6,15 @@ from __future__ import annotations
 import functools
 import pathlib
 import warnings
-from collections import Counter
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sabir import dumps
 from sabir.ir import TensorType
 from sabir.opsets import STANDARD
-from support.rooms import EXAMPLES, OPERATORS, model_of
+from support.rooms import OPERATORS, model_of, run
 
 RUNTIME_IR, RUNTIME_OPSET = 13, 27  # the newest that onnxruntime loads
 KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
@@ -116,13 +116,17 @@ def _agree(ours, theirs, tolerance):
 
 @functools.cache
 def official():
-    """How many official cases run each version, by (domain, name, since)."""
+    """The names of the official cases that run each version, by (domain, name, since)."""
     from onnx.backend.test.loader import load_model_tests  # ruff: ignore[import-outside-top-level]  only where it is needed
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the cases are computed here, divisions by zero among them
         cases = [case for kind in KINDS for case in load_model_tests(kind=kind)]
-    return Counter(version for case in cases for version in set(versions_in(_model(case))))
+    found = defaultdict(set)
+    for case in cases:
+        for version in set(versions_in(_model(case))):
+            found[version].add(case.name.removeprefix("test_"))
+    return found
 
 
 def _model(case):
@@ -160,39 +164,60 @@ def _nodes(*graphs):
 
 @dataclass
 class Oracles:
-    """How many calls of one version each oracle computed; `runtime` is None where it was not asked."""
+    """What vouches for one version: examples by their number in the room, official cases by name.
+
+    `agreed` holds the examples that onnxruntime computes alike, None where it was not asked.
+    """
 
     domain: str
     name: str
     since: int
     deprecated: bool
-    expected: int = 0
-    official: int = 0
-    runtime: int | None = None
+    expected: list[int] = field(default_factory=list)
+    agreed: list[int] | None = None
+    cases: set[str] = field(default_factory=set)
+
+    @property
+    def key(self):
+        """The version's domain, operator and number."""
+        return self.domain, self.name, self.since
 
 
 def report(*, runtime=False):
     """Return a row for every version of the standard registry."""
-    rows = {
-        (o.domain, o.name, v.since): Oracles(o.domain, o.name, v.since, v.deprecated)
+    rows = [
+        Oracles(
+            o.domain, o.name, v.since, v.deprecated, cases=official().get((o.domain, o.name, v.since), set())
+        )
         for o in OPERATORS
         for v in o.versions
-    }
-    for key, count in official().items():
-        rows[key].official = count
-    for param in EXAMPLES:
-        operator, example = param.values
-        row = rows[operator.domain, operator.name, operator.at(example.opset).since]
-        row.expected += bool(example.expect)
-        if runtime:
-            row.runtime = (row.runtime or 0) + (by_onnxruntime(operator, example) is not None)
-    return list(rows.values())
+    ]
+    by_key = {row.key: row for row in rows}
+    for operator in OPERATORS:
+        for number, example in enumerate(operator.all_examples()):
+            row = by_key[operator.domain, operator.name, operator.at(example.opset).since]
+            if example.expect:
+                row.expected.append(number)
+            if runtime:
+                row.agreed = [*(row.agreed or ()), *([number] if agrees(operator, example) else ())]
+    return rows
+
+
+def agrees(operator, example):
+    """Whether onnxruntime computes the example, and to the same."""
+    theirs = by_onnxruntime(operator, example)
+    if theirs is None:
+        return False
+    with np.errstate(all="ignore"):
+        ours = run(*model_of(operator, example))
+    return difference(ours, theirs, example, operator) is None
 
 
 def page(rows):
     """Write rows as the document."""
-    held = sum(bool(r.expected or r.official or r.runtime) and r.name not in NO_ORACLE for r in rows)
-    lines = [HEAD, f"{held} of {len(rows)} versions have an outside oracle.", ""]
+    held = [r for r in rows if r.name not in NO_ORACLE and (r.expected or r.agreed or r.cases)]
+    by_example = sum(bool(r.expected or r.agreed) for r in held)
+    lines = [HEAD.format(held=len(held), versions=len(rows), by_example=by_example)]
     for domain in sorted({r.domain for r in rows}):
         lines += [f"## {domain or 'ai.onnx'}", "", *TABLE]
         lines += [_row(r) for r in rows if r.domain == domain] + [""]
@@ -200,28 +225,61 @@ def page(rows):
 
 
 def _row(row):
-    counts = (row.expected, row.runtime, row.official)
-    note = "" if any(counts) else "deprecated: nothing to compute" if row.deprecated else "**none**"
+    vouchers = told(row)
+    note = "" if any(vouchers) else "deprecated: nothing to compute" if row.deprecated else "**none**"
     note = NO_ORACLE.get(row.name, note)
-    return f"| {row.name} | {row.since} | {' | '.join(str(c or '') for c in counts)} | {note} |"
+    return f"| {row.name} | {row.since} | {' | '.join(vouchers)} | {note} |"
 
 
-TABLE = ("| operator | version | expected | onnxruntime | official | |", "|---|--:|--:|--:|--:|---|")
+def told(row):
+    """The cells of a row: examples worked out by hand, those that onnxruntime computes alike, official cases."""
+    return spans(row.expected), spans(row.agreed or []), _names(row.cases)
+
+
+def spans(examples):
+    """How many, and which: `5: 0-3 7`."""
+    if not examples:
+        return ""
+    found = [[examples[0]] * 2]
+    for number in examples[1:]:
+        if number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number] * 2)
+    return f"{len(examples)}: " + " ".join(f"{a}-{b}" if a < b else f"{a}" for a, b in found)
+
+
+def _names(cases):
+    """How many, and the plainest: `14: abs, ...`."""
+    if not cases:
+        return ""
+    plain = min(cases, key=lambda name: (len(name), name))
+    return f"{len(cases)}: {plain}{', …' if len(cases) > 1 else ''}"
+
+
+TABLE = ("| operator | version | worked out | onnxruntime | official | |", "|---|--:|---|---|---|---|")
 HEAD = """# Oracles
 
-What outside Sabir has computed each version of each operator: examples of its room that hold expected
-numbers, examples that onnxruntime computed too and the suite compares, and official backend cases that call
-the version. `tools/write_oracles.py` writes this page; it has to run after a change to a room's examples.
+What outside Sabir vouches for each version of each operator.
+
+- *worked out*: examples of its room with the outputs written down there, which the room's own code did not make;
+- *onnxruntime*: examples that onnxruntime computes to the same;
+- *official*: cases of the official backend suite that call the version, here or in a function body.
+
+An example goes by its number in the room, which is also the last part of the names of its tests: number 4 of Abs is
+`Abs-13-4`. `tools/write_oracles.py` writes this page, and `tests/rooms` holds it to be current.
+
+{held} of {versions} versions have an outside oracle, {by_example} of them an example.
 """
 
 
 def cells(text):
-    """Read the document back: the version, with how many onnxruntime computed, by row."""
+    """Read the document back: the cells of each version."""
     found, domain = {}, ""
     for line in text.splitlines():
         if line.startswith("## "):
             domain = "" if line == "## ai.onnx" else line.removeprefix("## ")
         elif line.startswith("| ") and not line.startswith("| operator"):
-            name, since, *counts = [c.strip() for c in line[2:].split("|")][:5]
-            found[domain, name, int(since)] = tuple(int(c or 0) for c in counts)
+            name, since, *vouchers = [c.strip() for c in line[2:].split("|")][:5]
+            found[domain, name, int(since)] = tuple(vouchers)
     return found

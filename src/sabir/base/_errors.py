@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Self
 
     from sabir.base._findings import Finding
 
+_Error = TypeVar("_Error", bound="SabirError")
+
 _LONGEST_QUOTE = 200
 _MOST_SHOWN = 20
+_LONGEST_MESSAGE = 2000
 # what array code raises on values it was not made for; a caller that knows the place makes a SabirError of it
-ACCIDENTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+ACCIDENTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
 
 class SabirError(Exception):
     """The base of every error that Sabir raises on purpose."""
+
+    _has_lines: ClassVar[bool] = False  # no text of a model may fake a line of a message
+
+    def __str__(self) -> str:
+        return legible(super().__str__(), lines=self._has_lines)
+
+    def within(self, place: str) -> Self:
+        """Return the same error with the place named in front: a file, a node."""
+        return _remake(type(self), (f"{place}: {self}",), self.__dict__)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # an error with a constructor of its own crosses processes too
+        return _remake, (type(self), self.args, self.__dict__)
 
 
 class FileError(SabirError):
@@ -27,8 +43,14 @@ class WireError(SabirError):
     """Bytes that are no ONNX model: truncated, of another format, or against the wire format."""
 
 
+class TextError(WireError):
+    """Text in a message, a name or documentation, that is not UTF-8."""
+
+
 class ParseError(SabirError):
     """Text that breaks the ONNX text syntax; carries where."""
+
+    _has_lines = True
 
     def __init__(self, message: str, *, line: int = 0, column: int = 0, source: str = "") -> None:
         self.message, self.line, self.column, self.source = message, line, column, source
@@ -65,8 +87,19 @@ class UnsupportedError(SabirError):
     """A valid request that this version of Sabir cannot serve; names what is missing."""
 
 
+class LimitError(SabirError):
+    """A job that would cost more than it may; `limit` names the field of `sabir.Limits` that says so."""
+
+    def __init__(self, limit: str, needed: str, most: float | None) -> None:
+        self.limit, self.most = limit, most
+        bound = f"{most:,}" if most is not None else "none"
+        super().__init__(f"{needed}; the limit is {bound}: raise it with `sabir.Limits({limit}=...)`")
+
+
 class CheckError(SabirError):
     """A model that breaks the rules; `findings` lists every break."""
+
+    _has_lines = True
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
@@ -77,10 +110,31 @@ class CheckError(SabirError):
         super().__init__("\n".join([f"{count} problem{'s' if count != 1 else ''} in the model:", *shown]))
 
 
+def _remake(cls: type[_Error], args: tuple[Any, ...], state: dict[str, Any]) -> _Error:
+    made = cls.__new__(cls)
+    made.args = args
+    made.__dict__.update(state)
+    return made
+
+
 def quote(text: object) -> str:
     """Return `text` as it may stand in a message: escaped, and cut when long."""
     shown = repr(text if isinstance(text, (str, bytes)) else str(text))
     return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]}…"
+
+
+def legible(text: str, *, lines: bool = False) -> str:
+    """Return a message as it may reach a terminal or a log: what does not print is escaped, the middle cut.
+
+    With `lines` it may have several of them.
+    """
+    if len(text) > _LONGEST_MESSAGE:
+        half = _LONGEST_MESSAGE // 2 - 1  # what is wrong stands at the end, where at the beginning
+        text = f"{text[:half]}…{text[-half:]}"
+    if text.isprintable():
+        return text
+    shown = "".join(c if c.isprintable() or (lines and c == "\n") else ascii(c)[1:-1] for c in text)
+    return shown if len(shown) <= _LONGEST_MESSAGE else f"{shown[: _LONGEST_MESSAGE - 1]}…"
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

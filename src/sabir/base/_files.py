@@ -1,169 +1,129 @@
-"""Files, read and written safely: mapped, contained in a folder, replaced in one step."""
+"""Files as bytes: small ones read, large ones mapped, and what a map must watch for."""
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import stat
 from typing import TYPE_CHECKING
 
-from sabir.base._errors import ExternalDataError, FileError, quote
+from sabir.base._errors import FileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_WORTH_MAPPING = 1 << 16  # a smaller file is read: a map would cost more, and could shrink under us
-_LONGEST_LOCATION = 4096
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_READING = (
+NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+READING = (
     os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
-_WALKS = os.open in os.supports_dir_fd and bool(_NOFOLLOW)
+PIECE = 1 << 20  # how many bytes are held at a time where a file is read through
+_WORTH_MAPPING = 1 << 23  # a smaller file is read: that takes a millisecond, and then it is safe
 
 
-def map_file(path: Path) -> memoryview:
-    """Return the bytes of a file, mapped where it is large.
+class MappedFile(mmap.mmap):
+    """A file mapped for reading.
+
+    Memory that is mapped from a file ends where the file does: to touch what was cut off ends the process.
+    So whoever is about to read from a map asks `still_whole` first, or takes `pieces`, which are read and not
+    mapped.
+    """
+
+    name: str
+    descriptor: int
+
+    @classmethod
+    def of(cls, descriptor: int, name: str) -> MappedFile:
+        """Map an open file, which is not empty; the descriptor may be closed afterwards."""
+        made = cls(descriptor, 0, access=mmap.ACCESS_READ)
+        made.name, made.descriptor = name, os.dup(descriptor)
+        return made
+
+    def __del__(self) -> None:
+        descriptor = getattr(self, "descriptor", None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def require_whole(self) -> None:
+        """Raise FileError where the file has become shorter since it was mapped."""
+        size = os.fstat(self.descriptor).st_size
+        if size < len(self):
+            raise FileError(f"{self.name}: the file had {len(self)} bytes when it was opened, and has {size}")
+
+    def pieces(self, start: int, size: int) -> Iterator[bytes]:
+        """Read a range of the file in pieces; raises FileError where it has become shorter."""
+        return pieces_of(self.descriptor, start, size, self.name)
+
+
+class Streamed:
+    """Bytes that are read when they are written: a length, and what gives the pieces."""
+
+    __slots__ = ("_make", "_size")
+
+    def __init__(self, size: int, make: Callable[[], Iterator[bytes | memoryview]]) -> None:
+        self._size, self._make = size, make
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[bytes | memoryview]:
+        return self._make()
+
+
+def map_file(path: Path, *, mapped: bool = True) -> memoryview:
+    """Return the bytes of a file: mapped where it is large and `mapped` allows it, else read.
 
     Raises FileError for a file that is missing, no regular file, or not to be read.
     """
     try:
-        descriptor = os.open(path, _READING)
-    except OSError as error:
-        raise FileError(f"{path}: {_reason(error)}") from error
+        descriptor = os.open(path, READING)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path}: {reason(error)}") from error
     try:
-        return view_of(descriptor, str(path))
+        return view_of(descriptor, str(path), mapped=mapped)
     finally:
         os.close(descriptor)
 
 
-def view_of(descriptor: int, name: str) -> memoryview:
+def view_of(descriptor: int, name: str, *, mapped: bool = True) -> memoryview:
     """Return the bytes of an open file; the descriptor may be closed afterwards."""
     status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
         raise FileError(f"{name}: this is a directory, not a file")
     if not stat.S_ISREG(status.st_mode):
         raise FileError(f"{name}: this is no regular file")
+    if not mapped or status.st_size < _WORTH_MAPPING:
+        return memoryview(b"".join(pieces_of(descriptor, 0, status.st_size, name, status.st_size)))
     try:
-        if status.st_size < _WORTH_MAPPING:
-            with open(descriptor, "rb", closefd=False) as file:
-                return memoryview(file.read())
-        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        return memoryview(MappedFile.of(descriptor, name))
     except OSError as error:
-        raise FileError(f"{name}: {_reason(error)}") from error
+        raise FileError(f"{name}: {reason(error)}") from error
 
 
-def open_inside(folder: Path, location: str) -> int:
-    """Open the file at `location` below `folder` for reading; returns its descriptor.
-
-    The one door to external data: no absolute path, no `..`, no link of either kind on the way, nothing but
-    a regular file. What was opened is what is checked. Raises ExternalDataError.
-    """
-    parts = _parts(location)
-    try:
-        descriptor = _walk(folder.resolve(), parts)
-    except OSError as error:
-        raise ExternalDataError(f"external data {quote(location)} in {folder}: {_reason(error)}") from error
-    status = os.fstat(descriptor)
-    problem = None
-    if not stat.S_ISREG(status.st_mode):
-        problem = "is no regular file"
-    elif status.st_nlink > 1:
-        problem = "is a hard link, which may lead out of the model's folder"
-    if problem:
-        os.close(descriptor)
-        raise ExternalDataError(f"external data {quote(location)} in {folder} {problem}")
-    return descriptor
+def pieces_of(descriptor: int, start: int, size: int, name: str, piece: int = PIECE) -> Iterator[bytes]:
+    """Read a range of an open file in pieces; raises FileError where the file ends before."""
+    at, stop = start, start + size
+    while at < stop:
+        try:
+            data = _read_at(descriptor, min(piece, stop - at), at)
+        except OSError as error:
+            raise FileError(f"{name}: {reason(error)}") from error
+        if not data:
+            raise FileError(f"{name}: the file ends at byte {at}, and {stop} are needed")
+        at += len(data)
+        yield data
 
 
-def replace_file(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
-    """Write a file in one step: at any moment the path holds the old bytes or all of the new ones.
-
-    Raises FileError, and leaves no litter, where writing fails; so does an interrupt.
-    """
-    target = path.resolve()
-    if not target.parent.is_dir():
-        raise FileError(f"{path}: there is no folder {target.parent}")
-    temporary = target.with_name(f".{target.name[:64]}.{os.urandom(8).hex()}.tmp")
-    replaced = False
-    try:  # ruff: ignore[too-many-statements-in-try-clause]  one story, and any step of it may fail
-        with temporary.open("xb") as file:
-            file.writelines(chunks)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(_mode(target))
-        temporary.replace(target)
-        replaced = True
-        _sync_folder(target.parent)
-    except OSError as error:
-        raise FileError(f"{path}: {_reason(error)}; the old file, if any, is as it was") from error
-    finally:
-        if not replaced:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+def still_whole(data: bytes | memoryview) -> bytes | memoryview:
+    """Return some data, after a look whether the file that it may be mapped from still has it."""
+    held = data.obj if isinstance(data, memoryview) else None
+    if isinstance(held, MappedFile):
+        held.require_whole()
+    return data
 
 
-def _parts(location: str) -> list[str]:
-    """Return the components of a location; raises ExternalDataError for one that may lead elsewhere."""
-    shown = quote(location)
-    if not location or len(location) > _LONGEST_LOCATION:
-        raise ExternalDataError(
-            f"external data: the location {shown} must have 1 to {_LONGEST_LOCATION} characters"
-        )
-    if "\\" in location or any(ord(c) < 32 for c in location):  # ruff: ignore[magic-value-comparison] - below the first printable character
-        raise ExternalDataError(f"external data: the location {shown} has a backslash or a control character")
-    if location.startswith("/") or ":" in location.split("/", 1)[0]:
-        raise ExternalDataError(f"external data: the location {shown} must be relative to the model's folder")
-    parts = [p for p in location.split("/") if p not in {"", "."}]
-    if ".." in parts or not parts:
-        raise ExternalDataError(f"external data: the location {shown} must stay in the model's folder")
-    return parts
-
-
-def _walk(folder: Path, parts: list[str]) -> int:
-    if not _WALKS:
-        return _checked_open(folder, parts)
-    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for part in parts[:-1]:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | _NOFOLLOW, dir_fd=here)
-            os.close(here)
-            here = inner
-        return os.open(parts[-1], _READING | _NOFOLLOW, dir_fd=here)
-    finally:
-        os.close(here)
-
-
-def _checked_open(folder: Path, parts: list[str]) -> int:
-    """Where no directory handles exist: the resolved path must be the plain one."""
-    path = folder.joinpath(*parts)
-    if path.resolve() != path:
-        raise OSError("a link on the way leads elsewhere")
-    return os.open(path, _READING)
-
-
-def _mode(target: Path) -> int:
-    """The permissions that a new file at `target` gets: the old file's, or the usual ones."""
-    try:
-        return stat.S_IMODE(target.stat().st_mode)
-    except OSError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # a folder cannot be opened there
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _reason(error: OSError) -> str:
+def reason(error: Exception) -> str:
+    """Return why the system refused, in plain words."""
     match error:
         case FileNotFoundError():
             return "there is no such file"
@@ -171,5 +131,14 @@ def _reason(error: OSError) -> str:
             return "permission denied"
         case IsADirectoryError():
             return "this is a directory, not a file"
-        case _:
+        case OSError():
             return error.strerror or str(error)
+        case _:
+            return str(error)
+
+
+def _read_at(descriptor: int, size: int, offset: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, size, offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.read(descriptor, size)

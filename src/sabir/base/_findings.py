@@ -4,23 +4,49 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from sabir.base._errors import quote
+from sabir.base._errors import legible, quote
 
 Severity = Literal["error", "warning"]
+
+_READING_ORDER = (
+    "opset_import", "metadata", "configuration", "graph", "initialization", "algorithm", "input",
+    "initializer", "node", "attribute", "device", "output", "value_info", "quantization_annotation",
+    "training_info", "function",
+)  # fmt: skip
+_RANKS = {kind: rank for rank, kind in enumerate(_READING_ORDER)}
+
+
+class Step(NamedTuple):
+    """One step into a model: what kind of thing, its place in a list, its name."""
+
+    kind: str
+    place: int | None = None
+    name: str = ""
+
+    def __str__(self) -> str:
+        place = self.kind if self.place is None else f"{self.kind}[{self.place}]"
+        return f"{place} {quote(self.name)}" if self.name else place
 
 
 class Location(NamedTuple):
     """A path into a model, outermost step first: `graph/node[12] 'conv1'/attribute 'pads'`."""
 
-    steps: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
 
     def at(self, step: str, *, index: int | None = None, name: str = "") -> Location:
         """Return the location one step further in."""
-        place = step if index is None else f"{step}[{index}]"
-        return Location((*self.steps, f"{place} {quote(name)}" if name else place))
+        return Location((*self.steps, Step(step, index, name)))
+
+    @property
+    def order(self) -> tuple[tuple[int, int, str], ...]:
+        """What to sort by, to have locations in the order in which a model is read."""
+        return tuple(
+            (_RANKS.get(kind, len(_RANKS)), -1 if index is None else index, name)
+            for kind, index, name in self.steps
+        )
 
     def __str__(self) -> str:
-        return "/".join(self.steps) or "model"
+        return "/".join(map(str, self.steps)) or "model"
 
 
 class Finding(NamedTuple):
@@ -34,4 +60,4 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{self.location}: {self.severity} {self.rule}: {self.message}{hint}"
+        return legible(f"{self.location}: {self.severity} {self.rule}: {self.message}{hint}")

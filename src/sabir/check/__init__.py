@@ -1,5 +1,42 @@
-"""The checker: what is wrong with a model, all of it at once."""
+"""The checker: what is wrong with a model, all of it at once, by the sentences of the standard."""
 
-from sabir.check._engine import check, findings
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["check", "findings"]
+from sabir.check._engine import check, chosen, findings
+from sabir.check._laws import Law, laws
+from sabir.check._rule import RULES, Rule, Rules
+
+if TYPE_CHECKING:
+    from sabir.check._fix import REPAIRS, Repair, fix
+    from sabir.check._page import rule_page, rules_document, severity_of
+
+# repairs and pages are for those who ask; `import sabir` does not wait for them
+_LATER = {
+    "REPAIRS": "_fix", "Repair": "_fix", "fix": "_fix",
+    "rule_page": "_page", "rules_document": "_page", "severity_of": "_page",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+
+
+__all__ = [
+    "REPAIRS",
+    "RULES",
+    "Law",
+    "Repair",
+    "Rule",
+    "Rules",
+    "check",
+    "chosen",
+    "findings",
+    "fix",
+    "laws",
+    "rule_page",
+    "rules_document",
+    "severity_of",
+]

@@ -1,75 +1,146 @@
-"""Checking a model: names, calls, then types."""
+"""Checking a model: every rule over all that it looks at, then types, in reading order."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import CheckError, Finding, Location
-from sabir.check._calls import call_findings
-from sabir.check._names import name_findings
+from sabir.base import (
+    CheckError,
+    Finding,
+    Limits,
+    Location,
+    SchemaError,
+    TextError,
+    legible,
+    suggest,
+    within,
+    without_collector,
+)
+from sabir.check._held import is_plain
+from sabir.check._rule import RULES, Rule
+from sabir.check._survey import AttributeSite, Survey
 from sabir.infer import Inference
-from sabir.ir import Graph, Model
+from sabir.ir import Model
 from sabir.opsets import STANDARD
-from sabir.schema import Registry, Scope
 from sabir.serial import load
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from sabir.schema import Registry
+
+    Source = Model | str | os.PathLike[str] | bytes
+
+TYPES, UTF8 = "TYPE001", "TEXT001"
 
 
-def check(model: Model | str | os.PathLike[str] | bytes) -> None:
-    """Return when a model breaks no rule; else raise CheckError with every finding.
+def check(
+    model: Source,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    strict: bool = False,
+    types: bool = True,
+    verify: bool = False,
+    limits: Limits | None = None,
+) -> None:
+    """Return when a model breaks no rule; else raise CheckError with every finding that is an error.
 
-    Takes a model, a path or the bytes of a file; raises FileError or WireError where there is no model.
+    With `strict` warnings count as errors and pedantic rules hold too. The other arguments and errors are
+    those of `findings`.
     """
-    found = [f for f in findings(model) if f.severity == "error"]
-    if found:
-        raise CheckError(found)
+    found = findings(
+        model, select=select, ignore=ignore, strict=strict, types=types, verify=verify, limits=limits
+    )
+    broken = [f for f in found if strict or f.severity == "error"]
+    if broken:
+        raise CheckError(broken)
 
 
 def findings(
-    model: Model | str | os.PathLike[str] | bytes, *, registry: Registry = STANDARD
+    model: Source,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    strict: bool = False,
+    types: bool = True,
+    verify: bool = False,
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
 ) -> Iterator[Finding]:
-    """Yield what is wrong with a model, in reading order within each subject."""
+    """Yield what is wrong with a model, in reading order.
+
+    Takes a model, a path or the bytes of a file. `select` and `ignore` are ids of rules, or beginnings of
+    ids (`GRAPH`); a rule selected by its whole id holds even where it is pedantic, and `strict` turns all
+    pedantic rules on. Without `types` nothing is inferred, which is the larger part of the time.
+    With `verify` files of external data are read to see that their checksums are right, whatever their size.
+
+    Raises FileError or WireError where there is no model, LimitError where checking would cost too much,
+    and SchemaError for an id that no rule has.
+    """
+    rules = chosen(select, ignore, strict=strict)
+    with within(limits):  # left before the first finding is given away
+        found = _found(model, rules, registry, types=types, verify=verify)
+    yield from sorted(found, key=lambda f: f.location.order)
+
+
+def _found(
+    model: Source, rules: list[Rule], registry: Registry, *, types: bool, verify: bool
+) -> list[Finding]:
     if not isinstance(model, Model):
-        model = load(model)
-    yield from _header(model)
-    scope = Scope.of(model, registry)
-    for graph, where in _graphs(model):
-        yield from name_findings(graph, where)
-        yield from call_findings(graph, scope, where)
-    for function in model.functions:
-        where = Location().at("function", name=function.name)
-        yield from name_findings(function.graph, where)
-        yield from call_findings(function.graph, scope.within(function), where, function)
-    inference = Inference(model, registry=registry)
-    inference.run()
-    # what nodes call is told above, for every graph; of inference the types matter
-    yield from (f for f in inference.findings if f.rule == "TYPE001")
+        try:
+            model = load(model)
+        except TextError as error:
+            told = Finding(UTF8, str(error), Location(), "names and documentation must be UTF-8")
+            return [told] if any(r.id == UTF8 for r in rules) else []
+    with without_collector():
+        found = list(_broken(rules, Survey(model, registry, verify)))
+    if types and any(r.id == TYPES for r in rules):
+        inference = Inference(model, registry=registry)
+        inference.run()
+        # what nodes call is told by rules, for every graph; of inference the types matter
+        found += [f for f in inference.findings if f.rule == TYPES]
+    return found
 
 
-def _header(model: Model) -> Iterator[Finding]:
-    where = Location()
-    if not model.ir_version:
-        yield Finding("MODEL001", "the model states no ir_version", where, "set it; the newest is 14")
-    if not model.opsets:
-        yield Finding(
-            "MODEL002", "the model imports no operator set", where, 'add an opset_import such as "" : 21'
-        )
-    if not model.graph.outputs and not model.functions:
-        yield Finding(
-            "MODEL003", "the graph has no outputs", where.at("graph"), "a model must compute something"
-        )
-    for name in model.residue.repeated if model.residue else ():
-        yield Finding("MODEL004", f"{name or 'ai.onnx'!r} is given twice", where, "keep one of them")
+def chosen(select: Iterable[str] = (), ignore: Iterable[str] = (), *, strict: bool = False) -> list[Rule]:
+    """Return the rules that a choice of ids means; raises SchemaError for an id that no rule has."""
+    wanted, unwanted = tuple(select), tuple(ignore)
+    for given in (*wanted, *unwanted):
+        if not given or not any(r.id.startswith(given) for r in RULES):
+            raise SchemaError(f"there is no rule {given!r}{suggest(given, (r.id for r in RULES))}")
+    return [
+        r
+        for r in RULES
+        if (not wanted or r.id.startswith(wanted))
+        and not (unwanted and r.id.startswith(unwanted))
+        and (strict or not r.pedantic or r.id in wanted)
+    ]
 
 
-def _graphs(model: Model) -> Iterator[tuple[Graph, Location]]:
-    yield model.graph, Location(("graph",))
-    for place, training in enumerate(model.training):
-        where = Location().at("training_info", index=place)
-        if training.initialization is not None:
-            yield training.initialization, where.at("initialization")
-        if training.algorithm is not None:
-            yield training.algorithm, where.at("algorithm")
+def _broken(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
+    subjects = {
+        "model": [survey],
+        "root": survey.roots,
+        "graph": survey.graphs,
+        "tensor": [site for site in survey.tensors if not is_plain(site.tensor)],
+        "sparse": survey.sparse,
+        "type": survey.types,
+        "function": survey.functions,
+        "training": survey.trainings,
+    }
+    for rule in rules:
+        if not rule.holds_for(survey.model.ir_version):
+            continue
+        broken = _alike(rule, survey) if rule.over == "attribute" else subjects[rule.over]
+        for subject in broken:
+            for message, where, hint in rule.check(subject):
+                yield Finding(rule.id, legible(message), where, legible(hint), rule.severity)
+
+
+def _alike(rule: Rule, survey: Survey) -> Iterator[AttributeSite]:
+    """The attributes that break a rule: of those that are alike one is asked, the others only if it does."""
+    for sites in survey.attributes:
+        if any(True for _ in rule.check(sites[0])):
+            yield from sites

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabir import __version__
-from sabir.base import SabirError
-from sabir.cli import _check, _demo, _infer, _op, _run, _show, _text
+from sabir.base import LimitError, SabirError
+from sabir.cli import _check, _convert, _demo, _infer, _op, _pack, _rule, _run, _show, _text
 from sabir.cli._screen import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _DEBUG = "SABIR_TRACEBACK"  # set it to see where an error comes from
 
 
@@ -33,16 +33,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module, command in (
-    (_show, _show.show),
-    (_run, _run.run),
-    (_check, _check.check),
-    (_infer, _infer.infer),
-    (_text, _text.text),
-    (_op, _op.op),
-    (_demo, _demo.demo),
+for command, examples in (
+    (_show.show, _show.EXAMPLES),
+    (_run.run, _run.EXAMPLES),
+    (_check.check, _check.EXAMPLES),
+    (_rule.rule, _rule.EXAMPLES),
+    (_infer.infer, _infer.EXAMPLES),
+    (_text.text, _text.EXAMPLES),
+    (_convert.convert, _convert.EXAMPLES),
+    (_pack.pack, _pack.PACK_EXAMPLES),
+    (_pack.unpack, _pack.UNPACK_EXAMPLES),
+    (_op.op, _op.EXAMPLES),
+    (_demo.demo, _demo.EXAMPLES),
 ):
-    app.command(epilog=_examples(module.EXAMPLES))(command)
+    app.command(epilog=_examples(examples))(command)
 
 
 def _version(asked: bool) -> None:  # ruff: ignore[boolean-type-hint-positional-argument]  typer calls it so
@@ -84,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # whatever it is, a person gets a message
         if os.environ.get(_DEBUG):
             raise
-        return _fail(_message(error))
+        return _fail(_message(error), MISUSED if hasattr(error, "format_message") else FAILED)
     return code if isinstance(code, int) else 0
 
 
@@ -94,6 +98,8 @@ def _message(error: Exception) -> str:
         context: Any = getattr(error, "ctx", None)
         told: str = usage().rstrip(".")
         return f"{told[:1].lower()}{told[1:]}; see {context.command_path if context else 'sabir'} --help"
+    if isinstance(error, LimitError):
+        return f"{error}, or here with `--limit {error.limit}=...`"
     if isinstance(error, SabirError):
         return str(error)
     if isinstance(error, OSError):
@@ -103,11 +109,11 @@ def _message(error: Exception) -> str:
     return f"a bug in Sabir, please report it: {type(error).__name__}: {error} ({_DEBUG}=1 shows where)"
 
 
-def _fail(message: str) -> int:
+def _fail(message: str, code: int) -> int:
     lines = "\n".join(map(plain, message.split("\n")))
     with contextlib.suppress(BrokenPipeError):
         print(f"error: {lines}", file=sys.stderr)  # ruff: ignore[print]  this is where messages go
-    return FAILED
+    return code
 
 
 def _close_quietly() -> int:

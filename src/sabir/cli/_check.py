@@ -1,58 +1,119 @@
-"""`sabir check`: what is wrong with models."""
+"""`sabir check`: what is wrong with models, and what of it can be put right."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabir.base import SabirError
-from sabir.check import findings
-from sabir.cli._models import ModelPaths, load_any
-from sabir.cli._screen import Screen, counted, plain
+from sabir.base import SabirError, SchemaError
+from sabir.check import chosen, findings, fix
+
+# ruff: ignore[typing-only-first-party-import]  typer reads it at run time
+from sabir.cli._limits import LimitOption
+from sabir.cli._models import ModelPaths, OutputPath, load_any, save_any
+from sabir.cli._reports import Format, report_as
+from sabir.cli._usage import FAULTY, UNREADABLE, refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from sabir.base import Finding
+    from sabir.cli._reports import Report
 
-EXAMPLES = ("sabir check model.onnx", "sabir check models/*.onnx")
-_COLOURS = {"error": "red", "warning": "yellow"}
+EXAMPLES = (
+    "sabir check model.onnx",
+    "sabir check models/*.onnx --format github",
+    "sabir check model.onnx --select GRAPH,NODE001 --strict",
+    "sabir check model.onnx --fix -o repaired.onnx",
+)
+_IDS = "IDS"
 
 
 def check(
     models: ModelPaths,
+    *,
+    written: Annotated[Format, typer.Option("--format", help="How to write the findings.")] = Format.TEXT,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--select", metavar=_IDS, help="Only these rules, by id or its beginning: GRAPH,NODE001."
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option("--ignore", metavar=_IDS, help="All but these rules.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Pedantic rules too; warnings count as errors.")
+    ] = False,
+    untyped: Annotated[
+        bool, typer.Option("--no-types", help="Infer no types, which takes the time.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read all external data to compare its checksums.")
+    ] = False,
+    repair: Annotated[
+        bool, typer.Option("--fix", help="Put right what changes no value; saved where -o says.")
+    ] = False,
+    output: OutputPath = None,
+    _: LimitOption = None,
 ) -> None:
     """Tell what is wrong with models.
 
-    Checks what a runtime must know: names, operators and how they are called, types and shapes. Each
-    finding is one line: where, the rule, what is wrong, what to do. The exit code is 1 where there are
-    errors.
+    Every rule of the standard is tried (`sabir rule` lists them). The exit code is 0 where nothing is wrong
+    but for warnings, 1 where there are errors, 2 where a model could not be read.
     """
-    screen = Screen()
-    sound = [_is_sound(screen, path) for path in models]
-    if not all(sound):
-        raise typer.Exit(1)
-
-
-def _is_sound(screen: Screen, path: Path) -> bool:
-    """Tell what is wrong with one model; return whether a runtime may take it."""
-    where, counts = plain(path), Counter[str]()
+    rules: dict[str, Any] = {"select": _ids(select), "ignore": _ids(ignore)}
     try:
-        for finding in findings(load_any(path)):
-            counts[finding.severity] += 1
-            screen.line(f"{where}: {_line(screen, finding)}")
+        chosen(**rules)
+    except SchemaError as error:
+        refuse(str(error))
+    if repair and (output is None or len(models) > 1):
+        refuse("--fix takes one model, and -o FILE to save it in")
+    if output is not None and not repair:
+        refuse("-o is for --fix: what is repaired is saved there")
+    report = report_as(written)
+    options = {**rules, "strict": strict, "types": not untyped, "verify": verify}
+    if output is not None:
+        codes = [_repair(report, models[0], output, options)]
+    else:
+        codes = [_look(report, path, options) for path in models]
+    report.end()
+    if any(codes):
+        raise typer.Exit(max(codes))
+
+
+def _ids(given: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the ids in options that may each name several."""
+    return tuple(name.strip() for names in given or () for name in names.split(","))
+
+
+def _look(report: Report, path: Path, options: dict[str, Any]) -> int:
+    """Tell what is wrong with one model; returns the exit code that it deserves."""
+    try:
+        found = list(findings(path, **options))
     except SabirError as error:  # the other models are still worth a look
-        message = str(error).removeprefix(f"{path}: ")
-        screen.line(f"{where}: {screen.paint('error', fg='red')}: {plain(message)}")
-        return False
-    told = " and ".join(counted(count, severity) for severity, count in sorted(counts.items()))
-    screen.line(f"{told or 'no problems'} found in {where}")
-    return not counts["error"]
+        report.unreadable(path, str(error).removeprefix(f"{path}: "))
+        return UNREADABLE
+    report.model(path, found)
+    return _code(found, options)
 
 
-def _line(screen: Screen, finding: Finding) -> str:
-    severity = screen.paint(finding.severity, fg=_COLOURS[finding.severity])
-    hint = f" ({plain(finding.hint)})" if finding.hint else ""
-    return f"{plain(finding.location)}: {severity} {finding.rule}: {plain(finding.message)}{hint}"
+def _repair(report: Report, path: Path, output: Path, options: dict[str, Any]) -> int:
+    """Repair one model, save it, and tell what is left."""
+    try:
+        model = load_any(path)
+        done = fix(model, select=options["select"], ignore=options["ignore"])
+        left = list(findings(model, **options))
+        save_any(model, output)
+    except SabirError as error:
+        report.unreadable(path, str(error).removeprefix(f"{path}: "))
+        return UNREADABLE
+    report.repairs(path, done, output)
+    report.model(output, left)
+    return _code(left, options)
+
+
+def _code(found: Iterable[Finding], options: dict[str, Any]) -> int:
+    return FAULTY if any(options["strict"] or f.severity == "error" for f in found) else 0

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+# ruff: ignore[typing-only-first-party-import]  typer reads it at run time
+from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, OutputPath, load_any, save_any
 from sabir.cli._screen import Screen, counted, plain
 from sabir.infer import Inference
@@ -25,6 +27,7 @@ def infer(
     *,
     output: OutputPath = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail at the first contradiction.")] = False,
+    _: LimitOption = None,
 ) -> None:
     """Infer the type and shape of every value.
 

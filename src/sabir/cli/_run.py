@@ -12,6 +12,9 @@ import typer
 
 from sabir.base import FeedError, quote
 from sabir.cli._feeds import gather
+
+# ruff: ignore[typing-only-first-party-import]  typer reads it at run time
+from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, load_any
 from sabir.cli._results import save_all, summary, type_text
 from sabir.cli._screen import Screen, plain, seconds_text
@@ -49,6 +52,7 @@ def run(
     repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and tell the times.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, metavar="T", help="Use at most T threads.")] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Draw other random inputs.")] = 0,
+    _: LimitOption = None,
 ) -> None:
     """Run a model, and tell what its outputs are and how long it took.
 

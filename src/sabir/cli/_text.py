@@ -27,5 +27,5 @@ def text(
         save_text(written, output)
         return
     screen = Screen()
-    lines = written.splitlines() if not screen.is_terminal else map(plain, written.splitlines())
-    screen.lines(lines)
+    lines = written.removesuffix("\n").split("\n")  # no other sign ends a line of the syntax
+    screen.lines(map(plain, lines) if screen.is_terminal else lines)

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from sabir.elements._fields import field_size, from_field, to_field
+from sabir.elements._fields import field_bounds, field_size, from_field, to_field
 from sabir.elements._lookup import element, find_element
-from sabir.elements._raw import BytesLike, pack, packed_size, unpack
+from sabir.elements._raw import BytesLike, element_count, pack, packed_size, unpack
 from sabir.elements._types import (
     BFLOAT16,
     BOOL,
@@ -79,6 +79,8 @@ __all__ = [
     "Field",
     "Kind",
     "element",
+    "element_count",
+    "field_bounds",
     "field_size",
     "find_element",
     "from_field",

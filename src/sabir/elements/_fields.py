@@ -45,6 +45,18 @@ def field_size(element: ElementType, count: int) -> int:
     return -(-count // _per_entry(element))
 
 
+def field_bounds(element: ElementType) -> tuple[int, int]:
+    """Return the least and greatest entry of an integer field that stands for elements of this type."""
+    if element is BOOL:
+        return 0, 1
+    if _per_entry(element) > 1:
+        return 0, 0xFF
+    if _is_coded(element):
+        return 0, (1 << element.bits) - 1
+    limits = np.iinfo(element.dtype)
+    return int(limits.min), int(limits.max)
+
+
 def from_field(
     element: ElementType, values: Sequence[Any] | npt.NDArray[Any], count: int
 ) -> npt.NDArray[Any]:
@@ -126,7 +138,7 @@ def _array_entries(element: ElementType, values: npt.NDArray[Any]) -> npt.NDArra
 def _require_range(element: ElementType, entries: npt.NDArray[Any]) -> None:
     if entries.dtype == element.dtype or not entries.size:
         return
-    low, high = _bounds(element)
+    low, high = field_bounds(element)
     if low <= int(entries.min()) and int(entries.max()) <= high:
         return
     raise _out_of_range(element, entries.tolist())
@@ -134,22 +146,10 @@ def _require_range(element: ElementType, entries: npt.NDArray[Any]) -> None:
 
 def _out_of_range(element: ElementType, entries: list[Any]) -> WireError:
     """Return the error that names the first of `entries` outside the element's range."""
-    low, high = _bounds(element)
+    low, high = field_bounds(element)
     index = next(i for i, value in enumerate(entries) if not low <= value <= high)
     where = f"entry {index} of {element.field} is {entries[index]}"
     return WireError(f"{where}, outside the {low} to {high} that {element} elements take there")
-
-
-def _bounds(element: ElementType) -> tuple[int, int]:
-    """Return the least and greatest entry that stands for elements of this type."""
-    if element is BOOL:
-        return 0, 1
-    if _per_entry(element) > 1:
-        return 0, 0xFF
-    if _is_coded(element):
-        return 0, (1 << element.bits) - 1
-    limits = np.iinfo(element.dtype)
-    return int(limits.min), int(limits.max)
 
 
 def _per_entry(element: ElementType) -> int:

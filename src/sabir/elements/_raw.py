@@ -12,6 +12,7 @@ from sabir.elements._bits import expand, shrink
 from sabir.elements._types import BOOL, STRING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from mmap import mmap
 
     import numpy.typing as npt
@@ -19,6 +20,24 @@ if TYPE_CHECKING:
     from sabir.elements._types import ElementType
 
 BytesLike: TypeAlias = "bytes | bytearray | memoryview | mmap"
+
+_COUNTABLE = 2**64
+
+
+def element_count(shape: Iterable[int]) -> int:
+    """Return how many elements a shape has.
+
+    Past 64 bits the answer is only known to be that large: the product of a million dimensions would take
+    minutes, and room for a million digits.
+    """
+    count, dims = 1, tuple(shape)
+    if 0 in dims:
+        return 0
+    for length in dims:
+        count *= length
+        if abs(count) > _COUNTABLE:
+            break
+    return count
 
 
 def packed_size(element: ElementType, count: int) -> int:

@@ -2,7 +2,6 @@
 
 from sabir.evaluate._engine import Runner, evaluate
 from sabir.evaluate._feeds import Ports, check_feeds
-from sabir.evaluate._limits import NO_LIMITS, Limits
 from sabir.evaluate._plan import Plan
 
-__all__ = ["NO_LIMITS", "Limits", "Plan", "Ports", "Runner", "check_feeds", "evaluate"]
+__all__ = ["Plan", "Ports", "Runner", "check_feeds", "evaluate"]

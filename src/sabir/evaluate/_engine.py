@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import FeedError, suggest
+from sabir.base import FeedError, Limits, UnsupportedError, suggest, within
 from sabir.evaluate._feeds import Ports, check_feeds, input_ports
-from sabir.evaluate._limits import NO_LIMITS, Limits, within
 from sabir.evaluate._plan import Plan
+from sabir.evaluate._sizes import bytes_of
 from sabir.opsets import STANDARD
 from sabir.schema import Registry, Scope
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 class Runner:
     """A model bound and ready; plans are made once for each set of wanted outputs."""
 
-    def __init__(self, model: Model, registry: Registry = STANDARD, limits: Limits = NO_LIMITS) -> None:
-        """Bind a model; raises SchemaError for a node that calls nothing known, or calls it wrongly."""
+    def __init__(self, model: Model, registry: Registry = STANDARD, limits: Limits | None = None) -> None:
+        """Bind a model, and hold it and its runs to `limits`.
+
+        Raises SchemaError for a node that calls nothing known, or calls it wrongly, LimitError.
+        """
         self.model, self.limits = model, limits
         self._scope = Scope.of(model, registry)
         self.outputs = tuple(v for v in model.graph.outputs if v is not None)
@@ -43,18 +46,27 @@ class Runner:
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the named outputs (all by default); any value of the main graph may be named.
 
-        Raises FeedError for feeds or names that do not fit, EvaluationError where a node fails.
+        Raises FeedError for feeds or names that do not fit, EvaluationError where a node fails, LimitError
+        where the run would cost more than it may.
         """
         names = tuple(v.name for v in self.outputs) if outputs is None else tuple(outputs)
         plan = self._plan(names)
         inputs = check_feeds(self.model.graph, feeds)
-        with np.errstate(all="ignore"), within(self.limits):  # infinities and NaNs are values like others
+        # infinities and NaNs are values like others
+        with np.errstate(all="ignore"), within(self.limits) as budget:
+            budget.give(plan.given + sum(map(bytes_of, inputs)))
             results = plan.run(inputs)
         return dict(zip(names, results, strict=True))
 
     def _plan(self, names: tuple[str, ...]) -> Plan:
         if names not in self._plans:
-            self._plans[names] = Plan(self.model.graph, self._scope, [self._named(n) for n in names])
+            wanted = [self._named(n) for n in names]
+            with within(self.limits):
+                try:
+                    self._plans[names] = Plan(self.model.graph, self._scope, wanted)
+                except RecursionError as error:
+                    told = "its graphs and functions are nested too deep for Python's stack; inline it first"
+                    raise UnsupportedError(told) from error
         return self._plans[names]
 
     def _named(self, name: str) -> Value:
@@ -75,12 +87,13 @@ def evaluate(
     feeds: Mapping[str, Any],
     outputs: Sequence[str] | None = None,
     *,
-    limits: Limits = NO_LIMITS,
+    limits: Limits | None = None,
 ) -> dict[str, Any]:
     """Return what a model computes from `feeds`, by output name.
 
     `feeds` maps input names to arrays (lists for sequences, dicts for maps, None for an empty optional);
-    `limits` bounds what the run may spend. Raises SchemaError, FeedError or EvaluationError, each naming the
-    node or input.
+    `limits` bounds what the run may spend, by default as `Limits()` does. Raises SchemaError, FeedError,
+    LimitError or EvaluationError, each naming the node or input.
     """
-    return Runner(model, limits=limits).run(feeds, outputs)
+    with within(limits):
+        return Runner(model).run(feeds, outputs)

@@ -11,10 +11,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, EvaluationError, SabirError, SchemaError, UnsupportedError, quote
-from sabir.evaluate._limits import spend_iteration
+from sabir.base import (
+    ACCIDENTS,
+    Budget,
+    EvaluationError,
+    LimitError,
+    SabirError,
+    SchemaError,
+    budget,
+    check_depth,
+    check_time,
+    quote,
+    spend_iteration,
+)
+from sabir.evaluate._sizes import Sizes, bytes_in, bytes_of
 from sabir.ir import Function, Graph, Node, SparseTensor, Value
-from sabir.schema import Call, Scope, as_results, check_call
+from sabir.schema import Call, Scope, as_results, check_call, check_expansion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +36,6 @@ if TYPE_CHECKING:
 
 Frame: TypeAlias = "list[Any]"  # the values of one run, by slot; slot 0 is the absent input
 _ABSENT = 0
-_MOST_CALLS = 10_000_000
 
 
 class Step(NamedTuple):
@@ -35,6 +46,7 @@ class Step(NamedTuple):
     outputs: tuple[int, ...]
     dead: tuple[int, ...]
     node: Node
+    sizes: Sizes | None = None  # tells how much the call will give, where that is not plain
     framed: bool = False  # whether `function` is first given the frame, to bind subgraphs to it
     captured: tuple[int, ...] = ()  # what the node's subgraphs read of this frame
 
@@ -42,7 +54,8 @@ class Step(NamedTuple):
 class Plan:
     """A graph ready to run; `run` may be called from several threads at once.
 
-    `cost` is how many calls one run makes, those inside functions included, loops counted once.
+    `cost` is how many nodes one run goes through, `given` how many bytes its constants have; both include
+    what functions and subgraphs have, each call of a subgraph once.
     """
 
     def __init__(
@@ -51,25 +64,31 @@ class Plan:
         scope: Scope,
         wanted: Sequence[Value | None] | None = None,
         functions: dict[tuple[object, ...], tuple[Plan, Scope]] | None = None,
+        depth: int = 1,
     ) -> None:
         """Plan a graph for the values in `wanted` (its outputs by default).
 
-        `functions` holds the plans made so far of functions, for the graphs of one model to share. Raises
-        SchemaError where a node cannot be bound, naming it.
+        `functions` holds the plans made so far of functions, for the graphs of one model to share; `depth`
+        is how many graphs stand around this one, itself included. Raises
+        SchemaError where a node cannot be bound, naming it, LimitError where functions make too many nodes.
         """
-        self.graph = graph
-        self.cost = 0
+        self.graph, self._depth = graph, depth
+        check_depth(depth)
+        if functions is None:
+            check_expansion([graph], scope)
         self._functions: dict[tuple[object, ...], tuple[Plan, Scope]] = {} if functions is None else functions
         self._slots: dict[Value, int] = {}
         self._constants: list[Any] = [None]
+        self.given = 0
         for value in graph.inputs:
             self._slot(value)
         for value, tensor in graph.initializers.items():
-            self._constants[self._slot(value)] = _array(value, tensor)
+            self._constants[self._slot(value)] = array = _array(value, tensor)
+            self.given += 16 * tensor.values.size if isinstance(tensor, SparseTensor) else bytes_of(array)
         self.wanted = tuple(graph.outputs if wanted is None else wanted)
         self.captured: dict[Value, int] = {}
         needed = _needed(graph, self.wanted)
-        self._spend(len(needed))
+        self.cost = len(needed)
         calls = [self._bind(node, scope) for node in graph if node in needed]
         self._results = tuple(self._read(v) for v in self.wanted)
         self._steps = _with_deaths(
@@ -85,8 +104,10 @@ class Plan:
                 frame[slot] = value
         for slot, value in zip(self.captured.values(), captured, strict=True):
             frame[slot] = value
+        present, sizes = budget(), [0] * len(frame)
         for step in self._steps:
-            _run_step(step, frame)
+            _run_step(step, frame, sizes, present)
+        present.held -= sum(sizes)
         return tuple(frame[slot] for slot in self._results)
 
     def _slot(self, value: Value | None) -> int:
@@ -121,20 +142,24 @@ class Plan:
         if isinstance(callee, Function):
             function = self._function(callee, node, scope).run_call
             return Step(function, inputs, self._results_of(node), (), node)
+        attributes = scope.arguments(node.attributes)
+        self.given += bytes_in(attributes)
         binding = callee.binding("evaluate")
         binding.signature.check_arity(node.inputs, len(node.outputs))
         call = Call(tuple(v is not None for v in node.outputs), callee.since)
         bodies: list[Inner] = []
 
         def body(graph: Graph) -> Inner:
-            inner = Plan(graph, scope, None, self._functions)
-            self._spend(inner.cost)
+            inner = Plan(graph, scope, None, self._functions, self._depth + 1)
+            self.given += inner.given
+            self.cost += inner.cost
             bodies.append(Inner(inner, tuple(self._read(v) for v in inner.captured)))
             return bodies[-1]
 
-        arguments = binding.arguments(scope.arguments(node.attributes), body)
+        arguments = binding.arguments(attributes, body)
         if not bodies:
-            return Step(binding.prepare(arguments, call), inputs, self._results_of(node), (), node)
+            function, sizes = binding.prepare(arguments, call), Sizes(callee, attributes, call)
+            return Step(function, inputs, self._results_of(node), (), node, sizes)
         captured = tuple(slot for inner in bodies for slot in inner.captured)
         function = _framed(binding, arguments, call)
         return Step(function, inputs, self._results_of(node), (), node, framed=True, captured=captured)
@@ -148,14 +173,9 @@ class Plan:
         found = self._functions.get(key)
         if found is None:  # the scope is kept, so that what the key names by id stays alive
             found = self._functions[key] = (Plan(function.graph, inner, None, self._functions), inner)
-        self._spend(found[0].cost)
+            self.given += found[0].given
+        self.cost += found[0].cost
         return found[0]
-
-    def _spend(self, cost: int) -> None:
-        """Count calls; functions that call functions can make a small file run for ever."""
-        self.cost += cost
-        if self.cost > _MOST_CALLS:
-            raise UnsupportedError(f"its functions expand to more than {_MOST_CALLS} calls in one run")
 
     def _results_of(self, node: Node) -> tuple[int, ...]:
         return tuple(self._slot(v) for v in node.outputs)
@@ -190,7 +210,7 @@ class Bound:
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """Run the subgraph."""
-        spend_iteration()
+        spend_iteration(self.plan.cost)
         return self.plan.run(inputs, self.captured)
 
 
@@ -211,24 +231,38 @@ def _in_frame(argument: Any, frame: Frame) -> Any:
     return argument
 
 
-def _run_step(step: Step, frame: Frame) -> None:
+def _run_step(step: Step, frame: Frame, sizes: list[int], present: Budget) -> None:
+    """Make one call; `sizes` has the bytes of what lies in each slot of the frame."""
     inputs = [frame[slot] for slot in step.inputs]
     try:
-        result = step.function(frame, *inputs) if step.framed else step.function(*inputs)
+        _compute(step, inputs, frame, sizes, present)
+    except LimitError as error:
+        raise error.within(_shown(step.node)) from error
     except SabirError as error:
         raise EvaluationError(f"{_shown(step.node)}: {error}") from error
     except ACCIDENTS as error:
         given = ", ".join(_type_shown(x) for x in inputs)
         raise EvaluationError(f"{_shown(step.node)} on ({given}): {error}") from error
-    results = as_results(result)
-    if len(results) < len(step.outputs):
-        told = f"gave {len(results)} outputs, and the node names {len(step.outputs)}"
-        raise EvaluationError(f"{_shown(step.node)} {told}")
-    for slot, value in zip(step.outputs, results, strict=False):
-        frame[slot] = np.asarray(cast("Array", value)) if isinstance(value, np.generic) else value
-    frame[_ABSENT] = None
     for slot in step.dead:
         frame[slot] = None
+        present.held -= sizes[slot]
+        sizes[slot] = 0
+
+
+def _compute(step: Step, inputs: list[Any], frame: Frame, sizes: list[int], present: Budget) -> None:
+    if present.deadline is not None:
+        check_time(present)
+    if step.sizes is not None:
+        step.sizes.check(inputs, present.plain)
+    result = step.function(frame, *inputs) if step.framed else step.function(*inputs)
+    results = as_results(result)
+    if len(results) < len(step.outputs):
+        raise EvaluationError(f"it gave {len(results)} outputs, and the node names {len(step.outputs)}")
+    for slot, value in zip(step.outputs, results, strict=False):
+        if slot != _ABSENT:
+            frame[slot] = np.asarray(cast("Array", value)) if isinstance(value, np.generic) else value
+            sizes[slot] = size = bytes_of(value)
+            present.hold(size)
 
 
 def _with_deaths(calls: Sequence[Step], keep: set[int]) -> list[Step]:
@@ -260,7 +294,9 @@ def _array(value: Value, tensor: Constant) -> Any:
     try:
         array = tensor.array()
     except SabirError as error:
-        raise type(error)(f"initializer {quote(value.name)}: {error}") from error
+        raise error.within(f"initializer {quote(value.name)}") from error
+    except ACCIDENTS as error:
+        raise EvaluationError(f"initializer {quote(value.name)}: {error}") from error
     # BLAS copies an unaligned operand at every call; a file aligns nothing
     return array if isinstance(tensor, SparseTensor) else np.require(array, None, "A")
 

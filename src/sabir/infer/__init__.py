@@ -2,5 +2,9 @@
 
 from sabir.infer._engine import Inference, infer
 from sabir.infer._merge import merge
+from sabir.infer._outputs import type_outputs
+from sabir.ir import Builder
 
-__all__ = ["Inference", "infer", "merge"]
+Builder.complete = type_outputs
+
+__all__ = ["Inference", "infer", "merge", "type_outputs"]

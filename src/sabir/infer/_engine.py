@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import starmap
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from sabir.base import ACCIDENTS, Finding, InferenceError, Location, SabirError, SchemaError
+from sabir.base import (
+    ACCIDENTS,
+    ExternalDataError,
+    Finding,
+    InferenceError,
+    LimitError,
+    Limits,
+    Location,
+    SabirError,
+    SchemaError,
+    UnsupportedError,
+    WireError,
+    check_depth,
+    check_nodes,
+    check_time,
+    legible,
+    within,
+)
+from sabir.infer._applied import Applications, Body, values_of
 from sabir.infer._facts import (
+    check_sizes,
     check_types,
     constant_type,
     stand_ins,
     tensor_type_of,
-    with_contents,
     without_contents,
 )
+from sabir.infer._folding import folded
 from sabir.infer._merge import merge, with_names, without_item_names, without_names
 from sabir.ir import (
     Function,
@@ -28,24 +44,30 @@ from sabir.ir import (
     Value,
 )
 from sabir.opsets import STANDARD
-from sabir.opsets.families import contents
 from sabir.schema import Call, Registry, Scope, Version, as_results, check_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+# calls and data have rules of their own, for every graph and tensor; what Sabir lacks breaks no rule
+_OTHERS: dict[type[Exception], str] = {
+    SchemaError: "CALL", WireError: "DATA", ExternalDataError: "DATA", UnsupportedError: "LACK",
+}  # fmt: skip
+_CALL = 32  # nodes that are inferred in the time that a call takes by itself
 _FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be an input, and meant a constant
 
 
-def infer(model: Model, *, strict: bool = False) -> Model:
+def infer(model: Model, *, strict: bool = False, limits: Limits | None = None) -> Model:
     """Annotate every value of a model with its type and shape, as far as they follow, and return the model.
 
     What contradicts itself is left as declared, or with `strict` raises InferenceError at the first place.
+    `limits` bounds what this may spend, by default as `Limits()` does; raises LimitError beyond.
     """
-    engine = Inference(model, strict=strict)
-    engine.run()
-    engine.annotate()
+    with within(limits):
+        engine = Inference(model, strict=strict)
+        engine.run()
+        engine.annotate()
     return model
 
 
@@ -56,30 +78,18 @@ class _Memo(NamedTuple):
     held: tuple[object, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Body:
-    """A subgraph as a function of its inputs' types."""
-
-    engine: Inference
-    graph: Graph
-    scope: Scope
-    where: Location
-
-    @property
-    def outputs(self) -> tuple[Type | None, ...]:
-        """The declared types of what it gives."""
-        return tuple(None if v is None else v.type for v in self.graph.outputs)
-
-    def __call__(self, *inputs: Type | None) -> tuple[Type | None, ...]:
-        """Infer the subgraph for these inputs."""
-        return self.engine.apply(self.graph, inputs, self.scope, self.where)
-
-
 class Inference:
     """One pass over a model: `types` gets what is known of each value, `findings` what is wrong."""
 
-    def __init__(self, model: Model, *, registry: Registry = STANDARD, strict: bool = False) -> None:
-        self.model, self.registry, self.strict = model, registry, strict
+    def __init__(
+        self,
+        model: Model,
+        *,
+        registry: Registry = STANDARD,
+        strict: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        self.model, self.registry, self.strict, self._limits = model, registry, strict, limits
         self._scope = Scope.of(model, registry)
         self.types: dict[Value, Type] = {}
         self.findings: list[Finding] = []
@@ -87,19 +97,26 @@ class Inference:
         self._memo: dict[tuple[object, ...], _Memo] = {}
         self._merged: dict[tuple[int, int, bool], tuple[Type, Type, Type]] = {}
         self._told: set[Finding] = set()
+        self._raised: InferenceError | None = None
         self._callees: dict[tuple[int, str, str, str], tuple[Scope, Version | Function | SchemaError]] = {}
         self._inside: dict[Value, Type | None] = {}  # values of functions, over all calls
-        self._quiet = 0  # how deep in function bodies, whose values differ from call to call
+        self._applied = Applications()
+        self._depth = 0  # in subgraphs
+        self._inner = 0  # nodes inferred outside the main graph, each time that they were
+        self._calling: list[Function] = []  # whose bodies are inferred now; their values differ by call
 
     def run(self) -> None:
-        """Infer the main graph, and the graphs inside it as its nodes call them."""
-        graph = self.model.graph
+        """Infer the main graph, and the graphs inside it as its nodes call them; raises LimitError."""
+        with within(self._limits):
+            self._run(self.model.graph)
+
+    def _run(self, graph: Graph) -> None:
         for value in graph.inputs:
             declared = self._declared(value)
             if declared is not None:
                 self._set(value, declared)
         self._constants(graph, fixed=self.model.ir_version < _FIRST_IR_OF_DEFAULTS)
-        self._graph(graph, self._scope, Location(("graph",)))
+        self._graph(graph, self._scope, Location().at("graph"))
 
     def visit(self, node: Node) -> None:
         """Infer one more node of the main scope, and write what is found, contents too, into its outputs."""
@@ -107,7 +124,7 @@ class Inference:
             if value is not None and value not in self.types and value.type is not None:
                 data = value.constant
                 self._set(value, value.type if data is None else constant_type(data, known=True))
-        results = self._node(node, self._scope, Location())
+        results = self._node(node, self._scope, Location(), 0)
         for value, kind in zip(node.outputs, results, strict=False):
             if value is not None and kind is not None:
                 value.type = self.types[value] = kind
@@ -130,16 +147,28 @@ class Inference:
     # graphs
 
     def _graph(self, graph: Graph, scope: Scope, where: Location) -> tuple[Type | None, ...]:
+        self._count(graph)
         for place, node in enumerate(graph):
+            check_time()
             try:
-                results = self._node(node, scope, where)
+                results = self._node(node, scope, where, place)
+            except LimitError:
+                raise
             except SabirError as error:
-                self._report(error, where.at("node", index=place, name=node.name or node.op))
+                if error is self._raised:  # in a subgraph, and says where
+                    raise
+                self._report(error, _at(where, place, node))
                 results = (None,) * len(node.outputs)
             for value, kind in zip(node.outputs, results, strict=False):
                 if value is not None:
                     self._define(value, kind, where, place, node)
         return tuple(self._output(v, where, i) for i, v in enumerate(graph.outputs))
+
+    def _count(self, graph: Graph) -> None:
+        """Count nodes of functions and subgraphs, which a small file can have inferred very many times."""
+        if graph is not self.model.graph:
+            self._inner += _CALL + len(graph)
+            check_nodes(self._inner)
 
     def _define(self, value: Value, kind: Type | None, where: Location, place: int, node: Node) -> None:
         declared = self._declared(value)
@@ -147,14 +176,13 @@ class Inference:
             if declared is not None:
                 self._set(value, declared)
             return
-        if declared is None or declared is kind or self._quiet:
+        if declared is None or declared is kind or self._calling:
             self.types[value] = kind
             return
         try:
             self.types[value] = self._merge(declared, kind, of_output=_is_output(value))
         except InferenceError as error:
-            at = where.at("node", index=place, name=node.name or node.op)
-            self._report(error, at.at("output", name=value.name))
+            self._report(error, _at(where, place, node).at("output", name=value.name))
             self._set(value, declared)
 
     def _merge(self, declared: Type, kind: Type, *, of_output: bool) -> Type:
@@ -172,7 +200,7 @@ class Inference:
         found = self.types.get(value)
         if found is None and value.source is None:
             self._report(
-                InferenceError("nothing defines this output"),
+                SchemaError("nothing defines this output"),
                 where.at("output", index=place, name=value.name),
             )
         return found or self._declared(value)
@@ -195,20 +223,20 @@ class Inference:
                 kind = merge(
                     self.types.get(value) or value.type, constant_type(tensor, known=fixed or not given)
                 )
-            except SabirError as error:
-                self._report(error, Location(("graph",)).at("initializer", name=value.name))
+            except (SabirError, *ACCIDENTS) as error:
+                self._report(error, Location().at("graph").at("initializer", name=value.name))
                 kind = tensor_type_of(tensor)
             self._set(value, kind or tensor_type_of(tensor))
 
     # nodes
 
-    def _node(self, node: Node, scope: Scope, where: Location) -> tuple[Type | None, ...]:
+    def _node(self, node: Node, scope: Scope, where: Location, place: int) -> tuple[Type | None, ...]:
         callee = self._callee(node, scope)
         types = tuple(None if v is None else self.types.get(v) for v in node.inputs)
         if isinstance(callee, Function):
-            return self._call(callee, node, types, scope, where)
+            return self._call(callee, node, types, scope, _at(where, place, node))
         if node.graphs:
-            return self._infer(callee, node, types, scope, where)
+            return self._infer(callee, node, types, scope, _at(where, place, node))
         held = tuple(node.attributes.values())
         key = (
             id(callee), id(scope.bindings), *map(id, held), None, *map(id, types), None,
@@ -240,40 +268,57 @@ class Inference:
         binding.signature.check_arity(node.inputs, len(node.outputs))
         inputs = stand_ins(version, node, types)
         arguments = binding.arguments(
-            scope.arguments(node.attributes), lambda g: _Body(self, g, scope, where)
+            scope.arguments(node.attributes),
+            lambda g: Body(self.apply, g, scope, where.at("attribute", name=_holding(node, g))),
         )
         if inputs is None:
             return (None,) * len(node.outputs)
         check_types(version, inputs)
         call = Call(tuple(v is not None for v in node.outputs), version.since)
         try:
-            result = binding(inputs, arguments, call)
+            results = as_results(binding(inputs, arguments, call))
         except ACCIDENTS as error:
             raise InferenceError(f"{version} on ({', '.join(map(str, inputs))}): {error}") from error
-        return self._folded(version, node, inputs, as_results(result), scope, call)
+        check_sizes(results)
+        return folded(version, node, inputs, results, scope, call)
 
     def apply(
         self, graph: Graph, inputs: Sequence[Type | None], scope: Scope, where: Location
     ) -> tuple[Type | None, ...]:
-        """Infer a subgraph for one set of input types; what an earlier application found is forgotten."""
+        """Infer a subgraph for one set of input types; what it finds replaces what an earlier one did."""
         if len(inputs) > len(graph.inputs):
             raise InferenceError(
                 f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}"
             )
-        for value in _values_of(graph):
+        key = self._applied.key(graph, inputs, scope, self.types)
+        found = self._applied.find(key)
+        inside = values_of(graph)
+        for value in inside:
             self.types.pop(value, None)
+        if found is not None:
+            self.types.update(found.inside)
+            return found.results
         for value, kind in zip(graph.inputs, inputs, strict=False):
             whole = merge(self._declared(value), kind)
             if whole is not None:
                 self._set(value, whole)
         self._constants(graph)
-        return self._graph(graph, scope, where.at("graph", name=graph.name))
+        check_depth(2 + self._depth)  # this graph and the outermost
+        self._depth += 1
+        try:
+            results = self._graph(graph, scope, where)
+        finally:
+            self._depth -= 1
+        self._applied.keep(key, results, inside, self.types)
+        return results
 
     def _call(
         self, function: Function, node: Node, types: Sequence[Type | None], scope: Scope, where: Location
     ) -> tuple[Type | None, ...]:
         """Infer a function's body for one call; calls that are alike are inferred once."""
         check_call(function, node)
+        if any(f is function for f in self._calling):
+            raise SchemaError(f"{function!r} calls itself")
         inner = scope.inside(function, node)
         held = (*types, *inner.bindings.values()) if inner.bindings else types
         key = (id(function), len(types), *map(id, held))
@@ -290,12 +335,12 @@ class Inference:
             if kind is not None:
                 self.types[value] = kind
         self._constants(function.graph)
-        self._quiet += 1
+        self._calling.append(function)
         try:
             return self._graph(function.graph, inner, where.at("function", name=function.name))
         finally:
-            self._quiet -= 1
-            for value in _values_of(function.graph):
+            self._calling.pop()
+            for value in values_of(function.graph):
                 kind = self.types.pop(value, None)
                 if kind is not None:
                     self._keep(value, kind)
@@ -310,32 +355,6 @@ class Inference:
         except TypeError:
             self._inside[value] = None
 
-    def _folded(
-        self, version: Version, node: Node, inputs: Sequence[Any], results: tuple[Type | None, ...],
-        scope: Scope, call: Call,
-    ) -> tuple[Type | None, ...]:  # fmt: skip
-        """Add the contents of outputs whose inputs are all known: the operator is evaluated on them."""
-        small = [
-            isinstance(t, TensorType) and isinstance(t.size, int) and t.size <= contents.MOST for t in results
-        ]
-        arrays = [contents.array_of(t) if isinstance(t, TensorType) else None for t in inputs]
-        constant = inputs and all(a is not None or t is None for a, t in zip(arrays, inputs, strict=True))
-        if (
-            not constant
-            or not all(small)
-            or node.graphs
-            or version.operator.random
-            or version.find("evaluate") is None
-        ):
-            return results
-        binding = version.binding("evaluate")
-        try:
-            with np.errstate(all="ignore"):
-                found = binding(arrays, binding.arguments(scope.arguments(node.attributes)), call)
-        except (SabirError, *ACCIDENTS):
-            return results  # the run will say what is wrong with these values; the types stand
-        return tuple(starmap(with_contents, zip(results, as_results(found), strict=False)))
-
     # facts
 
     def _set(self, value: Value, kind: Type) -> None:
@@ -345,19 +364,25 @@ class Inference:
         """Return the one object that stands for a type here, so that calls can be remembered by identity."""
         return None if kind is None else self._interned.setdefault(kind, kind)
 
-    def _report(self, error: SabirError, where: Location) -> None:
+    def _report(self, error: Exception, where: Location) -> None:
         if self.strict:
-            raise InferenceError(f"{where}: {error}") from error
-        rule = "CALL" if isinstance(error, SchemaError) else "TYPE001"
-        finding = Finding(rule, str(error), where)
+            self._raised = InferenceError(f"{where}: {error}")
+            raise self._raised from error
+        rule = _OTHERS.get(type(error), "TYPE001")
+        finding = Finding(rule, legible(str(error)), where)
         if finding not in self._told:  # a subgraph may be inferred more than once
             self._told.add(finding)
             self.findings.append(finding)
 
 
+def _at(where: Location, place: int, node: Node) -> Location:
+    return where.at("node", index=place, name=node.name or node.op)
+
+
+def _holding(node: Node, graph: Graph) -> str:
+    """The attribute of a node that holds a subgraph."""
+    return next((name for name, a in node.attributes.items() if any(g is graph for g in a.graphs)), "")
+
+
 def _is_output(value: Value) -> bool:
     return any(isinstance(use.user, Graph) and use.user.parent is None for use in value.uses)
-
-
-def _values_of(graph: Graph) -> list[Value]:
-    return [v for inner in graph.scopes() for v in inner.defined()]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Constant, Node
     from sabir.schema import Version
 
+_LARGEST = 2**63 - 1
 _MOST_FLOATS = 16  # known contents of float tensors serve scales and limits, not data
 
 
@@ -75,6 +76,16 @@ def _unknown(allowed: frozenset[str]) -> TensorType | None:
     if len(allowed) > 1:
         return TensorType(UNDEFINED)
     return TensorType(element(next(iter(allowed)).removeprefix("tensor(").removesuffix(")")))
+
+
+def check_sizes(results: Sequence[Type | None]) -> None:
+    """Raise InferenceError for a dimension that no tensor can have: below 0, or past int64."""
+    for kind in results:
+        if not isinstance(kind, TensorType):
+            continue
+        for dim in kind.shape or ():
+            if isinstance(dim, int) and not 0 <= dim <= _LARGEST:
+                raise InferenceError(f"an output would have a dimension of {dim}")
 
 
 def check_types(version: Version, inputs: Sequence[Type | None]) -> None:

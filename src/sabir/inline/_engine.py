@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabir.base import SchemaError, UnsupportedError
+from sabir.base import Limits, SchemaError, UnsupportedError, check_time, within
 from sabir.infer import Inference
 from sabir.ir import (
     Builder,
     Function,
-    FunctionKey,
     Graph,
     Model,
     Node,
@@ -19,30 +19,45 @@ from sabir.ir import (
     clone_node,
 )
 from sabir.opsets import STANDARD
-from sabir.schema import Call, Registry, Scope, Unconvertible, Version, as_results, check_call
+from sabir.schema import (
+    Call,
+    Registry,
+    Scope,
+    Unconvertible,
+    Version,
+    as_results,
+    check_call,
+    check_expansion,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-_MOST_NODES = 1_000_000
+    from collections.abc import Collection, Iterable, Sequence
 
 
 def inline(
-    model: Model, *, operators: bool | Collection[str] = False, registry: Registry = STANDARD
+    model: Model,
+    *,
+    operators: bool | Collection[str] = False,
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
 ) -> Model:
     """Replace every call of the model's functions by the function's body, and return the model.
 
     `operators` asks for the same of operators that have a body: of all (True), or of those named. Raises
-    SchemaError for a call that is wrong or calls itself, UnsupportedError where the result would have more
-    than a million nodes, or where a body is written for another operator set version than the model's.
+    SchemaError for a call that is wrong or calls itself, UnsupportedError where a body is written for another
+    operator set version than the model's, LimitError where the result would have more nodes than `limits`
+    let it; the model is then as it was.
     """
-    engine = _Inliner(model, registry)
-    for graph in list(model.graphs()):
-        if not any(graph is f.graph for f in model.functions):
+    with within(limits):
+        engine = _Inliner(model, registry)
+        bodies = {id(f.graph) for f in model.functions}
+        graphs = [g for g in model.graphs() if id(g) not in bodies]
+        engine.check_size(graphs)
+        for graph in graphs:
             engine.expand_functions(graph)
-    model.functions.clear()
-    if operators:
-        engine.expand_operators(None if operators is True else frozenset(operators))
+        model.functions.clear()
+        if operators:
+            engine.expand_operators(None if operators is True else frozenset(operators))
     return model
 
 
@@ -50,21 +65,23 @@ class _Inliner:
     def __init__(self, model: Model, registry: Registry) -> None:
         self._model, self._registry = model, registry
         self._scope = Scope.of(model, registry)
-        self._sizes: dict[FunctionKey, int] = {}
+        self._numbers: dict[str, int] = {}
         self._taken = {v.name for g in model.graphs() for inner in g.scopes() for v in inner.defined()}
+
+    def check_size(self, graphs: Iterable[Graph]) -> None:
+        """Count what inlining makes; raises SchemaError for a function that calls itself, LimitError."""
+        check_expansion(graphs, self._scope)
 
     def expand_functions(self, graph: Graph) -> None:
         """Replace the calls of functions in a graph and in those inside it."""
         pending = [(node, self._scope) for node in graph.all_nodes()]
-        total = sum(self._size(node, ()) for node, _ in pending)
-        if total > _MOST_NODES:
-            raise UnsupportedError(f"inlining makes {total} nodes, more than {_MOST_NODES}")
         while pending:
+            check_time()
             node, scope = pending.pop()
             callee = _function(node, scope)
             if callee is None:
                 continue
-            inner = scope.inside(callee, node)
+            inner = replace(scope, depth=0).inside(callee, node)  # that it ends was made sure of
             pending += [(made, inner) for made in self._expand(node, callee, inner)]
 
     def _expand(self, node: Node, function: Function, inner: Scope) -> list[Node]:
@@ -86,23 +103,11 @@ class _Inliner:
         _hand_over(node, [None if v is None else copies.get(v, v) for v in function.graph.outputs])
         return made
 
-    def _size(self, node: Node, callers: tuple[FunctionKey, ...]) -> int:
-        """Return how many nodes a node becomes; functions of functions may make very many of few."""
-        function = _function(node, self._scope)
-        if function is None:
-            return 1
-        key = function.key
-        if key in callers:
-            raise SchemaError(f"{function!r} calls itself")
-        if key not in self._sizes:
-            self._sizes[key] = sum(self._size(n, (*callers, key)) for n in function.graph.all_nodes())
-        return self._sizes[key]
-
     def _fresh(self, name: str) -> str:
         """Return a name that nothing in the model has yet."""
-        found, number = name, 0
+        found = name
         while not found or found in self._taken:
-            number += 1
+            number = self._numbers[name] = self._numbers.get(name, 0) + 1
             found = f"{name or 'value'}_{number}"
         self._taken.add(found)
         return found

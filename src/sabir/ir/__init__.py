@@ -1,7 +1,7 @@
 """The model objects: frozen facts, and a mutable graph linked both ways."""
 
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
-from sabir.ir._builder import Builder, minimum_ir
+from sabir.ir._builder import Builder
 from sabir.ir._clone import clone_graph, clone_node
 from sabir.ir._devices import DeviceConfiguration, NodeDevice, ShardedAxis, Sharding
 from sabir.ir._dims import (
@@ -28,10 +28,21 @@ from sabir.ir._dims import (
     upper_bound,
 )
 from sabir.ir._graph import Annotation, Constant, Graph, Node, Use, Value
+from sabir.ir._labels import Labels
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo, canonical_domain, find_opset
 from sabir.ir._names import NameScope
+from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset
 from sabir.ir._residue import Residue
-from sabir.ir._tensors import Array, ArrayTensor, Buffer, ExternalTensor, SparseTensor, Tensor, WireTensor
+from sabir.ir._tensors import (
+    MAX_RANK,
+    Array,
+    ArrayTensor,
+    Buffer,
+    ExternalTensor,
+    SparseTensor,
+    Tensor,
+    WireTensor,
+)
 from sabir.ir._types import (
     UNDEFINED,
     ElementKey,
@@ -50,9 +61,12 @@ from sabir.ir._types import (
     unknown_element,
 )
 from sabir.ir._verify import verify
+from sabir.ir._walk import TensorPlace, all_tensors
 
 __all__ = [
     "ATTRIBUTE_TYPES",
+    "MAX_RANK",
+    "NEWEST_IR",
     "UNDEFINED",
     "Annotation",
     "Array",
@@ -73,6 +87,7 @@ __all__ = [
     "Graph",
     "Item",
     "Known",
+    "Labels",
     "MapType",
     "Model",
     "NameScope",
@@ -88,6 +103,7 @@ __all__ = [
     "SparseTensor",
     "SparseTensorType",
     "Tensor",
+    "TensorPlace",
     "TensorType",
     "TrainingInfo",
     "Type",
@@ -96,6 +112,7 @@ __all__ = [
     "Value",
     "WireTensor",
     "add",
+    "all_tensors",
     "canonical_domain",
     "ceil_div",
     "clone_graph",
@@ -104,6 +121,7 @@ __all__ = [
     "dim_min",
     "exact_quotient",
     "find_opset",
+    "first_ir_of",
     "floor_div",
     "is_nonnegative",
     "known_equal",
@@ -111,6 +129,7 @@ __all__ = [
     "minimum_ir",
     "mod",
     "mul",
+    "newest_opset",
     "parse_dim",
     "product",
     "read_dim",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sabir.ir._attributes import Attribute
 from sabir.ir._graph import Constant, Graph, Node, Value
 from sabir.ir._model import Model
+from sabir.ir._releases import minimum_ir
 from sabir.ir._types import Type, tensor_type
 
 if TYPE_CHECKING:
@@ -15,17 +16,17 @@ if TYPE_CHECKING:
     from sabir.ir._dims import Dim
     from sabir.ir._types import ElementKey
 
-# since which opset of the default domain a release carried which IR version
-_IR_OF_OPSET = {28: 14, 25: 13, 24: 12, 23: 11, 21: 10, 19: 9, 15: 8, 12: 7, 11: 6, 10: 5, 9: 4}
-_FIRST_IR = 3
-
 
 class Builder:
     """Appends nodes to a graph; any operator is a method.
 
     Inputs are positional (`None` leaves an optional one out), attributes are keywords, and the call
     returns the node's output, or a tuple where `outputs` asks for several; `domain` names another domain.
+
+    `complete`, which `sabir.infer` sets, gives the outputs of a finished model the types that follow.
     """
+
+    complete: ClassVar[Callable[[Model], object] | None] = None
 
     def __init__(
         self,
@@ -106,7 +107,10 @@ class Builder:
     def model(self, *, ir_version: int | None = None, **fields: Any) -> Model:
         """Return the model of this graph; the IR version is the oldest that carries its opset."""
         fields.setdefault("producer_name", "sabir")
-        return Model(self.graph, dict(self.opsets), ir_version or minimum_ir(self.opset), **fields)
+        model = Model(self.graph, dict(self.opsets), ir_version or minimum_ir(self.opset), **fields)
+        if Builder.complete is not None:
+            Builder.complete(model)
+        return model
 
     def _fresh(self, name: str) -> str:
         """Return `name`, numbered when it is taken."""
@@ -116,11 +120,6 @@ class Builder:
             found = f"{name}_{number}"
         self._taken.add(found)
         return found
-
-
-def minimum_ir(opset: int) -> int:
-    """Return the oldest IR version whose release carried this version of the default domain."""
-    return next((ir for since, ir in _IR_OF_OPSET.items() if opset >= since), _FIRST_IR)
 
 
 def _type(kind: ElementKey | Type, shape: Sequence[int | str | Dim] | None) -> Type:

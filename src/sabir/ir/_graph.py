@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from sabir.base import legible
 from sabir.ir._attributes import Attribute, Attributes, Nested
 from sabir.ir._links import Inputs, Reads, Use
 from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
@@ -69,7 +70,7 @@ class Value:
     @property
     def is_input(self) -> bool:
         """Whether this value is an input of its graph."""
-        return isinstance(self.source, Graph) and any(v is self for v in self.source.inputs)
+        return isinstance(self.source, Graph) and self in self.source.inputs
 
     def replace_with(self, other: Value) -> None:
         """Make every reader of this value, graph outputs included, read `other` instead."""
@@ -77,7 +78,7 @@ class Value:
             (user.inputs if isinstance(user, Node) else user.outputs)[slot] = other
 
     def __repr__(self) -> str:
-        return f"<Value {self.name or '?'}: {self.type or '?'}>"
+        return legible(f"<Value {self.name or '?'}: {self.type or '?'}>")
 
 
 class Node:
@@ -146,7 +147,7 @@ class Node:
 
     def __repr__(self) -> str:
         domain = f"{self.domain}." if self.domain else ""
-        return f"<Node {domain}{self.op}{f' {self.name!r}' if self.name else ''}>"
+        return legible(f"<Node {domain}{self.op}{f' {self.name!r}' if self.name else ''}>")
 
 
 class Graph(Nested):
@@ -154,7 +155,8 @@ class Graph(Nested):
 
     `initializers` maps values to their data: a default where the value is an input, a constant elsewhere.
     `parent` is the node whose attribute holds this graph, or None. `stale` keeps value_info entries that
-    name nothing in the graph, `output_infos` what the file says of an output beside its value's own type.
+    name nothing in the graph. `output_infos` are descriptions of outputs that are described elsewhere too: by
+    the place among the outputs, the value that stood there and the description.
     """
 
     __slots__ = (
@@ -170,7 +172,7 @@ class Graph(Nested):
         self.metadata: dict[str, str] | None = None
         self.annotations: tuple[Annotation, ...] = ()
         self.stale: tuple[Value, ...] = ()
-        self.output_infos: dict[int, tuple[Value, bytes]] = {}
+        self.output_infos: dict[int, tuple[Value, Value]] = {}
         self.residue: Residue | None = None
         self.parent: Node | None = None
         self._first: Node | None = None
@@ -269,7 +271,7 @@ class Graph(Nested):
             value.source = self
             return
         del self.initializers[value]
-        if not any(v is value for v in self.inputs):
+        if value not in self.inputs:
             value.source = None
 
     def captures(self) -> tuple[Value, ...]:
@@ -303,7 +305,7 @@ class Graph(Nested):
             yield from graph
 
     def __repr__(self) -> str:
-        return f"<Graph {self.name!r}: {self._count} nodes>"
+        return legible(f"<Graph {self.name!r}: {self._count} nodes>")
 
     def _unlink(self, node: Node) -> None:
         if node.graph is not self:

@@ -42,8 +42,11 @@ class Reads(MutableSequence["Value | None"]):
     @overload
     def __setitem__(self, index: slice, value: Iterable[Value | None]) -> None: ...
     def __setitem__(self, index: int | slice, value: Value | Iterable[Value | None] | None) -> None:
+        if isinstance(index, int):
+            self._put(range(len(self._items))[index], cast("Value | None", value))
+            return
         items = self._items.copy()
-        items[index] = value  # pyright: ignore[reportCallIssue, reportArgumentType] - list takes both forms
+        items[index] = cast("Iterable[Value | None]", value)
         self._become(items)
 
     def __delitem__(self, index: int | slice) -> None:
@@ -55,14 +58,27 @@ class Reads(MutableSequence["Value | None"]):
         return len(self._items)
 
     def __iter__(self) -> Iterator[Value | None]:
-        """Visit the values as they are now; an edit makes a new list, and this one goes on over the old."""
-        return iter(self._items)
+        """Visit the values as they are now, whatever is edited meanwhile."""
+        return iter(tuple(self._items))
 
     def insert(self, index: int, value: Value | None) -> None:
         """Place a value before `index`."""
+        if index >= len(self._items):  # `append`, one of very many perhaps
+            self._items.append(None)
+            self._put(len(self._items) - 1, value)
+            return
         items = self._items.copy()
         items.insert(index, value)
         self._become(items)
+
+    def _put(self, slot: int, value: Value | None) -> None:
+        """Fill one slot."""
+        old, use = self._items[slot], (self._user, slot)
+        if old is not None:
+            del old._uses[use]
+        if value is not None:
+            value._uses[use] = None
+        self._items[slot] = value
 
     def __repr__(self) -> str:
         return f"Reads({self._items!r})"
@@ -89,10 +105,11 @@ def _at(items: list[Value | None], index: int) -> Value | None:
 class Inputs(MutableSequence["Value"]):
     """The inputs of a graph; each knows the graph as its source."""
 
-    __slots__ = ("_graph", "_items")
+    __slots__ = ("_counts", "_graph", "_items")
 
     def __init__(self, graph: Graph, items: Iterable[Value] = ()) -> None:
         self._graph, self._items = graph, list["Value"]()
+        self._counts: dict[Value, int] = {}  # how often each is listed: once, in a valid graph
         self.extend(items)
 
     @overload
@@ -111,9 +128,9 @@ class Inputs(MutableSequence["Value"]):
         old = [self._items[index]] if one else self._items[index]
         new = [cast("Value", value)] if one else list(cast("Iterable[Value]", value))
         self._items[slice(index, index + 1 or None) if one else index] = new
-        self._release(old)
         for v in new:
-            v.source = self._graph
+            self._take(v)
+        self._release(old)
 
     def __delitem__(self, index: int | slice) -> None:
         old = [self._items[index]] if isinstance(index, int) else self._items[index]
@@ -126,12 +143,25 @@ class Inputs(MutableSequence["Value"]):
     def insert(self, index: int, value: Value) -> None:
         """Make a value an input, before `index`."""
         self._items.insert(index, value)
-        value.source = self._graph
+        self._take(value)
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self._items)
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._counts
 
     def __repr__(self) -> str:
         return f"Inputs({self._items!r})"
 
+    def _take(self, value: Value) -> None:
+        self._counts[value] = self._counts.get(value, 0) + 1
+        value.source = self._graph
+
     def _release(self, values: Iterable[Value]) -> None:
         for v in values:
-            if v not in self._graph.initializers:
-                v.source = None
+            self._counts[v] -= 1
+            if not self._counts[v]:
+                del self._counts[v]
+                if v not in self._graph.initializers:
+                    v.source = None

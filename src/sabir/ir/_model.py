@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sabir.base import legible
 from sabir.ir._graph import Graph, Value
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Function:
         return self.graph.metadata
 
     def __repr__(self) -> str:
-        return f"<Function {'.'.join(filter(None, (self.domain, self.name)))}>"
+        return legible(f"<Function {'.'.join(filter(None, (self.domain, self.name)))}>")
 
 
 @dataclass(eq=False, slots=True)
@@ -104,7 +105,8 @@ class Model:
 
     def __repr__(self) -> str:
         opsets = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in self.opsets.items())
-        return f"<Model {self.graph.name!r}: {len(self.graph)} nodes, IR {self.ir_version}, {opsets}>"
+        nodes = f"{len(self.graph)} nodes"
+        return legible(f"<Model {self.graph.name!r}: {nodes}, IR {self.ir_version}, {opsets}>")
 
 
 def canonical_domain(domain: str) -> str:

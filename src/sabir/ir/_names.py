@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sabir.base import WireError, quote
+from sabir.base import TextError, quote
 from sabir.ir._graph import Graph, Node, Value
 
 
@@ -71,7 +71,7 @@ class NameScope:
 def _text(name: object) -> str:
     """Return a name as text: protobuf gives bytes where it is no UTF-8."""
     if type(name) is not str:
-        raise WireError(f"the name {quote(name)} is not UTF-8")
+        raise TextError(f"the name {quote(name)} is not UTF-8")
     return name
 
 
@@ -81,3 +81,6 @@ def _replace(merged: dict[Value, Value]) -> None:
     for user in users:
         reads = user.inputs if isinstance(user, Node) else user.outputs
         reads[:] = [v if v is None else merged.get(v, v) for v in reads]
+        if isinstance(user, Graph):
+            told = user.output_infos
+            user.output_infos = {slot: (merged.get(v, v), info) for slot, (v, info) in told.items()}

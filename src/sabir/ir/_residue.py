@@ -10,12 +10,16 @@ class Residue(NamedTuple):
 
     `wire` is appended to the message when it is written again: unknown fields, and the second and later
     entries of what ought to be unique (an attribute name, a metadata key). `empty` names the fields that
-    were present and empty, which protobuf tells from absent. `repeated` names what came twice, for the
-    checker. `entries` holds the unknown fields of the small messages in a list that the model turns into
-    pairs (imports, bindings): the list's field, the place in it, the bytes.
+    were present and empty, which protobuf tells from absent; `absent` names those that were absent where
+    writing gives one: the value of an attribute, or `opset_import`, for the default domain that it imports.
+    `repeated` names what came twice, for the checker. `entries` tells of the small messages in a list that
+    the model turns into pairs (imports, metadata, bindings), and of lists with repeated names: the list's
+    field, the place in it, and the entry where a pair cannot say all of it; no bytes mean that one of the
+    entries in `wire` belongs at this place.
     """
 
     wire: bytes = b""
     empty: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     entries: tuple[tuple[str, int, bytes], ...] = ()
+    absent: tuple[str, ...] = ()

@@ -12,8 +12,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sabir.base import UnsupportedError, WireError
-from sabir.elements import ElementType, element, find_element, from_field, pack, packed_size, unpack
+from sabir.base import (
+    ExternalDataError,
+    FileError,
+    UnsupportedError,
+    WireError,
+    check_constant,
+    quote,
+    still_whole,
+)
+from sabir.elements import (
+    ElementType,
+    element,
+    element_count,
+    find_element,
+    from_field,
+    pack,
+    packed_size,
+    unpack,
+)
 from sabir.ir._types import TensorType, unknown_element
 
 if TYPE_CHECKING:
@@ -23,6 +40,8 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Buffer: TypeAlias = bytes | memoryview
 
 MAX_RANK = 64  # numpy's own limit
+_MOST_BYTES = 2**63 - 1  # another one, which holds for an array without elements too
+_LOCATING = frozenset({"location", "offset", "length", "checksum"})
 
 
 class Tensor:
@@ -51,7 +70,7 @@ class Tensor:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return math.prod(self.shape)
+        return element_count(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -134,21 +153,22 @@ class WireTensor(Tensor):
         return super().raw() if raw is None else raw
 
     def _stored(self) -> Buffer | None:
-        """Return the raw bytes where the tensor has them."""
+        """Return the raw bytes where the tensor has them; raises FileError where their file was cut short."""
         if self.view is not None:
-            return self.view
+            return still_whole(self.view)
         return self.proto.raw_data if self.proto.HasField("raw_data") else None
 
     def _decodable(self) -> tuple[ElementType, tuple[int, ...]]:
         kind, shape = find_element(self.proto.data_type), self.shape
+        told = f"tensor {quote(self.proto.name)}"
         if kind is None:
-            raise WireError(
-                f"tensor {self.proto.name!r}: element type {self.proto.data_type} is not in the standard"
-            )
+            raise WireError(f"{told}: element type {self.proto.data_type} is not in the standard")
         if any(d < 0 for d in shape):
-            raise WireError(f"tensor {self.proto.name!r}: shape {list(shape)} has a negative dimension")
+            raise WireError(f"{told}: the dimension {min(shape)} is negative")
         if len(shape) > MAX_RANK:
-            raise UnsupportedError(f"tensor {self.proto.name!r}: rank {len(shape)} is above {MAX_RANK}")
+            raise UnsupportedError(f"{told}: rank {len(shape)} is above {MAX_RANK}")
+        if math.prod(d or 1 for d in shape) * kind.dtype.itemsize > _MOST_BYTES:
+            raise UnsupportedError(f"{told}: no array has a shape of so many elements")
         return kind, shape
 
 
@@ -167,11 +187,34 @@ class ExternalTensor(WireTensor):
         """Where the data lies: `location`, and maybe `offset`, `length`, `checksum`."""
         return {e.key: e.value for e in self.proto.external_data}
 
+    def place(self) -> tuple[dict[str, str], int]:
+        """Return the entries, and how many bytes must lie there.
+
+        Raises ExternalDataError for entries that say two things, WireError for a type or shape without size.
+        """
+        kind, shape = self._decodable()
+        keys = [e.key for e in self.proto.external_data]
+        entries: dict[Any, Any] = self.entries
+        for key, value in entries.items():
+            if type(key) is not str or type(value) is not str:
+                raise ExternalDataError(f"external data: the entry {quote(key)} is not UTF-8")
+            if key in _LOCATING and keys.count(key) > 1:
+                raise ExternalDataError(f"external data: there is more than one `{key}`")
+        return entries, packed_size(kind, math.prod(shape))
+
     def _stored(self) -> Buffer | None:
-        if self.view is None:
-            kind, shape = self._decodable()
-            self.view = self.opener(self.entries, packed_size(kind, math.prod(shape)))
-        return self.view
+        try:
+            if self.view is None:
+                self.view = self.opener(*self.place())
+            return still_whole(self.view)
+        except FileError as error:
+            raise self.named(ExternalDataError(str(error))) from error
+        except ExternalDataError as error:
+            raise self.named(error) from error
+
+    def named(self, error: ExternalDataError) -> ExternalDataError:
+        """Return an error that says which tensor it is about, where the tensor has a name."""
+        return error.within(f"tensor {quote(self.proto.name)}") if self.proto.name else error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,8 +236,11 @@ class SparseTensor:
         return self.values.element
 
     def array(self) -> Array:
-        """Return the dense tensor; raises WireError for indices out of range or of a wrong shape."""
+        """Return the dense tensor; raises WireError for indices or a shape that cannot be."""
+        self._require_shape()
         values, indices = self.values.array(), self.indices.array()
+        needed = math.prod(self.shape) * values.itemsize
+        check_constant(needed, values.nbytes + indices.nbytes, what="the sparse tensor, made dense,")
         dense = np.zeros(math.prod(self.shape), values.dtype)
         if indices.ndim == 1:
             flat = indices
@@ -212,3 +258,12 @@ class SparseTensor:
             raise WireError(f"sparse tensor of shape {list(self.shape)}: indices do not match the values")
         dense[flat] = values
         return dense.reshape(self.shape)
+
+    def _require_shape(self) -> None:
+        """Raise where no array can have the dense shape."""
+        if any(d < 0 for d in self.shape):
+            raise WireError(f"sparse tensor: the dimension {min(self.shape)} is negative")
+        if len(self.shape) > MAX_RANK:
+            raise UnsupportedError(f"sparse tensor: rank {len(self.shape)} is above {MAX_RANK}")
+        if math.prod(d or 1 for d in self.shape) * max(self.element.dtype.itemsize, 1) > _MOST_BYTES:
+            raise UnsupportedError("sparse tensor: no array has a shape of so many elements")

@@ -32,6 +32,7 @@ from sabir.proto._messages import (
 )
 from sabir.proto._reader import Bulk, looks_like_model, read_message, read_model
 from sabir.proto._unknown import has_unknown, unknown_bytes
+from sabir.proto._wire import encode_bytes
 from sabir.proto._writer import BulkWriter
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "TypeProto",
     "ValueInfoProto",
     "Version",
+    "encode_bytes",
     "guess_format",
     "has_unknown",
     "looks_like_model",

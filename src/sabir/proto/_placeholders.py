@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -11,22 +11,25 @@ TOKEN_SIZE = 16
 PLACEHOLDER_SIZE = TOKEN_SIZE + 8
 
 
-class Placeholders:
+Kept = TypeVar("Kept")
+
+
+class Placeholders(Generic[Kept]):
     """Buffers kept aside, each known by its placeholder; `random` gives the token's bytes."""
 
     def __init__(self, random: Callable[[int], bytes]) -> None:
         self.token = random(TOKEN_SIZE)
-        self._views: list[memoryview] = []
+        self._views: list[Kept] = []
 
     def __len__(self) -> int:
         return len(self._views)
 
-    def add(self, view: memoryview) -> bytes:
+    def add(self, view: Kept) -> bytes:
         """Keep a buffer, and return its placeholder."""
         self._views.append(view)
         return self.token + (len(self._views) - 1).to_bytes(8, "little")
 
-    def get(self, raw: bytes | memoryview) -> memoryview | None:
+    def get(self, raw: bytes | memoryview) -> Kept | None:
         """Return the buffer that `raw` is the placeholder of; None where it is none of these."""
         if len(raw) != PLACEHOLDER_SIZE or raw[:TOKEN_SIZE] != self.token:
             return None

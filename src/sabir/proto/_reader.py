@@ -7,7 +7,7 @@ each one's place; what remains, the skeleton, is small, and still the same messa
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from google.protobuf.message import DecodeError
 
@@ -21,6 +21,8 @@ from sabir.proto._walk import Plan, apply_edits, edited_size, plan_edits
 from sabir.proto._wire import WireFaultError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sabir.proto._types import Buffer, Message, MessageClass
 
 DEFAULT_THRESHOLD = 4096
@@ -33,7 +35,7 @@ class Bulk:
     """The tensor data that one read left in the buffer; its views keep that buffer alive."""
 
     def __init__(self) -> None:
-        self._placeholders = Placeholders(os.urandom)
+        self._placeholders: Placeholders[memoryview] = Placeholders(os.urandom)
 
     def __len__(self) -> int:
         return len(self._placeholders)
@@ -93,7 +95,7 @@ def _skeleton(cls: MessageClass, view: memoryview, bulk: Bulk, source: str, thre
     except WireFaultError as fault:
         raise _error(cls, view, source, fault) from None
     _refuse_oversize(edited_size(view, edits), source)
-    return b"".join(apply_edits(view, edits)) if edits else view
+    return b"".join(cast("Iterator[Buffer]", apply_edits(view, edits))) if edits else view
 
 
 def _parse(cls: MessageClass, skeleton: Buffer, view: memoryview, source: str) -> Message:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from sabir.base import Streamed
+
 MessageClass: TypeAlias = Any
 Message: TypeAlias = Any
 Descriptor: TypeAlias = Any
@@ -11,3 +13,4 @@ FieldDescriptor: TypeAlias = Any
 UnknownValue: TypeAlias = Any
 
 Buffer: TypeAlias = bytes | memoryview
+Payload: TypeAlias = Buffer | Streamed

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from sabir.proto._routes import Route, Routes
-    from sabir.proto._types import Buffer
+    from sabir.proto._types import Buffer, Payload
 
 
 class Edit(NamedTuple):
@@ -35,7 +35,7 @@ class Edit(NamedTuple):
     start: int
     stop: int
     prefix: bytes
-    payload: Buffer = b""
+    payload: Payload = b""
 
 
 def _always(_body: int, _stop: int) -> bool:
@@ -54,7 +54,7 @@ class Plan(NamedTuple):
 
     threshold: int
     enter: Callable[[int, int], bool] = _always
-    replace: Callable[[int, int], Buffer | None] = _nothing
+    replace: Callable[[int, int], Payload | None] = _nothing
     max_depth: int = MAX_DEPTH
 
 
@@ -98,7 +98,7 @@ def plan_edits(data: Buffer, routes: Routes, plan: Plan) -> list[Edit]:
             pos = body
 
 
-def apply_edits(data: Buffer, edits: Iterable[Edit]) -> Iterator[Buffer]:
+def apply_edits(data: Buffer, edits: Iterable[Edit]) -> Iterator[Payload]:
     """Yield the buffers that make the edited data, the untouched runs as slices of it."""
     pos = 0
     for start, stop, prefix, payload in edits:

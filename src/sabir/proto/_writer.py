@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from google.protobuf.message import EncodeError
 
-from sabir.base import WireError
+from sabir.base import Streamed, WireError
 from sabir.proto._placeholders import PLACEHOLDER_SIZE, Placeholders, byte_view
 from sabir.proto._reader import DEFAULT_THRESHOLD
 from sabir.proto._routes import routes_to_bulk
@@ -18,7 +18,7 @@ from sabir.proto._wire import WireFaultError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.proto._types import Message
+    from sabir.proto._types import Message, Payload
 
 
 class BulkWriter:
@@ -31,18 +31,20 @@ class BulkWriter:
     def __init__(self, *, threshold: int = DEFAULT_THRESHOLD) -> None:
         self.size = 0
         self._threshold = threshold
-        self._placeholders = Placeholders(os.urandom)
+        self._placeholders: Placeholders[Payload] = Placeholders(os.urandom)
 
-    def placeholder(self, data: memoryview | bytes) -> bytes:
+    def placeholder(self, data: Payload) -> bytes:
         """Return what to put in a `raw_data` field for `data`: a placeholder, or, if short, the data itself.
 
         Raises TypeError where the buffer is not contiguous.
         """
+        if isinstance(data, Streamed):
+            return b"".join(data) if len(data) < self._threshold else self._placeholders.add(data)
         view = byte_view(data)
         return bytes(view) if len(view) < self._threshold else self._placeholders.add(view)
 
-    def chunks(self, message: Message) -> Iterator[bytes | memoryview]:
-        """Return the buffers that, one after another, are the serialised message.
+    def chunks(self, message: Message) -> Iterator[Payload]:
+        """Return the buffers that, one after another, are the serialised message; bulk as it was given.
 
         Raises WireError, at once, where protobuf cannot serialise the message, or where a placeholder
         stands anywhere but alone in a `raw_data` field.
@@ -63,7 +65,7 @@ class BulkWriter:
 
         filled = 0
 
-        def fill(body: int, stop: int) -> memoryview | None:
+        def fill(body: int, stop: int) -> Payload | None:
             nonlocal filled
             view = self._placeholders.get(skeleton[body:stop]) if holds_one(body, stop) else None
             filled += view is not None

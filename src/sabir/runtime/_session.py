@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, Literal
 
-from sabir.base import SabirError, UnsupportedError
-from sabir.evaluate import NO_LIMITS, Limits, Ports, Runner
+from sabir.base import Limits, SabirError, UnsupportedError
+from sabir.evaluate import Ports, Runner
 from sabir.ir import Model
 from sabir.serial import load
 
@@ -31,7 +31,7 @@ class Session:
         *,
         engine: Literal["auto", "reference"] = "auto",
         threads: int | None = None,
-        limits: Limits = NO_LIMITS,
+        limits: Limits | None = None,
     ) -> None:
         """Load and bind a model; raises WireError, SchemaError or UnsupportedError, each saying where."""
         if engine not in ENGINES:
@@ -46,7 +46,7 @@ class Session:
         except SabirError as error:
             if self.model.path is None:
                 raise
-            raise type(error)(f"{self.model.path}: {error}") from error
+            raise error.within(str(self.model.path)) from error
 
     @property
     def inputs(self) -> tuple[Ports, ...]:

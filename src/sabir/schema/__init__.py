@@ -2,6 +2,7 @@
 
 from sabir.schema._adapters import Unconvertible
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
+from sabir.schema._expansion import check_expansion
 from sabir.schema._operator import Example, Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port
 from sabir.schema._registry import Registry, Rooms
@@ -67,6 +68,7 @@ __all__ = [
     "Version",
     "as_results",
     "check_call",
+    "check_expansion",
     "optionals",
     "sequences",
     "tensors",

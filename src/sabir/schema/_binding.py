@@ -36,13 +36,14 @@ Arguments = dict[str, Any]
 class Signature:
     """What a version takes and gives; holds calls against it."""
 
-    __slots__ = ("attributes", "inputs", "outputs", "owner")
+    __slots__ = ("attributes", "inputs", "outputs", "owner", "requires")
 
     def __init__(
         self, owner: str, inputs: Sequence[Input], outputs: Sequence[Output], attributes: Sequence[Attribute]
     ) -> None:
         self.owner, self.inputs, self.outputs = owner, inputs, outputs
         self.attributes = {a.name: a for a in attributes}
+        self.requires = any(a.required for a in attributes)
 
     def check_arity(self, inputs: Sequence[Any], outputs: int) -> None:
         """Raise SchemaError where a node gives too few or too many inputs or outputs."""

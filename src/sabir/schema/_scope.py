@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sabir.base import SchemaError, suggest
+from sabir.base import SchemaError, legible, suggest
 from sabir.ir import Attribute, Function, FunctionKey, Model, Node, canonical_domain, find_opset
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sabir.schema._registry import Registry
     from sabir.schema._version import Version
 
+_FIRST_IR_OF_IMPORTS = 3
 MOST_CALLS = 100  # functions inside functions; the standard forbids recursion, a file may not
 
 
@@ -29,8 +30,13 @@ class Scope:
 
     @classmethod
     def of(cls, model: Model, registry: Registry) -> Scope:
-        """Return the scope of a model's main graph."""
-        return cls(registry, model.opsets, model.functions_by_key())
+        """Return the scope of a model's main graph; before IR 3 all models meant the first operator set."""
+        opsets = model.opsets or ({"": 1} if 0 < model.ir_version < _FIRST_IR_OF_IMPORTS else {})
+        return cls(registry, opsets, model.functions_by_key())
+
+    def opset(self, domain: str) -> int | None:
+        """Return the version imported of a domain, or None."""
+        return find_opset(self.opsets, domain)
 
     def callee(self, node: Node) -> Version | Function:
         """Return what a node calls: a model-local function, or the operator version in force.
@@ -42,26 +48,30 @@ class Scope:
         if function is not None:
             return function
         opset = find_opset(self.opsets, domain)
-        shown = f"{node.domain or 'ai.onnx'}.{node.op}"
+        shown = legible(f"{node.domain or 'ai.onnx'}.{node.op}")
         if opset is None:
-            raise SchemaError(f"{shown}: the model imports no operator set of {node.domain or 'ai.onnx'!r}")
+            raise SchemaError(f"{shown}: no operator set of {node.domain or 'ai.onnx'!r} is imported")
         operator = self.registry.find(domain, node.op)
         if operator is None:
             raise SchemaError(f"{shown} is no operator that Sabir knows{self._hint(domain, node.op)}")
         version = operator.find(opset)
         if version is None:
             raise SchemaError(
-                f"{shown} came with opset {operator.versions[0].since}; the model imports {opset}"
+                f"{shown} came with opset {operator.versions[0].since}; what is imported is {opset}"
             )
         return version
 
     def arguments(self, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
-        """Return a node's attributes with references to the function's attributes resolved."""
-        if self.bindings is None or not any(a.ref for a in attributes.values()):
+        """Return a node's attributes with references to the function's attributes resolved.
+
+        One that refers to nothing, as any does outside a function, is left out.
+        """
+        if not any(a.ref for a in attributes.values()):
             return attributes
+        bindings = self.bindings or {}
         found: dict[str, Attribute] = {}
         for name, attribute in attributes.items():
-            given = self.bindings.get(attribute.ref) if attribute.ref else attribute
+            given = bindings.get(attribute.ref) if attribute.ref else attribute
             if given is not None:
                 found[name] = given if given.name == name else replace(given, name=name)
         return found

@@ -1,5 +1,25 @@
 """Models from files and to files."""
 
+from sabir.serial._external import Extent, Folder, extent_of
 from sabir.serial._files import dumps, load, load_tensor, loads, save
+from sabir.serial._formats import FORMATS, Format, format_named, format_of
+from sabir.serial._safetensors import load_safetensors
+from sabir.serial._verifying import ExternalProblem, external_problems
 
-__all__ = ["dumps", "load", "load_tensor", "loads", "save"]
+__all__ = [
+    "FORMATS",
+    "Extent",
+    "ExternalProblem",
+    "Folder",
+    "Format",
+    "dumps",
+    "extent_of",
+    "external_problems",
+    "format_named",
+    "format_of",
+    "load",
+    "load_safetensors",
+    "load_tensor",
+    "loads",
+    "save",
+]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import WireError
 from sabir.ir import ATTRIBUTE_TYPES, Attribute, AttributeType
-from sabir.serial._residues import residue_of, restore, texts
+from sabir.serial._residues import Leftovers, restore, texts
 from sabir.serial._types import fill_type
 
 if TYPE_CHECKING:
@@ -34,14 +34,18 @@ class AttributeReader:
         sparse: Callable[[Any], SparseTensor],
         graph: Callable[[Any], Graph],
         type_: Callable[[Any], Any],
+        solid: Callable[[Any], Any],
         unknown: bool,
     ) -> None:
-        """Take what reads the messages inside an attribute, and whether unknown fields are about."""
+        """Take what reads the messages inside an attribute and what puts bulk data into one.
+
+        `unknown` says whether unknown fields are about.
+        """
         self._readers: dict[str, Callable[[Any], Any]] = {
             "t": tensor, "tensors": tensor, "g": graph, "graphs": graph, "sparse_tensor": sparse,
             "sparse_tensors": sparse, "tp": type_, "type_protos": type_, "s": _decoded, "strings": _decoded,
         }  # fmt: skip
-        self._unknown = unknown
+        self._solid, self._unknown = solid, unknown
         self._seen: dict[bytes, Attribute] = {}
 
     def read(self, proto: Any) -> Attribute:
@@ -63,13 +67,15 @@ class AttributeReader:
         # before IR 2 the type went without saying
         field = FIELDS.get(kind) or (present[0] if present else "")
         value = None if ref and field not in present else self._value(proto, field)
-        wire = _rest(proto, field, present)
+        left = Leftovers(proto, unknown=self._unknown)
+        if present and present != [field]:
+            left.keep(self._solid(_rest(proto, field, present)))
         if kind == "undefined" and field:
-            kind, empty = _TYPE_OF_FIELD[field], ("type",)
-        else:
-            empty = ()
-        residue = residue_of(proto, _TEXTS, unknown=self._unknown, wire=wire, repeated=empty)
-        return Attribute(name, kind, value, doc, ref, residue)
+            kind = _TYPE_OF_FIELD[field]
+            left.repeated("type")
+        if field in _SINGULAR and not ref and field not in present:
+            left.absent(field)
+        return Attribute(name, kind, value, doc, ref, left.residue(_TEXTS))
 
     def _value(self, proto: Any, field: str) -> Any:
         if not field:
@@ -88,21 +94,20 @@ def _present(proto: Any) -> list[str]:
     return [f for f in _TYPE_OF_FIELD if (proto.HasField(f) if f in _SINGULAR else len(getattr(proto, f)))]
 
 
-def _rest(proto: Any, field: str, present: list[str]) -> bytes:
-    """The value fields beside the one that counts, as wire bytes."""
-    others = [f for f in present if f != field]
-    if not others:
-        return b""
+def _rest(proto: Any, field: str, present: list[str]) -> Any:
+    """A message of the value fields beside the one that counts."""
     rest = type(proto)()
-    for other in others:
+    for other in present:
         held = getattr(proto, other)
+        if other == field:
+            continue
         if other in {"f", "i", "s"}:
             setattr(rest, other, held)
         elif other in _SINGULAR:
             getattr(rest, other).CopyFrom(held)
         else:
             getattr(rest, other).MergeFrom(held)
-    return rest.SerializeToString()
+    return rest
 
 
 def _decoded(text: bytes) -> str | bytes:
@@ -134,7 +139,16 @@ def write_attribute(
         except (TypeError, ValueError, OverflowError) as error:
             told = f"attribute {attribute.name!r} of type {attribute.type} cannot hold its value"
             raise WireError(f"{told}: {error}") from error
+        if attribute.residue is not None and field in attribute.residue.absent:
+            _clear_default(proto, field)
     restore(attribute.residue, proto)
+
+
+def _clear_default(proto: Any, field: str) -> None:
+    """Take away a value that the file did not give, as long as it is still what an absent one means."""
+    held = getattr(proto, field)
+    if held.ByteSize() == 0 if hasattr(held, "DESCRIPTOR") else not held:
+        proto.ClearField(field)
 
 
 _SINGULAR_OF = {"tensors": "t", "graphs": "g", "sparse_tensors": "sparse_tensor", "type_protos": "tp"}
@@ -156,7 +170,9 @@ def _write_value(value: Any, field: str, proto: Any, writers: dict[str, Callable
             writers[field](value, held)
         case _:
             for v in value:
-                writers[_SINGULAR_OF[field]](v, getattr(proto, field).add())
+                made = getattr(proto, field).add()
+                if v is not None:  # a type that says nothing
+                    writers[_SINGULAR_OF[field]](v, made)
 
 
 def _encoded(value: str | bytes) -> bytes:

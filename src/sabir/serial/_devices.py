@@ -6,6 +6,7 @@ from typing import Any
 
 from sabir.ir import Dim, Node, NodeDevice, ShardedAxis, Sharding, Value, read_dim
 from sabir.proto import NodeDeviceConfigurationProto
+from sabir.serial._residues import texts
 
 
 def read_node_devices(proto: Any, node: Node) -> tuple[NodeDevice, ...]:
@@ -15,18 +16,24 @@ def read_node_devices(proto: Any, node: Node) -> tuple[NodeDevice, ...]:
 
 
 def _read(proto: Any, values: dict[str, Value]) -> NodeDevice:
-    return NodeDevice(
-        proto.configuration_id,
+    (configuration,) = texts(proto, "configuration_id")
+    device = NodeDevice(
+        configuration,
         tuple(_read_sharding(s, values) for s in proto.sharding_spec),
         proto.pipeline_stage if proto.HasField("pipeline_stage") else None,
-        proto.SerializeToString(),
     )
+    plain = NodeDeviceConfigurationProto()
+    _write(device, plain)
+    # what our form cannot say stays beside it as bytes
+    wire = proto.SerializeToString()
+    return device if plain.SerializeToString() == wire else device._replace(wire=wire)
 
 
 def _read_sharding(proto: Any, values: dict[str, Value]) -> Sharding:
+    (name,) = texts(proto, "tensor_name")
     return Sharding(
-        values.get(proto.tensor_name),
-        proto.tensor_name,
+        values.get(name),
+        name,
         tuple(proto.device),
         tuple((g.key, tuple(g.value)) for g in proto.index_to_device_group_map),
         tuple(
@@ -41,7 +48,8 @@ def _length(proto: Any) -> Dim:
         case "dim_value":
             return proto.dim_value
         case "dim_param":
-            return read_dim(proto.dim_param) if proto.dim_param else None
+            (name,) = texts(proto, "dim_param")
+            return read_dim(name) if name else None
         case _:
             return None
 

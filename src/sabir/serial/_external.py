@@ -2,58 +2,183 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import hashlib
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import ExternalDataError, FileError, open_inside, quote, view_of
+from sabir.base import (
+    ExternalDataError,
+    FileError,
+    MappedFile,
+    Streamed,
+    open_inside,
+    pieces_of,
+    quote,
+    view_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Generator, Iterator, Mapping
+    from typing import Self
 
 _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
-class Folder:
-    """Opens the external data of one model; each file is mapped once, when first read."""
+class Extent(NamedTuple):
+    """Bytes `start` to `stop` of the file at `location`."""
 
-    def __init__(self, path: Path | None) -> None:
-        """Take the model's folder, or None for a model that came without one."""
-        self.path = path
+    location: str
+    start: int
+    stop: int
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+        return self.stop - self.start
+
+    def check(self, size: int) -> None:
+        """Raise ExternalDataError where a file of `size` bytes does not have all of these."""
+        if self.stop > size:
+            needed = f"the tensor needs bytes {self.start} to {self.stop}"
+            raise ExternalDataError(f"{_shown(self.location)}: {needed}, and the file has {size}")
+
+
+class Folder:
+    """Opens the external data of one model; each file is opened once, when first read.
+
+    `path` is the folder of the path that the model was loaded by, None for a model that came without one.
+    """
+
+    def __init__(self, path: Path | None, *, model: Path | None = None, mapped: bool = True) -> None:
+        """Take the folder, and the model file in it; `mapped` says whether large files may be mapped."""
+        self.path, self._model, self._mapped = path, model, mapped
         self._files: dict[str, memoryview] = {}
+        self._held_as: dict[str, os.stat_result] = {}
+        self._versions: dict[tuple[int, ...], memoryview] = {}
+        self._source: tuple[str, memoryview] | None = None
+
+    @classmethod
+    def of(cls, model: Path, *, mapped: bool = True) -> Self:
+        """Return the folder of a model file."""
+        model = model.absolute()
+        return cls(model.parent, model=model, mapped=mapped)
+
+    @functools.cached_property
+    def real(self) -> Path | None:
+        """The folder in which the model file itself lies: another one, where the path to it is a link."""
+        if self._model is not None:
+            return Path(os.path.realpath(self._model)).parent
+        return None if self.path is None else Path(os.path.realpath(self.path))
 
     def __call__(self, entries: Mapping[str, str], size: int) -> memoryview:
         """Return the `size` bytes that a tensor's entries point at.
 
         Raises ExternalDataError where the file is missing, too short, or outside the folder.
         """
-        location = entries.get("location", "")
-        shown = f"external data {quote(location)}"
-        offset, length = _number(entries, "offset", 0), _number(entries, "length", size)
-        if length != size:
-            raise ExternalDataError(
-                f"{shown}: `length` is {length}, and the tensor's type and shape take {size} bytes"
-            )
-        data = self._open(location)
-        if offset + size > len(data):
-            needed = f"the tensor needs bytes {offset} to {offset + size}"
-            raise ExternalDataError(f"{shown}: {needed}, and the file has {len(data)}")
-        return data[offset : offset + size]
+        extent = extent_of(entries, size)
+        data = self.hold(extent.location)
+        extent.check(len(data))
+        return data[extent.start : extent.stop]
 
-    def _open(self, location: str) -> memoryview:
-        if self.path is None:
-            told = f"external data {quote(location)}: the model came from no file"
-            raise ExternalDataError(f"{told}; say in which `folder` its data lies")
+    def hold(self, location: str) -> memoryview:
+        """Return all bytes of a file, which stay at hand whatever takes its name; raises as a call does."""
         if location not in self._files:
-            descriptor = open_inside(self.path, location)
-            try:
-                self._files[location] = view_of(descriptor, f"external data {quote(location)}")
-            except FileError as error:
-                raise ExternalDataError(str(error)) from error
-            finally:
-                os.close(descriptor)
+            with self._opened(location) as descriptor:
+                status = self._held_as[location] = os.fstat(descriptor)
+                data = self._versions.get(_version(status))  # one file may have many names in a model
+                if data is None:
+                    data = view_of(descriptor, _shown(location), mapped=self._mapped)
+                self._files[location] = self._versions[_version(status)] = data
         return self._files[location]
+
+    def stream(self, entries: Mapping[str, str], size: int) -> Streamed:
+        """Return the bytes that a call would, to be read when they are written; none of them is kept.
+
+        Raises as a call does.
+        """
+        extent = extent_of(entries, size)
+        extent.check(len(self._source_of(extent.location)))
+        return Streamed(size, lambda: self._pieces(extent))
+
+    def has_same(self, other: Folder) -> Callable[[str], bool]:
+        """Return what says of a location whether a model in another folder finds the same file there."""
+        if (
+            self.path is None
+            or other.path is None
+            or os.path.realpath(self.path) != os.path.realpath(other.path)
+        ):
+            return lambda _: False
+        alike = self.real == other.real
+
+        @functools.cache
+        def same(location: str) -> bool:
+            held = self._held_as.get(location)
+            if held is None and alike:
+                return True
+            try:
+                return _version(held or self.look(location)) == _version(other.look(location))
+            except ExternalDataError:
+                return False
+
+        return same
+
+    def look(self, location: str) -> os.stat_result:
+        """Return the status of a file; raises ExternalDataError where it is missing or outside the folder."""
+        with self._opened(location) as descriptor:
+            return os.fstat(descriptor)
+
+    def digest(self, location: str) -> str:
+        """Return the SHA1 digest of a file, in hexadecimal digits; raises as a call does."""
+        found = hashlib.sha1(usedforsecurity=False)
+        with self._opened(location) as descriptor:
+            for piece in pieces_of(descriptor, 0, os.fstat(descriptor).st_size, _shown(location)):
+                found.update(piece)
+        return found.hexdigest()
+
+    def _source_of(self, location: str) -> memoryview:
+        """Return the bytes of a file to be passed on; one file at a time is kept open for this."""
+        if location in self._files:
+            return self._files[location]
+        if self._source is None or self._source[0] != location:
+            with self._opened(location) as descriptor:
+                self._source = location, view_of(descriptor, _shown(location))
+        return self._source[1]
+
+    def _pieces(self, extent: Extent) -> Iterator[bytes | memoryview]:
+        data = self._source_of(extent.location)
+        if isinstance(data.obj, MappedFile):
+            yield from data.obj.pieces(extent.start, extent.size)
+        else:
+            yield data[extent.start : extent.stop]
+
+    @contextlib.contextmanager
+    def _opened(self, location: str) -> Generator[int, None, None]:
+        if self.path is None:
+            raise ExternalDataError(
+                f"{_shown(location)}: the model came from no file; say in which `folder` its data lies"
+            )
+        descriptor = open_inside(self.path, location, real=self.real)
+        try:
+            yield descriptor
+        except FileError as error:
+            raise ExternalDataError(str(error)) from error
+        finally:
+            os.close(descriptor)
+
+
+def extent_of(entries: Mapping[str, str], size: int) -> Extent:
+    """Return where the `size` bytes of a tensor lie; raises ExternalDataError where the entries are wrong."""
+    location = entries.get("location", "")
+    offset, length = _number(entries, "offset", 0), _number(entries, "length", size)
+    if length != size:
+        raise ExternalDataError(
+            f"{_shown(location)}: `length` is {length}, and the tensor's type and shape take {size} bytes"
+        )
+    return Extent(location, offset, offset + size)
 
 
 def _number(entries: Mapping[str, str], key: str, default: int) -> int:
@@ -65,3 +190,12 @@ def _number(entries: Mapping[str, str], key: str, default: int) -> int:
             f"external data: `{key}` must be a number of up to 19 digits, and is {quote(text)}"
         )
     return int(text)
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    """What tells a file from others, and from itself written anew."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _shown(location: str) -> str:
+    return f"external data {quote(location)}"

@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from sabir.base import SabirError, WireError, map_file, replace_file
-from sabir.ir import Model, Tensor, WireTensor
-from sabir.proto import BulkWriter, TensorProto, guess_format, looks_like_model, read_message, read_model
+from sabir.base import SabirError, Streamed, WireError, map_file, replace_file, within, without_collector
+from sabir.ir import ExternalTensor, Model, Tensor, WireTensor, all_tensors
+from sabir.proto import (
+    Bulk,
+    BulkWriter,
+    TensorProto,
+    guess_format,
+    looks_like_model,
+    read_message,
+    read_model,
+)
+from sabir.serial._data_files import Saving
 from sabir.serial._external import Folder
+from sabir.serial._formats import (
+    Inline,
+    format_named,
+    format_of,
+    guess_text,
+    read_message_text,
+    read_text,
+    write_message_text,
+)
+from sabir.serial._placement import Layout, Placement
 from sabir.serial._reader import Reader
+from sabir.serial._tensors import TensorWriter
+from sabir.serial._verifying import require_external
 from sabir.serial._writer import Writer
+from sabir.text import parse, text
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Iterable
 
-    from sabir.ir import ExternalTensor
+    from sabir.base import Limits
+    from sabir.ir import Buffer
+    from sabir.serial._data_files import Progress
+    from sabir.serial._formats import Format
+    from sabir.serial._tensors import Entries
+
+_HEAD = 4096  # as much as is looked at to tell what a file is
 
 
 @runtime_checkable
@@ -30,28 +56,55 @@ class Readable(Protocol):
         ...
 
 
-def load(source: str | os.PathLike[str] | bytes | Readable) -> Model:
+def load(
+    source: str | os.PathLike[str] | bytes | Readable,
+    *,
+    format: str | None = None,  # ruff: ignore[builtin-argument-shadowing]  the word for it
+    verify: bool = False,
+    mapped: bool = True,
+    limits: Limits | None = None,
+) -> Model:
     """Return the model in a file, given by path, as bytes, or as an open binary file.
 
-    A file is mapped and no tensor is copied: the model reads its data from the file as it is asked for.
-    Raises FileError where the file cannot be read, WireError where it is no model; both name it.
+    `format` is "protobuf", "textproto", "json" (both as protobuf defines them) or "onnxtxt" (the standard's
+    text syntax); where it is not given, the file's name tells, or else its content.
+
+    A large file is mapped and no tensor is copied: the model reads its data from the file as it is asked for.
+    With `mapped=False` all is read, and what others do to the file afterwards matters no more. `verify` looks
+    at once whether all external data is there, as long as it must be, and of the SHA1 digest that is told.
+    Raises FileError where the file cannot be read, WireError or ParseError where it is no model; they name
+    it; and ExternalDataError where `verify` finds something wrong.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return loads(source)
-    if isinstance(source, Readable):
-        return _read(memoryview(source.read()), "the open file", None)
-    path = Path(os.fspath(source))
-    model = _read(map_file(path), str(path), path.absolute().parent)
-    model.path = path.absolute()
-    return model
+        return loads(source, format=format, verify=verify, limits=limits)
+    with within(limits):
+        if isinstance(source, Readable):
+            data = memoryview(source.read())
+            return _verified(_read(data, "the open file", Folder(None), _format(data, format)), verify)
+        path = Path(os.fspath(source))
+        data = map_file(path, mapped=mapped)
+        model = _read(data, str(path), Folder.of(path, mapped=mapped), _format(data, format, path))
+        model.path = path.absolute()
+        return _verified(model, verify)
 
 
-def loads(data: bytes | bytearray | memoryview, *, folder: str | os.PathLike[str] | None = None) -> Model:
+def loads(
+    data: bytes | bytearray | memoryview,
+    *,
+    format: str | None = None,  # ruff: ignore[builtin-argument-shadowing]  the word for it
+    folder: str | os.PathLike[str] | None = None,
+    verify: bool = False,
+    limits: Limits | None = None,
+) -> Model:
     """Return the model in some bytes; `folder` is where its external data lies, if it has any.
 
-    Raises WireError where the bytes are no model.
+    `format` is as in `load`; where it is not given, the content tells. Raises WireError or ParseError where
+    the bytes are no model, ExternalDataError where `verify` finds data missing.
     """
-    return _read(memoryview(data), "", None if folder is None else Path(os.fspath(folder)).absolute())
+    place = Folder(None if folder is None else Path(os.fspath(folder)).absolute())
+    view = memoryview(data)
+    with within(limits):
+        return _verified(_read(view, "", place, _format(view, format)), verify)
 
 
 def load_tensor(source: str | os.PathLike[str] | bytes) -> Tensor:
@@ -62,54 +115,163 @@ def load_tensor(source: str | os.PathLike[str] | bytes) -> Tensor:
     return WireTensor(read_message(TensorProto, map_file(path), source=str(path)))
 
 
-def save(model: Model, path: str | os.PathLike[str]) -> None:
+def save(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # ruff: ignore[builtin-argument-shadowing]  the word for it
+    external: str | Literal[False] | None = None,
+    threshold: int = 1024,
+    align: int = 4096,
+    shard: int | None = None,
+    checksum: bool = False,
+    progress: Progress | None = None,
+) -> None:
     """Write a model to a file, which holds the old bytes or all of the new ones at any moment.
 
-    External data stays external when the model stays in its folder, and is taken into the file otherwise.
-    Raises FileError where the file cannot be written, WireError for what no file can hold.
+    `format` is as in `load`; where it is not given, the file's name tells, and an unknown one means protobuf.
+    As "textproto" and "json" a NaN loses which of the many it was; nothing else is lost in any format.
+
+    With `external`, the data of every tensor of at least `threshold` bytes goes to a file of that name beside
+    the model, each at a multiple of `align` bytes: to several of at most `shard` bytes, where that is given;
+    to one for each tensor, where the name has `{name}` in it; in the safetensors format, where it ends in
+    `.safetensors`. With `checksum`, the model tells the SHA1 digests of these files. A file that is there is
+    replaced, unless another model in the folder uses it.
+
+    Without, external data stays where it is when the model stays in its folder, and is taken into the file
+    otherwise; with `external=False` all of it is. The model object is not changed.
+
+    `progress` is called with the bytes written so far and those to be written: of the data files, where there
+    are any, else of the model. Raises FileError where a file cannot be written, ExternalDataError where data
+    to be moved is not found, WireError for what no file can hold.
     """
     target = Path(os.fspath(path))
-    replace_file(target, _chunks(model, target.resolve().parent))
+    chosen = format_named(format) if format else format_of(target) or "protobuf"
+    if external is None or external is False:
+        stays = _staying(Folder.of(target)) if external is None else _never
+        size, chunks = _encoded(model, chosen, stays)
+        replace_file(target, chunks, written=_counted(progress, size))
+        return
+    placement = Placement(model, Layout(external, threshold, align, shard, checksum))
+
+    def model_file() -> Iterable[Buffer | Streamed]:
+        return _encoded(model, chosen, _never, placement.entries)[1]
+
+    Saving(model, target, placement, chunks=model_file, read=load).run(progress)
 
 
-def dumps(model: Model) -> bytes:
-    """Return a model as bytes, external data included; raises WireError for what no file can hold."""
-    return b"".join(_chunks(model, None))
+def dumps(
+    model: Model,
+    *,
+    format: str = "protobuf",  # ruff: ignore[builtin-argument-shadowing]  the word for it
+) -> bytes:
+    """Return a model as bytes; `format` is as in `load`.
+
+    As protobuf, external data is included; the other formats, which are for people, say where it lies. Raises
+    WireError for what the format cannot hold.
+    """
+    chosen = format_named(format)
+    _, chunks = _encoded(model, chosen, _staying(None) if chosen == "protobuf" else _always)
+    return b"".join(b"".join(c) if isinstance(c, Streamed) else c for c in chunks)
 
 
-def _chunks(model: Model, folder: Path | None) -> Iterator[bytes | memoryview]:
+def _encoded(
+    model: Model,
+    chosen: Format,
+    stays: Callable[[ExternalTensor], bool],
+    placed: Callable[[Tensor], Entries | None] | None = None,
+) -> tuple[int, Iterable[Buffer | Streamed]]:
+    """Return how many bytes a model has in a format, and them; `stays` and `placed` as for a TensorWriter."""
+    if chosen == "protobuf":
+        bulk = BulkWriter()
+        chunks = bulk.chunks(Writer(TensorWriter(bulk, keeps_external=stays, placed=placed)).model(model))
+        return bulk.size, chunks
+
+    def message() -> Any:
+        return Writer(TensorWriter(Inline(), keeps_external=stays, placed=placed)).model(model)
+
+    if chosen == "onnxtxt":
+        kept = all(stays(t.tensor) for t in all_tensors(model) if isinstance(t.tensor, ExternalTensor))
+        if placed is not None or not kept:
+            model = Reader(message(), Bulk(), Folder(None)).model()
+        written = text(model).encode("utf-8", "surrogateescape")
+    else:
+        written = write_message_text(message(), chosen)
+    return len(written), [written]
+
+
+def _staying(home: Folder | None) -> Callable[[ExternalTensor], bool]:
+    """Return which external data stays where it is when the model goes to a folder, or to none."""
+    same: dict[Folder, Callable[[str], bool]] = {}
+
     def stays(tensor: ExternalTensor) -> bool:
-        where = tensor.opener.path if isinstance(tensor.opener, Folder) else None
-        return where is not None and folder is not None and where.resolve() == folder
+        own = tensor.opener
+        if not isinstance(own, Folder) or own.path is None:
+            return True  # where its data lies is all that is known of it
+        if home is None:
+            return False
+        if own not in same:
+            same[own] = own.has_same(home)
+        return same[own](tensor.entries.get("location", ""))
 
-    bulk = BulkWriter()
-    return bulk.chunks(Writer(bulk, keeps_external=stays).model(model))
+    return stays
 
 
-def _read(data: memoryview, name: str, folder: Path | None) -> Model:
-    prefix = f"{name}: " if name else ""
-    proto, bulk = read_model(data, source=name)
-    if not looks_like_model(proto):
-        guess = guess_format(bytes(data[:4096]))
-        raise WireError(
-            f"{prefix}no ONNX model: {f'this looks like {guess}' if guess else 'it has no graph'}"
-        )
-    if not proto.HasField("graph") and not proto.functions:
-        raise WireError(f"{prefix}the model has no graph")
+def _always(_: ExternalTensor) -> bool:
+    return True
+
+
+def _never(_: ExternalTensor) -> bool:
+    return False
+
+
+def _counted(progress: Progress | None, total: int) -> Callable[[int], None] | None:
+    if progress is None:
+        return None
+    done = 0
+
+    def written(size: int) -> None:
+        nonlocal done
+        done += size
+        progress(done, total)
+
+    return written
+
+
+def _verified(model: Model, asked: bool) -> Model:  # ruff: ignore[boolean-type-hint-positional-argument] - internal
+    if asked:
+        require_external(model)
+    return model
+
+
+def _format(data: memoryview, told: str | None, path: Path | None = None) -> Format:
+    """Return the format of a file: as told, or by its name, or by its content."""
+    if told:
+        return format_named(told)
+    named = None if path is None else format_of(path)
+    return named or guess_text(data[:_HEAD]) or "protobuf"
+
+
+def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
     try:
-        with _without_collector():
-            return Reader(proto, bulk, Folder(folder)).model()
+        with without_collector():
+            return _decoded(data, folder, chosen)
     except SabirError as error:
-        raise type(error)(f"{prefix}{error}") from error
+        raise (error.within(name) if name else error) from error
 
 
-@contextlib.contextmanager
-def _without_collector() -> Generator[None, None, None]:
-    """Hold the cycle collector off: a graph is all links and no garbage, and each pass would visit it all."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
+def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:
+    if chosen == "onnxtxt":
+        return parse(read_text(data), opener=folder)
+    proto, bulk = read_model(data) if chosen == "protobuf" else (read_message_text(data, chosen), Bulk())
+    _require_graph(proto, data)
+    return Reader(proto, bulk, folder).model()
+
+
+def _require_graph(proto: Any, data: memoryview) -> None:
+    """Raise WireError for a message that holds nothing of a model: other bytes may parse too."""
+    if not looks_like_model(proto):
+        guess = guess_format(bytes(data[:_HEAD]))
+        raise WireError(f"no ONNX model: {f'this looks like {guess}' if guess else 'it has no graph'}")
+    if not proto.HasField("graph") and not proto.functions:
+        raise WireError("the model has no graph")

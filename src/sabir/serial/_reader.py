@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import WireError
+from google.protobuf.message import Message
+
+from sabir.base import TextError, WireError
 from sabir.ir import (
     Annotation,
     Attribute,
@@ -21,10 +23,10 @@ from sabir.ir import (
     Value,
     WireTensor,
 )
-from sabir.proto import Bulk, TensorProto, has_unknown
+from sabir.proto import Bulk, DeviceConfigurationProto, TensorProto, has_unknown
 from sabir.serial._attributes import AttributeReader
 from sabir.serial._devices import read_node_devices
-from sabir.serial._residues import OPSETS, names, read_entries, residue_of, texts
+from sabir.serial._residues import Leftovers, names, texts
 from sabir.serial._types import TypeReader
 
 if TYPE_CHECKING:
@@ -34,11 +36,10 @@ if TYPE_CHECKING:
 
 _DEEPEST_GRAPH = 32
 _EXTERNAL: int = TensorProto.EXTERNAL
-_FUNCTION_FIELDS = ("name", "domain", "overload", "doc_string", OPSETS)
-_BINDINGS = ("initialization_binding", "update_binding")
+_FUNCTION_TEXTS = ("name", "domain", "overload", "doc_string")
 _NODE_TEXTS = ("name", "op_type", "domain", "overload", "doc_string")
 _MODEL_TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
-_MODEL_FIELDS = (*_MODEL_TEXTS, "ir_version", "model_version", OPSETS)
+_MODEL_FIELDS = (*_MODEL_TEXTS, "ir_version", "model_version")
 
 
 class Reader:
@@ -52,17 +53,19 @@ class Reader:
         self._depth = 0
         self._attributes = AttributeReader(
             tensor=self.tensor, sparse=self._sparse, graph=self._subgraph, type_=self._types.read,
-            unknown=self._unknown,
+            solid=self._solid, unknown=self._unknown,
         )  # fmt: skip
 
     def model(self) -> Model:
         """Return the model; raises WireError for what no model object can hold."""
         proto = self._proto
         producer, producer_version, domain, doc = texts(proto, *_MODEL_TEXTS)
-        metadata, wire, repeated = read_entries(proto, "metadata_props")
-        opsets, more_wire, more_repeated = _read_opsets(proto)
+        left = self._leftovers(proto)
+        metadata, opsets = left.pairs("metadata_props"), left.opsets()
         scope = NameScope()
         graph = self._graph(proto.graph, scope) if proto.HasField("graph") else Graph()
+        if not proto.HasField("graph"):
+            left.absent("graph")
         return Model(
             graph,
             opsets,
@@ -76,15 +79,11 @@ class Reader:
             metadata,
             [self._training(t, scope) for t in proto.training_info],
             [self._device(d) for d in proto.configuration],
-            residue_of(
-                proto,
-                _MODEL_FIELDS,
-                unknown=self._unknown,
-                wire=wire + more_wire,
-                repeated=(*repeated, *more_repeated),
-                lists=(OPSETS,),
-            ),
+            left.residue(_MODEL_FIELDS),
         )
+
+    def _leftovers(self, proto: Any) -> Leftovers:
+        return Leftovers(proto, unknown=self._unknown)
 
     # graphs
 
@@ -105,7 +104,7 @@ class Reader:
         for node in proto.node:
             graph.append(self._node(node, scope))
         self._outputs(proto.output, graph, scope)
-        self._value_info(proto.value_info, graph, scope)
+        self._value_info(proto.value_info, graph, scope, graph.inputs)
         self._annotate(proto, graph, scope)
         scope.close()
         self._scope = outer
@@ -120,62 +119,66 @@ class Reader:
 
     def _initialize(self, graph: Graph, scope: NameScope, name: Any, tensor: Tensor | SparseTensor) -> None:
         if type(name) is not str:
-            raise WireError("an initializer's name is not UTF-8")
+            raise TextError("an initializer's name is not UTF-8")
         value = scope.own(name)
         if value is None or value in graph.initializers:
             value = scope.define(name)
         graph.set_initializer(value, tensor)
 
     def _outputs(self, infos: Iterable[Any], graph: Graph, scope: NameScope) -> None:
-        """Read the outputs; where one says other than its value does, what it says stays in the residue."""
+        """Read the outputs; what is said of a value that is described already is kept beside it."""
+        described = set(graph.inputs)
         for info in infos:
             value = scope.read(info.name) or Value()
-            told = value.type is not None or bool(value.doc) or value.residue is not None
-            if told or scope.own(info.name) is not value:
-                graph.output_infos[len(graph.outputs)] = (value, info.SerializeToString())
+            if value in described or scope.own(info.name) is not value:
+                graph.output_infos[len(graph.outputs)] = (value, self._described(info, Value()))
             else:
-                self._described(info, value)
+                described.add(self._described(info, value))
             graph.outputs.append(value)
 
-    def _value_info(self, infos: Iterable[Any], graph: Graph, scope: NameScope) -> None:
+    def _value_info(
+        self, infos: Iterable[Any], graph: Graph, scope: NameScope, inputs: Iterable[Value] = ()
+    ) -> None:
+        """Read what is told of values; what is told of the `inputs`, and of typed outputs, is only kept."""
+        infos_apart = graph.output_infos
+        outputs = {v: i for i, v in enumerate(graph.outputs) if v is not None and i not in infos_apart}
+        taken = {*inputs, *(v for v in outputs if v.type is not None)}
         stale: list[Value] = []
         for place, info in enumerate(infos):
             value = scope.own(info.name)
-            if value is None or value.info is not None or value.type is not None:
+            if value is None or value.info is not None or value in taken:
                 value = Value()
                 stale.append(value)
+            elif value in outputs:
+                graph.output_infos[outputs[value]] = (value, _description(value))
             value.info = place
             self._described(info, value)
         graph.stale = tuple(stale)
 
     def _annotate(self, proto: Any, graph: Graph, scope: NameScope) -> None:
-        graph.metadata, wire, repeated = read_entries(proto, "metadata_props")
-        graph.residue = residue_of(
-            proto, ("name", "doc_string"), unknown=self._unknown, wire=wire, repeated=repeated
-        )  # fmt: skip
+        left = self._leftovers(proto)
+        graph.metadata = left.pairs("metadata_props")
+        graph.residue = left.residue(("name", "doc_string"))
         if proto.quantization_annotation:
             graph.annotations = tuple(self._annotation(a, scope) for a in proto.quantization_annotation)
 
     def _annotation(self, proto: Any, scope: NameScope) -> Annotation:
         value = scope.read(*texts(proto, "tensor_name")) or Value()
-        pairs = [texts(p, "key", "value") for p in proto.quant_parameter_tensor_names]
+        left = self._leftovers(proto)
+        pairs = left.listed("quant_parameter_tensor_names")
         parameters = tuple((key, scope.read(name) or Value()) for key, name in pairs)
-        residue = residue_of(
-            proto, ("tensor_name",), unknown=self._unknown, lists=("quant_parameter_tensor_names",)
-        )
-        return Annotation(value, parameters, residue)
+        return Annotation(value, parameters, left.residue(("tensor_name",)))
 
     def _described(self, info: Any, value: Value) -> Value:
         """Give a value the type, doc string and metadata of a `ValueInfoProto`."""
         value.name, value.doc = texts(info, "name", "doc_string")
         if info.HasField("type"):
             value.type = self._types.read(info.type)
-        value.metadata, wire, repeated = read_entries(info, "metadata_props")
-        odd = value.type is None and info.HasField("type")
-        value.residue = residue_of(
-            info, ("name", "doc_string"), unknown=self._unknown, repeated=repeated,
-            wire=wire + (_only_type(info) if odd else b""),
-        )  # fmt: skip
+        left = self._leftovers(info)
+        value.metadata = left.pairs("metadata_props")
+        if value.type is None and info.HasField("type"):
+            left.keep(_only_type(info))
+        value.residue = left.residue(("name", "doc_string"))
         return value
 
     # nodes
@@ -183,40 +186,36 @@ class Reader:
     def _node(self, proto: Any, scope: NameScope) -> Node:
         name, op, domain, overload, doc = texts(proto, *_NODE_TEXTS)
         inputs = [scope.read(n) for n in proto.input]
-        attributes, wire, repeated = self._read_attributes(proto)
+        left = self._leftovers(proto)
+        attributes = self._read_attributes(proto, left) if proto.attribute else None
         outputs = [scope.define(n) if n else None for n in proto.output]
         node = Node(op, inputs, outputs, attributes, domain=domain, name=name, overload=overload)
         node.doc = doc
         if proto.metadata_props:
-            node.metadata, more, again = read_entries(proto, "metadata_props")
-            wire, repeated = wire + more, (*repeated, *again)
+            node.metadata = left.pairs("metadata_props")
         if proto.device_configurations:
             node.devices = read_node_devices(proto, node)
-        if self._unknown or wire or repeated or _any_empty(proto, name, domain, overload, doc):
-            node.residue = residue_of(proto, _NODE_TEXTS, unknown=self._unknown, wire=wire, repeated=repeated)
+        node.residue = left.residue(_NODE_TEXTS)
         return node
 
-    def _read_attributes(self, proto: Any) -> tuple[dict[str, Attribute] | None, bytes, tuple[str, ...]]:
-        held = proto.attribute
-        if not held:
-            return None, b"", ()
+    def _read_attributes(self, proto: Any, left: Leftovers) -> dict[str, Attribute]:
         found: dict[str, Attribute] = {}
-        again, repeated = type(proto)(), list[str]()
-        for a in held:
+        again: dict[int, tuple[str, Any]] = {}
+        for place, a in enumerate(proto.attribute):
             attribute = self._attributes.read(a)
             if attribute.name in found:
-                again.attribute.add().CopyFrom(a)
-                repeated.append(attribute.name)
+                again[place] = attribute.name, self._solid(a)
             else:
                 found[attribute.name] = attribute
-        return found, again.SerializeToString() if repeated else b"", tuple(repeated)
+        left.keep_again("attribute", again)
+        return found
 
     # tensors
 
     def tensor(self, proto: Any) -> Tensor:
         """Return a tensor over its message; nothing is decoded or copied."""
         if proto.data_location == _EXTERNAL:
-            return ExternalTensor(proto, self._opener)
+            return ExternalTensor(self._solid(proto) if proto.HasField("raw_data") else proto, self._opener)
         if not len(self._bulk):
             return WireTensor(proto)
         raw = proto.raw_data
@@ -224,8 +223,25 @@ class Reader:
         return WireTensor(proto, None if view is raw else view)
 
     def _sparse(self, proto: Any) -> SparseTensor:
-        wire = proto.SerializeToString() if self._unknown else b""
+        whole = not self._unknown and proto.values.ByteSize() and proto.indices.ByteSize()
+        wire = b"" if whole else _sparse_frame(proto)
         return SparseTensor(self.tensor(proto.values), self.tensor(proto.indices), tuple(proto.dims), wire)
+
+    def _solid(self, message: Any) -> Any:
+        """Return a copy of a message that holds its bulk data itself, as bytes that are kept must."""
+        made = type(message)()
+        made.CopyFrom(message)
+        pending = [made] if len(self._bulk) else []
+        while pending:
+            one = pending.pop()
+            if isinstance(one, TensorProto):
+                if one.HasField("raw_data"):
+                    one.raw_data = bytes(self._bulk.get(one.raw_data))
+                continue
+            for field, value in one.ListFields():
+                if field.message_type is not None:
+                    pending.extend([value] if isinstance(value, Message) else value)
+        return made
 
     # the rest of a model
 
@@ -239,19 +255,36 @@ class Reader:
             graph.inputs.append(scope.define(n))
         for node in proto.node:
             graph.append(self._node(node, scope))
+        self._value_info(proto.value_info, graph, scope)
         for n in names(proto.output, "output"):
             graph.outputs.append(scope.read(n))
-        self._value_info(proto.value_info, graph, scope)
-        graph.metadata, wire, repeated = read_entries(proto, "metadata_props")
-        opsets, more, again = _read_opsets(proto)
-        attributes: dict[str, Attribute | None] = dict.fromkeys(names(proto.attribute, "attribute"))
-        attributes.update({a.name: a for a in map(self._attributes.read, proto.attribute_proto)})
+        left = self._leftovers(proto)
+        graph.metadata = left.pairs("metadata_props")
+        opsets = left.opsets()
+        attributes = self._parameters(proto, left)
         self._scope = outer
-        residue = residue_of(
-            proto, _FUNCTION_FIELDS, unknown=self._unknown, wire=wire + more, repeated=(*repeated, *again),
-            lists=(OPSETS,),
-        )  # fmt: skip
-        return Function(name, domain, overload, graph, attributes, opsets, residue)
+        return Function(name, domain, overload, graph, attributes, opsets, left.residue(_FUNCTION_TEXTS))
+
+    def _parameters(self, proto: Any, left: Leftovers) -> dict[str, Attribute | None]:
+        """Return the attributes of a function; one that has a default and is listed without has it."""
+        defaults: dict[str, Attribute] = {}
+        again: dict[int, tuple[str, Any]] = {}
+        for place, a in enumerate(proto.attribute_proto):
+            attribute = self._attributes.read(a)
+            if attribute.name in defaults:
+                again[place] = attribute.name, self._solid(a)
+            else:
+                defaults[attribute.name] = attribute
+        found: dict[str, Attribute | None] = {}
+        listed: dict[int, tuple[str, Any]] = {}
+        for place, name in enumerate(names(proto.attribute, "attribute")):
+            if name in found or name in defaults:
+                listed[place] = name, name
+            else:
+                found[name] = None
+        left.keep_again("attribute", listed)
+        left.keep_again("attribute_proto", again)
+        return {**found, **defaults}
 
     def _training(self, proto: Any, main: NameScope) -> TrainingInfo:
         def graph(field: str) -> tuple[Graph | None, NameScope]:
@@ -261,8 +294,10 @@ class Reader:
         initialization, first = graph("initialization")
         algorithm, second = graph("algorithm")
 
+        left = self._leftovers(proto)
+
         def pairs(field: str, source: NameScope) -> list[tuple[Value, Value]]:
-            read = [texts(p, "key", "value") for p in getattr(proto, field)]
+            read = left.listed(field)
             return [(second.read(k) or Value(), source.read(v) or Value()) for k, v in read]
 
         return TrainingInfo(
@@ -270,42 +305,40 @@ class Reader:
             algorithm,
             pairs("initialization_binding", first),
             pairs("update_binding", second),
-            residue_of(proto, unknown=self._unknown, lists=_BINDINGS),
+            left.residue(),
         )
 
     def _device(self, proto: Any) -> DeviceConfiguration:
         (name,) = texts(proto, "name")
+        devices = tuple(names(proto.device, "device"))
+        plain = DeviceConfigurationProto(name=name, num_devices=proto.num_devices, device=devices)
+        wire = proto.SerializeToString()
         return DeviceConfiguration(
-            name, proto.num_devices, tuple(names(proto.device, "device")), proto.SerializeToString()
+            name, proto.num_devices, devices, b"" if plain.SerializeToString() == wire else wire
         )
 
 
-def _any_empty(proto: Any, name: str, domain: str, overload: str, doc: str) -> bool:
-    """Whether a node has a text that is there and empty; spelled out, as this runs for every node."""
-    return bool(
-        (not name and proto.HasField("name"))
-        or (not domain and proto.HasField("domain"))
-        or (not doc and proto.HasField("doc_string"))
-        or (not overload and proto.HasField("overload"))
-    )
+def _description(value: Value) -> Value:
+    """What an output says of its value, apart from it."""
+    made = Value(value.name, value.type)
+    made.doc, made.metadata, made.residue = value.doc, value.metadata, value.residue
+    return made
 
 
-def _read_opsets(proto: Any) -> tuple[dict[str, int], bytes, tuple[str, ...]]:
-    """Return the imports by domain; what imports a domain again is returned as wire bytes and by name."""
-    found: dict[str, int] = {}
-    again, repeated = type(proto)(), list[str]()
-    for entry in proto.opset_import:
-        (domain,) = texts(entry, "domain")
-        if domain in found:
-            again.opset_import.add().CopyFrom(entry)
-            repeated.append(domain)
-        else:
-            found[domain] = entry.version
-    return found, again.SerializeToString() if repeated else b"", tuple(repeated)
+def _sparse_frame(proto: Any) -> bytes:
+    """The wire bytes of a `SparseTensorProto` without its tensors: which it has, and unknown fields."""
+    frame = type(proto)()
+    frame.CopyFrom(proto)
+    for field in ("values", "indices"):
+        if proto.HasField(field):
+            frame.ClearField(field)
+            getattr(frame, field).SetInParent()
+    frame.ClearField("dims")
+    return frame.SerializeToString()
 
 
-def _only_type(info: Any) -> bytes:
-    """The wire bytes of a `ValueInfoProto` that has a type which says nothing."""
+def _only_type(info: Any) -> Any:
+    """A `ValueInfoProto` of nothing but a type, one which says nothing."""
     alone = type(info)()
     alone.type.CopyFrom(info.type)
-    return alone.SerializeToString()
+    return alone

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sabir.base import WireError, quote
+from google.protobuf.message import DecodeError
+
+from sabir.base import TextError, WireError, quote
 from sabir.ir import Residue
 from sabir.proto import unknown_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Mapping
 
 OPSETS = "opset_import"
+Entry: TypeAlias = tuple[str, int, bytes]  # as in `Residue.entries`
 _STR = frozenset({str})
 
 
@@ -20,7 +23,7 @@ def texts(proto: Any, *fields: str) -> list[str]:
     found = [getattr(proto, f) for f in fields]
     if not _STR.issuperset(map(type, found)):
         field, text = next((f, t) for f, t in zip(fields, found, strict=True) if type(t) is not str)
-        raise WireError(f"{proto.DESCRIPTOR.name}.{field} is not UTF-8: {quote(text)}")
+        raise TextError(f"{proto.DESCRIPTOR.name}.{field} is not UTF-8: {quote(text)}")
     return found
 
 
@@ -29,69 +32,169 @@ def names(values: Iterable[Any], what: str) -> list[str]:
     found = list(values)
     for text in found:
         if type(text) is not str:
-            raise WireError(f"{what} {quote(text)} is not UTF-8")
+            raise TextError(f"{what} {quote(text)} is not UTF-8")
     return found
 
 
-def residue_of(
-    proto: Any, optional: Iterable[str] = (), *, unknown: bool, wire: bytes = b"",
-    repeated: Iterable[str] = (), lists: Iterable[str] = (),
-) -> Residue | None:  # fmt: skip
-    """Return what is left of a message: unknown fields, and which of the `optional` are there but empty.
+class Leftovers:
+    """Gathers what no part of the model means while a message is read."""
 
-    `lists` names fields whose entries the model turns into pairs; their unknown fields are kept by place.
-    """
-    left = wire + (unknown_bytes(proto) if unknown else b"")
-    empty = tuple(f for f in optional if _is_empty(proto, f))
-    repeats = tuple(repeated)
-    entries = tuple(_unknown_entries(proto, lists)) if unknown else ()
-    return Residue(left, empty, repeats, entries) if left or empty or repeats or entries else None
+    # one is made for every node and value, and most of them keep nothing
+    _wire = b""
+    _repeated: tuple[str, ...] = ()
+    _entries: tuple[Entry, ...] = ()
+    _absent: tuple[str, ...] = ()
 
+    def __init__(self, proto: Any, *, unknown: bool) -> None:
+        """Take the message, and whether unknown fields are about."""
+        self._proto, self._unknown = proto, unknown
 
-def _unknown_entries(proto: Any, lists: Iterable[str]) -> Iterator[tuple[str, int, bytes]]:
-    for field in lists:
-        for place, entry in enumerate(getattr(proto, field)):
-            wire = unknown_bytes(entry)
-            if wire:
-                yield field, place, wire
+    def keep(self, message: Any) -> None:
+        """Keep all that a message of the same class holds, to be added when this one is written again."""
+        self._wire += message.SerializeToString()
 
+    def keep_again(self, field: str, entries: Mapping[int, tuple[str, Any]]) -> None:
+        """Keep the entries of a list that came before, by place: the name that each has, and the entry."""
+        if not entries:
+            return
+        alone = type(self._proto)()
+        getattr(alone, field).extend(entry for _, entry in entries.values())
+        self.keep(alone)
+        self._repeated += tuple([name for name, _ in entries.values()])
+        self._entries += tuple([(field, place, b"") for place in entries])
 
-def _is_empty(proto: Any, field: str) -> bool:
-    if field == OPSETS:  # the default domain, spelled out as empty
-        return any(not o.domain and o.HasField("domain") for o in proto.opset_import)
-    return proto.HasField(field) and not getattr(proto, field)
+    def absent(self, field: str) -> None:
+        """Note a field that is not there, though the model says something in its place."""
+        self._absent += (field,)
+
+    def repeated(self, name: str) -> None:
+        """Note a name that came twice."""
+        self._repeated += (name,)
+
+    def pairs(self, field: str) -> dict[str, str] | None:
+        """Return a list of pairs as a dict, None where it is empty; raises TextError as `texts` does."""
+        held = getattr(self._proto, field)
+        if not held:
+            return None
+        found: dict[str, str] = {}
+        again: dict[int, tuple[str, Any]] = {}
+        odd: list[Entry] = []  # lacks a field, or has others
+        for place, pair in enumerate(held):
+            key, value = texts(pair, "key", "value")
+            if key in found:
+                again[place] = key, pair
+                continue
+            found[key] = value
+            if pair.ByteSize() != _plain_size(key, value):
+                odd.append((field, place, pair.SerializeToString()))
+        self._entries += tuple(odd)
+        self.keep_again(field, again)
+        return found
+
+    def listed(self, field: str) -> list[tuple[str, str]]:
+        """Return a list of string pairs as it is; raises TextError as `texts` does."""
+        found: list[tuple[str, str]] = []
+        odd: list[Entry] = []
+        for place, pair in enumerate(getattr(self._proto, field)):
+            key, value = texts(pair, "key", "value")
+            found.append((key, value))
+            if pair.ByteSize() != _plain_size(key, value):
+                odd.append((field, place, pair.SerializeToString()))
+        self._entries += tuple(odd)
+        return found
+
+    def opsets(self) -> dict[str, int]:
+        """Return the imports by domain; raises TextError as `texts` does."""
+        found: dict[str, int] = {}
+        again: dict[int, tuple[str, Any]] = {}
+        odd: list[Entry] = []
+        for place, entry in enumerate(self._proto.opset_import):
+            (domain,) = texts(entry, "domain")
+            if domain in found:
+                again[place] = domain, entry
+                continue
+            found[domain] = entry.version
+            if not domain and not entry.HasField("domain"):
+                self.absent(OPSETS)
+            if self._unknown or not entry.HasField("version"):
+                odd.append((OPSETS, place, entry.SerializeToString()))
+        self._entries += tuple(odd)
+        self.keep_again(OPSETS, again)
+        return found
+
+    def residue(self, optional: Iterable[str] = ()) -> Residue | None:
+        """Return what is left, and which of the `optional` fields are there but empty."""
+        proto = self._proto
+        wire = self._wire + unknown_bytes(proto) if self._unknown else self._wire
+        empty = tuple([f for f in optional if not getattr(proto, f) and proto.HasField(f)])
+        if not (wire or empty or self._entries or self._absent or self._repeated):
+            return None
+        return Residue(wire, empty, self._repeated, self._entries, self._absent)
 
 
 def restore(residue: Residue | None, proto: Any) -> None:
-    """Put back what was left of a message into one that is written again."""
+    """Put back what was left of a message into one that is written again.
+
+    Raises WireError for a residue that is of no such message: a text may say anything.
+    """
     if residue is None:
         return
-    for field, place, wire in residue.entries:
-        held = getattr(proto, field)
-        if place < len(held):
-            held[place].MergeFromString(wire)
+    try:
+        _restore(residue, proto)
+    except (AttributeError, TypeError, ValueError, DecodeError) as error:
+        raise WireError(f"the residue of a {proto.DESCRIPTOR.name} does not belong to it: {error}") from error
+
+
+def _restore(residue: Residue, proto: Any) -> None:
     if residue.wire:
         proto.MergeFromString(residue.wire)
+    if residue.entries:
+        _restore_entries(residue.entries, proto)
     for field in residue.empty:
-        if field != OPSETS and not proto.HasField(field):
-            setattr(proto, field, getattr(proto, field))  # protobuf tells an empty field from an absent one
+        if not proto.HasField(field):
+            # protobuf tells an empty field from an absent one
+            setattr(proto, field, getattr(proto, field))
 
 
-def read_entries(proto: Any, field: str) -> tuple[dict[str, str] | None, bytes, tuple[str, ...]]:
-    """Return string pairs as a dict, and the pairs whose key came before as wire bytes and by name."""
-    pairs = getattr(proto, field)
-    if not pairs:
-        return None, b"", ()
-    found: dict[str, str] = {}
-    odd, repeated = type(proto)(), list[str]()
-    for pair in pairs:
-        key, value = texts(pair, "key", "value")
-        if key in found or pair.ByteSize() != _plain_size(key, value):
-            getattr(odd, field).add().CopyFrom(pair)
-            repeated += [key] if key in found else []
-        else:
-            found[key] = value
-    return found or None, odd.SerializeToString(), tuple(repeated)
+def _restore_entries(entries: Iterable[Entry], proto: Any) -> None:
+    """Bring the entries that `wire` added to their places, and spell others as they were."""
+    moved: dict[str, set[int]] = {}
+    for field, place, wire in entries:
+        if not wire:
+            moved.setdefault(field, set()).add(place)
+    for field, places in moved.items():
+        _move_last(getattr(proto, field), places)
+    for field, place, wire in entries:
+        held = getattr(proto, field)
+        if wire and 0 <= place < len(held):
+            _respell(held[place], wire)
+
+
+def _move_last(held: Any, places: set[int]) -> None:
+    """Move the last entries of a list, as many as there are places, to these places."""
+    items = list(held)
+    first, last = items[: -len(places)], items[-len(places) :]
+    moved: list[Any] = []
+    waiting, coming = iter(first), iter(last)
+    for place in range(len(items)):
+        left, right = (coming, waiting) if place in places else (waiting, coming)
+        entry = next(left, None)
+        moved.append(next(right) if entry is None else entry)
+    if any(a is not b for a, b in zip(moved, items, strict=True)):
+        del held[:]
+        held.extend(moved)
+
+
+def _respell(entry: Any, wire: bytes) -> None:
+    """Write a pair as it was in the file, or, where its value is another now, only what it had beside."""
+    old: Any = type(entry)()
+    old.ParseFromString(wire)
+    key, value = (f.name for f in entry.DESCRIPTOR.fields[:2])
+    if getattr(old, key) != getattr(entry, key):
+        return
+    if getattr(old, value) != getattr(entry, value):
+        old.MergeFrom(entry)
+    entry.CopyFrom(old)
 
 
 def write_entries(entries: dict[str, str] | None, field: Any) -> None:

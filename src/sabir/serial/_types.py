@@ -22,6 +22,7 @@ from sabir.ir import (
     unknown_element,
 )
 from sabir.proto import TypeProto
+from sabir.serial._residues import texts
 
 _DEEPEST = 64  # types inside types
 
@@ -56,31 +57,30 @@ def _read(proto: Any, depth: int) -> Type | None:
     if which is None:
         return None
     held = getattr(proto, which)
+    (denotation,) = texts(proto, "denotation")
     match which:
         case "tensor_type":
             shape, denotations = _read_shape(held)
-            note = _note(proto.denotation, denotations)
-            return TensorType(element_of(held.elem_type), shape, note=note)
+            return TensorType(element_of(held.elem_type), shape, note=_note(denotation, denotations))
         case "sparse_tensor_type":
             shape, denotations = _read_shape(held)
-            return SparseTensorType(element_of(held.elem_type), shape, _note(proto.denotation, denotations))
+            return SparseTensorType(element_of(held.elem_type), shape, _note(denotation, denotations))
         case "sequence_type":
-            return SequenceType(_read(held.elem_type, depth + 1), _note(proto.denotation))
+            return SequenceType(_read(held.elem_type, depth + 1), _note(denotation))
         case "optional_type":
-            return OptionalType(_read(held.elem_type, depth + 1), _note(proto.denotation))
+            return OptionalType(_read(held.elem_type, depth + 1), _note(denotation))
         case "map_type":
-            return MapType(
-                element_of(held.key_type), _read(held.value_type, depth + 1), _note(proto.denotation)
-            )
+            return MapType(element_of(held.key_type), _read(held.value_type, depth + 1), _note(denotation))
         case _:
-            return OpaqueType(held.domain, held.name, _note(proto.denotation))
+            domain, name = texts(held, "domain", "name")
+            return OpaqueType(domain, name, _note(denotation))
 
 
 def _read_shape(held: Any) -> tuple[Shape | None, tuple[str, ...]]:
     if not held.HasField("shape"):
         return None, ()
     dims = held.shape.dim
-    denotations = tuple(d.denotation for d in dims)
+    denotations = tuple(name for d in dims for name in texts(d, "denotation"))
     return tuple(_read_dim(d) for d in dims), denotations if any(denotations) else ()
 
 
@@ -88,9 +88,7 @@ def _read_dim(proto: Any) -> Dim:
     which = proto.WhichOneof("value")
     if which == "dim_value":
         return proto.dim_value
-    name = proto.dim_param
-    if isinstance(name, bytes):
-        raise WireError("a dimension's name is not UTF-8")
+    (name,) = texts(proto, "dim_param")
     return read_dim(name) if name else None
 
 

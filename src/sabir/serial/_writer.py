@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import WireError
-from sabir.elements import to_field
-from sabir.ir import ExternalTensor, Graph, SparseTensor, Tensor, Value, WireTensor
-from sabir.proto import BulkWriter, ModelProto, SparseTensorProto
+from sabir.base import WireError, quote
+from sabir.ir import Graph, Labels, SparseTensor, Value
+from sabir.proto import ModelProto
 from sabir.serial._attributes import write_attribute
 from sabir.serial._devices import write_node_device
-from sabir.serial._labels import Labels
 from sabir.serial._residues import OPSETS, restore, write_entries
 from sabir.serial._types import fill_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sabir.ir import Constant, Function, Model, Node, TrainingInfo
+    from sabir.ir import Constant, Function, Model, Node, Residue, Tensor, TrainingInfo
 
 
 _FIRST_IR_OF_FUNCTION_TYPES = 10
 
 
 class Writer:
-    """Writes one model, its large data to `bulk`; `keeps_external` says which tensors stay where they are."""
+    """Writes one model, its tensors with `tensor`."""
 
-    def __init__(self, bulk: BulkWriter, *, keeps_external: Callable[[ExternalTensor], bool]) -> None:
-        self._bulk, self._keeps_external = bulk, keeps_external
+    def __init__(self, tensor: Callable[[Tensor, Any], None]) -> None:
+        self._tensor = tensor
         self._label: Callable[[Value], str] = lambda value: value.name
         self._ir_version = 0
 
@@ -48,7 +46,9 @@ class Writer:
         labels = Labels(model.graph)
         self._label = labels
         self._graph(model.graph, proto.graph)
-        _write_opsets(model.opsets, proto, model.residue is not None and OPSETS in model.residue.empty)
+        if model.residue is not None and "graph" in model.residue.absent and not proto.graph.ByteSize():
+            proto.ClearField("graph")
+        _write_opsets(model.opsets, proto, model.residue)
         write_entries(model.metadata, proto.metadata_props)
         for training in model.training:
             self._training(training, proto.training_info.add(), labels)
@@ -91,17 +91,18 @@ class Writer:
         if isinstance(data, SparseTensor):
             made = proto.sparse_initializer.add()
             self._sparse(data, made)
-            made.values.name = self._label(value)
+            if value.name or made.values.name or value.uses:
+                made.values.name = self._label(value)
             return
         made = proto.initializer.add()
         self._tensor(data, made)
-        if value.name or made.name:
+        if value.name or made.name or value.uses:
             made.name = self._label(value)
 
     def _output(self, place: int, value: Value | None, graph: Graph, proto: Any) -> None:
         kept = graph.output_infos.get(place)
         if kept is not None and kept[0] is value:
-            proto.ParseFromString(kept[1])
+            self._info(kept[1], proto)
             if proto.name != self._label(kept[0]):
                 proto.name = self._label(kept[0])
         elif value is not None:
@@ -111,11 +112,7 @@ class Writer:
         """Write what is known of values that are neither inputs nor outputs, in the file's order first."""
         ports = {*graph.inputs, *graph.outputs}
         made = (v for node in graph for v in node.outputs if v is not None)
-        told = [
-            v
-            for v in (*graph.initializers, *made, *graph.stale, *graph.inputs, *graph.outputs)
-            if v is not None
-        ]
+        told = (*graph.initializers, *made, *graph.stale, *graph.inputs)
         listed = {v: v.info for v in told if v.info is not None}
         for value in sorted(listed, key=lambda v: v.info or 0):
             self._info(value, field.add())
@@ -162,40 +159,24 @@ class Writer:
 
     # tensors
 
-    def _tensor(self, tensor: Tensor, proto: Any) -> None:
-        if isinstance(tensor, ExternalTensor) and not self._keeps_external(tensor):
-            proto.CopyFrom(tensor.proto)
-            proto.ClearField("external_data")
-            proto.ClearField("data_location")
-            proto.raw_data = self._bulk.placeholder(tensor.raw())
-        elif isinstance(tensor, WireTensor):
-            proto.CopyFrom(tensor.proto)
-            if tensor.view is not None and not isinstance(tensor, ExternalTensor):
-                proto.raw_data = self._bulk.placeholder(tensor.view)
-        else:
-            self._plain(tensor, proto)
-
-    def _plain(self, tensor: Tensor, proto: Any) -> None:
-        """Write a tensor that no file gave; of whatever kind, it has a shape, an element type and data."""
-        proto.dims.extend(tensor.shape)
-        proto.data_type = tensor.element.number
-        if tensor.element.kind == "string":
-            proto.string_data.extend(to_field(tensor.element, tensor.array()))
-        else:
-            proto.raw_data = self._bulk.placeholder(tensor.raw())
-
     def _sparse(self, tensor: SparseTensor, proto: Any) -> None:
         if tensor.wire:
-            proto.CopyFrom(SparseTensorProto.FromString(tensor.wire))
-            proto.ClearField("dims")
+            proto.ParseFromString(tensor.wire)
+        missing = [f for f in ("values", "indices") if not proto.HasField(f)]
         self._tensor(tensor.values, proto.values)
         self._tensor(tensor.indices, proto.indices)
         proto.dims.extend(tensor.shape)
+        for field in missing:
+            if not getattr(proto, field).ByteSize():
+                proto.ClearField(field)
 
     # the rest of a model
 
     def _function(self, function: Function, proto: Any) -> None:
         graph, label = function.graph, self._label
+        for value in graph.initializers:  # the format has no field for them
+            held = f"{function!r} has the initializer {quote(value.name)}"
+            raise WireError(f"{held}, and a function can have none; use a Constant node")
         _set_texts(
             proto,
             name=function.name,
@@ -218,10 +199,8 @@ class Writer:
                 )
         for node in graph:
             self._node(node, proto.node.add())
-        _write_opsets(
-            function.opsets, proto, function.residue is not None and OPSETS in function.residue.empty
-        )
-        if self._ir_version >= _FIRST_IR_OF_FUNCTION_TYPES or any(v.info is not None for v in _made(graph)):
+        _write_opsets(function.opsets, proto, function.residue)
+        if self._ir_version >= _FIRST_IR_OF_FUNCTION_TYPES or any(v.info is not None for v in _told(graph)):
             self._value_info(graph, proto.value_info)
         write_entries(graph.metadata, proto.metadata_props)
         restore(function.residue, proto)
@@ -240,7 +219,8 @@ class Writer:
         restore(training.residue, proto)
 
 
-def _made(graph: Graph) -> Iterator[Value]:
+def _told(graph: Graph) -> Iterator[Value]:
+    yield from graph.inputs
     yield from graph.stale
     yield from (v for node in graph for v in node.outputs if v is not None)
 
@@ -254,7 +234,8 @@ def _set_texts(proto: Any, **texts: str) -> None:
                 raise WireError(f"{proto.DESCRIPTOR.name}.{field} cannot hold {text!r}: {error}") from error
 
 
-def _write_opsets(opsets: dict[str, int], proto: Any, spelled: bool) -> None:  # ruff: ignore[boolean-type-hint-positional-argument] - internal
+def _write_opsets(opsets: dict[str, int], proto: Any, residue: Residue | None) -> None:
+    spelled = residue is None or OPSETS not in residue.absent
     for domain, version in opsets.items():
         made = proto.opset_import.add(version=version)
         if domain or spelled:

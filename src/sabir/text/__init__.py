@@ -1,8 +1,10 @@
 """The ONNX text syntax: what `onnx.parser` reads and `onnx.printer` writes, over the model objects.
 
-A few things that the standard syntax has no words for are spelled as close to it as possible, and read
-back: quoted names of attributes, operators, domains and subgraphs, lists of tensors, graphs and types,
-sparse tensors, dimension expressions without quotes, and 4-bit and 2-bit integers one by one.
+Nothing is lost: `parse(text(model))` says all that the model says. A few things that the standard syntax has
+no words for are spelled as close to it as possible: quoted names of attributes, operators, domains and
+subgraphs, lists of tensors, graphs and types, sparse tensors, dimension expressions without quotes, 4-bit and
+2-bit integers one by one, bytes. All the rest stands in notes, `@{doc_string: "..."}`, which are comments to
+other readers where they have lines of their own. `docs/text.md` has the grammar.
 """
 
 from __future__ import annotations

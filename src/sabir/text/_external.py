@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from sabir.base import ExternalDataError, quote
 from sabir.ir import ExternalTensor
 from sabir.proto import TensorProto
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
-    from sabir.elements import ElementType
     from sabir.ir import Buffer
 
-_EXTERNAL = 1
+    Opener: TypeAlias = Callable[[Mapping[str, str], int], Buffer]
+
+EXTERNAL: int = TensorProto.EXTERNAL
 
 
-def external_tensor(
-    kind: ElementType, shape: tuple[int, ...], entries: Iterable[tuple[str, str]]
-) -> ExternalTensor:
-    """Return a tensor that refers to a file; reading it raises ExternalDataError."""
-    proto: Any = TensorProto(data_type=kind.number, dims=shape, data_location=_EXTERNAL)
-    for key, value in entries:
-        proto.external_data.add(key=key, value=value)
-    return ExternalTensor(proto, _refuse)
+def external_tensor(proto: Any, opener: Opener | None) -> ExternalTensor:
+    """Return a tensor that refers to a file; without an opener, reading it raises ExternalDataError."""
+    return ExternalTensor(proto, opener or _refuse)
 
 
 def _refuse(entries: Mapping[str, str], _size: int) -> Buffer:
     """Say that a text lies in no folder, so there is none in which to look for the file."""
     place = quote(entries.get("location", ""))
     raise ExternalDataError(
-        f"the data lies in {place}, but a model read from text has no folder; "
-        "save it beside that file and load it"
+        f"the data lies in {place}, but `parse` knows no folder; "
+        'load the text from a file, or with `loads(data, format="onnxtxt", folder=...)`'
     )

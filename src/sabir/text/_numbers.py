@@ -1,4 +1,7 @@
-"""Decimal literals to numbers, many at a time, each rounded once to the nearest value of its type."""
+"""Decimal literals to numbers, many at a time, each rounded once to the nearest value of its type.
+
+They come one by one, of whatever form, or as one string with commas between: then all are numbers.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    Literals = Sequence[str] | str
     Doubles = npt.NDArray[np.float64]
     Floats = npt.NDArray[np.float32]
+
+
+_LEAST_NORMAL = float(np.finfo(np.float32).tiny)
 
 
 class BadNumberError(Exception):
@@ -25,26 +32,31 @@ class BadNumberError(Exception):
         super().__init__(index, reason)
 
 
-def integers(literals: Sequence[str]) -> list[int]:
+def integers(literals: Literals) -> list[int]:
     """Return whole numbers of any size; raises BadNumberError."""
+    listed = literals.split(",") if isinstance(literals, str) else literals
     try:
-        if "".join(literals).isascii():  # int() reads other scripts' digits too
-            return list(map(int, literals))
+        if isinstance(literals, str) or "".join(listed).isascii():  # int() reads other scripts' digits too
+            return list(map(int, listed))
     except ValueError:
         pass
-    index = next(i for i, literal in enumerate(literals) if not _is_integer(literal))
+    index = next(i for i, literal in enumerate(listed) if not _is_integer(literal))
     raise BadNumberError(index, "an integer")
 
 
-def doubles(literals: Sequence[str]) -> Doubles:
+def doubles(literals: Literals) -> Doubles:
     """Return 64-bit floats; raises BadNumberError for what is no number, or finite and too large."""
     values = _nearest_doubles(literals)
     _refuse_overflow(values, literals)
     return values
 
 
-def _nearest_doubles(literals: Sequence[str]) -> Doubles:
+def _nearest_doubles(literals: Literals) -> Doubles:
     """Return 64-bit floats, infinite where a literal is too large."""
+    if isinstance(literals, str):
+        if "-n" in literals.lower():  # numpy drops the sign of what is no number
+            return np.array(list(map(float, literals.split(","))), np.float64)
+        return np.fromstring(literals, np.float64, sep=",")
     try:
         if "".join(literals).isascii():
             return np.array(list(map(float, literals)), np.float64)
@@ -54,18 +66,35 @@ def _nearest_doubles(literals: Sequence[str]) -> Doubles:
     raise BadNumberError(index, "a number")
 
 
-def floats(literals: Sequence[str]) -> Floats:
+def floats(literals: Literals) -> Floats:
     """Return 32-bit floats; raises BadNumberError as `doubles` does."""
     wide = _nearest_doubles(literals)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         values = wide.astype(np.float32)
-        back = values.astype(np.float64)
-        other = np.nextafter(values, np.where(wide > back, np.float32(np.inf), np.float32(-np.inf)))
-        tied = (wide != back) & np.isfinite(wide) & ((back + other) / 2 == wide)
-    for index in np.flatnonzero(tied).tolist():
-        values[index] = _untied(literals[index], float(wide[index]))
+    if _may_be_tied(wide):
+        for index in _tied(wide, values):
+            values[index] = _untied(_nth(literals, index), float(wide[index]))
     _refuse_overflow(values, literals)
     return values
+
+
+def _nth(literals: Literals, index: int) -> str:
+    return literals.split(",")[index].strip() if isinstance(literals, str) else literals[index]
+
+
+def _may_be_tied(wide: Doubles) -> bool:
+    """Return whether a double may be midway between two floats, which is cheap to tell for most."""
+    dropped = wide.view(np.int64) & (1 << 29) - 1  # the bits of the fraction that a float has no room for
+    tiny = (np.abs(wide) < _LEAST_NORMAL) & (wide != 0)
+    return bool((dropped == 1 << 28).any() or tiny.any())
+
+
+def _tied(wide: Doubles, values: Floats) -> list[int]:
+    """Return where a double is midway between two floats."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        back = values.astype(np.float64)
+        other = np.nextafter(values, np.where(wide > back, np.float32(np.inf), np.float32(-np.inf)))
+        return np.flatnonzero((wide != back) & np.isfinite(wide) & ((back + other) / 2 == wide)).tolist()
 
 
 def one_float(literal: str) -> float:
@@ -82,18 +111,22 @@ def one_float(literal: str) -> float:
 
 def _untied(literal: str, wide: float) -> np.float32:
     """Round where the nearest double is midway between two floats, though the literal may not be."""
-    # ruff: ignore[import-outside-top-level]  2 ms that one literal in millions needs
-    from fractions import Fraction
+    # ruff: ignore[import-outside-top-level]  what one literal in millions needs
+    from decimal import Decimal
 
-    exact, midway = Fraction(literal), Fraction(wide)
+    exact, midway = Decimal(literal), Decimal(wide)
     if exact != midway:
         wide = float(np.nextafter(wide, np.inf if exact > midway else -np.inf))
     return np.float32(wide)
 
 
-def _refuse_overflow(values: Doubles | Floats, literals: Sequence[str]) -> None:
-    for index in np.flatnonzero(np.isinf(values)).tolist():
-        if "i" not in literals[index].lower():
+def _refuse_overflow(values: Doubles | Floats, literals: Literals) -> None:
+    infinite = np.isinf(values)
+    if not infinite.any():
+        return
+    listed = literals.split(",") if isinstance(literals, str) else literals
+    for index in np.flatnonzero(infinite).tolist():
+        if "i" not in listed[index].lower():
             raise BadNumberError(index, f"a number that a {8 * values.itemsize}-bit float can hold")
 
 

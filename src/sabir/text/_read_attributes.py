@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import quote
-from sabir.ir import UNDEFINED, Attribute, SparseTensorType, TensorType
+from sabir.ir import Attribute, SparseTensor, SparseTensorType
+from sabir.proto import AttributeProto
 from sabir.text._numbers import BadNumberError, one_float
-from sabir.text._read_tensors import read_constant
-from sabir.text._read_types import at_type, read_type
-from sabir.text._words import ATTRIBUTE_TYPE_OF, ITEM_OF, LETTERS, LIST_OF, TYPE_WORDS, is_float_word
+from sabir.text._read_notes import at_base64, read_base64, read_note
+from sabir.text._read_tensors import read_constant, read_named
+from sabir.text._read_types import at_type, noted_type, read_bare_type
+from sabir.text._words import ATTRIBUTE_TYPE_OF, ITEM_OF, LETTERS, LIST_OF, is_float_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sabir.ir import AttributeType, Graph
+    from sabir.text._read_notes import Note
     from sabir.text._tokens import Cursor
 
-    ReadGraph = Callable[[], Graph]
+    ReadGraph = Callable[[Note | None], Graph]
     Typed = tuple[AttributeType, Any]
 
 
@@ -26,29 +30,45 @@ def read_attributes(cursor: Cursor, graph: ReadGraph) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {}
     cursor.expect("<")
     while True:
-        start = cursor.at
+        note, start = read_note(cursor), cursor.at
         name = cursor.name("the name of an attribute")
         if name in found:
             raise cursor.error(f"attribute {quote(name)} is given twice", start)
-        found[name] = read_attribute(cursor, name, graph)
+        found[name] = read_attribute(cursor, name, graph, note)
         if not cursor.skip(","):
             break
     cursor.expect(">", "attributes are separated by commas")
     return found
 
 
-def read_attribute(cursor: Cursor, name: str, graph: ReadGraph) -> Attribute:
+def read_attribute(cursor: Cursor, name: str, graph: ReadGraph, note: Note | None = None) -> Attribute:
     """Read what follows the name of an attribute: its type, perhaps, and its value; raises ParseError."""
     told: AttributeType | None = None
     if cursor.skip(":"):
         told = ATTRIBUTE_TYPE_OF.get(cursor.tokens[cursor.at])
         if told is None:
-            raise cursor.expected("an attribute type", f"one of {', '.join(ATTRIBUTE_TYPE_OF)}")
+            known = ", ".join(filter("undefined".__ne__, ATTRIBUTE_TYPE_OF))
+            raise cursor.expected("an attribute type", f"one of {known}")
         cursor.at += 1
     cursor.expect("=")
-    if cursor.tokens[cursor.at] == "[":
+    found = _told(cursor, name, told, graph)
+    if note is None:
+        return found
+    ref = found.ref or note.text("ref_attr_name")
+    found = replace(found, doc=note.text("doc_string"), ref=ref, residue=note.residue(AttributeProto))
+    note.done()
+    return found
+
+
+def _told(cursor: Cursor, name: str, told: AttributeType | None, graph: ReadGraph) -> Attribute:
+    word, following = cursor.tokens[cursor.at], cursor.tokens[cursor.at + 1]
+    if word == "[":
         return Attribute(name, *_list(cursor, told, graph))
-    if cursor.skip("@"):
+    if word == "?" and told is not None and not at_type(cursor):
+        cursor.at += 1
+        return Attribute(name, told, None)
+    if word == "@" and following != "{":
+        cursor.at += 1
         start = cursor.at
         ref = cursor.name("the attribute to take the value from")
         if not ref:
@@ -74,23 +94,34 @@ def _list(cursor: Cursor, told: AttributeType | None, graph: ReadGraph) -> Typed
 
 
 def _value(cursor: Cursor, wanted: AttributeType | None, graph: ReadGraph) -> Typed:
-    start = cursor.at
+    note, start = read_note(cursor), cursor.at
     word = cursor.tokens[start]
     first = word[:1]
-    if word == "?":
+    if word == "?" and not at_type(cursor):
         cursor.at += 1
-        found: Typed = "type", TensorType(UNDEFINED)
+        found: Typed = "type", None
+    elif at_base64(cursor):
+        found = _bytes(cursor, wanted)
     elif first == '"' and cursor.tokens[start + 1] not in {"(", "=>"}:
         found = "string", _string(cursor)
-    elif word in TYPE_WORDS:
-        found = _type_or_tensor(cursor)
+    elif at_type(cursor):
+        found = _type_or_tensor(cursor, note)
     elif first == '"' or (first in LETTERS and not is_float_word(word)):
-        found = "graph", graph()
+        found = "graph", graph(note)
     else:
         found = _number(cursor, word, wanted)
     if wanted is not None and found[0] != wanted:
         raise cursor.error(f"expected a value of type {wanted}, found one of type {found[0]}", start)
+    if note is not None:
+        note.done()
     return found
+
+
+def _bytes(cursor: Cursor, wanted: AttributeType | None) -> Typed:
+    """Read a string that is no UTF-8, or a tensor that nothing but its message tells."""
+    if wanted == "tensor":
+        return "tensor", read_constant(cursor, None, cursor.at)
+    return "string", read_base64(cursor)
 
 
 def _number(cursor: Cursor, word: str, wanted: AttributeType | None) -> Typed:
@@ -123,17 +154,15 @@ def _string(cursor: Cursor) -> str | bytes:
         return raw
 
 
-def _type_or_tensor(cursor: Cursor) -> Typed:
+def _type_or_tensor(cursor: Cursor, note: Note | None) -> Typed:
     start = cursor.at
-    declared = read_type(cursor)
+    declared = read_bare_type(cursor)
+    parts = at_type(cursor) or at_base64(cursor) or cursor.tokens[cursor.at] == "@"
+    if isinstance(declared, SparseTensorType) and parts:
+        return "sparse_tensor", read_constant(cursor, declared, start, note=note)
     following = cursor.tokens[cursor.at]
-    if isinstance(declared, SparseTensorType) and at_type(cursor):
-        return "sparse_tensor", read_constant(cursor, declared, start)
     named = following[:1] == '"' or following[:1] in LETTERS
-    if not named and following not in {"{", "=", "["}:
-        return "type", declared
-    if named:
-        cursor.name("the name of a tensor")
-    cursor.skip("=")
-    constant = read_constant(cursor, declared, start)
-    return "sparse_tensor" if isinstance(declared, SparseTensorType) else "tensor", constant
+    if not named and following[:1] not in {"{", "=", "["}:
+        return "type", noted_type(declared, note)
+    constant = read_named(cursor, declared, start, note)
+    return "sparse_tensor" if isinstance(constant, SparseTensor) else "tensor", constant

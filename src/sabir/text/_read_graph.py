@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import quote
-from sabir.ir import Attribute, Graph, NameScope, Node, Value
+from sabir.base import LimitError, check_depth, quote
+from sabir.ir import Annotation, Attribute, Graph, NameScope, Node, Residue, Value
+from sabir.proto import GraphProto, NodeProto, TensorAnnotation, ValueInfoProto
 from sabir.text._read_attributes import read_attribute, read_attributes
+from sabir.text._read_notes import read_devices, read_note
 from sabir.text._read_tensors import read_constant
-from sabir.text._read_types import at_type, read_type
+from sabir.text._read_types import at_type, noted_type, read_bare_type
 from sabir.text._words import LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sabir.ir import Type
+    from sabir.text._read_notes import Note
     from sabir.text._tokens import Cursor
 
 
@@ -24,23 +27,29 @@ class Entry(NamedTuple):
     name: str
     type: Type | None
     start: int
+    note: Note | None = None
 
 
 class GraphReader:
     """Reads graphs and function bodies at a cursor; each method raises ParseError."""
 
-    __slots__ = ("_cursor", "_scope")
+    __slots__ = ("_cursor", "_depth", "_scope")
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
         self._scope = NameScope()
+        self._depth = 0
 
-    def graph(self) -> Graph:
-        """Read a graph: `name (inputs) => (outputs) <constants and types> {nodes}`."""
-        cursor, outer = self._cursor, self._scope
-        cursor.enter("graphs")
+    def graph(self, note: Note | None = None, scope: NameScope | None = None) -> Graph:
+        """Read a graph: `name (inputs) => (outputs) <constants and types> {nodes}`.
+
+        `note` is the one before it, if that was read; `scope` takes its names, by default one of its own.
+        """
+        cursor, before = self._cursor, self._scope
+        told = read_note(cursor) if note is None else note
+        self._enter()
         graph = Graph(cursor.name("the name of a graph"))
-        self._scope = NameScope(outer)
+        scope = self._scope = NameScope(before) if scope is None else scope
         if cursor.tokens[cursor.at] == "(":
             self._inputs(graph)
         cursor.expect("=>")
@@ -48,53 +57,64 @@ class GraphReader:
         infos = self._infos(graph)
         self._nodes(graph)
         self._outputs(graph, outputs)
-        self._describe(graph, infos)
-        self._scope.close()
-        self._scope = outer
-        cursor.leave()
+        self._describe(graph, infos, inputs=graph.inputs)
+        if told is not None:
+            self._annotate(graph, told)
+            if note is None:
+                told.done()
+        scope.close()
+        self._scope = before
+        self._depth -= 1
         return graph
 
     def body(self, name: str) -> Graph:
         """Read what follows the name and attributes of a function."""
         graph = Graph(name)
+        self._enter()
         self._scope = NameScope()
         inputs = self._entries()
         for place, entry in enumerate(inputs):
             value = self._scope.define(entry.name)
             if entry.type is not None:
-                value.type, value.info = entry.type, place
+                value.info = place
+                self._told(value, entry)
             graph.inputs.append(value)
         self._cursor.expect("=>")
         outputs = self._entries()
         infos = [e for e in outputs if e.type is not None] + self._function_infos()
         self._nodes(graph)
-        self._outputs(graph, [Entry(e.name, None, e.start) for e in outputs])
         self._describe(graph, infos, first=len(inputs))
+        graph.outputs.extend(self._scope.read(e.name) for e in outputs)
+        self._depth -= 1
         return graph
 
     def node(self) -> Node:
         """Read a node: `[label] outputs = domain.Op:overload <attributes> (inputs)`."""
         cursor = self._cursor
-        label = self._label() if cursor.tokens[cursor.at] == "[" else ""
+        note = read_note(cursor) if cursor.tokens[cursor.at] == "@" else None
+        label = self._label() if cursor.tokens[cursor.at] == "[" else None
         outputs = self._names()
         cursor.expect("=", "a node is written `y = Op (x)`")
-        op, domain = cursor.name("an operator"), ""
+        path = [cursor.name("an operator")]
         while cursor.skip("."):
-            domain = f"{domain}.{op}" if domain else op
-            op = cursor.name("an operator")
+            path.append(cursor.name("an operator"))
+        op, domain = path.pop(), ".".join(filter(None, path))
         overload = cursor.name("the name of an overload") if cursor.skip(":") else ""
         attributes: dict[str, Attribute] | None = None
         if cursor.tokens[cursor.at] == "<":
             attributes = read_attributes(cursor, self.graph)
-        cursor.expect("(", "the inputs stand in parentheses, even if there are none")
-        inputs = self._names()
-        cursor.expect(")", "inputs are names separated by commas")
+        inputs = self._arguments()
         if attributes is None and cursor.tokens[cursor.at] == "<":
             attributes = read_attributes(cursor, self.graph)
         scope = self._scope
         reads = [scope.read(name) for name in inputs]
         writes = [scope.define(name) if name else None for name in outputs]
-        return Node(op, reads, writes, attributes, domain=domain, name=label, overload=overload)
+        node = Node(op, reads, writes, attributes, domain=domain, name=label or "", overload=overload)
+        if note is not None:
+            _annotate_node(node, note)
+        if label is not None and not label:
+            _spell_empty(node, ("name",))
+        return node
 
     def parameters(self) -> dict[str, Attribute | None]:
         """Read the attributes that a function takes: names, some with a default."""
@@ -103,16 +123,23 @@ class GraphReader:
         if not cursor.skip("<"):
             return found
         while True:
-            start = cursor.at
+            note, start = read_note(cursor), cursor.at
             name = cursor.name("the name of an attribute")
             if name in found:
                 raise cursor.error(f"attribute {quote(name)} is given twice", start)
-            told = cursor.tokens[cursor.at] in {":", "="}
-            found[name] = read_attribute(cursor, name, self.graph) if told else None
+            told = note is not None or cursor.tokens[cursor.at] in {":", "="}
+            found[name] = read_attribute(cursor, name, self.graph, note) if told else None
             if not cursor.skip(","):
                 break
         cursor.expect(">", "attributes are separated by commas")
         return found
+
+    def _arguments(self) -> list[str]:
+        cursor = self._cursor
+        cursor.expect("(", "the inputs stand in parentheses, even if there are none")
+        inputs = self._names()
+        cursor.expect(")", "inputs are names separated by commas")
+        return inputs
 
     def _label(self) -> str:
         cursor = self._cursor
@@ -152,9 +179,9 @@ class GraphReader:
 
     def _entry(self) -> Entry:
         cursor = self._cursor
-        start = cursor.at
-        declared = read_type(cursor) if at_type(cursor) else None
-        return Entry(cursor.name("a name"), declared, start)
+        note, start = read_note(cursor), cursor.at
+        declared = noted_type(read_bare_type(cursor), note) if at_type(cursor) else None
+        return Entry(cursor.name("a name"), declared, start, note)
 
     def _entries(self) -> list[Entry]:
         cursor = self._cursor
@@ -174,8 +201,7 @@ class GraphReader:
             return
         while True:
             entry = self._entry()
-            value = self._scope.define(entry.name)
-            value.type = entry.type
+            value = self._told(self._scope.define(entry.name), entry)
             graph.inputs.append(value)
             if cursor.skip("="):
                 graph.set_initializer(value, read_constant(cursor, entry.type, entry.start))
@@ -217,24 +243,110 @@ class GraphReader:
         value = self._scope.own(entry.name)
         if value is None or value in graph.initializers:
             value = self._scope.define(entry.name)
-        graph.set_initializer(value, read_constant(self._cursor, entry.type, entry.start))
+        constant = read_constant(self._cursor, entry.type, entry.start, note=entry.note)
+        graph.set_initializer(value, constant)
+        if entry.note is not None:
+            value.name = _renamed(value, entry.note)
+            entry.note.done()
 
     def _outputs(self, graph: Graph, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            value = self._scope.read(entry.name)
-            if value is not None and value.type is None:
-                # what an outer graph defines, or may yet define, is not for an inner one to describe
-                mine = self._cursor.depth <= 1 or self._scope.own(entry.name) is value
-                value.type = entry.type if mine else None
+        """Read the outputs; what is said of a value that is described already is kept beside it."""
+        described = set(graph.inputs)
+        for place, entry in enumerate(entries):
+            value = self._scope.read(entry.name) or Value()
+            if value in described or self._scope.own(entry.name) is not value:
+                graph.output_infos[place] = (value, self._told(Value(entry.name), entry))
+            else:
+                described.add(self._told(value, entry))
             graph.outputs.append(value)
 
-    def _describe(self, graph: Graph, infos: Iterable[Entry], first: int = 0) -> None:
-        """Give values the types told of them; what names nothing here, or says more, is kept as stale."""
+    def _describe(
+        self, graph: Graph, infos: Iterable[Entry], *, inputs: Iterable[Value] = (), first: int = 0
+    ) -> None:
+        """Read what is told of values; what is told of the `inputs`, and of typed outputs, is only kept."""
+        outputs = {v: i for i, v in enumerate(graph.outputs) if v is not None and i not in graph.output_infos}
+        taken = {*inputs, *(v for v in outputs if v.type is not None)}
         stale: list[Value] = []
         for place, entry in enumerate(infos, first):
             value = self._scope.own(entry.name)
-            if value is None or value.info is not None or value.type is not None:
+            if value is None or value.info is not None or value in taken:
                 value = Value(entry.name)
                 stale.append(value)
-            value.type, value.info = entry.type, place
+            elif value in outputs:
+                graph.output_infos[outputs[value]] = (value, _description(value))
+            value.info = place
+            self._told(value, entry)
         graph.stale = tuple(stale)
+
+    def _told(self, value: Value, entry: Entry) -> Value:
+        """Give a value what an entry says of it."""
+        value.type, note = entry.type, entry.note
+        if note is None:
+            value.doc, value.metadata, value.residue = "", None, None
+            return value
+        value.doc, value.metadata = note.text("doc_string"), note.pairs("metadata_props")
+        value.residue = note.residue(ValueInfoProto)
+        value.name = _renamed(value, note)
+        note.done()
+        return value
+
+    def _annotate(self, graph: Graph, note: Note) -> None:
+        """Give a graph what its note says."""
+        graph.doc, graph.metadata = note.text("doc_string"), note.pairs("metadata_props")
+        graph.residue = note.residue(GraphProto)
+        name = note.name()
+        graph.name = graph.name if name is None else name
+        graph.annotations = tuple(map(self._annotation, note.objects("quantization_annotation")))
+        spread_empty(graph, note)
+
+    def _annotation(self, note: Note) -> Annotation:
+        read = self._scope.read
+        value = read(note.text("tensor_name")) or Value()
+        parameters: list[tuple[str, Value]] = []
+        for pair in note.objects("quant_parameter_tensor_names"):
+            parameters.append((pair.text("key"), read(pair.text("value")) or Value()))
+            pair.done()
+        found = Annotation(value, tuple(parameters), note.residue(TensorAnnotation))
+        note.done()
+        return found
+
+    def _enter(self) -> None:
+        """Go one graph deeper; raises ParseError where the limit is passed."""
+        self._depth += 1
+        try:
+            check_depth(self._depth)
+        except LimitError as error:
+            raise self._cursor.error(str(error)) from None
+
+
+def spread_empty(graph: Graph, note: Note) -> None:
+    """Give every node of a graph the empty fields that its note says they have in common."""
+    common = note.fields("empty_in_nodes", NodeProto)
+    for node in graph if common else ():
+        _spell_empty(node, common)
+
+
+def _spell_empty(node: Node, fields: tuple[str, ...]) -> None:
+    residue = node.residue or Residue()
+    node.residue = residue._replace(empty=(*fields, *residue.empty))
+
+
+def _description(value: Value) -> Value:
+    """Return what an output says of its value, apart from it."""
+    made = Value(value.name, value.type)
+    made.doc, made.metadata, made.residue = value.doc, value.metadata, value.residue
+    return made
+
+
+def _renamed(value: Value, note: Note) -> str:
+    """Return the name of a value: that of the text, unless the note says that this is the text's own."""
+    name = note.name()
+    return value.name if name is None else name
+
+
+def _annotate_node(node: Node, note: Note) -> None:
+    """Give a node what its note says."""
+    node.doc, node.metadata = note.text("doc_string"), note.pairs("metadata_props")
+    node.devices = read_devices(note, node)
+    node.residue = note.residue(NodeProto)
+    note.done()

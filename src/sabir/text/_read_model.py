@@ -2,76 +2,174 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sabir.base import quote
-from sabir.ir import Function, Model
-from sabir.text._read_graph import GraphReader
+from sabir.base import quote, within, without_collector
+from sabir.ir import DeviceConfiguration, Function, Model, NameScope, Residue, TrainingInfo, Value
+from sabir.proto import DeviceConfigurationProto, FunctionProto, ModelProto, TrainingInfoProto
+from sabir.text._read_graph import GraphReader, spread_empty
+from sabir.text._read_notes import read_note
 from sabir.text._read_tensors import read_pairs
 from sabir.text._tokens import Cursor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from sabir.base import Limits
     from sabir.ir import Graph, Node
+    from sabir.text._external import Opener
+    from sabir.text._read_notes import Note
 
     Fields = Mapping[str, tuple[str, Callable[[Cursor], Any]]]
 
+_Read = TypeVar("_Read")
 
-def parse(text: str) -> Model:
+
+def parse(text: str, *, opener: Opener | None = None, limits: Limits | None = None) -> Model:
     """Return the model that a text describes; raises ParseError, which says where.
 
     A node input that names nothing is a value without a source. Where the header is silent, the fields
-    have the defaults of `Model`.
+    have the defaults of `Model`. `opener` opens the data that lies in other files: it is given what the text
+    says of the place, and the number of bytes.
     """
-    cursor = Cursor(text)
-    fields = _header(cursor, _MODEL_FIELDS)
-    model = Model(GraphReader(cursor).graph(), **fields)
+    return _read(text, _model, opener, limits)
+
+
+def parse_graph(text: str, *, limits: Limits | None = None) -> Graph:
+    """Return the graph that a text describes; raises ParseError."""
+    return _read(text, lambda cursor: GraphReader(cursor).graph(), None, limits, "graph")
+
+
+def parse_function(text: str, *, limits: Limits | None = None) -> Function:
+    """Return the function that a text describes; raises ParseError."""
+    return _read(text, _function, None, limits, "function")
+
+
+def parse_node(text: str, *, limits: Limits | None = None) -> Node:
+    """Return the node that a text describes, in no graph; its inputs have no source. Raises ParseError."""
+    return _read(text, lambda cursor: GraphReader(cursor).node(), None, limits, "node")
+
+
+def _read(
+    text: str,
+    read: Callable[[Cursor], _Read],
+    opener: Opener | None,
+    limits: Limits | None,
+    what: str = "model",
+) -> _Read:
+    with within(limits), without_collector():
+        cursor = Cursor(text, opener)
+        try:
+            found = read(cursor)
+        except RecursionError:
+            raise cursor.error("graphs are nested too deep for this Python") from None
+        cursor.expect_end(what)
+        return found
+
+
+def _model(cursor: Cursor) -> Model:
+    note = read_note(cursor)
+    model, reader, main = Model(), GraphReader(cursor), NameScope()
+    if note is None or cursor.tokens[cursor.at] == "<":
+        fields, spelled = _header(cursor, _MODEL_FIELDS)
+        model = Model(**fields)
+        _annotate_model(model, spelled, note)
+        note = None
+    model.graph = reader.graph(note, main)
+    if note is not None:
+        note.done()
     while cursor.tokens[cursor.at]:
-        model.functions.append(_function(cursor))
+        note = read_note(cursor)
+        if cursor.tokens[cursor.at] == "@":
+            model.training.append(_training(cursor, reader, main, note))
+        else:
+            model.functions.append(_function(cursor, note))
     return model
 
 
-def parse_graph(text: str) -> Graph:
-    """Return the graph that a text describes; raises ParseError."""
-    cursor = Cursor(text)
-    graph = GraphReader(cursor).graph()
-    cursor.expect_end("graph")
-    return graph
+def _annotate_model(model: Model, spelled: Residue, note: Note | None) -> None:
+    model.residue = spelled if any(spelled) else None
+    if note is None:
+        return
+    for device in note.objects("configuration"):
+        name, count = device.name() or "", device.number("num_devices") or 0
+        wire = device.message("wire", DeviceConfigurationProto)
+        model.devices.append(DeviceConfiguration(name, count, device.texts("device"), wire))
+        device.done()
+    model.residue = _joined(spelled, note.residue(ModelProto))
+    note.done()
 
 
-def parse_function(text: str) -> Function:
-    """Return the function that a text describes; raises ParseError."""
-    cursor = Cursor(text)
-    function = _function(cursor)
-    cursor.expect_end("function")
-    return function
+def _joined(spelled: Residue, told: Residue | None) -> Residue | None:
+    """Return what a header and a note say together: which fields are there though empty, and the rest."""
+    found = spelled if told is None else told._replace(empty=(*spelled.empty, *told.empty))
+    return found if any(found) else None
 
 
-def parse_node(text: str) -> Node:
-    """Return the node that a text describes, in no graph; its inputs have no source. Raises ParseError."""
-    cursor = Cursor(text)
-    node = GraphReader(cursor).node()
-    cursor.expect_end("node")
-    return node
-
-
-def _function(cursor: Cursor) -> Function:
-    fields = _header(cursor, _FUNCTION_FIELDS)
+def _function(cursor: Cursor, note: Note | None = None) -> Function:
+    note = read_note(cursor) if note is None else note
+    fields, spelled = _header(cursor, _FUNCTION_FIELDS)
     doc = fields.pop("doc", "")
     name = cursor.name("the name of a function")
     reader = GraphReader(cursor)
     attributes = reader.parameters()
     graph = reader.body(name)
     graph.doc = doc
-    return Function(name, graph=graph, attributes=attributes, **fields)
+    residue = spelled if any(spelled) else None
+    if note is not None:
+        graph.metadata = note.pairs("metadata_props")
+        residue = _joined(spelled, note.residue(FunctionProto))
+        spread_empty(graph, note)
+        note.done()
+    return Function(name, graph=graph, attributes=attributes, residue=residue, **fields)
 
 
-def _header(cursor: Cursor, known: Fields) -> dict[str, Any]:
-    """Read `<key: value, ...>`, if it is there, into keyword arguments."""
+def _training(cursor: Cursor, reader: GraphReader, main: NameScope, note: Note | None) -> TrainingInfo:
+    """Read `@training {initialization: graph, algorithm: graph, update_binding: ["w": "new_w"]}`."""
+    cursor.expect("@")
+    cursor.expect("training")
+    cursor.expect("{")
+    scopes = {key: NameScope(main) for key in ("initialization", "algorithm")}
+    graphs: dict[str, Graph] = {}
+    pairs: dict[str, list[tuple[str, str]]] = {}
+    while cursor.tokens[cursor.at] != "}":
+        key = cursor.tokens[cursor.at]
+        if key in graphs or key in pairs:
+            raise cursor.error(f"{key} is given twice")
+        if key not in _TRAINING:
+            raise cursor.expected("a key", f"one of {', '.join(_TRAINING)}")
+        cursor.at += 1
+        cursor.expect(":")
+        if key in scopes:
+            graphs[key] = reader.graph(scope=scopes[key])
+        else:
+            pairs[key] = read_pairs(cursor)
+        if not cursor.skip(","):
+            break
+    cursor.expect("}", "entries are separated by commas")
+
+    def bound(key: str, source: str) -> list[tuple[Value, Value]]:
+        read, of = scopes["algorithm"].read, scopes[source].read
+        return [(read(name) or Value(), of(other) or Value()) for name, other in pairs.get(key, ())]
+
+    training = TrainingInfo(
+        graphs.get("initialization"),
+        graphs.get("algorithm"),
+        bound("initialization_binding", "initialization"),
+        bound("update_binding", "algorithm"),
+    )
+    if note is not None:
+        training.residue = note.residue(TrainingInfoProto)
+        note.done()
+    return training
+
+
+def _header(cursor: Cursor, known: Fields) -> tuple[dict[str, Any], Residue]:
+    """Read `<key: value, ...>`, if it is there, into keyword arguments, and what is there though empty."""
     fields: dict[str, Any] = {}
+    empty: list[str] = []
     if not cursor.skip("<"):
-        return fields
+        return fields, Residue()
     while True:
         word = cursor.tokens[cursor.at]
         if word not in known:
@@ -82,10 +180,12 @@ def _header(cursor: Cursor, known: Fields) -> dict[str, Any]:
         cursor.at += 1
         cursor.expect(":")
         fields[field] = read(cursor)
+        if word in _TOLD_EMPTY and not fields[field]:
+            empty.append(word)
         if not cursor.skip(","):
             break
     cursor.expect(">", "header entries are separated by commas")
-    return fields
+    return fields, Residue(empty=tuple(empty))
 
 
 def _opsets(cursor: Cursor) -> dict[str, int]:
@@ -139,3 +239,8 @@ _MODEL_FIELDS: Fields = {
     "doc_string": ("doc", _text),
     "metadata_props": ("metadata", _metadata),
 }
+# what the standard syntax tells from a key that is not there
+_TOLD_EMPTY = frozenset({
+    "producer_name", "producer_version", "domain", "model_version", "doc_string", "overload",
+})  # fmt: skip
+_TRAINING = ("initialization", "algorithm", "initialization_binding", "update_binding")

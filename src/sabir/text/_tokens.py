@@ -7,24 +7,39 @@ places are found by cutting the text again.
 from __future__ import annotations
 
 import re
+import string
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from sabir.base import ParseError, quote
 from sabir.text._words import LETTERS
 
+if TYPE_CHECKING:
+    from sabir.text._external import Opener
+
 MAX_DEPTH = 64
 
-# Every repetition is possessive and every text matches, so that no input takes more than linear time.
-_TOKEN = re.compile(
-    r"""(?:[ \t\n\v\f\r]++|\#[^\n]*+)*+
-    (-?[A-Za-z_][A-Za-z0-9_]*+
+# Every repetition is possessive and every text matches, so that no input takes more than linear time. What
+# follows `#:` is for us, though a comment to others, so those two characters alone are skipped.
+_SKIPPED = r"(?:[ \t\n\v\f\r]++|\#:|\#[^\n]*+)*+"
+_DIGITS = r"-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?"
+_NUMBER = rf"(?:{_DIGITS}|-?(?i:nan|inf(?:inity)?+))"
+_SMALL = rf"""-?[A-Za-z_][A-Za-z0-9_]*+
     |=>|//
-    |-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?
+    |{_DIGITS}
     |"(?:[^"\\]++|\\.?)*+"?
     |.
-    |\Z)""",
-    re.DOTALL | re.VERBOSE,
+    |\Z"""
+_PART = re.compile(f"{_SKIPPED}({_SMALL})", re.DOTALL | re.VERBOSE)
+# numbers in braces are one token, and so are as many as a tensor has
+_TOKEN = re.compile(
+    rf"{_SKIPPED}(\{{\s*+{_NUMBER}\s*+(?:,\s*+{_NUMBER}\s*+)*+\}}|{_SMALL})",
+    re.ASCII | re.DOTALL | re.VERBOSE,
 )
+_OUTSIDE = re.compile(r'"(?:[^"\\]++|\\.?)*+"?|\#[^\n]*+|([^"#]++)', re.DOTALL)
+_LONG = 1_000_000
+_RUN = 10_000
+_PLAIN = frozenset(string.ascii_letters + string.digits + string.whitespace + "_#")
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
@@ -32,14 +47,22 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 class Cursor:
     """A place in a text; `tokens` ends with an empty one, and `at` is the next to read."""
 
-    __slots__ = ("at", "depth", "text", "tokens")
+    __slots__ = ("_divided", "at", "depth", "opener", "text", "tokens")
 
-    def __init__(self, text: str) -> None:
-        """Cut a text into tokens; raises ParseError for a string without an end."""
-        self.text = text
-        self.tokens: list[str] = _TOKEN.findall(text)
-        self.tokens.append("")
+    def __init__(self, text: str, opener: Opener | None = None) -> None:
+        """Cut a text into tokens; raises ParseError for a string without an end.
+
+        `opener` is what will open the data that lies in other files.
+        """
+        self.text, self.opener = text, opener
+        self._divided: int | None = None
+        self.tokens: list[str] = [""]
         self.at = self.depth = 0
+        run = _find_run(text)
+        if run is not None:
+            raise self._error(f"{quote(text[run])} stands here {_RUN:,} times in a row", run)
+        self.tokens = _TOKEN.findall(text)
+        self.tokens.append("")
         last = len(self.tokens) - 1
         while last > 0 and not self.tokens[last]:
             last -= 1
@@ -50,7 +73,9 @@ class Cursor:
 
     def error(self, message: str, at: int | None = None) -> ParseError:
         """Return the error for a token, the next one unless told otherwise."""
-        start = self._offset(self.at if at is None else at)
+        return self._error(message, self._offset(self.at if at is None else at))
+
+    def _error(self, message: str, start: int) -> ParseError:
         begin = self.text.rfind("\n", 0, start) + 1
         end = self.text.find("\n", start)
         source = self.text[begin : len(self.text) if end < 0 else end].rstrip("\r")
@@ -64,8 +89,23 @@ class Cursor:
         return self.error(f"expected {what}, found {shown}{f'; {hint}' if hint else ''}")
 
     def _offset(self, at: int) -> int:
-        match = next(islice(_TOKEN.finditer(self.text), at, None), None)
+        if self._divided is None or at <= self._divided:
+            return self._nth(_TOKEN, at, 0)
+        return self._nth(_PART, at - self._divided, self._nth(_TOKEN, self._divided, 0))
+
+    def _nth(self, pattern: re.Pattern[str], count: int, start: int) -> int:
+        match = next(islice(pattern.finditer(self.text, start), count, None), None)
         return len(self.text) if match is None else match.start(1)
+
+    def at_numbers(self) -> bool:
+        """Return whether the next token is numbers in braces."""
+        token = self.tokens[self.at]
+        return token[:1] == "{" and len(token) > 1
+
+    def divide(self) -> None:
+        """Cut the next token, numbers in braces, into its parts; an error can then say which it is about."""
+        self._divided = self.at
+        self.tokens[self.at : self.at + 1] = _PART.findall(self.tokens[self.at])[:-1]
 
     # reading
 
@@ -138,6 +178,22 @@ class Cursor:
     def leave(self) -> None:
         """Come back from `enter`."""
         self.depth -= 1
+
+
+def _find_run(text: str) -> int | None:
+    """Return where one sign fills a long text, if it does: no model is so, and cutting it takes long."""
+    if len(text) < _LONG:
+        return None
+    for sign in {text[len(text) * k // 16] for k in range(16)} - _PLAIN:
+        run = sign * _RUN
+        if run not in text:
+            continue
+        if sign == '"':  # two in a row end a string
+            return text.index(run)
+        for match in _OUTSIDE.finditer(text):
+            if run in (match[1] or ""):
+                return match.start(1) + match[1].index(run)
+    return None
 
 
 def _is_encodable(text: str) -> bool:

@@ -19,7 +19,7 @@ TYPE_WORDS = frozenset(ELEMENT_WORDS) | {"seq", "map", "optional", "sparse_tenso
 
 # the syntax says `type_proto` for what the model objects call `type`
 ATTRIBUTE_WORDS: dict[AttributeType, str] = {
-    kind: kind.replace("type", "type_proto") for kind in ATTRIBUTE_TYPES if kind != "undefined"
+    kind: kind.replace("type", "type_proto") for kind in ATTRIBUTE_TYPES
 }
 ATTRIBUTE_TYPE_OF: dict[str, AttributeType] = {word: kind for kind, word in ATTRIBUTE_WORDS.items()}
 LIST_OF: dict[AttributeType, AttributeType] = {

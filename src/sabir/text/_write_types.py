@@ -13,46 +13,58 @@ from sabir.ir import (
     TensorType,
 )
 from sabir.text._words import ELEMENT_WORDS, IDENTIFIER, quoted
+from sabir.text._write_notes import Fields, beside, note_text, type_fields
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
-    from sabir.ir import Dim, Shape, Type
+    from sabir.ir import Dim, Shape, Type, TypeNote
 
 
 def type_text(kind: Type | None) -> str:
-    """Return a type as text; empty where nothing, or no element type, is known of it."""
-    text = _text(kind)
-    return "" if text == "?" else text
+    """Return a type as text, without what it says beside its meaning; empty where nothing is known of it."""
+    return "" if kind is None else _bare_text(kind)
 
 
-def dims_text(shape: Shape) -> str:
+def noted_type_text(kind: Type | None) -> str:
+    """Return a type as text with the note that stands before it; a question mark for none at all."""
+    return "?" if kind is None else beside(note_text(type_fields(kind))) + _bare_text(kind)
+
+
+def dims_text(shape: Shape, note: TypeNote | None = None) -> str:
     """Return the dimensions of a type that has some, in brackets; empty for a scalar."""
-    return f"[{','.join(map(_dim_text, shape))}]" if shape else ""
+    if not shape:
+        return ""
+    dims = map(_dim_text, shape)
+    if note is not None and len(note.dims) == len(shape):
+        notes = (beside(note_text(Fields(denotation=d))) for d in note.dims)
+        dims = (told + dim for told, dim in zip(notes, dims, strict=True))
+    return f"[{','.join(dims)}]"
 
 
-def _text(kind: Type | None) -> str:
+def element_text(element: ElementType) -> str:
+    """Return an element type: its name, or a question mark and a number that the standard does not define."""
+    return element.name if element.name in ELEMENT_WORDS else f"?{element.number}"
+
+
+def _bare_text(kind: Type) -> str:
     match kind:
         case TensorType():
-            return _tensor_text(kind.element, kind.shape)
+            return _tensor_text(kind)
         case SparseTensorType():
-            inner = _tensor_text(kind.element, kind.shape)
-            return "?" if inner == "?" else f"sparse_tensor({inner})"
+            return f"sparse_tensor({_tensor_text(kind)})"
         case SequenceType():
-            return f"seq({_text(kind.item)})"
+            return f"seq({noted_type_text(kind.item)})"
         case OptionalType():
-            return f"optional({_text(kind.item)})"
+            return f"optional({noted_type_text(kind.item)})"
         case MapType():
-            return f"map({_tensor_text(kind.key, ())}, {_text(kind.value)})"
+            return f"map({element_text(kind.key)}, {noted_type_text(kind.value)})"
         case OpaqueType():
             return _opaque_text(kind)
-        case None:
-            return "?"
 
 
-def _tensor_text(element: ElementType, shape: Shape | None) -> str:
-    if element.name not in ELEMENT_WORDS:
-        return "?"
-    return f"{element.name}[]" if shape is None else f"{element.name}{dims_text(shape)}"
+def _tensor_text(kind: TensorType | SparseTensorType) -> str:
+    dims = "[]" if kind.shape is None else dims_text(kind.shape, kind.note)
+    return element_text(kind.element) + dims
 
 
 def _dim_text(dim: Dim) -> str:

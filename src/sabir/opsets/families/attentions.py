@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT16, element
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +147,8 @@ def attend(q: Array, k: Array, v: Array, masks: Masks, stages: Stages) -> tuple[
         None if m is None else np.broadcast_to(m, (*shape[:3], m.shape[-1])) for m in (*masks, _dead(masks))
     ]
     y = np.empty((*shape[:3], v.shape[3]), kind)
-    asked = None if stages.asked is None else np.empty(shape, kind)
+    spend_work(math.prod(shape) * (16 + (q.shape[3] + v.shape[3]) // 16))
+    asked = None if stages.asked is None else np.empty(allotted(shape, kind), kind)
     for queries, keys in _blocks(q.shape, k.shape):
         bias, allowed, dead, kept = (None if m is None else m[queries] for m in (*every, asked))
         x = _probabilities(scores(q[queries], k[keys]), Masks(bias, allowed), dead, stages, kept)

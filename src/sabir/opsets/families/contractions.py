@@ -16,6 +16,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.opsets.families import products
 from sabir.opsets.families.shapes import broadcast_dim, same_dim
+from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -198,6 +199,7 @@ def _product(a: _Operand, b: _Operand, counts: Counter[str], sizes: dict[str, in
     labels = (*batch, *rows, *columns)
     shape = tuple(sizes[t] for t in labels)
     if not summed:
+        allotted((many, m, n), left.dtype, left.size + right.size)
         y = left.reshape(many, m, 1) * right.reshape(many, 1, n)
     elif m == n == 1:
         y = np.einsum("bk,bk->b", left.reshape(many, k), right.reshape(many, k))

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.ir import known_equal, mod, mul
 from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.families.windows import LEAST_RANK, Window
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # Bytes of windows gathered at a time: a block that stays in the cache makes the product faster than one large
 # one. Heavy weights are read again for each block, which grows with them there, up to a limit.
 _BLOCK = 4 << 20
+_PRODUCTS = 16  # multiplications that BLAS does while numpy writes a byte
 _LARGEST_BLOCK = 32 << 20
 
 
@@ -72,10 +74,12 @@ def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
         picked = x[..., *(slice(0, a.windows * a.stride, a.stride) for a in axes)]
         y = matrix @ picked.reshape(len(x), group, w.shape[1], math.prod(counts))
         return y.reshape(len(x), w.shape[0], *counts)
-    y = np.empty((len(x), *matrix.shape[:2], math.prod(counts)), np.result_type(x, w))
+    kind = np.result_type(x, w)
+    y = np.empty(allotted((len(x), *matrix.shape[:2], math.prod(counts)), kind, x.size), kind)
     split = x.reshape(len(x), group, w.shape[1], *x.shape[2:])
     columns = _Columns(axes, w.dtype)
     blocks = list(_blocks(matrix.shape, counts, w.nbytes, w.itemsize))
+    _spend(y.size * matrix.shape[2], len(x) * len(blocks) * math.prod(w.shape[2:]))
     for item in range(len(x)):
         phases, result = _phases(split[item], axes[-1]), y[item]
         for groups, box, place in blocks:
@@ -93,8 +97,10 @@ def convolve_transposed(x: Array, w: Array, axes: Sequence[Axis], group: int) ->
         raise InferenceError(f"channels {x.shape[1]} and weights {w.shape} do not go with {group} groups")
     kernel, outer, lengths = w.shape[2:], w.shape[1], [a.length for a in axes]
     matrix = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:])).transpose(0, 2, 1)
-    y = np.zeros((len(x), group, outer, *lengths), np.result_type(x, w))
+    kind = np.result_type(x, w)
+    y = np.zeros(allotted((len(x), group, outer, *lengths), kind, x.size), kind)
     split = x.reshape(len(x), group, w.shape[0] // group, math.prod(x.shape[2:]))
+    _spend(x.size * w[0].size, len(x) * math.prod(kernel))
     shape = (group, w.shape[0] // group, matrix.shape[1])
     buffers: dict[tuple[int, ...], Array] = {}
     for groups, box, place in _blocks(shape, x.shape[2:], w.nbytes, w.itemsize):
@@ -105,6 +111,10 @@ def convolve_transposed(x: Array, w: Array, axes: Sequence[Axis], group: int) ->
             np.matmul(matrix[groups], split[item, groups, :, place], out=columns)
             scatter(columns.reshape(size[0], outer, *kernel, *sizes), y[item, groups], axes, box)
     return y.reshape(len(x), group * outer, *lengths)
+
+
+def _spend(products: int, turns: int) -> None:
+    spend_work(products // _PRODUCTS, turns)
 
 
 def scatter(columns: Array, image: Array, axes: Sequence[Axis], box: Sequence[slice]) -> None:
@@ -119,7 +129,7 @@ def scatter(columns: Array, image: Array, axes: Sequence[Axis], box: Sequence[sl
 
 def _phases(image: Array, last: Axis) -> list[Array]:
     """Split the last axis by its stride, once: each tap then reads elements that lie side by side."""
-    if last.stride == 1 or last.kernel == 1:
+    if last.stride == 1 or last.kernel == 1 or last.stride >= last.length:
         return [image]
     return [np.ascontiguousarray(image[..., p :: last.stride]) for p in range(last.stride)]
 

@@ -11,6 +11,7 @@ from sabir.base import InferenceError
 from sabir.elements import DOUBLE, FLOAT, element
 from sabir.ir import Expr, TensorType, dim_max
 from sabir.opsets.families.casting import converted
+from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,7 @@ def infer(size: TensorType, kind: ElementType) -> TensorType:
 
 def sampled(size: Array, terms: Sequence[float], kind: ElementType, *, periodic: bool) -> Array:
     """Return a window computed in float64; a symmetric one of one element is no number, by its formula."""
-    count = int(size.item())
+    (count,) = allotted([max(0, int(size.item()))], np.dtype(np.complex128))  # several of float64
     angles = np.arange(count) * np.divide(math.tau, count if periodic else count - 1)
     y = np.full(angles.shape, terms[0])
     for times, term in enumerate(terms[1:], 1):

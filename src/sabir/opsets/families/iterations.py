@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from sabir.base import EvaluationError, InferenceError
+from sabir.base import EvaluationError, InferenceError, budget
 from sabir.ir import OptionalType, SequenceType, TensorType, Type
 from sabir.opsets.families.shapes import axis_in
 
@@ -63,6 +63,30 @@ def stack(items: Sequence[Array], declared: Type | None, axis: int = 0) -> Array
     shape = [d if isinstance(d, int) else 0 for d in declared.shape or ()]
     shape.insert(axis_in(axis, len(shape) + 1), 0)
     return np.empty(shape, declared.element.dtype)
+
+
+class Gathered:
+    """What every iteration gives to be stacked; a run holds it, though none of its values has it yet."""
+
+    def __init__(self, outputs: int) -> None:
+        """Take how many outputs there are."""
+        self.stacks: list[list[Array]] = [[] for _ in range(outputs)]
+        self._size = 0
+
+    def add(self, items: Sequence[Array]) -> None:
+        """Keep what one iteration gives; raises LimitError where it becomes too much."""
+        for stack, item in zip(self.stacks, items, strict=True):
+            stack.append(item)
+        if items:
+            size = sum(getattr(x, "nbytes", 0) for x in items)
+            self._size += size
+            budget().hold(size)
+
+    def taken(self) -> list[list[Array]]:
+        """Return the items by output; from now on they are the caller's."""
+        budget().held -= self._size
+        self._size = 0
+        return self.stacks
 
 
 def _applied(body: Callable[..., Types], held: Types) -> Types:

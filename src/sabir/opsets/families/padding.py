@@ -8,6 +8,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,6 +34,7 @@ def padded(data: Array, begin: Sequence[int], end: Sequence[int], mode: str, fil
     sizes = [n + b + e for n, b, e in zip(data.shape, begin, end, strict=True)]
     if any(size < 0 for size in sizes):
         raise ValueError(f"pads {[*begin, *end]} cut more off than the shape {list(data.shape)} has")
+    allotted(sizes, data.dtype, data.size)
     if mode == "constant":
         return _filled(data, begin, sizes, filling)
     for axis, (n, b, e) in enumerate(zip(data.shape, begin, end, strict=True)):

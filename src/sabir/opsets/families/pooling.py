@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.families.windows import LEAST_RANK, Window
 from sabir.schema import Unconvertible
 
@@ -47,8 +49,10 @@ def folded(x: Array, axes: Sequence[Axis], operation: np.ufunc, empty: float) ->
         return operation.reduce(x[..., *reach], axis=tuple(range(2, x.ndim)), keepdims=True)
     counts = tuple(a.windows for a in axes)
     flat = x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
-    y = np.empty((len(flat), *counts), x.dtype)
+    y = np.empty(allotted((len(flat), *counts), x.dtype, x.size), x.dtype)
     step = max(1, _BLOCK // max(1, math.prod(x.shape[2:]) * x.itemsize))
+    turns = sum(len(a.taps) for a in axes)
+    spend_work(turns * y.nbytes, turns * -(-len(flat) // step))
     for first in range(0, len(flat), step):
         part = flat[first : first + step]
         for place, axis in enumerate(axes, 1):
@@ -86,7 +90,7 @@ def _along(x: Array, place: int, axis: Axis, operation: np.ufunc, empty: float) 
     """Join the taps of every window along one axis: as many array operations as the kernel has taps."""
     before = (slice(None),) * place
     y = np.empty((*x.shape[:place], axis.windows, *x.shape[place + 1 :]), x.dtype)
-    runs = [axis.run(t) for t in range(axis.kernel)]
+    runs = [axis.run(t) for t in axis.taps]
     whole = [r for r in runs if r.stop - r.start == axis.windows]
     rest = [r for r in runs if r.stop - r.start < axis.windows]
     if len(whole) > 1:
@@ -101,6 +105,8 @@ def _along(x: Array, place: int, axis: Axis, operation: np.ufunc, empty: float) 
 
 def places(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
     """Yield each tap of the kernel with the windows that have it inside the input, and what they read."""
-    for tap in np.ndindex(*(a.kernel for a in axes)):
+    taps = [a.taps for a in axes]
+    spend_work(0, math.prod(map(len, taps)))
+    for tap in itertools.product(*taps):
         runs = [a.run(t) for a, t in zip(axes, tap, strict=True)]
         yield tap, tuple(slice(r.start, r.stop) for r in runs), tuple(r.source for r in runs)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.opsets.families.shapes import broadcast, same_dim
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MATRIX = 2  # the rank of a matrix
 _LARGE = 4096  # multiplications; below it numpy's own loop over integers costs less than a look at the values
+_HEAVY = 1 << 26  # the product of the operands' sizes below which nobody counts
+_PRODUCTS = 16  # multiplications that BLAS does while numpy writes a byte
 _EXACT = float(2**53)  # up to here every integer is a float64
 
 
@@ -31,6 +33,7 @@ def matmul_shape(a: Shape | None, b: Shape | None) -> Shape | None:
 
 def matmul(a: Array, b: Array) -> Array:
     """Return `a @ b` in the operands' type: halves accumulate in float32, integers wrap."""
+    _spend(a, b, _PRODUCTS)
     if a.dtype.kind in "iu":
         return _integer_matmul(a, b)
     if a.dtype.itemsize < np.dtype(np.float32).itemsize:
@@ -44,7 +47,15 @@ def _integer_matmul(a: Array, b: Array) -> Array:
     """Use BLAS on float64 where no partial sum can leave the exact integers; numpy has but a plain loop."""
     if b.size and a.size * b.shape[-1] > _LARGE and _largest(a) * _largest(b) * a.shape[-1] <= _EXACT:
         return matmul(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
+    _spend(a, b, 1)
     return np.matmul(a, b)
+
+
+def _spend(a: Array, b: Array, speed: int) -> None:
+    """Count multiplications as work, `speed` of them as a byte."""
+    if a.ndim and b.ndim and a.size * b.size > _HEAVY:
+        rows, columns = (a.shape[-2] if a.ndim > 1 else 1), (b.shape[-1] if b.ndim > 1 else 1)
+        spend_work(max(a.size * columns, b.size * rows) // speed)
 
 
 def _largest(x: Array) -> float:

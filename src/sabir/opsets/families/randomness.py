@@ -10,6 +10,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import DOUBLE, element
 from sabir.ir import TensorType
+from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ def uniform(shape: Sequence[int], to: ElementType, low: float, high: float, seed
     """Return numbers that lie anywhere in [low, high) with the same probability."""
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ValueError(f"no numbers lie evenly between {low} and {high}")
-    drawn = np.asarray(generator(seed).random(tuple(shape), _precision(to)))
+    drawn = np.asarray(generator(seed).random(allotted(shape, to.dtype), _precision(to)))
     y = (low * (1 - drawn) + high * drawn).astype(to.dtype, copy=False)
     if low == high:
         return np.full_like(y, low)
@@ -41,7 +42,7 @@ def normal(shape: Sequence[int], to: ElementType, mean: float, scale: float, see
     """Return numbers of the normal distribution with this mean and standard deviation."""
     if not scale >= 0:
         raise ValueError(f"a standard deviation of {scale} is below 0")
-    drawn = np.asarray(generator(seed).standard_normal(tuple(shape), _precision(to)))
+    drawn = np.asarray(generator(seed).standard_normal(allotted(shape, to.dtype), _precision(to)))
     return (mean + drawn * drawn.dtype.type(scale)).astype(to.dtype, copy=False)
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 
 if TYPE_CHECKING:
@@ -151,7 +152,8 @@ def recur(
     ]
     if any(s.shape != shape for s in before):
         raise ValueError(f"an initial state must have the shape {list(shape)}, in layout 0")
-    y = np.zeros((len(x), *shape), wide)
+    spend_work(0, 8 * len(ways) * len(x))  # operations of a step
+    y = np.zeros(allotted((len(x), *shape), wide, x.size), wide)
     after = [np.empty(shape, wide) for _ in before]
     for way, backwards in enumerate(ways):
         gates, step = cell(x, way)

@@ -15,7 +15,7 @@ from sabir.ir import TensorType
 from sabir.opsets.families import contents, halves
 from sabir.opsets.families.arithmetic import as_dims, as_items, widened
 from sabir.opsets.families.axes import as_input
-from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.families.shapes import axes_in, with_some_dropped
 from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:
@@ -236,7 +236,5 @@ def _some_reduced(data: TensorType, count: Dim, keepdims: int) -> tuple[Dim, ...
     if data.shape is None:
         return None
     if keepdims:
-        return tuple(1 if d == 1 else None for d in data.shape)
-    return (
-        (None,) * (len(data.shape) - count) if isinstance(count, int) and count <= len(data.shape) else None
-    )
+        return tuple(1 if d == 1 or count == len(data.shape) else None for d in data.shape)
+    return with_some_dropped(data.shape, count, lambda _: True) if isinstance(count, int) else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sabir.ir import floor_div, mul
+from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,6 +72,7 @@ def resample(x: Array, axes: Sequence[Axis], manner: Manner) -> Array:
     changed = [i for i, axis in enumerate(axes) if not axis.is_kept(crops=crops)]
     if any(axes[i].size == 0 and axes[i].length for i in changed):
         raise ValueError(f"a shape of {list(x.shape)} has nothing to make {[a.length for a in axes]} from")
+    allotted([axis.length for axis in axes], x.dtype, x.size)
     changed.sort(key=lambda i: axes[i].scale)
     read = _nearest if manner.mode == "nearest" else _interpolated
     y = x if manner.mode == "nearest" else _floating(x)

@@ -10,6 +10,7 @@ from sabir.base import EvaluationError, InferenceError
 from sabir.ir import TensorType, Type, lower_bound
 from sabir.opsets.families import iterations
 from sabir.opsets.families.shapes import axis_in, same_dim
+from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,14 +89,13 @@ def run_steps(
     number = len(states)
     if len(body.outputs) < number:
         raise EvaluationError(f"the body gives {len(body.outputs)} outputs, and has {number} states")
-    stacks: list[list[Array]] = [[] for _ in body.outputs[number:]]
+    gathered = iterations.Gathered(len(body.outputs) - number)
     for step in range(count):
         results = body(*states, *(x[step, ...] for x in slices))
         _check_shapes(states, results[:number], step)
         states = results[:number]
-        for stack, item in zip(stacks, results[number:], strict=True):
-            stack.append(item)
-    return states, stacks
+        gathered.add(results[number:])
+    return states, gathered.taken()
 
 
 def _check_shapes(states: Sequence[Array], results: Sequence[Array], step: int) -> None:
@@ -113,7 +113,8 @@ def padded(batch: Sequence[Sequence[Array]], longest: int, declared: Type | None
         shape, kind = empty.shape[1:], empty.dtype
     else:
         shape, kind = item.shape, item.dtype
-    result: Array = np.full((len(batch), longest, *shape), "" if kind == np.object_ else 0, kind)
+    whole = allotted((len(batch), longest, *shape), kind)
+    result: Array = np.full(whole, "" if kind == np.object_ else 0, kind)
     for row, items in zip(result, batch, strict=True):
         if items:
             row[: len(items)] = np.stack(items)

@@ -112,6 +112,8 @@ def _written(data: Array, places: Array, updates: Array, reduction: str) -> Arra
         copy: Array = data.flatten()
         copy[places] = updates
         return copy.reshape(data.shape)
+    if reduction == "mul" and data.dtype.kind == "O":
+        raise ValueError("texts cannot be multiplied; of the reductions they know add, max and min")
     copy: Array = widened(data).flatten()
     with np.errstate(all="ignore"):
         _REDUCTIONS[reduction].at(copy, places, widened(updates))

@@ -9,7 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import known_equal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from sabir.ir import Dim, Shape
 
@@ -63,3 +63,27 @@ def same_dim(dims: Sequence[Dim], what: str) -> Dim:
         if best is None or (isinstance(dim, int) and not isinstance(best, int)):
             best = dim
     return best
+
+
+def with_some_dropped(shape: Shape, count: int, may_go: Callable[[Dim], bool]) -> Shape:
+    """Return what is known of a shape after `count` of its dimensions are dropped, it is not known which.
+
+    Only those can be for which `may_go` holds. Raises InferenceError where they are too few.
+    """
+    goers = [may_go(d) for d in shape]
+    if sum(goers) < count:
+        raise InferenceError(f"{count} of the dimensions cannot be dropped; only {sum(goers)} of them can")
+    return tuple(
+        shared_dim(
+            shape[source]
+            for source in range(place, place + count + 1)
+            if sum(goers[:source]) >= source - place and sum(goers[source + 1 :]) >= count + place - source
+        )
+        for place in range(len(shape) - count)
+    )
+
+
+def shared_dim(dims: Iterable[Dim]) -> Dim:
+    """Return the dimension that several are all known to be, or None."""
+    found = [*dims]
+    return found[0] if found and all(known_equal(found[0], d) for d in found) else None

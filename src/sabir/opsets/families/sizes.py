@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, check_elements
 from sabir.opsets.families import contents
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
     from sabir.ir import Dim, Shape, TensorType
+
+_TEXT = 64  # bytes, about, of a short text and the reference to it
+
+
+def allotted(shape: Sequence[int], dtype: np.dtype[Any], given: int = 0) -> tuple[int, ...]:
+    """Return the shape of an array that is about to be made; `given` elements are there already.
+
+    For a shape that follows from contents or attributes, which a few bytes may make as large as they like.
+    Raises ValueError for a size below 0, LimitError for too many elements.
+    """
+    if any(d < 0 for d in shape):
+        raise ValueError(f"a shape of {list(shape)} has a size below 0")
+    check_elements(math.prod(shape), given, width=_TEXT if dtype.kind == "O" else dtype.itemsize)
+    return tuple(shape)
 
 
 def sizes_in(t: TensorType) -> Shape | None:

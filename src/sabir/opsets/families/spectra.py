@@ -9,6 +9,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Expr, add, floor_div, mul, sub
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
     from sabir.ir import Dim, TensorType
@@ -59,7 +60,16 @@ def parts(y: Array, kind: np.dtype[np.generic]) -> Array:
 
 def transform(x: Array, length: int, axis: int, *, onesided: bool) -> Array:
     """Return the spectrum of a signal, cut or filled up with zeros to a length."""
+    make_room(x, length, axis)
     if x.dtype.kind != "c" and onesided:
         return np.fft.rfft(x, length, axis)
     y = np.fft.fft(x, length, axis)
     return np.take(y, np.arange(length // 2 + 1), axis) if onesided else y
+
+
+def make_room(x: Array, length: int, axis: int) -> None:
+    """Make sure that a spectrum of this length may be made; raises LimitError, ValueError for none."""
+    if length < 1:
+        raise ValueError(f"there is no transform of length {length}")
+    shape = [length if i == axis % x.ndim else d for i, d in enumerate(x.shape)]
+    allotted(shape, np.dtype(np.complex128), x.size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, check_elements
 from sabir.ir import Dim, TensorType, ceil_div, floor_div, known_equal, mul, sub, total
 from sabir.opsets.families import contents
 from sabir.opsets.families.shapes import axis_in
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from sabir.opsets.typing import Array
     from sabir.schema import Call
+
+_VIEW = 256  # bytes, about, of a part itself, whose elements are the whole's
 
 
 def parts_of(x: TensorType, axis: int, lengths: TensorType, call: Call) -> tuple[TensorType, ...]:
@@ -41,8 +43,8 @@ def parts(
     axis = axis_in(axis, len(x.shape))
     if sizes is None:
         sizes = equal(x.shape[axis], count)
-    elif whole and known_equal(total(sizes), x.shape[axis]) is False:
-        raise InferenceError(f"sizes that make {total(sizes)} cannot cut a dimension of {x.shape[axis]}")
+    elif whole:
+        sizes = _completed(sizes, x.shape[axis])
     shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
     known = [s for s in sizes if isinstance(s, int)]
     if x.known is None or len(known) < len(sizes):
@@ -52,6 +54,20 @@ def parts(
         contents.moved(TensorType(x.element, s), lambda held, c=c: held[c], x)
         for s, c in zip(shapes, cuts, strict=True)
     )
+
+
+def _completed(sizes: Sequence[Dim], whole: Dim) -> Sequence[Dim]:
+    """Return sizes, the unknown ones filled in: one alone is the rest, and several share no rest."""
+    known = [s for s in sizes if s is not None]
+    rest = sub(whole, total(known))
+    if len(known) == len(sizes):
+        if known_equal(rest, 0) is False:
+            raise InferenceError(f"sizes that make {total(known)} cannot cut a dimension of {whole}")
+        return sizes
+    if isinstance(rest, int) and rest < 0:
+        raise InferenceError(f"sizes that make {total(known)} or more cannot cut a dimension of {whole}")
+    follows = rest == 0 or len(known) == len(sizes) - 1
+    return [rest if s is None and follows else s for s in sizes]
 
 
 def equal(size: Dim, count: int) -> list[Dim]:
@@ -72,10 +88,16 @@ def uneven(size: Dim, count: int) -> list[Dim]:
 
 def cut(x: Array, sizes: Sequence[Dim], axis: int) -> tuple[Array, ...]:
     """Return views of the parts; raises ValueError unless they make the whole."""
+    check_parts(len(sizes), x)
     numbers = [n for n in sizes if isinstance(n, int)]
     if sum(numbers) != x.shape[axis] or any(n < 0 for n in numbers):
         raise ValueError(f"parts of {numbers} do not make a dimension of {x.shape[axis]}")
     return tuple(x[c] for c in _slices(numbers, axis))
+
+
+def check_parts(count: int, x: Array) -> None:
+    """Raise LimitError where a tensor would be cut into too many parts."""
+    check_elements(count, x.size, what="the parts", width=_VIEW)
 
 
 def _slices(sizes: Sequence[int], axis: int) -> list[tuple[slice, ...]]:

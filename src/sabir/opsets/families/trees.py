@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sabir.base import spend_work
+from sabir.opsets.families.sizes import allotted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -81,7 +84,8 @@ class Forest:
     def scores(self, x: Array, targets: int, how: str) -> Array:
         """Return what the leaves say of each row of `x` (N, F), as float64 (N, targets)."""
         self._check(x, targets, how)
-        result = np.zeros((len(x), targets), np.float64)
+        result = np.zeros(allotted((len(x), targets), np.dtype(np.float64), x.size), np.float64)
+        spend_work(8 * len(x) * len(self.roots) * self.depth)
         step = max(1, _BLOCK // max(1, len(self.roots)))
         for start in range(0, len(x), step):
             block = x[start : start + step]

@@ -45,6 +45,13 @@ class Axis(NamedTuple):
         """Whether every window is one element, and every element a window."""
         return self.kernel == self.stride == 1 and self.begin == self.end == 0
 
+    @property
+    def taps(self) -> range:
+        """The taps of the kernel that may lie in the input, whatever the window: no kernel is too large."""
+        first = -((self.windows - 1) * self.stride - self.begin) // self.dilation
+        past = (self.length + self.begin - 1) // self.dilation + 1
+        return range(max(0, first), max(0, first, min(self.kernel, past)))
+
     def run(self, tap: int, start: int = 0, stop: int | None = None) -> Run:
         """Return which of the windows `start` to `stop` have this tap of the kernel inside the input."""
         offset, stride = tap * self.dilation - self.begin, self.stride

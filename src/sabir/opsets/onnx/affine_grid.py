@@ -11,7 +11,7 @@ from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -94,6 +94,7 @@ def evaluate(theta: Array, size: Array, /, *, align_corners: int) -> Array:
     rank = len(sizes) - _BATCH_AND_DEPTH
     if rank not in _DIMENSIONS or theta.shape != (sizes[0], rank, rank + 1):
         raise ValueError(f"`theta` {list(theta.shape)} does not fit the sizes {sizes}")
+    allotted([sizes[0], *sizes[_BATCH_AND_DEPTH:], rank], np.dtype(np.float64))
     maps = widened(theta).reshape(sizes[0], *(1,) * rank, rank, rank + 1)
     grid = np.broadcast_to(maps[..., rank], (sizes[0], *sizes[_BATCH_AND_DEPTH:], rank))
     for axis, count in enumerate(sizes[_BATCH_AND_DEPTH:]):

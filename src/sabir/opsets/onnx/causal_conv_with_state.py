@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.elements import FLOAT
 from sabir.ir import Builder, TensorType, Value, known_equal, sub
 from sabir.opsets.families.arithmetic import widened
@@ -114,6 +114,7 @@ def evaluate(
         if bias is None
         else np.tile(widened(bias)[:, None], (len(x), 1, length))
     )
+    spend_work(y.nbytes * k, 2 * k)
     for j in range(k):
         y += wide[:, :, j : j + length] * taps[:, :, j]
     y = y.astype(x.dtype, copy=False)

@@ -9,7 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.shapes import axes_in
-from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -79,7 +79,7 @@ def evaluate(x: Array, shape: Array, /, *, axes: Sequence[int] | None) -> Array:
         cut, put = (x.shape[axis] - kept) // 2, (size - kept) // 2
         source[axis], target[axis] = slice(cut, cut + kept), slice(put, put + kept)
         frame[axis] = size
-    framed = np.full(frame, "" if x.dtype == object else 0, x.dtype)
+    framed = np.full(allotted(frame, x.dtype, x.size), "" if x.dtype == object else 0, x.dtype)
     framed[tuple(target)] = x[tuple(source)]
     return framed
 

@@ -10,7 +10,7 @@ from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, exact_quotient, known_equal, mod, product
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import scatter
-from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.families.windows import Window
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
@@ -92,7 +92,8 @@ def evaluate(
         raise ValueError(f"blocks of shape {list(x.shape)} do not make up {counts} blocks of {block}")
     channels = x.shape[1] // math.prod(block)
     columns = widened(x).reshape(len(x), channels, *block, *counts)
-    y: Array = np.zeros((len(x), channels, *image), columns.dtype)
+    whole = allotted((len(x), channels, *image), columns.dtype, x.size)
+    y: Array = np.zeros(whole, columns.dtype)
     scatter(columns, y, axes, [slice(0, n) for n in counts])
     return y.astype(x.dtype, copy=False)
 

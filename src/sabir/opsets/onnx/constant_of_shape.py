@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Tensor, TensorType
-from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -60,7 +60,7 @@ def infer(sizes: TensorType, /, *, value: Tensor | None) -> TensorType:
 def evaluate(sizes: Array, /, *, value: Tensor | None) -> Array:
     """Zeros cost nothing before they are touched; the rest is filled, for BLAS would copy a view."""
     one = np.zeros(1, np.float32) if value is None else value.array().reshape(1)
-    dims = sizes.tolist()
+    dims = allotted(sizes.tolist(), one.dtype)
     return np.full(dims, one[0], one.dtype) if any(one.tobytes()) else np.zeros(dims, one.dtype)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.ir import Dim, TensorType, known_equal, mul, product
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import convolved_shape, kernel_of
@@ -106,6 +106,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     filters = widened(w).reshape(group, len(w) // group, w.shape[1], taps)
     y: Array = np.zeros((len(x), group, len(w) // group, math.prod(counts)), images.dtype)
     starts = [np.arange(a.windows, dtype=y.dtype) * a.stride - a.begin for a in axes]
+    spend_work(0, 32 * len(x) * taps * offset_group)
     for item, (place, tap) in itertools.product(range(len(x)), enumerate(np.ndindex(w.shape[2:]))):
         origin = np.meshgrid(
             *(s + t * a.dilation for s, t, a in zip(starts, tap, axes, strict=True)), indexing="ij"

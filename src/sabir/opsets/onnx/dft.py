@@ -8,6 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.opsets.families import axes, spectra
+from sabir.opsets.families.shapes import shared_dim
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -96,7 +97,11 @@ def _inferred(
         )
     dims: list[Dim] = [*x.shape[:-1], spectra.REAL if real else spectra.COMPLEX]
     if axis is None:
-        return x.with_shape(*(None,) * len(dims[:-1]), dims[-1])
+        places = range(len(dims) - 1)
+        if real and length is None:
+            places = [i for i in places if dims[i] != 1]  # one frequency makes no real signal
+        ways = (_inferred(x, length, i, inverse=inverse, onesided=onesided).shape or () for i in places)
+        return x.with_shape(*map(shared_dim, zip(*ways, strict=True))) if places else TensorType(x.element)
     along = spectra.signal_axis(axis, len(dims))
     if length is None:
         count = spectra.original_length(dims[along]) if real else dims[along]
@@ -129,6 +134,7 @@ def _transformed(x: Array, length: Array | None, axis: int, *, inverse: bool, on
         count = int(length.item())
     else:
         count = 2 * (x.shape[along] - 1) if inverse and onesided else x.shape[along]
+    spectra.make_room(given, count, along)
     if inverse:
         y = np.fft.irfft(given, count, along) if onesided else np.fft.ifft(given, count, along)
     else:

@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import TensorType
 from sabir.opsets.families import contents
 from sabir.opsets.families.shapes import broadcast
-from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
@@ -46,7 +46,8 @@ def infer(x: TensorType, shape: TensorType, /) -> TensorType:
 @v8.evaluate
 def evaluate(x: Array, shape: Array, /) -> Array:
     """The result is a view: what repeats takes no memory."""
-    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(shape.tolist())))
+    dims = np.broadcast_shapes(x.shape, tuple(shape.tolist()))
+    return np.broadcast_to(x, allotted(dims, x.dtype, x.size))
 
 
 @expand.examples

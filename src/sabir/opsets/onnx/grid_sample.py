@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.resampling import kernel, saturated
 from sabir.opsets.families.shapes import same_dim
@@ -151,6 +151,7 @@ def _sampled(x: Array, grid: Array, aligned: bool, padding: str, mode: str) -> A
     outside = np.full((*x.shape[:2], 1), "" if x.dtype == object else 0, x.dtype)
     pixels = np.concatenate([x.reshape(*x.shape[:2], count), outside], axis=-1)
     y = np.empty((*x.shape[:2], math.prod(places)), x.dtype)
+    spend_work(0, 16 * len(x))
     for n, coordinates in enumerate(grid.reshape(grid.shape[0], y.shape[-1], len(images))):
         around = [
             _around(coordinates[:, -1 - d], size, aligned, padding, mode) for d, size in enumerate(images)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.elements import FLOAT
 from sabir.ir import Builder, Dim, Graph, TensorType, Value, exact_quotient, mul
 from sabir.opsets.families.scalars import element_of
@@ -174,6 +174,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     if state.shape != shape:
         raise ValueError(f"a state of the shape {list(state.shape)} must be of the shape {list(shape)}")
     y = np.empty((steps, batch, kv_num_heads, group, shape[-1]), np.float32)
+    spend_work(state.nbytes * steps, 8 * steps)
     for t in range(steps):
         if gates is not None:
             state *= gates[t]

@@ -154,14 +154,13 @@ def evaluate(
         )
     limit = None if most is None else most.item()
     going, state, count = np.ones((), np.bool_) if cond is None else cond.reshape(()), initial, 0
-    stacks: list[list[Array]] = [[] for _ in body.outputs[1 + len(initial) :]]
+    gathered = iterations.Gathered(len(body.outputs) - 1 - len(initial))
     while (cond is None or going) and (limit is None or count < limit):
         going, *results = body(np.array(count, np.int64), going, *state)
         state = tuple(results[: len(initial)])
-        for stack, item in zip(stacks, results[len(initial) :], strict=True):
-            stack.append(item)
+        gathered.add(results[len(initial) :])
         count += 1
-    return (*state, *map(iterations.stack, stacks, body.outputs[1 + len(initial) :]))
+    return (*state, *map(iterations.stack, gathered.taken(), body.outputs[1 + len(initial) :]))
 
 
 @v11.upgrade

@@ -2,19 +2,17 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import products, recurrences
+from sabir.ir import TensorType
+from sabir.opsets.families import products, recurrence_adapters, recurrences
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
     Attribute,
-    Call,
     Constraint,
     Example,
     Input,
@@ -169,32 +167,9 @@ def _step(
     return step
 
 
-@v7.upgrade
-def sequence_goes(
-    b: Builder, *inputs: Value | None, call: Call, output_sequence: int, **attributes: Any
-) -> Any:
-    return b.LSTM(*inputs, outputs=len(call.outputs), **attributes)
-
-
-@v7.downgrade
-def sequence_comes(b: Builder, *inputs: Value | None, call: Call, **attributes: Any) -> Any:
-    return b.LSTM(*inputs, outputs=len(call.outputs), output_sequence=int(call.wants(0)), **attributes)
-
-
-@v14.downgrade
-def batch_comes_second(
-    b: Builder, x: Value, *rest: Value | None, call: Call, layout: int, **attributes: Any
-) -> Any:
-    """From 14 to 7: a batch that comes first is moved to where version 7 has it."""
-    if not layout:
-        return b.LSTM(x, *rest, outputs=len(call.outputs), **attributes)
-    first = [b.Transpose(v, perm=[1, 0, 2]) if v is not None else None for v in (x, *rest[STATES])]
-    rest = (*rest[: STATES.start], *first[1:], *rest[STATES.stop :])
-    made = b.LSTM(first[0], *rest, outputs=len(call.outputs), **attributes)
-    if not isinstance(made, tuple):
-        return b.Transpose(made, perm=[2, 0, 1, 3])
-    y, *states = cast("tuple[Value, ...]", made)
-    return (b.Transpose(y, perm=[2, 0, 1, 3]), *(b.Transpose(s, perm=[1, 0, 2]) for s in states))
+v7.upgrade(recurrence_adapters.sequence_goes("LSTM"))
+v7.downgrade(recurrence_adapters.sequence_comes("LSTM"))
+v14.downgrade(recurrence_adapters.batch_comes_second("LSTM", STATES))
 
 
 @lstm.examples

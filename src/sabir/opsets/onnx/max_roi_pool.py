@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.regions import channels_last, items_in, over_bins, regions_type
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -52,11 +53,12 @@ def infer(x: TensorType, rois: TensorType, /, *, pooled_shape: Sequence[int]) ->
 def evaluate(x: Array, rois: Array, /, *, pooled_shape: Sequence[int], spatial_scale: float) -> Array:
     wide, boxes = widened(x), widened(rois)
     items = items_in(boxes[:, 0], x)
+    spend_work(0, len(items) * (8 + sum(pooled_shape)))
     # halves go away from 0, as in onnxruntime; the corners belong to the region
     scaled = boxes[:, 1:] * boxes.dtype.type(spatial_scale)
     corners = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)
     maps = channels_last(wide)
-    y: Array = np.empty((len(items), *pooled_shape, x.shape[1]), wide.dtype)
+    y: Array = np.empty(allotted((len(items), *pooled_shape, x.shape[1]), wide.dtype, x.size), wide.dtype)
     for place, (item, (left, top, right, bottom)) in enumerate(zip(items, corners, strict=True)):
         rows = _bins(int(top), int(bottom), pooled_shape[0], x.shape[2])
         columns = _bins(int(left), int(right), pooled_shape[1], x.shape[3])

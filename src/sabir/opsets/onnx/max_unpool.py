@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, add, mul, sub
-from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.families.windows import LEAST_RANK, Window
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
@@ -103,12 +103,12 @@ def evaluate(
     size = math.prod(covered)
     if places.size and not (places.min() >= 0 and places.max() < size):
         raise ValueError(f"I names places outside the {size} of {covered}")
-    flat: Array = np.zeros(size, x.dtype)
+    flat: Array = np.zeros(allotted([size], x.dtype, x.size), x.dtype)
     flat[places.reshape(-1)] = x.reshape(-1)
     y = flat.reshape(covered)
     if output_shape is None or output_shape.tolist() == covered:
         return y
-    whole: Array = np.zeros(output_shape.tolist(), x.dtype)
+    whole: Array = np.zeros(allotted(output_shape.tolist(), x.dtype, x.size), x.dtype)
     if whole.ndim != x.ndim or any(w < c for w, c in zip(whole.shape, covered, strict=True)):
         raise ValueError(
             f"output_shape {output_shape.tolist()} does not hold the {covered} that windows cover"

@@ -8,6 +8,7 @@ import numpy as np
 from sabir.ir import TensorType
 from sabir.opsets.families import cosine_windows, spectra
 from sabir.opsets.families.casting import converted
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -63,6 +64,7 @@ def evaluate(
     kind = cosine_windows.output_type(output_datatype, T3.allowed)
     low, high = (2595 * np.log10(1 + x.astype(np.float64).item() / 700) for x in (lower, upper))
     count = int(bands.item()) + 2
+    allotted([int(length.item()) // 2 + 1, count], np.dtype(np.complex128))  # several of float64
     hertz = 700 * (10 ** ((np.arange(count) * ((high - low) / count) + low) / 2595) - 1)
     edges = np.floor((int(length.item()) + 1) * hertz / int(rate.item())).astype(np.int64)
     start, peak, end = edges[:-2], edges[1:-1], edges[2:]

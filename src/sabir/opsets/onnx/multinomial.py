@@ -9,6 +9,7 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families import randomness
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -61,6 +62,7 @@ def evaluate(x: Array, /, *, dtype: int, sample_size: int, seed: float | None) -
     shares = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
     sums = np.add.accumulate(shares, axis=1)
     rows = (x.shape[0], sample_size)
+    allotted(rows, np.dtype(np.complex128), x.size)  # several of float64
     if 0 in rows:
         return np.zeros(rows, element(dtype).dtype)
     if not x.shape[1] or not (sums[:, -1] > 0).all():

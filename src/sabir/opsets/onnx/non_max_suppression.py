@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.elements import INT64
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.typing import Array
@@ -115,6 +115,7 @@ def _kept(corners: Array, candidates: Array, limit: int, overlap: np.float32) ->
     left = corners[:, candidates]
     while candidates.size and len(kept) < limit:
         kept.append(int(candidates[0]))
+        spend_work(8 * candidates.nbytes, 8)
         box, candidates, left = left[:, 0], candidates[1:], left[:, 1:]
         near = np.flatnonzero(_touches(box, left)) if overlap >= 0 else np.arange(candidates.size)
         dropped = near[_overlap(box, left[:, near]) > overlap]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families import logic
 from sabir.opsets.typing import Array
 from sabir.schema import BOOL, Constraint, Example, Input, Operator, Output
 
@@ -18,7 +18,7 @@ v1 = negation.first(
     outputs=[Output("Y", T, "The input's shape.", differentiable=False)],
 )
 
-v1.infer(same_as_first)
+v1.infer(logic.known_opposite)
 
 
 @v1.evaluate

@@ -10,6 +10,7 @@ from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import from_front
 from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -96,7 +97,9 @@ def _spread(places: Array, depth: Array, values: Array, axis: int) -> Array:
         raise ValueError(f"`values` must be two elements, off and on, and has the shape {list(values.shape)}")
     rank = places.ndim + 1
     axis = axis_in(axis, rank)
-    row = np.arange(int(depth.item())).reshape([-1 if i == axis else 1 for i in range(rank)])
+    length = int(depth.item())
+    allotted([*places.shape[:axis], length, *places.shape[axis:]], values.dtype, places.size)
+    row = np.arange(length).reshape([-1 if i == axis else 1 for i in range(rank)])
     on = np.expand_dims(places, axis) == row
     return np.take(values, on.astype(np.int8))
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import broadcasting, powers
+from sabir.ir import Builder, Dim, TensorType, Value, product
+from sabir.opsets.families import arithmetic, broadcasting, powers
 from sabir.opsets.families.shapes import broadcast
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -59,6 +59,8 @@ v12 = v7.evolve(
 v13 = v12.widen(13, T=BFLOAT16)
 v15 = v13.widen(15, T1=BFLOAT16)
 
+MOST_FACTORS = 4  # of a power of symbols
+
 v1.infer(broadcasting.one_way())
 v1.evaluate(broadcasting.evaluated_one_way(powers.raised))
 v7.upgrade(broadcasting.upgraded("Pow"))
@@ -67,7 +69,13 @@ v7.downgrade(broadcasting.downgraded("Pow"))
 
 @v7.infer
 def infer(x: TensorType, y: TensorType, /) -> TensorType:
-    return TensorType(x.element, broadcast(x.shape, y.shape))
+    if not x.element.number:
+        return TensorType(x.element, broadcast(x.shape, y.shape))
+    return arithmetic.limited(_of_sizes, x, y)
+
+
+def _of_sizes(x: Dim, y: Dim) -> Dim:
+    return product([x] * y) if isinstance(y, int) and 0 <= y <= MOST_FACTORS else None
 
 
 @v7.evaluate

@@ -8,9 +8,11 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import DOUBLE, FLOAT, INT64
-from sabir.ir import Builder, Dim, Expr, Item, TensorType, Value, ceil_div, dim_max, sub
+from sabir.ir import Builder, Dim, Expr, Item, TensorType, Value, add, ceil_div, dim_max, mul, sub
 from sabir.opsets.families import contents
+from sabir.opsets.families.arithmetic import as_dim, as_item
 from sabir.opsets.families.scalars import element_of
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -54,7 +56,12 @@ def infer(start: TensorType, limit: TensorType, delta: TensorType, /, *, stash_t
     scalars = [a for a in arrays if a is not None and a.size == 1]
     if len(scalars) == len(arrays):
         return TensorType(element, (_count(*(_wide(a, stash_type) for a in scalars)),))
-    return TensorType(element, (_symbolic_count(_item(start), _item(limit), _item(delta)),))
+    first, step = _item(start), _item(delta)
+    kind = TensorType(element, (_symbolic_count(first, _item(limit), step),))
+    if not isinstance(kind.size, int) or kind.size > contents.MOST:
+        return kind
+    numbers = (add(as_dim(first), mul(i, as_dim(step))) for i in range(kind.size))
+    return kind.with_known(as_item(number, element) for number in numbers)
 
 
 def _item(t: TensorType) -> Item:
@@ -71,6 +78,7 @@ def _symbolic_count(start: Item, limit: Item, delta: Item) -> Dim:
 def evaluate(start: Array, limit: Array, delta: Array, /, *, stash_type: int = 1) -> Array:
     first, last, step = (_wide(x, stash_type) for x in (start, limit, delta))
     count = _count(first, last, step)
+    allotted([count], np.dtype(np.float64))
     if start.dtype.kind == "i":
         return (first + np.arange(count) * step).astype(start.dtype)
     return (float(first) + np.arange(count) * float(step)).astype(start.dtype)  # each rounded once

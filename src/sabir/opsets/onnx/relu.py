@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.ir import Builder, Value
-from sabir.opsets.families.rules import same_as_first
+from sabir.ir import Builder, Value, dim_max
+from sabir.opsets.families.pointwise import known_by
 from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
@@ -24,7 +24,7 @@ v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_in
 v13 = v6.widen(13, T=BFLOAT16)
 v14 = v13.widen(14, T=SIGNED)
 
-v1.infer(same_as_first)
+v1.infer(known_by(lambda x: dim_max(x, 0)))
 
 
 @v1.evaluate

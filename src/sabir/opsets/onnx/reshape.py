@@ -5,7 +5,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Builder, Dim, Shape, TensorType, Value, exact_quotient, known_equal, product
+from sabir.ir import (
+    Builder,
+    Dim,
+    Shape,
+    TensorType,
+    Value,
+    exact_quotient,
+    known_equal,
+    lower_bound,
+    product,
+)
 from sabir.opsets.families import contents
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -78,9 +88,9 @@ def infer_from_attribute(data: TensorType, /, *, shape: Sequence[int] | None) ->
 def infer(data: TensorType, shape: TensorType, /, *, allowzero: int = 0) -> TensorType:
     if shape.known is None:
         rank = shape.shape[0] if shape.shape else None
-        return TensorType(
-            data.element, (None,) * rank if isinstance(rank, int) and rank <= contents.MOST else None
-        )
+        if not isinstance(rank, int) or rank > contents.MOST:
+            return TensorType(data.element)
+        return TensorType(data.element, (data.size,) if rank == 1 else (None,) * rank)
     dims = [k if not isinstance(k, (float, str)) else None for k in shape.known]
     return _reshaped(data, resolve(dims, data.shape, allowzero=allowzero))
 
@@ -124,12 +134,21 @@ def resolve(target: Sequence[Dim], source: Shape | None, *, allowzero: int) -> t
     if not allowzero:
         dims = [_copied(source, i) if d == 0 else d for i, d in enumerate(dims)]
     if -1 not in dims:
-        return tuple(dims)
+        return _completed(dims, source)
     rest = [d for d in dims if d != -1]
     if allowzero and 0 in rest:
         raise InferenceError(f"`shape` {_shown(dims)}: -1 cannot be told beside a dimension of size 0")
     left = None if source is None else _left_over(source, rest)
     return tuple(left if d == -1 else d for d in dims)
+
+
+def _completed(dims: list[Dim], source: Shape | None) -> tuple[Dim, ...]:
+    """Return sizes of which one may be unknown: then it takes what is left over, as -1 does."""
+    rest = [d for d in dims if d is not None]
+    if source is None or len(rest) != len(dims) - 1 or not lower_bound(product(rest)):
+        return tuple(dims)
+    left = _left_over(source, rest)
+    return tuple(left if d is None else d for d in dims)
 
 
 def _copied(source: Shape | None, place: int) -> Dim:

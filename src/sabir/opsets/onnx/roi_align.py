@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.regions import channels_last, items_in, over_bins, regions_type
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -125,7 +126,9 @@ def evaluate(
     if not offset:
         spans = np.maximum(spans, 1)
     items = items_in(batch_indices, x)
-    y: Array = np.empty((len(items), x.shape[1], output_height, output_width), wide.dtype)
+    spend_work(0, 16 * len(items))
+    whole = allotted((len(items), x.shape[1], output_height, output_width), wide.dtype, x.size)
+    y: Array = np.empty(whole, wide.dtype)
     pool, maps = (_mean, wide) if mode == "avg" else (_greatest, channels_last(wide))
     for place, (item, (left, top), (width, height)) in enumerate(
         zip(items, corners[:, :2], spans, strict=True)

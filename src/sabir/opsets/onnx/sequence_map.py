@@ -1,13 +1,15 @@
 """SequenceMap: a subgraph applied to each item of a sequence."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from sabir.base import EvaluationError, InferenceError
 from sabir.elements import BOOL, FLOAT, INT64
-from sabir.ir import Builder, Graph, SequenceType, TensorType, Type, Value, clone_node
+from sabir.ir import Builder, Graph, SequenceType, TensorType, Type, Value
+from sabir.opsets.families import iterations
+from sabir.opsets.families.inlining import inlined
 from sabir.opsets.families.sequences import item_of
 from sabir.opsets.typing import Body
 from sabir.schema import (
@@ -68,8 +70,10 @@ def evaluate(*inputs: Any, body: Body[Any]) -> tuple[list[Any], ...]:
     lengths = [len(x) for x in sequences_in]
     if len(set(lengths)) > 1:
         raise EvaluationError(f"the sequences are of one length, and not of {lengths}")
-    rows = [body(*(x[i] if isinstance(x, list) else x for x in inputs)) for i in range(len(inputs[0]))]
-    return tuple([row[k] for row in rows] for k in range(len(body.outputs)))
+    gathered = iterations.Gathered(len(body.outputs))
+    for i in range(len(inputs[0])):
+        gathered.add(body(*(x[i] if isinstance(x, list) else x for x in inputs)))
+    return tuple(gathered.taken())
 
 
 @v17.body
@@ -84,7 +88,7 @@ def as_loop(b: Builder, *inputs: Value, body: Graph) -> Any:
         for x in inputs
     ]
     inner.output(inner.Identity(going), "goes_on", BOOL, [])
-    for i, (sequence, item) in enumerate(zip(before, _inlined(inner, body, items), strict=True)):
+    for i, (sequence, item) in enumerate(zip(before, inlined(inner, body, items), strict=True)):
         inner.output(inner.SequenceInsert(sequence, item), f"after_{i}", SequenceType(kinds[i]))
     return b.Loop(
         b.SequenceLength(inputs[0]),
@@ -93,17 +97,6 @@ def as_loop(b: Builder, *inputs: Value, body: Graph) -> Any:
         outputs=len(kinds),
         body=inner.graph,
     )
-
-
-def _inlined(b: Builder, body: Graph, inputs: Iterable[Value]) -> list[Value]:
-    """Emit copies of a graph's nodes on these inputs; returns what stands for its outputs."""
-    copies: dict[Value, Value | None] = dict(zip(body.inputs, inputs, strict=True))
-    for value, data in body.initializers.items():
-        if value not in copies:  # a default gives way to what is given
-            copies[value] = b.initializer(value.name, data)
-    for node in body:
-        b.graph.append(clone_node(node, copies))
-    return [copies.get(v) or v for v in body.outputs if v is not None]
 
 
 def _declared(output: Value | None) -> TensorType:

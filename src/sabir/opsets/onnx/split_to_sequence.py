@@ -9,7 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import Dim, SequenceType, TensorType, exact_quotient, known_equal, total
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import sizes_in
-from sabir.opsets.families.splitting import cut
+from sabir.opsets.families.splitting import check_parts, cut
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -93,13 +93,16 @@ def evaluate(x: Array, split: Array | None = None, /, *, keepdims: int, axis: in
     axis = axis_in(axis, x.ndim)
     size = x.shape[axis]
     if split is None:
-        return list(cut(x, [1] * size, axis) if keepdims else np.moveaxis(x, axis, 0))
+        check_parts(size, x)
+        parts = cut(x, [1] * size, axis)
+        return list(parts) if keepdims else [part.squeeze(axis) for part in parts]
     if split.ndim:
         return list(cut(x, split.tolist(), axis))
     step = int(split)
     if step <= 0:
         raise ValueError(f"parts cannot be of size {step}")
     rest = size % step
+    check_parts(size // step, x)
     return list(cut(x, [step] * (size // step) + [rest] * (rest > 0), axis))
 
 

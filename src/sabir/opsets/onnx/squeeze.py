@@ -8,7 +8,7 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, Shape, TensorType, Value, known_equal
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
-from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.families.shapes import axes_in, with_some_dropped
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -78,7 +78,8 @@ def infer(data: TensorType, axes: TensorType | None = None, /) -> TensorType:
         return infer_from_attribute(data, axes=known)
     if data.shape is None or not isinstance(axes.size, int):
         return TensorType(data.element)
-    return TensorType(data.element, (None,) * (len(data.shape) - axes.size))
+    dims = with_some_dropped(data.shape, axes.size, lambda d: known_equal(d, 1) is not False)
+    return TensorType(data.element, dims)
 
 
 def _without(shape: Shape, axes: Sequence[int]) -> Shape:

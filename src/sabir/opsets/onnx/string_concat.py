@@ -1,9 +1,11 @@
 """StringConcat: strings joined, elementwise."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.base import check_elements
 from sabir.opsets.families.broadcasting import merged
 from sabir.opsets.typing import Array
 from sabir.schema import STRING, Constraint, Example, Input, Operator, Output
@@ -28,9 +30,16 @@ v20.infer(merged)
 
 @v20.evaluate
 def evaluate(x: Array, y: Array, /) -> Array:
-    z: Array = np.empty(np.broadcast_shapes(x.shape, y.shape), object)
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    check_elements(_letters(x, shape) + _letters(y, shape), what="the texts", width=1)
+    z: Array = np.empty(shape, object)
     np.add(x, y, out=z)
     return z
+
+
+def _letters(x: Array, shape: tuple[int, ...]) -> int:
+    """Return how many letters `x` has, repeated to a shape."""
+    return sum(map(len, x.ravel().tolist())) * (math.prod(shape) // max(1, x.size))
 
 
 @string_concat.examples

@@ -1,6 +1,8 @@
 """StringNormalizer: stop words dropped, case changed."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,23 +21,45 @@ v10 = string_normalizer.first(
     outputs=[Output("Y", "tensor(string)", "Shape [K] or [1, K]; one empty string where none is left.")],
     attributes=[
         Attribute("stopwords", "strings", "What to drop."),
-        Attribute("locale", "string", "Of no effect: case changes by Unicode's rules, which know no locale."),
+        Attribute(
+            "locale", "string", "Whose rules change case, as in `tr_TR`: tr and az have an i of their own."
+        ),
         Attribute("is_case_sensitive", "int", "Whether a stop word must be met in its case.", default=0),
         Attribute("case_change_action", "string", "LOWER, UPPER or NONE.", default="NONE"),
     ],
 )
 
 
+# Turkish and Azeri write two letters where others write one, i
+DOT_ABOVE, I_WITH_DOT, I_WITHOUT_DOT = "\u0307", "\u0130", "\u0131"
+
+
 def _as_it_is(word: str) -> str:
     return word
 
 
-_CHANGES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "NONE": _as_it_is}
+def _turkic_lower(word: str) -> str:
+    return word.replace("I" + DOT_ABOVE, "i").replace(I_WITH_DOT, "i").replace("I", I_WITHOUT_DOT).lower()
+
+
+def _turkic_upper(word: str) -> str:
+    return word.replace("i", I_WITH_DOT).upper()
+
+
+Changes: TypeAlias = dict[str, Callable[[str], str]]
+_UNICODE: Changes = {"LOWER": str.lower, "UPPER": str.upper, "NONE": _as_it_is}
+_TURKIC: Changes = {"LOWER": _turkic_lower, "UPPER": _turkic_upper, "NONE": _as_it_is}
+
+
+def _changes(locale: str | None) -> Changes:
+    """Return the changes of case in a locale: Unicode's, which two languages write otherwise."""
+    language = re.split(r"[-_.@]", locale or "")[0].lower()
+    return _TURKIC if language in {"tr", "az"} else _UNICODE
 
 
 @v10.infer
 def infer(x: TensorType, /, *, stopwords: Sequence[str] | None, case_change_action: str) -> TensorType:
-    if case_change_action not in _CHANGES:
+    if case_change_action not in _UNICODE:
         raise InferenceError(
             f"case_change_action is {case_change_action!r}, and must be LOWER, UPPER or NONE"
         )
@@ -59,10 +83,11 @@ def evaluate(
 ) -> Array:
     if x.ndim not in {1, 2} or (x.ndim > 1 and x.shape[0] != 1):
         raise ValueError(f"shape {list(x.shape)} must be [C] or [1, C]")
-    change = _CHANGES.get(case_change_action)
+    changes = _changes(locale)
+    change = changes.get(case_change_action)
     if change is None:
         raise ValueError(f"case_change_action is {case_change_action!r}, and must be LOWER, UPPER or NONE")
-    seen = _as_it_is if is_case_sensitive else str.lower
+    seen = _as_it_is if is_case_sensitive else changes["LOWER"]
     stop = {seen(word) for word in stopwords or ()}
     kept = [change(word) for word in x.ravel().tolist() if seen(word) not in stop]
     return np.array(kept or [""], object).reshape((-1,) if x.ndim == 1 else (1, -1))
@@ -81,3 +106,11 @@ def examples() -> Iterator[Example]:
     yield Example(10, x, stopwords=["monday"], is_case_sensitive=0, expect=[x[1:]])
     yield Example(10, x[:1], stopwords=["Monday"], is_case_sensitive=1, expect=[np.array([""], object)])
     yield Example(10, x[None, :1], stopwords=["MONDAY"], expect=[np.array([[""]], object)])
+    dots = np.array(["istanbul", "\u0131s\u0131"], object)
+    capitals = np.array(["\u0130STANBUL", "ISI"], object)
+    for locale in ("tr_TR.UTF-8", "az"):
+        yield Example(10, dots, case_change_action="UPPER", locale=locale, expect=[capitals])
+        yield Example(10, capitals, case_change_action="LOWER", locale=locale, expect=[dots])
+        yield Example(10, dots, stopwords=["ISI"], locale=locale, expect=[dots[:1]])
+    plain = np.array(["ISTANBUL", "ISI"], object)
+    yield Example(10, dots, case_change_action="UPPER", locale="fr_FR", expect=[plain])

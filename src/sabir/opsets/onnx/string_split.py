@@ -6,6 +6,7 @@ import numpy as np
 
 from sabir.elements import element
 from sabir.ir import TensorType
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -53,7 +54,8 @@ def evaluate(x: Array, /, *, delimiter: str | None, maxsplit: int | None) -> tup
     else:  # what stands behind the last cut loses the white space at its end, too
         parts = [word.strip().split(None, limit) for word in words]
     lengths = np.array([len(p) for p in parts], np.int64)
-    rows: Array = np.full((len(parts), max(map(len, parts), default=0)), "", object)
+    longest = max(map(len, parts), default=0)
+    rows: Array = np.full(allotted((len(parts), longest), np.dtype(object), sum(map(len, parts))), "", object)
     for row, part in zip(rows, parts, strict=True):
         row[: len(part)] = part
     return rows.reshape(*x.shape, rows.shape[1]), lengths.reshape(x.shape)

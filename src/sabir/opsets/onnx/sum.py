@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import Builder, Value
-from sabir.opsets.families import arithmetic, broadcasting, variadic
+from sabir.ir import Builder, TensorType, Value, total
+from sabir.opsets.families import arithmetic, variadic
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -38,7 +38,11 @@ v13 = v8.widen(13, T=BFLOAT16)
 FIRST_BROADCASTING_ADD = 7
 
 v1.infer(variadic.infer_one_shape)
-v8.infer(broadcasting.merged)
+
+
+@v8.infer
+def infer(*inputs: TensorType) -> TensorType:
+    return arithmetic.limited(lambda *items: total(items), *inputs)
 
 
 @v8.evaluate

@@ -10,6 +10,7 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.lookups import places
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -83,7 +84,8 @@ def evaluate(
     if mode == "IDF":
         counts = np.minimum(counts, 1)
     values = counts if mode == "TF" else counts * factors
-    y = np.zeros((len(counts), int(columns.max()) + 1), np.float32)
+    shape = allotted((len(counts), int(columns.max()) + 1), np.dtype(np.float32), counts.size)
+    y = np.zeros(shape, np.float32)
     np.add.at(y.T, columns, values.T.astype(np.float32))
     return y.reshape(*x.shape[:-1], y.shape[1])
 

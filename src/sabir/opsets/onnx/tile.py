@@ -10,7 +10,7 @@ from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.sizes import sizes_in
+from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -96,9 +96,10 @@ def _tiled(x: Array, repeats: list[int]) -> Array:
     """Copy once, whatever the number of axes."""
     if any(r < 0 for r in repeats):
         raise ValueError(f"`repeats` {repeats} cannot be negative")
+    whole = allotted([r * d for r, d in zip(repeats, x.shape, strict=True)], x.dtype, x.size)
     paired = [n for pair in zip(repeats, x.shape, strict=True) for n in pair]
     spread = np.broadcast_to(x.reshape([n for d in x.shape for n in (1, d)]), paired)
-    return spread.reshape([r * d for r, d in zip(repeats, x.shape, strict=True)])
+    return spread.reshape(whole)
 
 
 @v6.upgrade

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sabir.ir import Builder, TensorType, Value
+from sabir.ir import MAX_RANK, Builder, TensorType, Value
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
-from sabir.opsets.families.shapes import axes_in
+from sabir.opsets.families.shapes import axes_in, shared_dim
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -76,17 +76,26 @@ def infer(data: TensorType, axes: TensorType, /) -> TensorType:
         return infer_from_attribute(data, axes=known)
     if data.shape is None or not isinstance(axes.size, int) or axes.size > contents.MOST:
         return TensorType(data.element)
-    return TensorType(data.element, (None,) * (len(data.shape) + axes.size))
+    count, shape = axes.size, data.shape
+    # each output dimension is new, or one of those that at most `count` new ones push back to its place
+    dims = (shared_dim((1, *shape[max(0, i - count) : i + 1])) for i in range(len(shape) + count))
+    return TensorType(data.element, tuple(dims))
 
 
 @v1.evaluate
 def evaluate_from_attribute(data: Array, /, *, axes: Sequence[int]) -> Array:
-    return np.expand_dims(data, tuple(axes))
+    return _expanded(data, axes)
 
 
 @v13.evaluate
 def evaluate(data: Array, axes: Array, /) -> Array:
-    return np.expand_dims(data, tuple(axes.ravel().tolist()))
+    return _expanded(data, axes.ravel())
+
+
+def _expanded(data: Array, axes: Sequence[int] | Array) -> Array:
+    if data.ndim + len(axes) > MAX_RANK:  # numpy would first look at each axis, in the square of their number
+        raise ValueError(f"{data.ndim + len(axes)} dimensions are more than {MAX_RANK}")
+    return np.expand_dims(data, tuple(map(int, axes)))
 
 
 @v11.downgrade

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
-from sabir.opsets.families import broadcasting
+from sabir.opsets.families import broadcasting, logic
 from sabir.opsets.typing import Array
 from sabir.schema import BOOL, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -36,7 +36,7 @@ v7 = v1.evolve(
 
 v1.infer(broadcasting.one_way(BOOLEAN))
 v1.evaluate(broadcasting.evaluated_one_way(np.logical_xor))
-v7.infer(broadcasting.merged)
+v7.infer(logic.known_one)
 v7.upgrade(broadcasting.upgraded("Xor"))
 v7.downgrade(broadcasting.downgraded("Xor", commutes=True))
 

@@ -8,6 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import ElementType, element
 from sabir.ir import MapType, TensorType
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -72,7 +73,7 @@ def evaluate(x: Mapping[int, Any], /, *, cast_to: str, map_form: str, max_map: i
         raise ValueError(f"map_form is {map_form!r}, and must be DENSE or SPARSE")
     if keys and not (keys[0] >= 0 and keys[-1] < max_map):
         raise ValueError(f"key {keys[0] if keys[0] < 0 else keys[-1]} is outside [0, {max_map - 1}]")
-    row: Array = np.full((1, max_map), nothing, kind.dtype)
+    row: Array = np.full(allotted((1, max_map), kind.dtype, len(keys)), nothing, kind.dtype)
     row[0, keys] = [cast(x[key]) for key in keys]
     return row
 

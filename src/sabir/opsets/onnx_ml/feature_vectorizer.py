@@ -8,6 +8,7 @@ from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, total
 from sabir.opsets.families.classifiers import FLOAT, batch
 from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -50,7 +51,8 @@ def evaluate(*x: Array, inputdimensions: Sequence[int] | None) -> Array:
     if len(sizes) != len(parts) or len({len(a) for a in parts}) > 1 or min(sizes) < 0:
         given = ", ".join(str(list(a.shape)) for a in parts)
         raise ValueError(f"features of shapes {given} do not make rows with inputdimensions {list(sizes)}")
-    y = np.zeros((len(parts[0]), sum(sizes)), np.float32)
+    whole = allotted((len(parts[0]), sum(sizes)), np.dtype(np.float32), sum(a.size for a in x))
+    y = np.zeros(whole, np.float32)
     start = 0
     for part, size in zip(parts, sizes, strict=True):
         kept = min(size, part.shape[1])

@@ -263,3 +263,10 @@ def _with_tensors() -> Iterator[Example]:
     yield Example(
         4, np.array(["b", ""], object), keys_tensor=strings, values_tensor=longs, expect=[np.array([1, -1])]
     )
+    shorts, ints = (ArrayTensor(np.array([-4, 9], kind)) for kind in (np.int16, np.int32))
+    yield Example(4, np.array([9, 0], np.int32), keys_tensor=ints, values_tensor=shorts,
+                  expect=[np.array([9, -1], np.int16)])  # fmt: skip
+    other = np.array([-4, 0], np.int16)
+    seven = ArrayTensor(np.array([7], np.int32))
+    yield Example(4, other, keys_tensor=shorts, values_tensor=ints, default_tensor=seven,
+                  expect=[np.array([-4, 7], np.int32)])  # fmt: skip

@@ -8,6 +8,7 @@ from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families.classifiers import FLOAT
 from sabir.opsets.families.lookups import places
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -54,7 +55,7 @@ def evaluate(
     if not zeros and len(found) < len(place):
         lost = x.ravel()[np.flatnonzero(place < 0)[0]]
         raise ValueError(f"{lost!r} is in none of the categories, and `zeros` is 0")
-    y = np.zeros((place.size, len(categories)), np.float32)
+    y = np.zeros(allotted((place.size, len(categories)), np.dtype(np.float32)), np.float32)
     y[found, place[found]] = 1
     return y.reshape(*x.shape, len(categories))
 

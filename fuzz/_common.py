@@ -1,0 +1,92 @@
+"""What the targets and the mutator share: the stages that a file goes through, with small limits."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from typing import TYPE_CHECKING
+
+import sabir
+from hostile.feeds import feeds_for
+from sabir.opsets import STANDARD
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+LIMITS = sabir.Limits(
+    constant_bytes=1 << 22, elements=1 << 18, nodes=20_000, depth=32, iterations=300, seconds=2.0
+)
+LONGEST_MESSAGE = 2000
+
+
+class FoundError(AssertionError):
+    """Something that should not be: an error without a type, a message too long."""
+
+
+def import_rooms() -> None:
+    """Import every operator, which otherwise waits until a model names it."""
+    for _ in STANDARD:
+        pass
+
+
+@contextlib.contextmanager
+def refusals() -> Generator[None, None, None]:
+    """Let a SabirError pass that says what it should; any other error is a find."""
+    try:
+        yield
+    except sabir.SabirError as error:
+        message = str(error)
+        if len(message) > LONGEST_MESSAGE:
+            raise FoundError(f"a message of {len(message)} characters: {message[:200]!r}") from error
+        if not all(c.isprintable() or c == "\n" for c in message):
+            raise FoundError(f"a message with control characters: {message[:200]!r}") from error
+
+
+def read(data: bytes) -> sabir.Model | None:
+    """Return the model in some bytes, or None where it is refused."""
+    held: list[sabir.Model] = []
+    with refusals():
+        held.append(sabir.loads(data))
+    return held[0] if held else None
+
+
+def check(model: sabir.Model) -> None:
+    """Look for what is wrong with a model."""
+    with refusals():
+        for finding in sabir.findings(model, limits=LIMITS):
+            shown = str(finding)
+            if not shown.isprintable() or len(shown) > LONGEST_MESSAGE:
+                raise FoundError(f"a finding of {len(shown)} characters: {shown[:200]!r}")
+
+
+def written(model: sabir.Model) -> None:
+    """Write a model as text and as bytes, and read both again."""
+    with refusals():
+        sabir.parse(sabir.text(model))
+    with refusals():
+        sabir.loads(sabir.dumps(model))
+
+
+def infer(model: sabir.Model) -> None:
+    """Infer its types."""
+    with refusals():
+        sabir.infer(model, limits=LIMITS)
+
+
+def evaluate(model: sabir.Model) -> None:
+    """Run it on small feeds of the declared types."""
+    with refusals():
+        sabir.evaluate(model, feeds_for(model), limits=LIMITS)
+
+
+def inline(model: sabir.Model) -> None:
+    """Inline its functions."""
+    with refusals():
+        sabir.inline(model, limits=LIMITS)
+
+
+def told(error: BaseException) -> str:
+    """Return where an error came from, in a line: what tells one find from another."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "/sabir/" in f.filename]
+    place = f"{frames[-1].filename.rpartition('/sabir/')[2]}:{frames[-1].lineno}" if frames else "?"
+    return f"{type(error).__name__} at {place}: {str(error)[:200]}"

@@ -1,0 +1,57 @@
+"""Run a coverage-guided target: `python fuzz/run.py wire --seconds 60`; without a name, all of them in turn.
+
+`--seed N` makes the run another one. New inputs are dropped unless `--corpus FOLDER` keeps them. A file that
+breaks something is left in `--found` (by default fuzz/found), and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TARGETS = ("wire", "text", "json", "check", "infer", "evaluate")
+LARGEST = 8192
+
+
+def main() -> int:
+    """Run what the command line asks for; returns 1 where something was found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("target", nargs="*", choices=[*TARGETS, []], help="what to fuzz; all by default")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--runs", type=int, default=-1, help="stop each target after so many inputs")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--corpus", type=Path, help="keep new inputs in this folder, one for each target")
+    parser.add_argument("--found", type=Path, default=HERE / "found")
+    options = parser.parse_args()
+    failed = [target for target in options.target or TARGETS if not _passes(target, options)]
+    print(f"found something: {', '.join(failed)}" if failed else "nothing found", flush=True)
+    return 1 if failed else 0
+
+
+def _passes(target: str, options: argparse.Namespace) -> bool:
+    options.found.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        grown = options.corpus / target if options.corpus else Path(scratch)
+        grown.mkdir(parents=True, exist_ok=True)
+        command = [
+            sys.executable, "-m", f"targets.{target}", str(grown.resolve()), str(HERE / "corpus" / target),
+            f"-max_total_time={options.seconds}", f"-runs={options.runs}", f"-seed={options.seed}",
+            f"-max_len={LARGEST}",
+            f"-artifact_prefix={options.found.resolve() / target}-", "-timeout=30", "-rss_limit_mb=3000",
+            "-print_final_stats=1", "-verbosity=1",
+        ]  # fmt: skip
+        done = subprocess.run(command, check=False, cwd=HERE, text=True, stderr=subprocess.PIPE)
+    lines = done.stderr.splitlines()
+    told = [line for line in lines if line.startswith("stat::number_of_executed_units") or "cov:" in line]
+    print(f"{target}: {' '.join(told[-2:])}", flush=True)
+    if done.returncode:
+        print("\n".join([line for line in lines if not line.startswith("#")][-40:]), flush=True)
+    return done.returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,19 @@
+"""Every rule of the check, over any model that reads."""
+
+import _harness
+
+with _harness.instrumented():
+    import _common
+
+    _common.import_rooms()
+
+
+def one(data: bytes) -> None:
+    """Read and check."""
+    model = _common.read(data)
+    if model is not None:
+        _common.check(model)
+
+
+if __name__ == "__main__":
+    _harness.run(one, messages=True)

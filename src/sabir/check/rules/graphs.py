@@ -1,0 +1,237 @@
+"""Graphs: what they must state of themselves, their inputs and outputs, and the values in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import quote
+from sabir.check._examples import GOOD, HEAD, IF, RELU, X, Y, float_info, in_graph
+from sabir.check._rule import Problem, Textproto, rule
+from sabir.ir import OptionalType, SequenceType, SparseTensorType, TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.check._survey import GraphSite
+    from sabir.ir import Type
+
+
+@rule(
+    "GRAPH001",
+    "Each graph MUST specify a name.",
+    source="ir.txt",
+    over="graph",
+    bad=in_graph(f"{RELU} {X} {Y}"),
+    good=GOOD,
+)
+def named(site: GraphSite) -> Iterator[Problem]:
+    """Every graph but a function's body, which takes the function's name."""
+    if not site.graph.name and site.kind != "function":
+        yield Problem("the graph has no name", site.where, "give it one, such as 'main'")
+
+
+@rule(
+    "GRAPH002",
+    "Each main (top-level) graph MUST define the names, types and shapes of its inputs and outputs, which are"
+    " specified as 'value info' structures.",
+    source="ir.txt",
+    over="root",
+    bad=(
+        HEAD + "g (x) => (float[N] y) { y = Relu(x) }",
+        HEAD + "g (float[] x) => (float[N] y) { y = Relu(x) }",
+    ),
+    good=(GOOD, HEAD + "g (seq(float[N]) x) => (float[N] y) { y = ConcatFromSequence<axis = 0>(x) }"),
+)
+def typed_ports(site: GraphSite) -> Iterator[Problem]:
+    """An input or output of the main graph has a type; a tensor's type has an element type and a rank."""
+    if site.kind != "main":
+        return
+    for kind, values in (("input", site.graph.inputs), ("output", site.graph.outputs)):
+        for index, value in enumerate(values):
+            missing = "name" if value is None or not value.name else _missing(value.type)
+            undefined = value is not None and bool(value.name) and value.source is None
+            if missing and not undefined:  # GRAPH005 tells of those
+                name = value.name if value is not None else ""
+                yield Problem(
+                    f"this {kind} has no {missing}",
+                    site.where.at(kind, index=index, name=name),
+                    "declare it in full; a dimension may be a name or be left open, the rank may not",
+                )
+
+
+def _missing(kind: Type | None) -> str:
+    match kind:
+        case None:
+            return "type"
+        case TensorType() | SparseTensorType():
+            return "element type" if not kind.element.number else "shape" if kind.shape is None else ""
+        case SequenceType() | OptionalType():
+            return "" if kind.item is not None else "type of what it holds"
+        case _:
+            return ""
+
+
+@rule(
+    "GRAPH003",
+    "Nested subgraphs (specified as attribute values) MUST define the names of its inputs and outputs and MAY"
+    " define the types of its inputs and outputs.",
+    source="ir.txt",
+    over="graph",
+    bad=Textproto(
+        'ir_version: 8 opset_import { version: 17 } graph { name: "g" input { name: "c" type { tensor_type'
+        ' { elem_type: 9 shape { } } } } node { op_type: "If" input: "c" output: "y" attribute { name:'
+        ' "then_branch" type: GRAPH g { name: "t" node { op_type: "Constant" output: "a" attribute { name:'
+        ' "value_float" type: FLOAT f: 1 } } output { type { tensor_type { elem_type: 1 shape { } } } } } }'
+        ' attribute { name: "else_branch" type: GRAPH g { name: "e" node { op_type: "Constant" output: "b"'
+        ' attribute { name: "value_float" type: FLOAT f: 1 } } output { name: "b" type { tensor_type {'
+        ' elem_type: 1 shape { } } } } } } } output { name: "y" type { tensor_type { elem_type: 1 shape'
+        " { } } } } }"
+    ),
+    good=GOOD,
+)
+def named_ports(site: GraphSite) -> Iterator[Problem]:
+    """An input or output of a subgraph has a name."""
+    if site.kind != "subgraph":
+        return
+    for kind, values in (("input", site.graph.inputs), ("output", site.graph.outputs)):
+        for index, value in enumerate(values):
+            if value is None or not value.name:
+                yield Problem(f"this {kind} has no name", site.where.at(kind, index=index), "name it")
+
+
+@rule(
+    "GRAPH010",
+    "Used to store the type and shape information of values that are not inputs or outputs.",
+    source="ir.txt",
+    over="graph",
+    bad=in_graph(
+        f'node {{ op_type: "Relu" input: "x" output: "t" }} node {{ op_type: "Neg" input: "t" output: "y" }}'
+        f' name: "g" {X} {Y} {float_info("value_info", "t")} {float_info("value_info", "t")}'
+    ),
+    good=HEAD + "g (float[N] x) => (float[N] y) <float[N] t> { t = Relu(x)  y = Neg(t) }",
+)
+def described_once(site: GraphSite) -> Iterator[Problem]:
+    """A value has at most one entry in value_info: with two, nobody knows which one counts."""
+    names = {v.name for v in site.values if v.info is not None} if site.graph.stale else set[str]()
+    for value in site.graph.stale:
+        if value.name in names:
+            where = site.where.at("value_info", index=value.info, name=value.name)
+            yield Problem(f"{quote(value.name)} is described twice", where, "keep one of them")
+        names.add(value.name)
+
+
+@rule(
+    "GRAPH011",
+    "Used to store the type and shape information of values that are not inputs or outputs.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    note="an entry for nothing misleads nobody but a reader",
+    bad=in_graph(f'{RELU} name: "g" {X} {Y} {float_info("value_info", "ghost")}'),
+    good=HEAD + "g (float[N] x) => (float[N] y) <float[N] t> { t = Relu(x)  y = Neg(t) }",
+)
+def described_values_exist(site: GraphSite) -> Iterator[Problem]:
+    """value_info describes values of its own graph: an entry for anything else is left over."""
+    if not site.graph.stale:
+        return
+    names = {v.name for v in site.values}
+    for value in site.graph.stale:
+        if value.name not in names:
+            where = site.where.at("value_info", index=value.info, name=value.name)
+            yield Problem(
+                f"value_info describes {quote(value.name)}, which the graph does not define", where, "drop it"
+            )
+
+
+@rule(
+    "GRAPH012",
+    "In models with IR version <= 3, users MAY use the same name as both a subgraph initializer and subgraph"
+    " input, but this is restricted to support constants via initializers.",
+    source="ir.txt",
+    over="graph",
+    until=3,
+    bad='<ir_version: 3, opset_import: ["" : 7]>\n'
+    "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }",
+    good='<ir_version: 3, opset_import: ["" : 7]>\n'
+    "g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Add(x, w) }",
+)
+def initializers_are_inputs(site: GraphSite) -> Iterator[Problem]:
+    """Up to IR 3 an initializer only gives a default to an input, and so must be one."""
+    inputs = set(site.graph.inputs)
+    for value in site.graph.initializers:
+        if value not in inputs:
+            where = site.where.at("initializer", name=value.name)
+            yield Problem(
+                f"{quote(value.name)} is no input, as IR 3 and earlier want",
+                where,
+                "raise ir_version to 4 or more",
+            )
+
+
+@rule(
+    "GRAPH013",
+    "In models with IR version >= 4, in nested subgraphs used as attribute values, users MUST NOT"
+    " use the same"
+    " name as both a subgraph initializer and subgraph input unless the corresponding op's specification"
+    " explicitly allows it.",
+    source="ir.txt",
+    over="graph",
+    since=4,
+    bad=HEAD
+    + "g (int64 n, bool c, float[2] x) => (float[2] y) { y = Loop (n, c, x) <body = b (int64 i, bool k,"
+    " float[2] s = {1, 2}) => (bool k2, float[2] s2) { k2 = Identity(k)  s2 = Neg(s) }> }",
+    good=HEAD
+    + "g (int64 n, bool c, float[2] x) => (float[2] y) { y = Loop (n, c, x) <body = b (int64 i, bool k,"
+    " float[2] s) => (bool k2, float[2] s2) { k2 = Identity(k)  s2 = Neg(s) }> }",
+)
+def inner_inputs_without_defaults(site: GraphSite) -> Iterator[Problem]:
+    """An input of a subgraph has no initializer: the node that holds the subgraph supplies it."""
+    if site.kind != "subgraph":
+        return
+    for index, value in enumerate(site.graph.inputs):
+        if value in site.graph.initializers:
+            where = site.where.at("input", index=index, name=value.name)
+            yield Problem(
+                f"{quote(value.name)} is an input of a subgraph and an initializer",
+                where,
+                "take one of them away",
+            )
+
+
+@rule(
+    "GRAPH014",
+    "Graphs SHOULD be populated with documentation strings, which MAY be interpreted using GitHub-style"
+    " markdown syntax.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    pedantic=True,
+    bad=GOOD,
+    good=in_graph(f'{RELU} name: "g" doc_string: "The positive part of x." {X} {Y}'),
+)
+def documented(site: GraphSite) -> Iterator[Problem]:
+    """A main graph has a doc string."""
+    if site.kind == "main" and not site.graph.doc:
+        yield Problem("the graph has no doc string", site.where, "say what the model computes")
+
+
+@rule(
+    "GRAPH015",
+    "Nested subgraphs (specified as attribute values) MUST define the names of its inputs and outputs and MAY"
+    " define the types of its inputs and outputs.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    note="the text leaves it free, and runtimes infer it, but some refuse such a model",
+    bad=HEAD + "g (bool c, float[N] x) => (float[N] y) { y = If (c) <then_branch = a () => (t)"
+    " { t = Relu(x) }, else_branch = b () => (float[N] v) { v = Abs(x) }> }",
+    good=IF.format(then="u"),
+)
+def typed_inner_outputs(site: GraphSite) -> Iterator[Problem]:
+    """An output of a subgraph says its type."""
+    if site.kind != "subgraph":
+        return
+    for index, value in enumerate(site.graph.outputs):
+        if value is not None and value.name and value.type is None:
+            where = site.where.at("output", index=index, name=value.name)
+            yield Problem(f"the output {quote(value.name)} has no type", where, "declare it")

@@ -1,0 +1,124 @@
+"""Names: identifiers, and unique where the standard wants it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from sabir.base import quote
+from sabir.check._examples import GOOD, HEAD
+from sabir.check._rule import Problem, rule
+from sabir.ir import Expr, SparseTensorType, TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sabir.base import Location
+    from sabir.check._survey import GraphSite, Survey, TypeSite
+    from sabir.ir import Type
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_MOST_SHOWN = 3
+
+
+def _told(names: Iterable[str], what: str, where: Location) -> Iterator[Problem]:
+    """One problem for all names of a graph: a model exported by path has a thousand of them."""
+    odd = [n for n in dict.fromkeys(names) if n and not IDENTIFIER.fullmatch(n)]
+    if not odd:
+        return
+    shown = ", ".join(map(quote, odd[:_MOST_SHOWN])) + (", ..." if len(odd) > _MOST_SHOWN else "")
+    count = f"{len(odd)} names of {what}s are" if len(odd) > 1 else f"the name of a {what} is"
+    yield Problem(f"{count} no C identifier: {shown}", where, "`sabir check --fix` renames them")
+
+
+@rule(
+    "NAME001",
+    "All names MUST adhere to C90 identifier syntax rules.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    note="exporters write paths and dots, every runtime takes them, and later editions of the text allow it",
+    bad=HEAD + 'g (float[N] "x.1") => (float[N] y) { y = Relu("x.1") }',
+    good=GOOD,
+)
+def value_names(site: GraphSite) -> Iterator[Problem]:
+    """The names of a graph's values: a letter or underscore, then letters, digits and underscores."""
+    yield from _told([v.name for v in site.values], "value", site.where)
+
+
+@rule(
+    "NAME002",
+    "All names MUST adhere to C90 identifier syntax rules.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    note="as NAME001",
+    bad=HEAD + 'g (float[N] x) => (float[N] y) { ["/relu"] y = Relu(x) }',
+    good=HEAD + "g (float[N] x) => (float[N] y) { [relu] y = Relu(x) }",
+)
+def node_names(site: GraphSite) -> Iterator[Problem]:
+    """The names of nodes and graphs, where they have one."""
+    yield from _told([site.graph.name, *(n.name for n in site.nodes)], "node", site.where)
+
+
+@rule(
+    "NAME003",
+    "Within a namespace, each name MUST be unique for each given graph.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    note="a node's name serves diagnostics only",
+    bad=HEAD + "g (float[N] x) => (float[N] y) { [n] t = Relu(x)  [n] y = Neg(t) }",
+    good=HEAD + "g (float[N] x) => (float[N] y) { [n] t = Relu(x)  [m] y = Neg(t) }",
+)
+def node_names_once(site: GraphSite) -> Iterator[Problem]:
+    """No two nodes of a graph have one name."""
+    for name, count in Counter(n.name for n in site.nodes if n.name).items():
+        if count > 1:
+            yield Problem(f"{count} nodes are named {quote(name)}", site.where, "rename all but one")
+
+
+@rule(
+    "NAME004",
+    "The name of each dimension variable MUST adhere to C90 identifier syntax rules.",
+    source="ir.txt",
+    over="type",
+    severity="warning",
+    note="exporters and shape inference write expressions such as `past + 1`, and they mean what they say",
+    bad=HEAD + 'g (float["N-1"] x) => (float["N-1"] y) { y = Relu(x) }',
+    good=GOOD,
+)
+def dimension_names(site: TypeSite) -> Iterator[Problem]:
+    """The names of dimensions are C identifiers."""
+    odd = [str(d) for d in _dims(site.type) if isinstance(d, Expr) and not IDENTIFIER.fullmatch(str(d))]
+    if odd:
+        yield Problem(f"the dimension {quote(odd[0])} is no C identifier", site.where, "give it a plain name")
+
+
+def _dims(kind: Type) -> Iterable[object]:
+    return (kind.shape or ()) if isinstance(kind, (TensorType, SparseTensorType)) else ()
+
+
+@rule(
+    "NAME005",
+    "Within a namespace, each name MUST be unique for each given graph.",
+    source="ir.txt",
+    over="model",
+    severity="warning",
+    pedantic=True,
+    note="branches and bodies are named alike by every exporter, and nothing refers to a graph by its name",
+    bad=HEAD + "g (bool c, float[N] x) => (float[N] y) { y = If (c) <then_branch = a () => (float[N] u)"
+    " { u = Relu(x) }, else_branch = a () => (float[N] v) { v = Abs(x) }> }",
+    good=HEAD + "g (bool c, float[N] x) => (float[N] y) { y = If (c) <then_branch = a () => (float[N] u)"
+    " { u = Relu(x) }, else_branch = b () => (float[N] v) { v = Abs(x) }> }",
+)
+def graph_names_once(survey: Survey) -> Iterator[Problem]:
+    """No two graphs of a model have one name."""
+    seen: set[str] = set()
+    for site in survey.graphs:
+        if site.kind != "function" and site.graph.name in seen:
+            yield Problem(
+                f"another graph is named {quote(site.graph.name)} too", site.where, "rename one of them"
+            )
+        seen.add(site.graph.name)

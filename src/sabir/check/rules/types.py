@@ -1,0 +1,208 @@
+"""Types: elements, shapes and containers that the standard has, and that agree with what is computed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import quote
+from sabir.check._examples import GOOD, HEAD, RELU, X, Y, around, in_graph
+from sabir.check._rule import Problem, rule
+from sabir.elements import ElementType, find_element
+from sabir.ir import MapType, OpaqueType, OptionalType, SequenceType, SparseTensorType, TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sabir.check._survey import Survey, TypeSite
+    from sabir.ir import Type
+
+# the IR version that brought an element type; those of IR 3 and earlier are not listed
+_FIRST_IR = {17: 9, 18: 9, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 14, 28: 14}
+_KEYS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string"})
+
+
+def _parts(kind: Type | None) -> Iterator[Type]:
+    """A type and those inside it."""
+    while kind is not None:
+        yield kind
+        match kind:
+            case SequenceType() | OptionalType():
+                kind = kind.item
+            case MapType():
+                kind = kind.value
+            case _:
+                return
+
+
+def elements_of(kind: Type) -> Iterable[ElementType]:
+    """The element types in a type, its map keys included."""
+    for part in _parts(kind):
+        if isinstance(part, (TensorType, SparseTensorType)):
+            yield part.element
+        elif isinstance(part, MapType):
+            yield part.key
+
+
+@rule(
+    "TYPE001",
+    "The number of inputs and outputs in a node, their types, the set of attributes specified in a node and"
+    " their types MUST satisfy the constraints imposed by the signature of the node's operator.",
+    source="ir.txt",
+    over="model",
+    bad=(
+        HEAD + "g (float[2] x, float[3] z) => (float[2] y) { y = Add(x, z) }",
+        HEAD + "g (float[N] x) => (int64[N] y) { y = Relu(x) }",
+        HEAD + "g (string[N] x) => (string[N] y) { y = Relu(x) }",
+    ),
+    good=GOOD,
+)
+def consistent(_: Survey) -> Iterator[Problem]:
+    """What inference finds: types that an operator does not take, shapes and declarations that contradict."""
+    yield from ()  # the engine adds what one inference over the whole model finds
+
+
+@rule(
+    "TYPE002",
+    "Primitive numeric, string, and Boolean types MUST be used as elements of tensors.",
+    source="ir.txt",
+    over="type",
+    bad=in_graph(
+        f'name: "g" {RELU} {X} {Y} input {{ name: "z" type {{ tensor_type {{ elem_type: 99 shape {{'
+        f" }} }} }} }}"
+    ),
+    good=GOOD,
+)
+def known_elements(site: TypeSite) -> Iterator[Problem]:
+    """The element types of a type are of the standard."""
+    for element in elements_of(site.type):
+        if element.number and find_element(element.number) is None:
+            yield Problem(f"element type {element.number} is not in the standard", site.where)
+
+
+@rule(
+    "TYPE003",
+    "S is the shape of the tensor (a list of non-negative integers).",
+    source="ir.txt",
+    over="type",
+    bad=in_graph(
+        'name: "g" input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: -5 } } } } }'
+        ' output { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: -5 } } } } }'
+    ),
+    good=GOOD,
+)
+def dimensions_count(site: TypeSite) -> Iterator[Problem]:
+    """A dimension is a name, is left open, or is 0 or more."""
+    for kind in _parts(site.type):
+        shape = kind.shape if isinstance(kind, (TensorType, SparseTensorType)) else None
+        for dim in shape or ():
+            if isinstance(dim, int) and dim < 0:
+                yield Problem(
+                    f"the dimension {dim} is negative", site.where, "leave it open where it is not known"
+                )
+                return
+
+
+@rule(
+    "TYPE004",
+    "Maps are associative tables, defined by a key type and a value type.",
+    source="ir.txt",
+    over="type",
+    bad=in_graph(
+        'name: "g" input { name: "x" type { map_type { key_type: 1 value_type { tensor_type {'
+        " elem_type: 1 shape"
+        ' { } } } } } } output { name: "x" type { map_type { key_type: 1 value_type { tensor_type {'
+        " elem_type: 1 shape { } } } } } }"
+    ),
+    good=HEAD + "g (map(int64, float[N]) x) => (map(int64, float[N]) x) { }",
+)
+def map_keys(site: TypeSite) -> Iterator[Problem]:
+    """The keys of a map are integers or strings, as the comment on TypeProto.Map.key_type says."""
+    for kind in _parts(site.type):
+        if isinstance(kind, MapType) and kind.key.number and kind.key.name not in _KEYS:
+            yield Problem(
+                f"a map cannot have keys of type {kind.key}", site.where, "use an integer type or string"
+            )
+
+
+@rule(
+    "TYPE005",
+    "Optionals are wrappers that may contain an element of tensor, sequence, or map type, or may be empty"
+    " (containing none).",
+    source="ir.txt",
+    over="type",
+    severity="warning",
+    note="the format can write it, and an operator may yet take it",
+    bad=HEAD + "g (optional(optional(float[N])) x) => (optional(optional(float[N])) x) { }",
+    good=HEAD + "g (optional(seq(float[N])) x) => (optional(seq(float[N])) x) { }",
+)
+def optional_of_something(site: TypeSite) -> Iterator[Problem]:
+    """An optional holds no optional."""
+    for kind in _parts(site.type):
+        if isinstance(kind, OptionalType) and isinstance(kind.item, OptionalType):
+            yield Problem("an optional holds an optional", site.where, "drop one of the two")
+
+
+@rule(
+    "TYPE006",
+    "Sequences are dense, ordered, collections of elements that are of homogeneous types.",
+    source="ir.txt",
+    over="type",
+    bad=in_graph(
+        f'name: "g" {X} node {{ op_type: "Relu" input: "x" output: "y" }} output {{ name: "y" type {{'
+        f" tensor_type"
+        ' { elem_type: 1 shape { dim { dim_param: "N" } } } } } node { op_type: "SequenceConstruct"'
+        ' input: "y"'
+        ' output: "s" } value_info { name: "s" type { sequence_type { elem_type { tensor_type { } } } } }'
+    ),
+    good=HEAD + "g (seq(float[N]) x) => (seq(float[N]) x) { }",
+)
+def stated_elements(site: TypeSite) -> Iterator[Problem]:
+    """A tensor, sequence, map or optional says what it holds, and an opaque type its name."""
+    for kind in _parts(site.type):
+        match kind:
+            case TensorType() | SparseTensorType():
+                missing = not kind.element.number
+            case SequenceType() | OptionalType():
+                missing = kind.item is None
+            case MapType():
+                missing = not kind.key.number or kind.value is None
+            case OpaqueType():
+                missing = not kind.name
+            case _:
+                missing = False
+        if missing:
+            yield Problem(f"the type {quote(str(site.type))} does not say what it holds", site.where)
+            return
+
+
+@rule(
+    "TYPE007",
+    "Breaking changes to the format or semantics of the ONNX specification require an increment of"
+    " the version.",
+    source="versioning.txt",
+    over="model",
+    bad=(
+        '<ir_version: 8, opset_import: ["" : 17]>\ng (int4[N] x) => (int4[N] x) { }',
+        around(
+            'node { op_type: "Identity" input: "x" output: "y" } node { op_type: "Constant" output:'
+            ' "c" attribute {'
+            ' name: "value" type: TENSOR t { data_type: 22 dims: 2 raw_data: "\\001" } } }'
+        ),
+    ),
+    good='<ir_version: 10, opset_import: ["" : 21]>\ng (int4[N] x) => (int4[N] x) { }',
+)
+def elements_of_their_time(survey: Survey) -> Iterator[Problem]:
+    """An element type is one that the IR version had: int4 came with IR 10, float6 with IR 14, ..."""
+    version = survey.model.ir_version
+    newest = max(_FIRST_IR.values())
+    if not 0 < version < newest:
+        return
+    typed = ((site, elements_of(site.type)) for site in survey.types)
+    constants = ((site, (site.tensor.element,)) for site in survey.tensors)
+    for site, elements in (*typed, *constants):
+        for element in elements:
+            since = _FIRST_IR.get(element.number, 0)
+            if version < since:
+                told = f"{element.name} came with IR {since}; the model is of IR {version}"
+                yield Problem(told, site.where, f"raise ir_version to {since}")
+                break

@@ -1,0 +1,188 @@
+"""Values: each defined once, in the graph that gives it, and before it is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import quote
+from sabir.check._examples import GOOD, HEAD, IF
+from sabir.check._rule import Problem, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.check._survey import GraphSite
+    from sabir.ir import Value
+
+
+@rule(
+    "GRAPH004",
+    "All node output names MUST be unique within a graph.",
+    source="ir.txt",
+    over="graph",
+    bad=(
+        HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x)  y = Neg(x) }",
+        HEAD + "g (float[N] x, float[N] x) => (float[N] y) { y = Relu(x) }",
+    ),
+    good=GOOD,
+)
+def defined_once(site: GraphSite) -> Iterator[Problem]:
+    """Graph inputs, initializers and node outputs share one namespace, in which each name is given once."""
+    seen: dict[str, Value] = {}
+    for value in site.values:
+        name = value.name
+        if name and seen.setdefault(name, value) is not value:
+            yield Problem(
+                f"the name {quote(name)} is defined twice in one graph", site.at_value(value), "rename one"
+            )
+
+
+@rule(
+    "GRAPH005",
+    "Node inputs MAY refer to node outputs, graph inputs, and graph initializers.",
+    source="ir.txt",
+    over="root",
+    bad=(
+        HEAD + "g (float[N] x) => (float[N] y) { y = Add(x, ghost) }",
+        HEAD + "g (float[N] x) => (float[N] y, float[N] ghost) { y = Relu(x) }",
+    ),
+    good=GOOD,
+)
+def defined_somewhere(site: GraphSite) -> Iterator[Problem]:
+    """Whatever a node reads, or a graph or function gives, is defined in that graph or one around it."""
+    for value, where in site.early_reads:
+        if value.source is None and value.name:
+            hint = "give it a node, an input or an initializer, or correct the name"
+            yield Problem(f"{quote(value.name)} is read, and nothing defines it", where, hint)
+
+
+@rule(
+    "GRAPH006",
+    "The list of nodes defining the top-level computation graph MUST be ordered topologically; that is, if"
+    " node K follows node N in the graph, none of the data inputs of N may refer to outputs of K.",
+    source="ir.txt",
+    over="root",
+    bad=(
+        HEAD + "g (float[N] x) => (float[N] y) { y = Neg(t)  t = Relu(x) }",
+        HEAD + "g (float[N] x) => (float[N] y) { y = Add(x, t)  t = Relu(y) }",
+    ),
+    good=GOOD,
+)
+def sorted_nodes(site: GraphSite) -> Iterator[Problem]:
+    """A node reads only what stands before it; a cycle is a case of this, as one of its nodes reads ahead."""
+    for value, where in site.early_reads:
+        if value.source is not None:
+            hint = "sort the nodes so that each follows what it reads; a cycle has no order"
+            yield Problem(f"{quote(value.name)} is read before it is computed", where, hint)
+
+
+_LOOP = (
+    HEAD + "g (int64 n, bool c, float[N] x) => (float[N] y) {{ y = Loop (n, c, x) <body = b (int64 i, bool k,"
+    " float[N] {state}) => (bool k2, float[N] s2) {{ k2 = Identity(k)  s2 = Neg({state}) }}> }}"
+)
+
+
+def _shadows(site: GraphSite, visible: dict[str, Value]) -> Iterator[tuple[GraphSite, Value]]:
+    """The values of subgraphs whose name means something else in a graph around them."""
+    own: dict[str, Value] = {}
+    for value in (*site.graph.inputs, *site.graph.initializers):
+        own[value.name] = value
+        if value.name and visible.get(value.name, value) is not value:
+            yield site, value
+    for node in site.nodes:
+        for inner in site.inner.get(node, ()):
+            yield from _shadows(inner, {**visible, **own})
+        for value in node.outputs:
+            if value is not None and value.name:
+                own[value.name] = value
+                if visible.get(value.name, value) is not value:
+                    yield site, value
+
+
+def _shadowing(site: GraphSite) -> Iterator[tuple[GraphSite, Value]]:
+    if site.inner:  # no subgraphs, no shadows
+        yield from _shadows(site, {})
+
+
+@rule(
+    "GRAPH007",
+    "In the case of a nested subgraph, a node output name MUST be distinct from the names from the outer"
+    " scopes that are visible in the nested subgraph.",
+    source="ir.txt",
+    over="root",
+    bad=IF.format(then="t"),
+    good=IF.format(then="u"),
+)
+def no_shadowing(site: GraphSite) -> Iterator[Problem]:
+    """What a node of a subgraph computes is named unlike everything that the subgraph can see."""
+    for inner, value in _shadowing(site):
+        if value.node is not None:
+            yield Problem(
+                f"{quote(value.name)} is already the name of a value outside",
+                inner.at_value(value),
+                "rename it",
+            )
+
+
+@rule(
+    "GRAPH008",
+    "A value name used in a graph must have a unique definition, with the exception that the same name MAY"
+    " appear in both the graph input list and graph initializer list.",
+    source="ir.txt",
+    over="root",
+    bad=_LOOP.format(state="x"),
+    good=_LOOP.format(state="s"),
+)
+def no_shadowing_inputs(site: GraphSite) -> Iterator[Problem]:
+    """An input or initializer of a subgraph is named unlike everything that the subgraph can see."""
+    for inner, value in _shadowing(site):
+        if value.node is None:
+            yield Problem(
+                f"{quote(value.name)} is already the name of a value outside",
+                inner.at_value(value),
+                "rename it",
+            )
+
+
+@rule(
+    "GRAPH009",
+    "Within a namespace, each name MUST be unique for each given graph.",
+    source="ir.txt",
+    over="graph",
+    bad=HEAD + "g (float[N] x) => (float[N] y, float[N] y) { y = Relu(x) }",
+    good=GOOD,
+)
+def outputs_once(site: GraphSite) -> Iterator[Problem]:
+    """No graph lists an output twice: a caller could not tell the two apart. A function's may."""
+    if site.kind == "function":
+        return
+    seen: set[Value] = set()
+    for index, value in enumerate(site.graph.outputs):
+        if value is not None and value in seen:
+            where = site.where.at("output", index=index, name=value.name)
+            yield Problem(f"{quote(value.name)} is an output already", where, "give it through an Identity")
+        elif value is not None:
+            seen.add(value)
+
+
+@rule(
+    "GRAPH016",
+    "When the name of a node output coincides with the name of a graph output, the graph output's"
+    " value is the"
+    " corresponding output value computed by that node.",
+    source="ir.txt",
+    over="graph",
+    bad=HEAD + "g (bool c, float[N] x) => (float[N] y) { y = If (c) <then_branch = a () => (float[N] x) { },"
+    " else_branch = b () => (float[N] v) { v = Abs(x) }> }",
+    good=IF.format(then="u"),
+)
+def own_outputs(site: GraphSite) -> Iterator[Problem]:
+    """An output of a subgraph is defined in that subgraph; a value from outside passes through Identity."""
+    if site.kind != "subgraph":
+        return
+    for index, value in enumerate(site.graph.outputs):
+        if value is not None and value.source is not None and value.home is not site.graph:
+            where = site.where.at("output", index=index, name=value.name)
+            yield Problem(
+                f"{quote(value.name)} is defined outside this subgraph", where, "pass it through an Identity"
+            )

@@ -1,0 +1,53 @@
+"""`--limit NAME=VALUE`: what one command may spend on a model."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from sabir.base import Limits, suggest, within
+
+_NONE = "none"
+
+
+def _limits(given: list[str]) -> Limits:
+    """Read `elements=1e9` and the like; raises typer's BadParameter."""
+    found: dict[str, int | float | None] = {}
+    for one in given:
+        name, _, value = one.partition("=")
+        if name not in Limits._fields:
+            known = f"; they are {', '.join(Limits._fields)}"
+            raise typer.BadParameter(f"there is no limit {name!r}{suggest(name, Limits._fields) or known}")
+        found[name] = _number(name, value)
+    return Limits()._replace(**found)
+
+
+def _number(name: str, value: str) -> int | float | None:
+    if value.lower() == _NONE:
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise typer.BadParameter(f"{name}={value}: write a number such as 1e9, or {_NONE}")
+    return number if name == "seconds" else int(number)
+
+
+def _enter(context: typer.Context, given: list[str] | None) -> list[str] | None:
+    """Hold the rest of the command to the limits."""
+    if given and not context.resilient_parsing:
+        context.with_resource(within(_limits(given)))
+    return given
+
+
+LimitOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME=VALUE",
+        callback=_enter,
+        help=f"Spend up to this: {', '.join(Limits._fields)}; {_NONE} for no bound. May be repeated.",
+    ),
+]

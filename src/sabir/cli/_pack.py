@@ -1,0 +1,125 @@
+"""`sabir unpack` and `sabir pack`: the data of a model in files beside it, and back in the model's own."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from sabir.cli._models import ModelPath, load_any
+from sabir.cli._screen import Screen, bytes_text, plain
+from sabir.ir import ExternalTensor, all_tensors
+from sabir.serial import load, save
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+UNPACK_EXAMPLES = (
+    "sabir unpack model.onnx -o model.onnx --data weights.data",
+    "sabir unpack model.onnx -o out/model.onnx --data weights.data --shard 2GB --checksum",
+    "sabir unpack model.onnx -o out/model.onnx --data weights.safetensors",
+    "sabir unpack model.onnx -o out/model.onnx --data 'weights/{name}.bin' --threshold 64KiB",
+)
+PACK_EXAMPLES = ("sabir pack model.onnx -o packed.onnx", "sabir pack model.onnx -o model.onnx")
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?(?:([kKMGT])(i)?)?[bB]?", re.ASCII)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_WORTH_A_BAR = 1 << 26  # bytes that take long enough to ask what is going on
+
+
+def _size(text: str | int) -> int:
+    """Read `4096`, `64KiB`, `2GB` or `1.5 GiB` as a number of bytes; raises typer's BadParameter."""
+    found = _SIZE.fullmatch(str(text))  # typer passes a default through here too
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no size; write it as 4096, 64KiB or 2GB")
+    number, unit, binary = found.groups()
+    return int(float(number) * (1024 if binary else 1000) ** _POWERS[(unit or "").lower()])
+
+
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Write the model here.")]
+
+
+def unpack(
+    model: ModelPath,
+    *,
+    output: Output,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="NAME",
+            help="The data file beside the model, by default the model's name with .data; "
+            "with {name} in it, one for each tensor; ending in .safetensors, in that format.",
+        ),
+    ] = None,
+    threshold: Annotated[
+        int, typer.Option(parser=_size, metavar="SIZE", help="Smaller tensors stay in the model.")
+    ] = 1024,
+    align: Annotated[
+        int, typer.Option(parser=_size, metavar="SIZE", help="Each tensor begins at a multiple of this.")
+    ] = 4096,
+    shard: Annotated[
+        int | None, typer.Option(parser=_size, metavar="SIZE", help="Begin a new data file before this size.")
+    ] = None,
+    checksum: Annotated[
+        bool, typer.Option("--checksum", help="Tell the SHA1 digests of the data files in the model.")
+    ] = False,
+) -> None:
+    """Move the data of a model's tensors to files beside it.
+
+    The model may be written over itself: at any moment it is there with its data, the old or the new.
+    """
+    if align < 1 or (shard is not None and shard < 1):
+        raise typer.BadParameter("--align and --shard must be at least 1")
+    external = data or f"{output.stem}.data"
+    if shard is not None and "{name}" in external:
+        raise typer.BadParameter("--shard is for data files that tensors share, not for one of each")
+    with _bar() as progress:
+        save(
+            load_any(model), output, external=external, threshold=threshold, align=align, shard=shard,
+            checksum=checksum, progress=progress,
+        )  # fmt: skip
+    _tell(output)
+
+
+def pack(
+    model: ModelPath,
+    *,
+    output: Output,
+) -> None:
+    """Take the data in files beside a model into its own file.
+
+    The data files are left as they are. The model may be written over itself.
+    """
+    with _bar() as progress:
+        save(load_any(model), output, external=False, progress=progress)
+    _tell(output)
+
+
+@contextlib.contextmanager
+def _bar() -> Generator[Callable[[int, int], None], None, None]:
+    """Give what shows on standard error, where that is a terminal, how much of many bytes is written."""
+    columns = (TextColumn("writing"), BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("writing", total=None, visible=False)
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=total >= _WORTH_A_BAR)
+
+        yield progress
+
+
+def _tell(path: Path) -> None:
+    """Tell which files a model now has."""
+    screen, data = Screen(), dict[str, None]()
+    for tensor, *_ in all_tensors(load(path)):
+        if isinstance(tensor, ExternalTensor):
+            data[tensor.entries.get("location", "")] = None
+    rows = [(path.name, path), *((name, path.parent / name) for name in data)]
+    screen.line(screen.paint(f"Written in {plain(path.absolute().parent)}", bold=True))
+    screen.table([(plain(name), bytes_text(file.stat().st_size)) for name, file in rows], "cyan", "right")

@@ -1,0 +1,175 @@
+"""Findings as a person reads them, as programs do, and as GitHub does."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sabir.check import RULES
+from sabir.cli._screen import Screen, counted, plain
+from sabir.cli._usage import tell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from sabir.base import Finding
+    from sabir.check import Repair
+
+_COLOURS = {"error": "red", "warning": "yellow"}
+_MOST_SHOWN = 10  # repairs under one rule; a model may have ten thousand odd names
+
+
+class Format(StrEnum):
+    """How findings are written."""
+
+    TEXT = "text"
+    JSON = "json"
+    GITHUB = "github"
+
+
+class Report(Protocol):
+    """Where the findings of one model after the other go."""
+
+    def model(self, path: Path, found: Sequence[Finding]) -> None:
+        """Tell what is wrong with a model."""
+        ...
+
+    def unreadable(self, path: Path, message: str) -> None:
+        """Tell why a file cannot be checked."""
+        ...
+
+    def repairs(self, path: Path, done: Sequence[Repair], saved: Path) -> None:
+        """Tell what was put right, and where it was saved."""
+        ...
+
+    def end(self) -> None:
+        """Write what waited for the last model."""
+        ...
+
+
+def report_as(kind: Format) -> Report:
+    """Return what writes findings to standard output in a format."""
+    return {Format.TEXT: TextReport, Format.JSON: JsonReport, Format.GITHUB: GithubReport}[kind]()
+
+
+class TextReport:
+    """A line a finding; after those of a model the sentences that were broken, each once."""
+
+    def __init__(self) -> None:
+        self._screen = Screen()
+        self._rules = {r.id: r for r in RULES}
+
+    def model(self, path: Path, found: Sequence[Finding]) -> None:
+        """Write the findings, the sentences and how many there are."""
+        screen, where = self._screen, plain(path)
+        screen.lines(f"{where}: {self._line(f)}" for f in found)
+        broken = [self._rules[name] for name in dict.fromkeys(f.rule for f in found)]
+        if broken:
+            screen.table([(r.id, f"{r.law} ({r.source})") for r in broken], "bold")
+        counts = Counter(f.severity for f in found)
+        told = " and ".join(counted(count, severity) for severity, count in sorted(counts.items()))
+        screen.line(f"{told or 'no problems'} found in {where}")
+
+    def unreadable(self, path: Path, message: str) -> None:
+        """Write the message as a line of its own."""
+        self._screen.line(f"{plain(path)}: {self._screen.paint('error', fg='red')}: {plain(message)}")
+
+    def repairs(self, path: Path, done: Sequence[Repair], saved: Path) -> None:
+        """Write the repairs, all of those that a caller of the model must know of."""
+        write_repairs(path, done, saved, self._screen.line)
+
+    def end(self) -> None:
+        """Do nothing: all is written."""
+
+    def _line(self, finding: Finding) -> str:
+        severity = self._screen.paint(finding.severity, fg=_COLOURS[finding.severity])
+        hint = f" ({plain(finding.hint)})" if finding.hint else ""
+        return f"{plain(finding.location)}: {severity} {finding.rule}: {plain(finding.message)}{hint}"
+
+
+class JsonReport:
+    """One array of objects, for all models; whatever else there is to say goes to standard error."""
+
+    def __init__(self) -> None:
+        self._rules = {r.id: r for r in RULES}
+        self._found: list[dict[str, Any]] = []
+
+    def model(self, path: Path, found: Sequence[Finding]) -> None:
+        """Keep the findings for the end."""
+        for f in found:
+            rule = self._rules[f.rule]
+            steps = [{"kind": s.kind, "index": s.place, "name": s.name} for s in f.location.steps]
+            self._found.append({
+                "path": str(path), "rule": f.rule, "severity": f.severity, "message": f.message,
+                "hint": f.hint, "law": rule.law, "source": rule.source, "location": str(f.location),
+                "steps": steps,
+            })  # fmt: skip
+
+    def unreadable(self, path: Path, message: str) -> None:
+        """Write the message to standard error."""
+        tell(f"{path}: error: {message}")
+
+    def repairs(self, path: Path, done: Sequence[Repair], saved: Path) -> None:
+        """Write the repairs to standard error."""
+        write_repairs(path, done, saved, tell)
+
+    def end(self) -> None:
+        """Write the array."""
+        Screen().line(json.dumps(self._found, indent=2))
+
+
+class GithubReport:
+    """Workflow commands, which GitHub shows beside the files of a pull request."""
+
+    def __init__(self) -> None:
+        self._screen = Screen()
+
+    def model(self, path: Path, found: Sequence[Finding]) -> None:
+        """Write a command for each finding."""
+        for f in found:
+            hint = f" ({f.hint})" if f.hint else ""
+            self._command(f.severity, path, f.rule, f"{f.location}: {f.message}{hint}")
+
+    def unreadable(self, path: Path, message: str) -> None:
+        """Write a command for the file."""
+        self._command("error", path, "unreadable", message)
+
+    def repairs(self, path: Path, done: Sequence[Repair], saved: Path) -> None:
+        """Write the repairs to standard error."""
+        write_repairs(path, done, saved, tell)
+
+    def end(self) -> None:
+        """Do nothing: all is written."""
+
+    def _command(self, severity: str, path: Path, title: str, message: str) -> None:
+        properties = f"file={_property(str(path))},title={_property(title)}"
+        self._screen.line(f"::{severity} {properties}::{_data(message)}")
+
+
+def write_repairs(path: Path, done: Sequence[Repair], saved: Path, write: Callable[[str], None]) -> None:
+    """Write what was put right, a line each; under one rule no more than a person wants to read."""
+    where, shown = plain(path), Counter[str]()
+    for repair in done:
+        shown[repair.rule] += not repair.interface
+        if repair.interface or shown[repair.rule] <= _MOST_SHOWN:
+            write(f"{where}: {plain(repair.location)}: repaired {repair.rule}: {plain(repair.message)}")
+    for rule, count in sorted(shown.items()):
+        if count > _MOST_SHOWN:
+            write(f"{where}: and {counted(count - _MOST_SHOWN, 'more repair')} of {rule}")
+    changed = sum(r.interface for r in done)
+    if changed:
+        told = f"{counted(changed, 'name')} of inputs and outputs changed"
+        write(f"{where}: {told}: whoever runs the model must use the new ones")
+    write(f"{counted(len(done), 'repair')} made in {where}, saved as {plain(saved)}")
+
+
+def _data(text: str) -> str:
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return plain(escaped)
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

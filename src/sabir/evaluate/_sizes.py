@@ -1,0 +1,129 @@
+"""How large values are, and how large those will be that a call is about to give."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, SabirError, UnsupportedError, check_elements
+from sabir.elements import element
+from sabir.ir import MAX_RANK, Tensor, TensorType
+from sabir.schema import as_results
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.ir import Array, Attribute
+    from sabir.schema import Call, Version
+
+_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+_OBJECT = np.dtype(object)
+_TEXT, _ITEM, _ENTRY = 56, 128, 128  # bytes, about: a text, an array, an entry in a map beside its contents
+_MOST_REMEMBERED = 16
+
+
+def bytes_of(value: Any) -> int:
+    """Return about how many bytes a value has; of a view those that a copy would have."""
+    if type(value) is _ARRAY:
+        return value.nbytes if value.dtype is not _OBJECT else value.size * _TEXT + _letters(value)
+    if isinstance(value, list):
+        return _ITEM * len(cast("list[Any]", value)) + _item_bytes(cast("list[Any]", value))
+    if isinstance(value, dict):
+        return _ENTRY * len(cast("dict[Any, Any]", value))
+    return 0
+
+
+def _item_bytes(items: list[Any]) -> int:
+    """Return the bytes of a sequence's items, which are all of one type."""
+    if items and type(items[0]) is _ARRAY and items[0].dtype is not _OBJECT:
+        return sum([x.nbytes for x in items])  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
+    return sum(map(bytes_of, items))
+
+
+def bytes_in(attributes: Mapping[str, Attribute]) -> int:
+    """Return about how many bytes the constants among a node's attributes have."""
+    return sum(_attribute_bytes(a.value) for a in attributes.values())
+
+
+def _attribute_bytes(value: Any) -> int:
+    if isinstance(value, Tensor):
+        try:
+            return bytes_of(value.array())
+        except SabirError:
+            return 0  # the run will say what is wrong with it
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    if isinstance(value, tuple):
+        return sum(map(_attribute_bytes, cast("tuple[Any, ...]", value)))
+    return 8
+
+
+def _letters(array: Array) -> int:
+    return sum(len(text) for text in array.ravel().tolist() if isinstance(text, (str, bytes)))
+
+
+class Sizes:
+    """Foretells the size of what one node's calls give, from the shapes of their inputs.
+
+    Most outputs cannot have more elements than the product of the inputs' counts, so that a look at the
+    counts is enough. An operator whose output follows from contents or attributes checks by itself.
+    """
+
+    __slots__ = ("_attributes", "_call", "_is_real", "_remembered", "_version")
+
+    def __init__(self, version: Version, attributes: Mapping[str, Attribute], call: Call) -> None:
+        self._version, self._attributes, self._call = version, attributes, call
+        self._remembered: dict[tuple[Any, ...], tuple[int, int]] = {}
+        self._is_real = not any("complex" in kind for port in version.inputs for kind in port.allowed)
+
+    def check(self, inputs: Sequence[Any], plain: float) -> None:
+        """Raise LimitError where an output would be larger than it may; `plain` elements need no look.
+
+        Raises TypeError for complex numbers where none are admitted.
+        """
+        product, axes, kinds = 1, 0, ""
+        for x in inputs:
+            if type(x) is _ARRAY:
+                product *= x.size or 1
+                axes += x.ndim
+                kinds += x.dtype.kind
+        if "c" in kinds and self._is_real:  # numpy would drop the imaginary part, and only warn
+            raise TypeError(f"{self._version} takes no complex numbers")
+        if product > plain or axes > MAX_RANK:
+            self._check(inputs)
+
+    def _check(self, inputs: Sequence[Any]) -> None:
+        key = tuple([x.shape if type(x) is _ARRAY else x is None for x in inputs])
+        found = self._remembered.get(key)
+        if found is None:
+            if len(self._remembered) >= _MOST_REMEMBERED:
+                self._remembered.clear()
+            found = self._remembered[key] = self._foretold(inputs)
+        count, width = found
+        check_elements(count, sum(x.size for x in inputs if type(x) is _ARRAY), width=width)
+
+    def _foretold(self, inputs: Sequence[Any]) -> tuple[int, int]:
+        """Return how many elements the largest output will have, and their width in bytes."""
+        try:
+            found = self._inferred(inputs)
+        except (SabirError, *ACCIDENTS):
+            return 0, 1  # the call itself will say what is wrong
+        largest = 0, 1
+        for kind in found:
+            if not isinstance(kind, TensorType) or kind.shape is None:
+                continue
+            if len(kind.shape) > MAX_RANK:
+                raise UnsupportedError(f"the output would have {len(kind.shape)} axes, more than {MAX_RANK}")
+            if kind.is_static:
+                count = math.prod(d for d in kind.shape if isinstance(d, int))
+                largest = max(largest, (count, kind.element.dtype.itemsize))
+        return largest
+
+    def _inferred(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        if any(not isinstance(x, np.ndarray) and x is not None for x in inputs):
+            return ()
+        types = [None if x is None else TensorType(element(x.dtype), x.shape) for x in inputs]
+        binding = self._version.binding("infer")
+        return as_results(binding(types, binding.arguments(self._attributes), self._call))

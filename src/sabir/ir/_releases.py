@@ -1,0 +1,38 @@
+"""The table of releases: which IR version an operator set came out with (versioning.txt, later releases)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from sabir.ir._model import canonical_domain
+
+NEWEST_IR = 14
+# (newest opset of the release, its IR version), for every release that raised the IR version
+_RELEASES: dict[str, tuple[tuple[int, int], ...]] = {
+    "": (
+        (8, 3), (9, 4), (10, 5), (11, 6), (14, 7), (18, 8), (20, 9), (22, 10), (23, 11), (24, 12), (27, 13),
+        (28, 14),
+    ),
+    "ai.onnx.ml": ((1, 3), (2, 6), (3, 8), (4, 9), (5, 10)),
+    "ai.onnx.training": ((1, 7),),
+    "ai.onnx.preview.training": ((1, 7),),
+    "ai.onnx.preview": ((1, 13),),
+}  # fmt: skip
+
+
+def first_ir_of(domain: str, version: int) -> int | None:
+    """Return the IR version with which a version of a domain came out, or None where no release had it."""
+    releases = _RELEASES.get(canonical_domain(domain), ())
+    place = bisect_left(releases, (version, 0))
+    return releases[place][1] if place < len(releases) else None
+
+
+def newest_opset(domain: str) -> int | None:
+    """Return the newest version of a standard domain, or None for any other domain."""
+    releases = _RELEASES.get(canonical_domain(domain))
+    return None if releases is None else releases[-1][0]
+
+
+def minimum_ir(opset: int) -> int:
+    """Return the oldest IR version whose release carried this version of the default domain."""
+    return first_ir_of("", opset) or NEWEST_IR

@@ -1,0 +1,138 @@
+"""The forms in which a model may stand in a file, and how a file's form is known."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from sabir.base import ACCIDENTS, ParseError, Streamed, UnsupportedError, WireError, quote, suggest
+from sabir.proto import ModelProto, has_unknown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sabir.ir import Buffer
+
+Format: TypeAlias = Literal["protobuf", "textproto", "json", "onnxtxt"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+SUFFIXES: dict[str, Format] = {
+    ".onnx": "protobuf", ".pb": "protobuf",
+    ".textproto": "textproto", ".txtpb": "textproto", ".prototxt": "textproto", ".pbtxt": "textproto",
+    ".json": "json", ".onnxjson": "json",
+    ".onnxtxt": "onnxtxt", ".onnxtext": "onnxtxt", ".txt": "onnxtxt",
+}  # fmt: skip
+_HEAD = 4096
+_LARGEST_MESSAGE = 2**31 - 1
+_FIRST_WORD = re.compile(r"([a-z_]+)\s*[:{<]")
+_MODEL_FIELDS = frozenset(f.name for f in ModelProto.DESCRIPTOR.fields)
+
+
+def format_named(name: str) -> Format:
+    """Return the format of a name; raises UnsupportedError for one that there is not."""
+    if name in FORMATS:
+        return name
+    near = suggest(name, FORMATS) or f"; it may be {', '.join(FORMATS)}"
+    raise UnsupportedError(f"there is no format {quote(name)}{near}")
+
+
+def format_of(path: Path) -> Format | None:
+    """Return the format that a file's name tells, None where it tells none."""
+    return SUFFIXES.get(path.suffix.lower())
+
+
+def guess_text(data: Buffer) -> Format | None:
+    """Return the format of bytes that are plainly text of one of these, else None."""
+    head = bytes(data[:_HEAD])
+    # a cut through the last character is no sign of binary data
+    text = head.decode("utf-8", errors="replace").rstrip("\ufffd").lstrip("\ufeff")
+    if "\ufffd" in text or not all(c.isprintable() or c.isspace() for c in text):
+        return None
+    text = re.sub(r"^(?:\s|#[^\n]*)+", "", text)
+    if text.startswith("{"):
+        return "json"
+    word = _FIRST_WORD.match(text)
+    if word and word[1] in _MODEL_FIELDS:
+        return "textproto"
+    return "onnxtxt" if text.startswith("<") or "=>" in text else None
+
+
+def read_text(data: Buffer) -> str:
+    """Return a file of the text syntax as text: bytes that are no UTF-8 may stand in strings."""
+    return bytes(data).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+
+
+def read_message_text(data: Buffer, chosen: Format) -> Any:
+    """Return the `ModelProto` in a text of protobuf's; raises ParseError."""
+    message = ModelProto()
+    raw = bytes(data).removeprefix(b"\xef\xbb\xbf")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise ParseError(
+            f"this is no text in UTF-8: byte {error.start} is {raw[error.start]:#04x}"
+        ) from error
+    if not text.strip():
+        raise ParseError("the file is empty")
+    # both take milliseconds to import, and few models need one
+    if chosen == "json":
+        from sabir.serial._json import read_json  # ruff: ignore[import-outside-top-level]  see above
+
+        read_json(raw, message)
+    else:
+        from sabir.serial._textproto import read_textproto  # ruff: ignore[import-outside-top-level]  see above
+
+        read_textproto(text, message)
+    return message
+
+
+def write_message_text(message: Any, chosen: Format) -> bytes:
+    """Return a message as a text of protobuf's; raises WireError for what no such text can hold."""
+    if message.ByteSize() > _LARGEST_MESSAGE:
+        raise WireError(
+            f"as {chosen} a model has at most 2 GiB; protobuf, or external data, has no such bound"
+        )
+    if has_unknown(message):
+        raise WireError(
+            f"the model has fields that Sabir does not know, and {chosen} cannot hold them; protobuf can"
+        )
+    _require_text(message, chosen)
+    try:
+        return _text_of(message, chosen).encode()
+    except ACCIDENTS as error:
+        raise WireError(f"the model cannot be written as {chosen}: {error}; as protobuf it can") from error
+
+
+def _text_of(message: Any, chosen: Format) -> str:
+    if chosen == "json":
+        from sabir.serial._json import write_json  # ruff: ignore[import-outside-top-level]  as in reading
+
+        return write_json(message)
+    from sabir.serial._textproto import write_textproto  # ruff: ignore[import-outside-top-level]  as in reading
+
+    return write_textproto(message)
+
+
+def _require_text(message: Any, chosen: Format) -> None:
+    """Raise WireError for a string that is no UTF-8: protobuf keeps such ones, as bytes."""
+    pending = [message]
+    while pending:
+        one = pending.pop()
+        for field, value in one.ListFields():
+            if field.message_type is not None:
+                pending.extend([value] if hasattr(value, "DESCRIPTOR") else value)
+            elif field.type == field.TYPE_STRING:
+                odd = [v for v in ([value] if isinstance(value, (str, bytes)) else value) if type(v) is bytes]
+                if odd:
+                    where = f"{one.DESCRIPTOR.name}.{field.name}"
+                    raise WireError(
+                        f"{where} is not UTF-8, and {chosen} cannot hold it; protobuf can: {quote(odd[0])}"
+                    )
+
+
+class Inline:
+    """Stands in the place of a `BulkWriter` where a message is to hold all of its data itself."""
+
+    @staticmethod
+    def placeholder(data: Buffer | Streamed) -> bytes:
+        """Return the data."""
+        return b"".join(data) if isinstance(data, Streamed) else bytes(data)

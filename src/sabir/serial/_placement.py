@@ -1,0 +1,246 @@
+"""Which tensors leave the model file, and where in which data file each of them goes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, TypeAlias
+
+from sabir.base import ExternalDataError, UnsupportedError, WireError, parts_of, quote
+from sabir.elements import STRING, find_element, packed_size
+from sabir.ir import ExternalTensor, WireTensor, all_tensors
+from sabir.serial._external import Folder
+from sabir.serial._safetensors import METADATA, Stored, header_of
+from sabir.serial._streams import stream_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sabir.base import Streamed
+    from sabir.ir import Buffer, Model, Tensor, TensorPlace
+
+Key: TypeAlias = "tuple[object, ...]"
+
+_PATTERN = "{name}"
+_SAFETENSORS = ".safetensors"
+_UNSAFE = re.compile(r"[^\w.-]+", re.ASCII)
+_RESERVED = re.compile(
+    r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE
+)  # what Windows takes for devices
+_LONGEST_NAME = 100
+_LENGTHS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How data is laid out beside a model.
+
+    `location` names the one data file; with `{name}` in it each tensor has a file of its own. Tensors of
+    fewer than `threshold` bytes stay in the model. Each begins at a multiple of `align` bytes. `shard` is the
+    most bytes that a file has, unless a single tensor takes more. `checksum` asks for SHA1 digests.
+    """
+
+    location: str
+    threshold: int = 1024
+    align: int = 4096
+    shard: int | None = None
+    checksum: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ExternalDataError for a location outside the folder, ValueError for senseless numbers."""
+        parts_of(self.location)
+        if self.threshold < 0 or self.align < 1 or (self.shard is not None and self.shard < 1):
+            raise ValueError("threshold must be at least 0, align and shard at least 1")
+        if self.shard is not None and _PATTERN in self.location:
+            raise ValueError("with `{name}` each tensor has a file of its own, and there are no shards")
+
+
+@dataclass(eq=False, slots=True)
+class DataFile:
+    """A data file: what stands in it, and once it is written its SHA1 digest."""
+
+    location: str
+    stored: list[Stored] = field(default_factory=list[Stored])
+    head: bytes = b""
+    size: int = 0
+    digest: str = ""
+
+    def chunks(self) -> Iterator[Buffer | Streamed]:
+        """Yield the bytes of the file; raises ExternalDataError where data to be moved is not found."""
+        yield self.head
+        at = len(self.head)
+        for one in self.stored:
+            yield bytes(one.offset - at)
+            yield _exactly(stream_of(one.tensor), one)
+            at = one.offset + one.size
+
+
+def _exactly(data: Buffer | Streamed, one: Stored) -> Buffer | Streamed:
+    if len(data) != one.size:
+        raise WireError(f"tensor {quote(one.name)}: {one.size} bytes were laid out, and it has {len(data)}")
+    return data
+
+
+class Placement:
+    """The data files of one model, and for each tensor in them the entries that say where it is."""
+
+    def __init__(self, model: Model, layout: Layout) -> None:
+        """Lay out the data; raises ExternalDataError where some to be moved is not found."""
+        found = _movable(model, layout.threshold)
+        self.files = [_file(*group, layout) for group in _grouped(found, layout)]
+        self._spots = {_key(one.tensor): (file, one) for file in self.files for one in file.stored}
+        self.checksum = layout.checksum
+        self.locations = {file: file.location for file in self.files}
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    def entries(self, tensor: Tensor) -> list[tuple[str, str]] | None:
+        """Return the `external_data` of a tensor, or None where it stays in the model."""
+        spot = self._spots.get(_key(tensor)) if self._spots else None
+        if spot is None:
+            return None
+        file, one = spot
+        found = [
+            ("location", self.locations[file]), ("offset", str(one.offset)), ("length", str(one.size)),
+        ]  # fmt: skip
+        return [*found, ("checksum", file.digest)] if self.checksum else found
+
+
+def _movable(model: Model, threshold: int) -> list[Stored]:
+    """The tensors to be moved, each stretch of data once however many tensors read it."""
+    found: dict[Key, Stored] = {}
+    for place in all_tensors(model):
+        size = _size(place)
+        if size and size >= threshold:
+            found.setdefault(_key(place.tensor), Stored(place.tensor, place.name, size))
+    return list(found.values())
+
+
+def _size(place: TensorPlace) -> int | None:
+    """Return how many bytes a tensor takes outside; None for strings, and where its data is malformed."""
+    tensor = place.tensor
+    if isinstance(tensor, ExternalTensor):
+        if find_element(tensor.proto.data_type) is STRING:
+            return None
+        try:
+            _, size = tensor.place()
+            stream_of(tensor)
+        except ExternalDataError as error:
+            raise error.within(str(place.where)) from error
+        return size
+    if isinstance(tensor, WireTensor):
+        return _wire_size(tensor)
+    return None if tensor.element is STRING else tensor.nbytes
+
+
+def _wire_size(tensor: WireTensor) -> int | None:
+    proto, kind = tensor.proto, find_element(tensor.proto.data_type)
+    if kind is None or kind is STRING or any(d < 0 for d in proto.dims) or proto.HasField("segment"):
+        return None
+    filled = [name for name in _LENGTHS if len(getattr(proto, name))]
+    if filled not in ([], ["raw_data"], [kind.field]):
+        return None
+    size = packed_size(kind, tensor.size)
+    if proto.HasField("raw_data"):
+        return size if len(proto.raw_data if tensor.view is None else tensor.view) == size else None
+    try:
+        return len(tensor.raw()) if size else None
+    except (WireError, UnsupportedError):
+        return None
+
+
+def _key(tensor: Tensor) -> Key:
+    """What tells the data of a tensor from other data: two that read the same bytes of a file share them."""
+    if isinstance(tensor, ExternalTensor) and isinstance(tensor.opener, Folder):
+        entries, kind = tensor.entries, find_element(tensor.proto.data_type)
+        location, offset = entries.get("location", ""), entries.get("offset", "0")
+        return id(tensor.opener), location, offset, kind, tensor.shape
+    return (id(tensor),)
+
+
+def _grouped(found: list[Stored], layout: Layout) -> Iterator[tuple[str, list[Stored]]]:
+    """Yield each data file's location, and what is to stand in it."""
+    if not found:
+        return
+    if _PATTERN in layout.location:
+        names = unique((plain_name(one.name) for one in found), fold=True)
+        for one, name in zip(found, names, strict=True):
+            yield layout.location.replace(_PATTERN, name), [one]
+        return
+    shards = _shards(found, layout)
+    if len(shards) == 1:
+        yield layout.location, shards[0]
+        return
+    path = PurePosixPath(layout.location)
+    for number, shard in enumerate(shards, 1):
+        yield str(path.with_name(f"{path.stem}-{number:05}-of-{len(shards):05}{path.suffix}")), shard
+
+
+def _shards(found: list[Stored], layout: Layout) -> list[list[Stored]]:
+    """Fill one shard after another, in the model's order."""
+    shards: list[list[Stored]] = [[]]
+    filled = 0
+    for one in found:
+        start = _aligned(filled, layout.align)
+        if layout.shard is not None and shards[-1] and start + one.size > layout.shard:
+            shards.append([])
+            start = 0
+        shards[-1].append(one)
+        filled = start + one.size
+    return shards
+
+
+def _file(location: str, stored: list[Stored], layout: Layout) -> DataFile:
+    if location.lower().endswith(_SAFETENSORS):
+        return _safetensors(location, stored, layout.align)
+    file, at = DataFile(location, stored), 0
+    for one in stored:
+        one.offset = _aligned(at, layout.align)
+        at = one.offset + one.size
+    file.size = at
+    return file
+
+
+def _safetensors(location: str, stored: list[Stored], align: int) -> DataFile:
+    """Lay out a safetensors file, which has no gaps: wide elements first, so that each lies on its width."""
+    names = unique((one.name if one.name != METADATA else "" for one in stored), fold=False)
+    for one, name in zip(stored, names, strict=True):
+        one.name = name
+    ordered = sorted(stored, key=lambda one: (-one.tensor.element.bits, one.name))
+    file = DataFile(location, ordered, header_of(ordered, align))
+    at = len(file.head)
+    for one in ordered:
+        one.offset = at
+        at += one.size
+    file.size = at
+    return file
+
+
+def unique(names: Iterable[str], *, fold: bool) -> list[str]:
+    """Return names made unique by numbers; `fold` counts upper and lower case as one, as some disks do."""
+    seen: set[str] = set()
+    made: list[str] = []
+    numbers: dict[str, int] = {}
+    for given in names:
+        stem = given or "tensor"
+        name = stem
+        while (name.casefold() if fold else name) in seen:
+            numbers[stem] = numbers.get(stem, 0) + 1
+            name = f"{stem}_{numbers[stem]}"
+        seen.add(name.casefold() if fold else name)
+        made.append(name)
+    return made
+
+
+def plain_name(name: str) -> str:
+    """Return a tensor's name as a file may be called on any system."""
+    plain = _UNSAFE.sub("_", name)[:_LONGEST_NAME].strip(".")
+    return f"_{plain}" if _RESERVED.match(plain) else plain
+
+
+def _aligned(size: int, align: int) -> int:
+    return -(-size // align) * align

@@ -1,0 +1,142 @@
+"""`sabir unpack` and `sabir pack`."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import sabir
+from sabir.cli._pack import _size
+from support.externals import contents, locations, model_of
+
+A = np.arange(1000, dtype=np.float32)
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "m.onnx"
+    sabir.save(model_of(a=A, b=A + 1, small=A[:9]), path)
+    return path
+
+
+def names(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+def test_there_and_back(cli, model, tmp_path):
+    before = model.read_bytes()
+    code, out, err = cli("unpack", model, "-o", model, "--data", "weights.data")
+    assert (code, err) == (0, "")
+    assert re.search(r"m\.onnx +\d+ bytes\n +weights\.data +7\.9 KiB", out)
+    assert names(tmp_path) == ["m.onnx", "weights.data"]
+    assert contents(sabir.load(model, verify=True)) == [A.tolist(), (A + 1).tolist(), A[:9].tolist()]
+    code, out, err = cli("pack", model, "-o", model)
+    assert (code, err) == (0, "")
+    assert "weights.data" not in out
+    assert model.read_bytes() == before
+
+
+def test_the_data_is_called_after_the_model(cli, model, tmp_path):
+    assert cli("unpack", model, "-o", tmp_path / "n.onnx").code == 0
+    assert names(tmp_path) == ["m.onnx", "n.data", "n.onnx"]
+
+
+@pytest.mark.parametrize(
+    ("options", "files"),
+    [
+        (["--data", "w/{name}.bin"], ["w/a.bin", "w/b.bin"]),
+        (["--threshold", "0"], ["n.data"]),
+        (["--threshold", "1MiB"], []),
+        (["--shard", "5kB"], ["n-00001-of-00002.data", "n-00002-of-00002.data"]),
+        (["--shard", "2GB"], ["n.data"]),
+        (["--data", "w.safetensors"], ["w.safetensors"]),
+        (["--align", "64KiB", "--checksum"], ["n.data"]),
+    ],
+)
+def test_options(cli, model, tmp_path, options, files):
+    path = tmp_path / "out" / "n.onnx"
+    path.parent.mkdir()
+    assert cli("unpack", model, "-o", path, *options).code == 0
+    assert names(path.parent) == sorted(["n.onnx", *files])
+    again = sabir.load(path, verify=True)
+    assert contents(again) == contents(sabir.load(model))
+    if "--align" in options:
+        assert (path.parent / "n.data").stat().st_size == 65536 + 4000
+        assert all("checksum" in t.entries for t in list(again.graph.initializers.values())[:2])
+    assert len(locations(again)) == {"0": 3, "1MiB": 0}.get(options[1], 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("4096", 4096),
+        ("4096B", 4096),
+        ("1KiB", 1024),
+        ("1kB", 1000),
+        ("1.5 GiB", 3 << 29),
+        ("2GB", 2 * 10**9),
+        ("1M", 10**6),
+    ],
+)
+def test_sizes(text, size):
+    assert _size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--threshold", "many"], 2, "'many' is no size; write it as 4096, 64KiB or 2GB"),
+        (["--threshold", "-1"], 2, "'-1' is no size"),
+        (["--align", "0"], 2, "at least 1"),
+        (["--shard", "0"], 2, "at least 1"),
+        (["--shard", "5kB", "--data", "{name}"], 2, "tensors share"),
+        (["--data", "../w"], 1, "must stay in the model's folder"),
+        (["--data", "n.onnx"], 1, "is the model file itself"),
+    ],
+)
+def test_what_cannot_be_done_is_told(fails, model, tmp_path, options, code, message):
+    assert message in fails("unpack", model, "-o", tmp_path / "n.onnx", *options, code=code)
+    assert names(tmp_path) == ["m.onnx"]
+
+
+def test_missing_data_is_told(cli, fails, model, tmp_path):
+    cli("unpack", model, "-o", model)
+    (tmp_path / "m.data").unlink()
+    assert "there is no such file" in fails("pack", model, "-o", tmp_path / "n.onnx")
+    assert names(tmp_path) == ["m.onnx"]
+
+
+def test_an_output_is_asked_for(fails, model):
+    assert "--output" in fails("pack", model, code=2)
+    assert "--output" in fails("unpack", model, code=2)
+
+
+def test_a_pipe_gets_no_bar(cli, model, tmp_path):
+    assert not cli("unpack", model, "-o", tmp_path / "n.onnx").err
+
+
+def test_an_interrupt_leaves_no_litter(tmp_path):
+    """A model of a gigabyte that is a hole, stopped as soon as it is being written."""
+    path, data = tmp_path / "m.onnx", tmp_path / "w"
+    sabir.save(model_of(a=np.zeros(1 << 18, np.float32)), path, external="w")
+    proto = sabir.proto.ModelProto.FromString(path.read_bytes())
+    (tensor,) = proto.graph.initializer
+    tensor.dims[:] = [1 << 28]
+    del tensor.external_data[1:]
+    path.write_bytes(proto.SerializeToString())
+    os.truncate(data, 1 << 30)
+    before = path.read_bytes()
+    command = [sys.executable, "-m", "sabir.cli", "pack", path, "-o", path]
+    # ruff: ignore[subprocess-without-shell-equals-true]  our own program, to be interrupted
+    process = subprocess.Popen(command)
+    while process.poll() is None and len(list(tmp_path.iterdir())) == 2:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert names(tmp_path) == ["m.onnx", "w"]
+    assert path.read_bytes() == before

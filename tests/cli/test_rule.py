@@ -1,0 +1,45 @@
+import pytest
+
+from sabir.check import RULES, rule_page
+
+
+def test_every_rule_is_listed_with_its_severity(cli):
+    code, out, err = cli("rule")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines] == [r.id for r in RULES]
+    told = dict(line.split(maxsplit=1) for line in lines)
+    assert told["GRAPH001"].startswith("error  ")
+    assert told["NAME001"].startswith("warning  ")
+    assert told["GRAPH014"].startswith("warning, pedantic  ")
+    assert told["GRAPH014"].endswith(RULES.find("GRAPH014").explanation)
+
+
+def test_the_beginning_of_an_id_lists_those_rules(cli):
+    lines = cli("rule", "NAME").out.splitlines()
+    assert [line.split()[0] for line in lines] == [r.id for r in RULES if r.id.startswith("NAME")]
+
+
+@pytest.mark.parametrize("rule", list(RULES), ids=lambda r: r.id)
+def test_a_rule_is_explained(cli, rule):
+    code, out, err = cli("rule", rule.id)
+    assert (code, err) == (0, "")
+    assert out == rule_page(rule)
+    assert out.startswith(f"# {rule.id}\n\n> {rule.law}\n")
+    assert rule.explanation in out
+    assert rule.note in out
+
+
+def test_several_rules_at_once(cli):
+    out = cli("rule", "GRAPH001", "NODE001").out
+    assert out == rule_page(RULES.find("GRAPH001")) + rule_page(RULES.find("NODE001"))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [("GRAPH0004", "is it 'GRAPH004'?"), ("node001", "is it 'NODE001'?")]
+)
+def test_an_unknown_rule(cli, given, told):
+    code, out, err = cli("rule", given)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: there is no rule '{given}'")
+    assert told in err

@@ -1,0 +1,190 @@
+"""The sweep: some 60 000 one-node models with hostile inputs and attributes, read, checked, inferred, run.
+
+`python tools/sweep.py` runs them all in child processes; `--share N` one in N; `--only TEXT` those whose name
+holds a text. A case passes where every stage gives an answer or a SabirError of at most 2000 characters,
+within 10 seconds and 1.5 GiB, and nothing is printed. Exits with 1 where one does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import resource
+import selectors
+import signal
+import subprocess  # ruff: ignore[suspicious-subprocess-import]  our own program is run
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+ROOT = Path(__file__).parents[1]
+ADDRESS_SPACE, MOST_MEMORY = 3 << 30, 3 << 29
+MOST_SECONDS, PATIENCE, MOST_TEXT = 10.0, 60.0, 2000  # of the processor; on the clock, where others work too
+MILE = 5000  # models from one sign of progress to the next
+CLEAR_PEAK = "5"  # what proc(5) says to write to clear_refs
+
+
+def main() -> int:
+    """Run the sweep, and print what failed."""
+    options = _options()
+    if options.child:
+        _child(options)
+        return 0
+    began, failures, count = time.monotonic(), list[dict[str, Any]](), 0
+    for told in _all(options):
+        if "failed" in told:
+            failures.append(told)
+            print(f"{told['name']}: {told['failed']}", flush=True)
+        else:
+            count += 1
+            if count % MILE == 0:
+                print(f"{count} models, {len(failures)} failures", file=sys.stderr, flush=True)
+    kinds = Counter(f["failed"].split(":")[0] for f in failures)
+    print(f"{count} models, {len(failures)} failures {dict(kinds)}, {time.monotonic() - began:.0f} s")
+    return 1 if failures else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--share", type=int, default=1, metavar="N", help="run one case in N")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run the cases whose name holds TEXT")
+    parser.add_argument("--after", type=int, default=-1, help=argparse.SUPPRESS)
+    parser.add_argument("--child", type=int, default=0, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+# the parent: a child runs the cases in turn, and another one goes on where it ends early
+
+
+def _all(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    after, finished = options.after, False
+    while not finished:
+        place, name, finished = after, "", False
+        with _started(options, after) as (child, lines):
+            for told in lines:
+                finished = "end" in told
+                if "place" in told:
+                    place, name = told["place"], told["name"]
+                if not finished:
+                    yield told
+            code = child.poll()
+        if not finished:
+            if not name:
+                raise RuntimeError(f"a child ended with {code} before its first case")
+            how = f"hang: over {PATIENCE:.0f} s" if code is None else f"crash: exit status {code}"
+            yield {"name": name, "failed": how}
+        after = place
+
+
+@contextlib.contextmanager
+def _started(
+    options: argparse.Namespace, after: int
+) -> Generator[tuple[subprocess.Popen[bytes], Iterator[dict[str, Any]]]]:
+    reading, writing = os.pipe()
+    command = [
+        sys.executable, __file__, "--child", str(writing), "--after", str(after),
+        "--share", str(options.share), "--only", options.only,
+    ]  # fmt: skip
+    # ruff: ignore[subprocess-without-shell-equals-true]  this very file
+    child = subprocess.Popen(command, pass_fds=(writing,))
+    os.close(writing)
+    try:
+        yield child, _lines(child, reading)
+    finally:
+        os.close(reading)
+        child.kill()
+        child.wait()
+
+
+def _lines(child: subprocess.Popen[bytes], reading: int) -> Iterator[dict[str, Any]]:
+    """Yield what a child tells until it ends, or is silent for too long."""
+    selector, held = selectors.DefaultSelector(), b""
+    selector.register(reading, selectors.EVENT_READ)
+    while selector.select(PATIENCE):
+        read = os.read(reading, 1 << 16)
+        if not read:
+            child.wait()
+            return
+        *whole, held = (held + read).split(b"\n")
+        for line in whole:
+            yield json.loads(line)
+
+
+# the child
+
+
+def _child(options: argparse.Namespace) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support.sweep import cases, in_sample  # ruff: ignore[import-outside-top-level]  beside the tests
+
+    def wanted(place: int, name: str) -> bool:
+        return place > options.after and in_sample(place, options.share) and options.only in name
+
+    with os.fdopen(options.child, "w") as pipe, tempfile.TemporaryFile() as printed:
+
+        def tell(**facts: object) -> None:
+            pipe.write(json.dumps(facts) + "\n")
+            pipe.flush()
+
+        for descriptor in (1, 2):
+            os.dup2(printed.fileno(), descriptor)
+        for place, case in cases(wanted):
+            tell(place=place, name=case.name)
+            for problem in run(case.data, case.feeds, printed.fileno()):
+                tell(name=case.name, failed=problem)
+        tell(end=True)
+
+
+def run(data: bytes, feeds: dict[str, Any], printed: int) -> Iterator[str]:
+    """Yield what is wrong with how one case went."""
+    import sabir  # ruff: ignore[import-outside-top-level]  the parent needs none of it
+
+    stages: dict[str, Callable[[], object]] = {
+        "check": lambda: list(sabir.findings(data)),
+        "infer": lambda: sabir.infer(sabir.load(data)),
+        "evaluate": lambda: sabir.evaluate(sabir.load(data), feeds),
+    }
+    Path("/proc/self/clear_refs").write_text(CLEAR_PEAK, encoding="ascii")
+    began = time.process_time()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for stage, work in stages.items():
+            try:
+                work()
+            except sabir.SabirError as error:
+                if len(str(error)) > MOST_TEXT:
+                    yield f"long message in {stage}: {str(error)[:100]!r}"
+            except Exception as error:  # ruff: ignore[blind-except]  any other is what is looked for
+                yield f"untyped error in {stage}: {type(error).__name__}: {str(error)[:200]!r}"
+    if warned:
+        yield f"warning: {str(warned[0].message)[:200]!r}"
+    took = time.process_time() - began
+    if took > MOST_SECONDS:
+        yield f"slow: {took:.1f} s"
+    if _peak() > MOST_MEMORY:
+        yield f"memory: {_peak() >> 20} MiB"
+    if os.lseek(printed, 0, os.SEEK_END):
+        os.ftruncate(printed, 0)
+        os.lseek(printed, 0, os.SEEK_SET)
+        yield "printed: something"
+
+
+def _peak() -> int:
+    """Return the most bytes of memory that this process held since the peak was cleared."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(main())
