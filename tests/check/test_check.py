@@ -1,5 +1,7 @@
 """The checker finds everything at once, and says where."""
 
+import time
+
 import pytest
 
 import sabir
@@ -119,6 +121,131 @@ def test_what_comes_twice_is_told():
     data = sabir.dumps(good())
     twice = data + b"\x42\x04\x0a\x00\x10\x15"  # another opset_import
     assert ("MODEL004", "opset_import 'ai.onnx'") in found(twice)
+
+
+def test_what_an_empty_name_leaves_out():
+    told = {
+        'y = Max(x, "", x)': ["NODE002"],  # inference is not asked about such a call as well
+        '"", y = TopK(x, k)': ["NODE002"],
+        'y, "" = TopK(x, k)': ["NODE002"],
+        'y = Clip(x, "", "")': [],
+        'y, "" = Dropout(x)': [],
+        '"", y = Split(x)': [],
+    }
+    for node, rules in told.items():
+        model = sabir.parse(f"""<ir_version: 8, opset_import: ["" : 17]>
+            g (float[4] x, int64[1] k) => (y) {{ {node} }}""")
+        assert [f.rule for f in sabir.findings(model, ignore=["GRAPH002"])] == rules, node
+
+
+def test_what_is_computed_and_has_no_name_yet_gets_one_when_it_is_saved():
+    b = Builder(21)
+    x = b.input("x", "float", ["N"])
+    then, other = Graph("then"), Graph("other")
+    for graph, op in ((then, "Relu"), (other, "Neg")):
+        graph.outputs.append(graph.append(Node(op, [x])).output)
+    b.output(b.If(b.input("c", "bool", []), then_branch=then, else_branch=other), "y", "float", ["N"])
+    assert {r for r, _ in found(b.model())} <= {"GRAPH015"}
+
+
+def test_the_graph_in_a_default_is_checked():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 17, "d" : 1]>
+        g (bool c, float[1] x) => (float[1] y) { y = d.f(c, x) }
+        <domain: "d", opset_import: ["" : 17]>
+        f <k: graph = b () => (t) { t = Nope() }> (c, x) => (y) { y = Identity(x) }""")
+    assert ("NODE001", "function[0] 'f'/attribute 'k'/node[0] 'Nope'") in found(model)
+
+
+# training
+
+TRAINED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[N] x, bool c) => (float[N] y) <float[3] w = {{1, 2, 3}}> {{ y = Relu(x) }}
+@training {{ {} }}"""
+
+
+@pytest.mark.parametrize(
+    ("training", "expected"),
+    [
+        (
+            "initialization: i () => (float[3] s) { n = Constant<value_int = 1>()  s = Add(n, w) }",
+            [("TYPE001", "training_info[0]/initialization/node[1] 'Add'")],
+        ),
+        (
+            'algorithm: a () => (int64[3] s) { s = Cast<to = 7>(w) }, update_binding: ["w": "s"]',
+            [("TRAIN007", "training_info[0]/update_binding[0] 'w'")],
+        ),
+        (
+            'algorithm: a () => (s) { s = Concat<axis = 0>(w, w) }, update_binding: ["w": "s"]',
+            [("TRAIN007", "training_info[0]/update_binding[0] 'w'")],
+        ),
+        ('algorithm: a (float[M] l) => (s) { s = Identity(l) }, update_binding: ["w": "s"]', []),
+        (
+            """algorithm: a () => (s) { s = If (c) <then_branch = t () => (float[3] y) { y = Neg(w) },
+            else_branch = e () => (float[3] q) { q = Abs(w) }> }""",
+            [
+                (
+                    "GRAPH007",
+                    "training_info[0]/algorithm/node[0] 'If'/attribute 'then_branch'/node[0] 'Neg'/output[0] 'y'",
+                )
+            ],
+        ),
+    ],
+)
+def test_training_graphs_have_types(training, expected):
+    assert found(sabir.parse(TRAINED.format(training))) == expected
+
+
+def test_an_initializer_of_training_that_does_not_fit_its_input():
+    model = sabir.parse(TRAINED.format("algorithm: a (float[3] v = {1, 2, 3}) => (s) { s = Identity(w) }"))
+    algorithm = model.training[0].algorithm
+    assert algorithm is not None
+    algorithm.inputs[0].type = tensor_type("float", [2])
+    assert found(model) == [("TYPE001", "training_info[0]/algorithm/initializer 'v'")]
+
+
+# names in scopes
+
+
+def nested(branches):
+    """An If whose branches are `branches`, and the nodes before and after it."""
+    return sabir.parse(f"""<ir_version: 8, opset_import: ["" : 17]>
+        g (bool c, float[N] x) => (float[N] y) {{ {branches} }}""")
+
+
+def test_shadows_are_told_where_a_name_is_seen_only():
+    branch = "{0} () => (float[N] {1}) {{ {1} = Relu(x) }}"
+    free = (
+        "a = If (c) <then_branch = "
+        + branch.format("p", "t")
+        + ", else_branch = "
+        + branch.format("q", "t")
+        + ">"
+        "  t = Neg(a)  y = Neg(t)"
+    )
+    assert not found(nested(free))
+    seen = (
+        "t = Neg(x)  y = If (c) <then_branch = "
+        + branch.format("p", "t")
+        + ", else_branch = "
+        + branch.format("q", "t")
+        + ">"
+    )
+    assert [r for r, _ in found(nested(seen))] == ["GRAPH007", "GRAPH007"]
+
+
+def test_shadows_are_found_in_time():
+    """With a copy of the names for each branch it takes the square of the time."""
+    nodes, last = [], "x"
+    for i in range(2000):
+        nodes.append(
+            f"v{i} = If (c) <then_branch = a{i} () => (float[N] t{i}) {{ t{i} = Relu({last}) }},"
+            f" else_branch = b{i} () => (float[N] e{i}) {{ e{i} = Neg({last}) }}>"
+        )
+        last = f"v{i}"
+    model = nested(" ".join(nodes) + f" y = Neg({last})")
+    started = time.process_time()
+    assert not list(sabir.findings(model, select=["GRAPH007", "GRAPH008"]))
+    assert time.process_time() - started < 2
 
 
 def test_no_model_to_check():

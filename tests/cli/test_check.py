@@ -79,6 +79,16 @@ def test_text_that_is_no_utf8_is_a_finding(cli, tmp_path):
     assert ": model: error TEXT001: " in out
 
 
+def test_a_text_that_cannot_be_read_is_shown(cli, tmp_path):
+    (tmp_path / "m.onnxtxt").write_text("hello\x1b[31m (", encoding="utf-8")
+    code, out, _ = cli("check", tmp_path / "m.onnxtxt")
+    assert code == 2
+    first, shown, mark = out.splitlines()
+    assert first.startswith(f"{tmp_path}/m.onnxtxt: error: line 1, column ")
+    assert shown.strip() == "hello [31m ("
+    assert mark.strip() == "^"
+
+
 # what counts
 
 

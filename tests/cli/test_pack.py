@@ -12,7 +12,7 @@ import pytest
 
 import sabir
 from sabir.cli._pack import _size
-from support.externals import contents, locations, model_of
+from support.externals import contents, locations, message_in, model_of
 
 A = np.arange(1000, dtype=np.float32)
 
@@ -140,3 +140,22 @@ def test_an_interrupt_leaves_no_litter(tmp_path):
     assert process.wait() == 130
     assert names(tmp_path) == ["m.onnx", "w"]
     assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there is address space bounded")
+def test_a_model_is_packed_that_there_is_no_room_to_map(tmp_path):
+    import resource  # ruff: ignore[import-outside-top-level]  not everywhere
+
+    sabir.save(model_of(a=np.ones(1000, np.float32)), tmp_path / "m.onnx", external="w")
+    message = message_in(tmp_path / "m.onnx")
+    message.graph.initializer[0].dims[:] = [1 << 28]
+    del message.graph.initializer[0].external_data[1:]
+    (tmp_path / "m.onnx").write_bytes(message.SerializeToString())
+    os.truncate(tmp_path / "w", 1 << 30)
+    done = subprocess.run(
+        [sys.executable, "-m", "sabir.cli", "pack", "m.onnx", "-o", "p.onnx"], cwd=tmp_path, check=False,
+        capture_output=True, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (800 << 20, 800 << 20)),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "p.onnx").stat().st_size > 1 << 30

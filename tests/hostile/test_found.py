@@ -51,7 +51,7 @@ def test_complex_numbers_are_refused_where_none_are_admitted(op, domain, version
     info(made.output, "y", [2])
     node(made, op, ["x", "x"] if op == "DequantizeLinear" else ["x"], domain=domain)
     held = loaded(model(made, opset=21, domains={domain: version} if domain else None))
-    with pytest.raises(sabir.EvaluationError, match="takes no complex numbers"):
+    with pytest.raises(sabir.EvaluationError, match="does not admit tensor.complex64"):
         sabir.evaluate(held, {"x": np.complex64([1, 2j])})
 
 

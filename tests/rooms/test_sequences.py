@@ -68,7 +68,7 @@ def test_the_name_of_a_dimension_is_each_items_own():
         ("SequenceErase (s, two)", "position 2 is outside"),
         ("SequenceInsert (s, x, three)", "position 3 is outside"),
         ("SequenceInsert (s, two)", "one element type"),
-        ("SequenceConstruct (x, two)", "one element type"),
+        ("SequenceConstruct (x, two)", "one type for all"),
         ("SplitToSequence (x, none)", "size 0"),
         ("OptionalGetElement (o)", "holds nothing"),
     ],

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
 from hypothesis import HealthCheck, given, settings
 
 import sabir
@@ -121,6 +122,25 @@ def test_entries_that_come_twice_keep_their_places():
     model.metadata["b"] = "new"
     written = ModelProto.FromString(sabir.dumps(model))
     assert [p.value for p in written.metadata_props] == ["1", "new", "3", "4", "5", "2", "no key"]
+
+
+@pytest.mark.parametrize("form", ["protobuf", "onnxtxt", "json", "textproto"])
+@pytest.mark.parametrize(
+    "told",
+    [
+        'metadata_props {} metadata_props {} metadata_props { key: "k" value: "" } metadata_props {}',
+        'opset_import {} opset_import {} opset_import { domain: "x" }',
+        'functions { name: "f" opset_import {} opset_import { domain: "" } opset_import {} attribute: "" node {} }',
+        'graph { name: "g" quantization_annotation {} quantization_annotation { tensor_name: "" } }',
+        'graph { name: "g" quantization_annotation { quant_parameter_tensor_names {} } }',
+        "graph {} training_info { initialization_binding {} initialization_binding {} }",
+    ],
+)
+def test_messages_with_nothing_in_them_stay_where_they_are(told, form):
+    message = model_of()
+    text_format.Merge(told, message)
+    model = sabir.loads(sabir.dumps(sabir.loads(message.SerializeToString()), format=form), format=form)
+    assert wire_of(ModelProto.FromString(sabir.dumps(model))) == wire_of(message)
 
 
 def test_data_of_an_attribute_that_comes_twice_is_kept_though_it_stays_in_the_file():

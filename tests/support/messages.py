@@ -82,8 +82,10 @@ DEEPEST_GRAPH, DEEPEST_TYPE = 2, 3
 
 
 def models(*, odd=True, unknown=False):
-    """Return a strategy of whole `ModelProto`s."""
-    return messages(proto.ModelProto, odd=odd, unknown=unknown)
+    """Return a strategy of whole `ModelProto`s; each has a graph or functions, as without there is no model."""
+    return messages(proto.ModelProto, odd=odd, unknown=unknown).filter(
+        lambda message: message.HasField("graph") or message.functions
+    )
 
 
 @st.composite

@@ -62,6 +62,7 @@ PLACES = [
     ('@{residue: {wire: base64 "/w=="}} g () => () {}', 1, 12, "no GraphProto"),
     ('@{residue: {empty: ["node"]}} g () => () {}', 1, 12, "no field of GraphProto"),
     ('@{residue: {entries: [{field: "x", place: 1}]}} g () => () {}', 1, 23, "no field of GraphProto"),
+    ('@{residue: {places: [{field: "x", place: 1}]}} g () => () {}', 1, 22, "no field of GraphProto"),
     ('@{residue: {entries: [{field: "node"}]}} g () => () {}', 1, 23, "its place"),
     ("@{nonsense: 1} <ir_version: 8> g () => () {}", 1, 3, "configuration, residue"),
     ("g () => () {@{} @{} y = Op (x)}", 1, 17, "'='"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import stat
 from typing import TYPE_CHECKING
 
-from sabir.base._errors import FileError
+from sabir.base._errors import FileError, LimitError
+from sabir.base._limits import check_constant, limits_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,6 +20,8 @@ READING = (
     os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
 PIECE = 1 << 20  # how many bytes are held at a time where a file is read through
+SHARE = 16  # how many times what its file holds data may take before it counts as made of nothing
+_MOST_STRETCHES = 1 << 14  # of a file with holes, after which the rest is taken to be like them
 _WORTH_MAPPING = 1 << 23  # a smaller file is read: that takes a millisecond, and then it is safe
 
 
@@ -55,6 +59,38 @@ class MappedFile(mmap.mmap):
         return pieces_of(self.descriptor, start, size, self.name)
 
 
+class OpenFile:
+    """A large file that is read where it is asked for: there was no room to map it, or to read all of it."""
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        """Take an open file; the descriptor may be closed afterwards."""
+        self.name, self.descriptor = name, os.dup(descriptor)
+        self._size = os.fstat(descriptor).st_size
+        self._taken = 0
+
+    def __del__(self) -> None:
+        descriptor = getattr(self, "descriptor", None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def part(self, start: int, stop: int) -> memoryview:
+        """Read a range of the file.
+
+        Raises FileError where the file has become shorter, or where there is no room for so many bytes, and
+        LimitError where ranges that overlap come to far more than the file holds.
+        """
+        self._taken += stop - start
+        require_held(self.descriptor, self.name, self._taken)
+        return _read(self.descriptor, self.name, start, stop)
+
+    def pieces(self, start: int, size: int) -> Iterator[bytes]:
+        """Read a range of the file in pieces; raises FileError where it has become shorter."""
+        return pieces_of(self.descriptor, start, size, self.name)
+
+
 class Streamed:
     """Bytes that are read when they are written: a length, and what gives the pieces."""
 
@@ -75,29 +111,124 @@ def map_file(path: Path, *, mapped: bool = True) -> memoryview:
 
     Raises FileError for a file that is missing, no regular file, or not to be read.
     """
-    try:
-        descriptor = os.open(path, READING)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{path}: {reason(error)}") from error
+    descriptor = open_file(path)
     try:
         return view_of(descriptor, str(path), mapped=mapped)
     finally:
         os.close(descriptor)
 
 
+def open_file(path: Path) -> int:
+    """Open a file for reading, and return its descriptor; raises FileError."""
+    try:
+        return os.open(path, READING)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path}: {reason(error)}") from error
+
+
+def absolute(path: Path) -> Path:
+    """Return where a path leads from the present folder; raises FileError for what can be no path."""
+    try:
+        if b"\0" in os.fsencode(path):
+            raise FileError(f"{path}: a path has no null character")
+        return path.absolute()
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path}: {reason(error)}") from error
+
+
 def view_of(descriptor: int, name: str, *, mapped: bool = True) -> memoryview:
-    """Return the bytes of an open file; the descriptor may be closed afterwards."""
+    """Return the bytes of an open file; the descriptor may be closed afterwards.
+
+    Raises FileError where it cannot be read, and LimitError where it would have to be read and is nearly all
+    holes.
+    """
+    size = _regular_size(descriptor, name)
+    found = _mapping(descriptor, name, size) if mapped else None
+    if found is not None:
+        return found
+    require_held(descriptor, name, size)
+    return _read(descriptor, name, 0, size)
+
+
+def contents_of(descriptor: int, name: str, *, mapped: bool = True) -> memoryview | OpenFile:
+    """Return the bytes of an open file, where there is room for all of them, or else what reads them."""
+    size = _regular_size(descriptor, name)
+    if size < _WORTH_MAPPING:
+        return _read(descriptor, name, 0, size)
+    if mapped:
+        return _mapping(descriptor, name, size) or OpenFile(descriptor, name)
+    try:
+        require_held(descriptor, name, size)
+        return _read(descriptor, name, 0, size)
+    except (LimitError, _NoRoomError):
+        return OpenFile(descriptor, name)
+
+
+def held_size(descriptor: int, size: int) -> int:
+    """Return about how many bytes of a file the disk holds: to what it says of its length, holes add nothing.
+
+    Where the system does not tell, that is all.
+    """
+    if not hasattr(os, "SEEK_DATA"):
+        return size
+    held = at = 0
+    try:
+        for _ in range(_MOST_STRETCHES):
+            start = os.lseek(descriptor, at, os.SEEK_DATA)
+            at = os.lseek(descriptor, start, os.SEEK_HOLE)
+            held += at - start
+            if at >= size:
+                return held
+    except OSError as error:
+        return held if error.errno == errno.ENXIO else size  # ENXIO: nothing but a hole up to the end
+    return held * size // at
+
+
+def require_held(descriptor: int, name: str, size: int) -> None:
+    """Raise LimitError where `size` bytes are to be read from a file that is nearly all holes."""
+    most = limits_in_force().constant_bytes
+    if most is not None and size > most:
+        held = held_size(descriptor, os.fstat(descriptor).st_size)
+        check_constant(size, SHARE * held, what=f"{name}, which is nearly all holes,")
+
+
+class _NoRoomError(FileError):
+    """A file that is larger than the memory that there is."""
+
+
+def _regular_size(descriptor: int, name: str) -> int:
     status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
         raise FileError(f"{name}: this is a directory, not a file")
     if not stat.S_ISREG(status.st_mode):
         raise FileError(f"{name}: this is no regular file")
-    if not mapped or status.st_size < _WORTH_MAPPING:
-        return memoryview(b"".join(pieces_of(descriptor, 0, status.st_size, name, status.st_size)))
+    return status.st_size
+
+
+def _mapping(descriptor: int, name: str, size: int) -> memoryview | None:
+    """Map a file, if that is worth it and the system can."""
+    if size < _WORTH_MAPPING:
+        return None
     try:
         return memoryview(MappedFile.of(descriptor, name))
-    except OSError as error:
-        raise FileError(f"{name}: {reason(error)}") from error
+    except (OSError, ValueError):
+        return None
+
+
+def _read(descriptor: int, name: str, start: int, stop: int) -> memoryview:
+    """Read a range of an open file, large ones in place."""
+    size = stop - start
+    if size < _WORTH_MAPPING:
+        return memoryview(b"".join(pieces_of(descriptor, start, size, name, size)))
+    try:
+        made = bytearray(size)
+    except MemoryError:
+        raise _NoRoomError(f"{name}: there is no memory for {size:,} bytes") from None
+    at = 0
+    for piece in pieces_of(descriptor, start, size, name):
+        made[at : at + len(piece)] = piece
+        at += len(piece)
+    return memoryview(made).toreadonly()
 
 
 def pieces_of(descriptor: int, start: int, size: int, name: str, piece: int = PIECE) -> Iterator[bytes]:

@@ -26,6 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _HOLDS = os.open in os.supports_dir_fd and bool(NOFOLLOW)  # whether a folder can be held open
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_WAY = _FOLDER | getattr(os, "O_PATH", 0)  # a folder to go through; its list of entries may be forbidden
 
 
 class _Link(NamedTuple):
@@ -44,10 +45,10 @@ class _LeadsOutError(OSError):
 class HeldFolder:
     """A folder held open; the methods take names of its entries, and follow no link. They raise OSError."""
 
-    def __init__(self, path: Path, descriptor: int | None = None) -> None:
+    def __init__(self, path: Path, descriptor: int | None = None, *, flags: int = _FOLDER) -> None:
         """Hold a folder, by its resolved path; `descriptor` is one that is open already."""
-        self.path = path
-        self._descriptor = os.open(path, _FOLDER) if descriptor is None and _HOLDS else descriptor
+        self.path, self._flags = path, flags
+        self._descriptor = os.open(path, flags) if descriptor is None and _HOLDS else descriptor
 
     def __enter__(self) -> Self:
         return self
@@ -60,8 +61,8 @@ class HeldFolder:
         """Hold a folder inside this one."""
         if self._descriptor is None:
             return HeldFolder(self.path / name)
-        opened = os.open(name, _FOLDER | NOFOLLOW, dir_fd=self._descriptor)
-        return HeldFolder(self.path / name, opened)
+        opened = os.open(name, self._flags | NOFOLLOW, dir_fd=self._descriptor)
+        return HeldFolder(self.path / name, opened, flags=self._flags)
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Open a file."""
@@ -113,7 +114,8 @@ def open_inside(folder: Path, location: str, *, real: Path | None = None) -> int
 
     No absolute path, no `..`, nothing but a regular file that has one name. A symbolic link is followed only
     where it ends below `folder`, or below `real`, the folder in which the model file itself lies where the
-    path to it is a link. What was opened is what is checked. Raises ExternalDataError.
+    path to it is a link; what is not found in the first is looked for there. What was opened is what is
+    checked. Raises ExternalDataError.
     """
     shown = f"external data {quote(location)} in {folder}"
     parts = parts_of(location)
@@ -144,6 +146,10 @@ def parts_of(location: str) -> list[str]:
     parts = [p for p in location.split("/") if p not in {"", "."}]
     if ".." in parts or not parts:
         raise ExternalDataError(f"external data: the location {shown} must stay in the model's folder")
+    try:
+        os.fsencode(location)
+    except UnicodeEncodeError:
+        raise ExternalDataError(f"external data: no file can be called {shown}") from None
     return parts
 
 
@@ -153,9 +159,18 @@ def _roots(*folders: Path) -> list[tuple[Path, Path]]:
 
 
 def _open(roots: Sequence[tuple[Path, Path]], parts: list[str]) -> int:
+    """Open what lies below the first of the folders that has it."""
+    *before, last = dict.fromkeys(resolved for _, resolved in roots)
+    for root in before:
+        with contextlib.suppress(FileNotFoundError):
+            return _open_below(root, roots, parts)
+    return _open_below(last, roots, parts)
+
+
+def _open_below(root: Path, roots: Sequence[tuple[Path, Path]], parts: list[str]) -> int:
     if not _HOLDS:
-        return _checked_open(roots, parts)
-    found = _descend(roots[0][1], parts)
+        return _checked_open(root, roots, parts)
+    found = _descend(root, parts)
     for _ in range(_MOST_LINKS):
         if isinstance(found, int):
             return found
@@ -170,7 +185,7 @@ def _descend(root: Path, parts: list[str]) -> int | _Link:
     if not parts:
         raise IsADirectoryError
     with contextlib.ExitStack() as held:
-        folder = held.enter_context(HeldFolder(root))
+        folder = held.enter_context(HeldFolder(root, flags=_WAY))
         for place, part in enumerate(parts):
             status = folder.status(part)
             if status is None:
@@ -194,9 +209,9 @@ def _landing(roots: Sequence[tuple[Path, Path]], link: _Link) -> tuple[Path, lis
     raise _LeadsOutError(link.leads)
 
 
-def _checked_open(roots: Sequence[tuple[Path, Path]], parts: list[str]) -> int:
+def _checked_open(root: Path, roots: Sequence[tuple[Path, Path]], parts: list[str]) -> int:
     """Where folders cannot be held open: what was opened must be what lies at the resolved path."""
-    path = roots[0][1].joinpath(*parts).resolve(strict=True)
+    path = root.joinpath(*parts).resolve(strict=True)
     if not any(path.is_relative_to(resolved) for _, resolved in roots):
         raise _LeadsOutError(parts[-1])
     status = path.lstat()

@@ -28,8 +28,8 @@ class NewFile:
     def __init__(self, folder: HeldFolder, name: str) -> None:
         """Prepare a file that will stand in `folder`; `name` shows whose it is where a kill leaves it."""
         self.folder = folder
-        self.name = temporary_name(name)
-        self._temporary = True
+        self.name = self._temporary = temporary_name(name)
+        self._identity: tuple[int, int] | None = None
 
     def write(
         self,
@@ -45,6 +45,8 @@ class NewFile:
         """
         descriptor = self.folder.open(self.name, _CREATING)
         try:
+            status = os.fstat(descriptor)
+            self._identity = status.st_dev, status.st_ino
             size = _write(descriptor, chunks, written or _ignore)
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, mode)
@@ -59,17 +61,25 @@ class NewFile:
     def take(self, name: str) -> None:
         """Take a name, in the place of what has it; raises OSError."""
         self.folder.rename(self.name, name)
-        self.name, self._temporary = name, False
+        self.name = name
+
+    # An interrupt may come between any two steps, so what follows asks the disk how far things went.
 
     def discard(self) -> None:
         """Remove the file where it has no name of its own yet."""
-        if self._temporary:
-            self.remove()
-
-    def remove(self) -> None:
-        """Remove the file, if it is there."""
         with contextlib.suppress(OSError):
-            self.folder.remove(self.name)
+            self.folder.remove(self._temporary)
+
+    def has(self, name: str) -> bool:
+        """Whether this file, and no other one, has a name now."""
+        status = self.folder.status(name)
+        return status is not None and (status.st_dev, status.st_ino) == self._identity
+
+    def withdraw(self, name: str) -> None:
+        """Remove the file where it has taken this name."""
+        with contextlib.suppress(OSError):
+            if self.has(name):
+                self.folder.remove(name)
 
 
 def replace_file(

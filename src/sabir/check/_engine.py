@@ -19,7 +19,7 @@ from sabir.base import (
 from sabir.check._held import is_plain
 from sabir.check._rule import RULES, Rule
 from sabir.check._survey import AttributeSite, Survey
-from sabir.infer import Inference
+from sabir.check._types import STATE, TYPES, type_findings
 from sabir.ir import Model
 from sabir.opsets import STANDARD
 from sabir.serial import load
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
     Source = Model | str | os.PathLike[str] | bytes
 
-TYPES, UTF8 = "TYPE001", "TEXT001"
+ARITY, UTF8 = "NODE002", "TEXT001"
+# all that is looked at in the graph of a function's default, which stands in no node and sees no values
+_CALLS = frozenset({"NODE001", "NODE002", "NODE003", "NODE005", "NODE007", "NODE008", "NODE009"})
 
 
 def check(
@@ -95,12 +97,13 @@ def _found(
             told = Finding(UTF8, str(error), Location(), "names and documentation must be UTF-8")
             return [told] if any(r.id == UTF8 for r in rules) else []
     with without_collector():
-        found = list(_broken(rules, Survey(model, registry, verify)))
-    if types and any(r.id == TYPES for r in rules):
-        inference = Inference(model, registry=registry)
-        inference.run()
-        # what nodes call is told by rules, for every graph; of inference the types matter
-        found += [f for f in inference.findings if f.rule == TYPES]
+        survey = Survey(model, registry, verify)
+        found = list(_broken(rules, survey))
+    inferred = {r.id for r in rules if r.id in {TYPES, STATE} and r.holds_for(model.ir_version)}
+    if types and inferred:
+        # a node that is called with what it does not take has no types to be judged
+        miscalled = {f.location for f in found if f.rule == ARITY}
+        found += [f for f in type_findings(survey) if f.rule in inferred and f.location not in miscalled]
     return found
 
 
@@ -130,10 +133,13 @@ def _broken(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
         "function": survey.functions,
         "training": survey.trainings,
     }
+    parts = [inner for default in survey.defaults for inner in default.within()]
     for rule in rules:
         if not rule.holds_for(survey.model.ir_version):
             continue
         broken = _alike(rule, survey) if rule.over == "attribute" else subjects[rule.over]
+        if rule.id in _CALLS:
+            broken = [*survey.graphs, *parts]
         for subject in broken:
             for message, where, hint in rule.check(subject):
                 yield Finding(rule.id, legible(message), where, legible(hint), rule.severity)

@@ -26,6 +26,7 @@ _PLAIN_SIZES = {
     and kind.kind not in {"string", "bool"}
     and not kind.bits % 8
 }
+_PLAIN_FIELDS = {1: "float_data", 6: "int32_data", 7: "int64_data", 11: "double_data", 13: "uint64_data"}
 
 
 class Data(NamedTuple):
@@ -77,22 +78,26 @@ class Held(NamedTuple):
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether no rule can find fault with a tensor: as nearly all, it has whole bytes, as many as it takes.
+    """Whether no rule can find fault with a tensor: as nearly all, it has as much data as it takes.
 
-    Such a message has a name, an element type, raw data, maybe dimensions, and nothing else.
+    Such a message has a name, an element type, maybe dimensions, and nothing else but raw data of whole
+    bytes, or a field in which any entry is an element.
     """
     if not isinstance(tensor, WireTensor):
         return True  # made from an array
     proto = tensor.proto
-    size = _PLAIN_SIZES.get(proto.data_type, 0)
+    width = size = _PLAIN_SIZES.get(proto.data_type, 0)
     for length in proto.dims:
         if length < 1:
             return False
         size *= length
         if size > _LARGEST:  # or a million dimensions make a number of a million digits
             return False
+    if not size or not proto.name or type(proto.name) is not str:
+        return False
     kept = proto.raw_data if tensor.view is None else tensor.view
-    if not size or size != len(kept) or not proto.name or type(proto.name) is not str:
+    field = _PLAIN_FIELDS.get(proto.data_type, "")
+    if len(kept) != size and not (field and not kept and len(getattr(proto, field)) * width == size):
         return False
     return len(proto.ListFields()) == (4 if proto.dims else 3)
 

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from sabir.base import Location, SchemaError, Step, check_depth
 from sabir.check._held import Data, Held, held_by
 from sabir.check._reads import Read, early_reads
-from sabir.ir import ExternalTensor, Function, Graph, Model, Node, SparseTensor, Tensor, Value, WireTensor
+from sabir.ir import (
+    ExternalTensor,
+    Function,
+    Graph,
+    MapType,
+    Model,
+    Node,
+    OptionalType,
+    SequenceType,
+    SparseTensor,
+    Tensor,
+    Value,
+    WireTensor,
+)
 from sabir.schema import Registry, Scope, Version
 
 if TYPE_CHECKING:
@@ -193,12 +206,14 @@ class Survey:
     """All that there is to look at in one model; `verify` asks for files of any size to be read.
 
     The reader makes equal attributes one object: `attributes` lists them together, to be judged once.
+    `defaults` are graphs that a function's attribute has where a call gives none; they stand in no node.
     """
 
     model: Model
     registry: Registry
     verify: bool = False
     roots: list[GraphSite] = field(default_factory=list[GraphSite])
+    defaults: list[GraphSite] = field(default_factory=list[GraphSite])
     attributes: list[list[AttributeSite]] = field(default_factory=list[list[AttributeSite]])
     tensors: list[TensorSite] = field(default_factory=list[TensorSite])
     sparse: list[SparseSite] = field(default_factory=list[SparseSite])
@@ -300,7 +315,7 @@ class Survey:
             return
         self._alike[id(attribute), site.function] = alike = [held]
         self.attributes.append(alike)
-        if attribute.type not in _HOLDERS:
+        if attribute.type not in _HOLDERS or lacks_value(attribute):
             return
         value, where = attribute.value, held.where
         match attribute.type:
@@ -320,6 +335,8 @@ class Survey:
                     )  # fmt: skip
                     if node is not None:
                         site.inner.setdefault(node, []).append(inner)
+                    else:
+                        self.defaults.append(inner)
             case _:
                 pass
 
@@ -348,6 +365,34 @@ class Survey:
 _HOLDERS = frozenset({
     "tensor", "tensors", "sparse_tensor", "sparse_tensors", "type", "types", "graph", "graphs",
 })  # fmt: skip
+
+
+def lacks_name(value: Value | None) -> bool:
+    """Whether an input or output has no name; what a node computes is given one as it is saved."""
+    return value is None or (not value.name and value.node is None)
+
+
+def lacks_value(attribute: Attribute) -> bool:
+    """Whether the message promises a tensor, a graph or a type, and has none."""
+    if attribute.ref or attribute.type not in _WHOLE:
+        return False
+    return attribute.value is None or (attribute.residue is not None and bool(attribute.residue.absent))
+
+
+_WHOLE = frozenset({"tensor", "sparse_tensor", "graph", "type"})
+
+
+def parts_of_type(kind: Type | None) -> Iterator[Type]:
+    """A type and those inside it."""
+    while kind is not None:
+        yield kind
+        match kind:
+            case SequenceType() | OptionalType():
+                kind = kind.item
+            case MapType():
+                kind = kind.value
+            case _:
+                return
 
 
 def _listed(value: Any) -> tuple[Any, ...]:

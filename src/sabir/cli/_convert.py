@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sabir.base import UnsupportedError
+
+# ruff: ignore[typing-only-first-party-import]  typer reads it at run time
+from sabir.cli._limits import LimitOption
 from sabir.cli._screen import Screen, bytes_text, plain
 from sabir.serial import FORMATS, dumps, format_named, format_of, load, loads, save
 
@@ -38,6 +41,7 @@ def convert(
     force: Annotated[
         bool, typer.Option("--force", help="Write over IN in a format that its name does not tell.")
     ] = False,
+    _: LimitOption = None,
 ) -> None:
     """Write a model in another format; nothing is lost.
 

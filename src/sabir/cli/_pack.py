@@ -11,13 +11,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+# ruff: ignore[typing-only-first-party-import]  typer reads it at run time
+from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, load_any
 from sabir.cli._screen import Screen, bytes_text, plain
 from sabir.ir import ExternalTensor, all_tensors
 from sabir.serial import load, save
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
 UNPACK_EXAMPLES = (
     "sabir unpack model.onnx -o model.onnx --data weights.data",
@@ -68,6 +70,7 @@ def unpack(
     checksum: Annotated[
         bool, typer.Option("--checksum", help="Tell the SHA1 digests of the data files in the model.")
     ] = False,
+    _: LimitOption = None,
 ) -> None:
     """Move the data of a model's tensors to files beside it.
 
@@ -83,13 +86,14 @@ def unpack(
             load_any(model), output, external=external, threshold=threshold, align=align, shard=shard,
             checksum=checksum, progress=progress,
         )  # fmt: skip
-    _tell(output)
+    _tell(output, _data_files(output))
 
 
 def pack(
     model: ModelPath,
     *,
     output: Output,
+    _: LimitOption = None,
 ) -> None:
     """Take the data in files beside a model into its own file.
 
@@ -97,7 +101,7 @@ def pack(
     """
     with _bar() as progress:
         save(load_any(model), output, external=False, progress=progress)
-    _tell(output)
+    _tell(output, ())
 
 
 @contextlib.contextmanager
@@ -114,12 +118,15 @@ def _bar() -> Generator[Callable[[int, int], None], None, None]:
         yield progress
 
 
-def _tell(path: Path) -> None:
+def _data_files(path: Path) -> list[str]:
+    """The names of the data files that a model uses."""
+    tensors = [tensor for tensor, *_ in all_tensors(load(path)) if isinstance(tensor, ExternalTensor)]
+    return list(dict.fromkeys(tensor.entries.get("location", "") for tensor in tensors))
+
+
+def _tell(path: Path, data: Sequence[str]) -> None:
     """Tell which files a model now has."""
-    screen, data = Screen(), dict[str, None]()
-    for tensor, *_ in all_tensors(load(path)):
-        if isinstance(tensor, ExternalTensor):
-            data[tensor.entries.get("location", "")] = None
+    screen = Screen()
     rows = [(path.name, path), *((name, path.parent / name) for name in data)]
     screen.line(screen.paint(f"Written in {plain(path.absolute().parent)}", bold=True))
     screen.table([(plain(name), bytes_text(file.stat().st_size)) for name, file in rows], "cyan", "right")

@@ -74,8 +74,10 @@ class TextReport:
         screen.line(f"{told or 'no problems'} found in {where}")
 
     def unreadable(self, path: Path, message: str) -> None:
-        """Write the message as a line of its own."""
-        self._screen.line(f"{plain(path)}: {self._screen.paint('error', fg='red')}: {plain(message)}")
+        """Write the message, which may show where in a text it is, on lines of its own."""
+        first, *shown = message.split("\n")
+        self._screen.line(f"{plain(path)}: {self._screen.paint('error', fg='red')}: {plain(first)}")
+        self._screen.lines(map(plain, shown))
 
     def repairs(self, path: Path, done: Sequence[Repair], saved: Path) -> None:
         """Write the repairs, all of those that a caller of the model must know of."""

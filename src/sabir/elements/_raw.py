@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def unpack(element: ElementType, data: BytesLike, count: int) -> npt.NDArray[Any
     if element.is_packed:
         codes = expand(np.frombuffer(data, np.uint8), element.bits, count)
         return read_only(codes.view(element.dtype))
-    words = np.frombuffer(data, _word(element).newbyteorder("<")).astype(_word(element), copy=False)
+    words = np.frombuffer(data, _word(element, "<")).astype(_word(element), copy=False)
     if element is BOOL:
         words = _truth(words)
     return read_only(words.view(element.dtype))
@@ -87,17 +88,18 @@ def pack(element: ElementType, array: npt.NDArray[Any]) -> memoryview:
     row = flat(element, array)
     if element.is_packed:
         return shrink(row, element.bits).data.toreadonly()
-    words = row.view(_word(element)).astype(_word(element).newbyteorder("<"), copy=False)
+    words = row.view(_word(element)).astype(_word(element, "<"), copy=False)
     return words.view(np.uint8).data.toreadonly()
 
 
-def _word(element: ElementType) -> np.dtype[Any]:
+@cache
+def _word(element: ElementType, order: Literal["=", "<"] = "=") -> np.dtype[Any]:
     """Return the unsigned integer whose byte order is swapped as one: half of a complex element.
 
     Bytes go through integers because numpy swaps no ml_dtypes, and so that no NaN is touched.
     """
     size = element.dtype.itemsize // (2 if element.is_complex else 1)
-    return np.dtype(f"=u{size}")
+    return np.dtype(f"{order}u{size}")
 
 
 def _truth(codes: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -24,7 +24,8 @@ from sabir.base import (
     quote,
     spend_iteration,
 )
-from sabir.evaluate._sizes import Sizes, bytes_in, bytes_of
+from sabir.evaluate._sizes import LITTLE, Sizes, bytes_in, bytes_of, unseen_work
+from sabir.evaluate._types import Types
 from sabir.ir import Function, Graph, Node, SparseTensor, Value
 from sabir.schema import Call, Scope, as_results, check_call, check_expansion
 
@@ -46,7 +47,7 @@ class Step(NamedTuple):
     outputs: tuple[int, ...]
     dead: tuple[int, ...]
     node: Node
-    sizes: Sizes | None = None  # tells how much the call will give, where that is not plain
+    foreseen: Types | None = None  # looks at the inputs' types, and tells how much the call will give
     framed: bool = False  # whether `function` is first given the frame, to bind subgraphs to it
     captured: tuple[int, ...] = ()  # what the node's subgraphs read of this frame
 
@@ -162,7 +163,8 @@ class Plan:
             return Step(function, inputs, self._results_of(node), (), node, sizes)
         captured = tuple(slot for inner in bodies for slot in inner.captured)
         function = _framed(binding, arguments, call)
-        return Step(function, inputs, self._results_of(node), (), node, framed=True, captured=captured)
+        results, types = self._results_of(node), Types(callee)
+        return Step(function, inputs, results, (), node, types, framed=True, captured=captured)
 
     def _function(self, function: Function, node: Node, scope: Scope) -> Plan:
         """Return the plan of a function for one call; calls with the same attributes share it."""
@@ -252,8 +254,8 @@ def _run_step(step: Step, frame: Frame, sizes: list[int], present: Budget) -> No
 def _compute(step: Step, inputs: list[Any], frame: Frame, sizes: list[int], present: Budget) -> None:
     if present.deadline is not None:
         check_time(present)
-    if step.sizes is not None:
-        step.sizes.check(inputs, present.plain)
+    if step.foreseen is not None:
+        step.foreseen.check(inputs, present.plain)
     result = step.function(frame, *inputs) if step.framed else step.function(*inputs)
     results = as_results(result)
     if len(results) < len(step.outputs):
@@ -262,6 +264,8 @@ def _compute(step: Step, inputs: list[Any], frame: Frame, sizes: list[int], pres
         if slot != _ABSENT:
             frame[slot] = np.asarray(cast("Array", value)) if isinstance(value, np.generic) else value
             sizes[slot] = size = bytes_of(value)
+            if size > LITTLE:
+                present.work -= unseen_work(value)
             present.hold(size)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, UnsupportedError, check_elements
 from sabir.elements import element
+from sabir.evaluate._types import Kind, Types, kind_of
 from sabir.ir import MAX_RANK, Tensor, TensorType
 from sabir.schema import as_results
 
@@ -22,6 +23,8 @@ _ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which tak
 _OBJECT = np.dtype(object)
 _TEXT, _ITEM, _ENTRY = 56, 128, 128  # bytes, about: a text, an array, an entry in a map beside its contents
 _MOST_REMEMBERED = 16
+_WIDE, _NARROW = 8, 4  # bytes of a number while it is computed, where it is narrower than the second
+LITTLE = 1 << 12  # bytes of a value that takes no time worth a second look
 
 
 def bytes_of(value: Any) -> int:
@@ -40,6 +43,11 @@ def _item_bytes(items: list[Any]) -> int:
     if items and type(items[0]) is _ARRAY and items[0].dtype is not _OBJECT:
         return sum([x.nbytes for x in items])  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
     return sum(map(bytes_of, items))
+
+
+def unseen_work(value: Any) -> int:
+    """Return how many bytes more than a large value has are computed to make it, its numbers being narrow."""
+    return (_WIDE - value.itemsize) * value.size if type(value) is _ARRAY and value.itemsize < _NARROW else 0
 
 
 def bytes_in(attributes: Mapping[str, Attribute]) -> int:
@@ -64,33 +72,35 @@ def _letters(array: Array) -> int:
     return sum(len(text) for text in array.ravel().tolist() if isinstance(text, (str, bytes)))
 
 
-class Sizes:
-    """Foretells the size of what one node's calls give, from the shapes of their inputs.
+class Sizes(Types):
+    """Foretells the size of what one node's calls give, from their inputs' shapes; looks at the types too.
 
     Most outputs cannot have more elements than the product of the inputs' counts, so that a look at the
     counts is enough. An operator whose output follows from contents or attributes checks by itself.
     """
 
-    __slots__ = ("_attributes", "_call", "_is_real", "_remembered", "_version")
+    __slots__ = ("_attributes", "_call", "_remembered")
 
     def __init__(self, version: Version, attributes: Mapping[str, Attribute], call: Call) -> None:
-        self._version, self._attributes, self._call = version, attributes, call
+        super().__init__(version)
+        self._attributes, self._call = attributes, call
         self._remembered: dict[tuple[Any, ...], tuple[int, int]] = {}
-        self._is_real = not any("complex" in kind for port in version.inputs for kind in port.allowed)
 
     def check(self, inputs: Sequence[Any], plain: float) -> None:
         """Raise LimitError where an output would be larger than it may; `plain` elements need no look.
 
-        Raises TypeError for complex numbers where none are admitted.
+        Raises EvaluationError for an input of a type that is not admitted.
         """
-        product, axes, kinds = 1, 0, ""
+        product, axes, kinds = 1, 0, list[Kind]()
         for x in inputs:
             if type(x) is _ARRAY:
                 product *= x.size or 1
                 axes += x.ndim
-                kinds += x.dtype.kind
-        if "c" in kinds and self._is_real:  # numpy would drop the imaginary part, and only warn
-            raise TypeError(f"{self._version} takes no complex numbers")
+                kinds.append(x.dtype)
+            else:
+                kinds.append(kind_of(x))
+        if kinds != self.kinds:
+            self.check_kinds(kinds)
         if product > plain or axes > MAX_RANK:
             self._check(inputs)
 
@@ -102,7 +112,8 @@ class Sizes:
                 self._remembered.clear()
             found = self._remembered[key] = self._foretold(inputs)
         count, width = found
-        check_elements(count, sum(x.size for x in inputs if type(x) is _ARRAY), width=width)
+        given = sum(x.size for x in inputs if type(x) is _ARRAY)
+        check_elements(count, given, width=max(width, _WIDE))
 
     def _foretold(self, inputs: Sequence[Any]) -> tuple[int, int]:
         """Return how many elements the largest output will have, and their width in bytes."""
@@ -125,5 +136,5 @@ class Sizes:
         if any(not isinstance(x, np.ndarray) and x is not None for x in inputs):
             return ()
         types = [None if x is None else TensorType(element(x.dtype), x.shape) for x in inputs]
-        binding = self._version.binding("infer")
+        binding = self.version.binding("infer")
         return as_results(binding(types, binding.arguments(self._attributes), self._call))

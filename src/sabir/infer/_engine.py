@@ -33,7 +33,7 @@ from sabir.infer._facts import (
     without_contents,
 )
 from sabir.infer._folding import folded
-from sabir.infer._merge import merge, with_names, without_item_names, without_names
+from sabir.infer._merge import merge, with_names, without_item_names, without_names, without_negatives
 from sabir.ir import (
     Function,
     Graph,
@@ -96,6 +96,7 @@ class Inference:
         self._interned: dict[Type, Type] = {}
         self._memo: dict[tuple[object, ...], _Memo] = {}
         self._merged: dict[tuple[int, int, bool], tuple[Type, Type, Type]] = {}
+        self._said: dict[tuple[int, bool], tuple[Type, Type]] = {}
         self._told: set[Finding] = set()
         self._raised: InferenceError | None = None
         self._callees: dict[tuple[int, str, str, str], tuple[Scope, Version | Function | SchemaError]] = {}
@@ -207,26 +208,30 @@ class Inference:
 
     def _declared(self, value: Value) -> Type | None:
         """Return what the file says of a value, a subgraph's own names of dimensions aside."""
-        graph = value.home
         if value.type is None:
             return None
-        if graph is not None and graph.parent is not None:
-            return self._intern(without_names(value.type))
-        if isinstance(value.type, TensorType):
-            return value.type
-        return self._intern(without_item_names(value.type))
+        graph = value.home
+        inside = graph is not None and graph.parent is not None
+        key = (id(value.type), inside)
+        known = self._said.get(key)
+        if known is None:
+            open_ = without_names if inside else without_item_names
+            kind = without_negatives(open_(value.type))
+            known = self._said[key] = (value.type, self._interned.setdefault(kind, kind))
+        return known[1]
 
     def _constants(self, graph: Graph, *, fixed: bool = False) -> None:
         for value, tensor in graph.initializers.items():
             given = value in self.types
             try:
                 kind = merge(
-                    self.types.get(value) or value.type, constant_type(tensor, known=fixed or not given)
+                    self.types.get(value) or self._declared(value),
+                    constant_type(tensor, known=fixed or not given),
                 )
             except (SabirError, *ACCIDENTS) as error:
                 self._report(error, Location().at("graph").at("initializer", name=value.name))
-                kind = tensor_type_of(tensor)
-            self._set(value, kind or tensor_type_of(tensor))
+                kind = None
+            self._set(value, without_negatives(kind or tensor_type_of(tensor)))
 
     # nodes
 

@@ -8,6 +8,8 @@ from sabir.base import InferenceError
 from sabir.ir import Expr, OptionalType, SequenceType, TensorType, Type, known_equal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabir.ir import Dim, Shape
 
 
@@ -75,14 +77,23 @@ def without_names(declared: Type) -> Type:
     A name that a subgraph gives to a dimension stands for its size in one iteration or branch; outside, or
     in the next iteration, the same name would be taken for the same size.
     """
+    return _opened(declared, lambda dim: isinstance(dim, Expr))
+
+
+def without_negatives(declared: Type) -> Type:
+    """Return a declared type without its dimensions below 0: no size is such, and nothing follows."""
+    return _opened(declared, lambda dim: isinstance(dim, int) and dim < 0)
+
+
+def _opened(declared: Type, opens: Callable[[Dim], bool]) -> Type:
     match declared:
         case TensorType() if declared.shape is not None:
-            dims = tuple(None if isinstance(d, Expr) else d for d in declared.shape)
-            return (
-                declared if dims == declared.shape else TensorType(declared.element, dims, note=declared.note)
-            )
+            if not any(map(opens, declared.shape)):
+                return declared
+            dims = tuple(None if opens(d) else d for d in declared.shape)
+            return TensorType(declared.element, dims, note=declared.note)
         case SequenceType() | OptionalType() if declared.item is not None:
-            item = without_names(declared.item)
+            item = _opened(declared.item, opens)
             return declared if item is declared.item else type(declared)(item, declared.note)
         case _:
             return declared

@@ -13,9 +13,9 @@ class Residue(NamedTuple):
     were present and empty, which protobuf tells from absent; `absent` names those that were absent where
     writing gives one: the value of an attribute, or `opset_import`, for the default domain that it imports.
     `repeated` names what came twice, for the checker. `entries` tells of the small messages in a list that
-    the model turns into pairs (imports, metadata, bindings), and of lists with repeated names: the list's
-    field, the place in it, and the entry where a pair cannot say all of it; no bytes mean that one of the
-    entries in `wire` belongs at this place.
+    the model turns into pairs (imports, metadata, bindings) where a pair cannot say all of one: the list's
+    field, the place in it, and the entry. `places` tells where in such a list, or in one with repeated names,
+    the entries in `wire` belong.
     """
 
     wire: bytes = b""
@@ -23,3 +23,4 @@ class Residue(NamedTuple):
     repeated: tuple[str, ...] = ()
     entries: tuple[tuple[str, int, bytes], ...] = ()
     absent: tuple[str, ...] = ()
+    places: tuple[tuple[str, int], ...] = ()

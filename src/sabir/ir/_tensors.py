@@ -160,16 +160,19 @@ class WireTensor(Tensor):
 
     def _decodable(self) -> tuple[ElementType, tuple[int, ...]]:
         kind, shape = find_element(self.proto.data_type), self.shape
-        told = f"tensor {quote(self.proto.name)}"
         if kind is None:
-            raise WireError(f"{told}: element type {self.proto.data_type} is not in the standard")
-        if any(d < 0 for d in shape):
-            raise WireError(f"{told}: the dimension {min(shape)} is negative")
+            raise WireError(f"{self._told()}: element type {self.proto.data_type} is not in the standard")
+        if min(shape, default=0) < 0:
+            raise WireError(f"{self._told()}: the dimension {min(shape)} is negative")
         if len(shape) > MAX_RANK:
-            raise UnsupportedError(f"{told}: rank {len(shape)} is above {MAX_RANK}")
-        if math.prod(d or 1 for d in shape) * kind.dtype.itemsize > _MOST_BYTES:
-            raise UnsupportedError(f"{told}: no array has a shape of so many elements")
+            raise UnsupportedError(f"{self._told()}: rank {len(shape)} is above {MAX_RANK}")
+        whole = shape if 0 not in shape else [d or 1 for d in shape]
+        if math.prod(whole) * kind.dtype.itemsize > _MOST_BYTES:
+            raise UnsupportedError(f"{self._told()}: no array has a shape of so many elements")
         return kind, shape
+
+    def _told(self) -> str:
+        return f"tensor {quote(self.proto.name)}"
 
 
 class ExternalTensor(WireTensor):

@@ -73,6 +73,8 @@ class AttributeReader:
         if kind == "undefined" and field:
             kind = _TYPE_OF_FIELD[field]
             left.repeated("type")
+            if proto.HasField("type"):
+                left.keep(type(proto)(type=number))
         if field in _SINGULAR and not ref and field not in present:
             left.absent(field)
         return Attribute(name, kind, value, doc, ref, left.residue(_TEXTS))

@@ -14,7 +14,17 @@ import stat
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import FileError, HeldFolder, NewFile, SabirError, parts_of, quote, temporary_name, writable
+from sabir.base import (
+    PIECE,
+    FileError,
+    HeldFolder,
+    NewFile,
+    SabirError,
+    parts_of,
+    quote,
+    temporary_name,
+    writable,
+)
 from sabir.ir import ExternalTensor, all_tensors
 from sabir.serial._external import Folder
 from sabir.serial._formats import format_of
@@ -29,6 +39,8 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], object]
     Identity = tuple[int, int]
 
+_KEY = b"location"  # stands in every text of a model that has external data
+_LARGEST_TEXT = 1 << 31
 _LONGEST_STEM = 24  # characters of a name and of its ending that stay where it gets another
 
 
@@ -76,6 +88,7 @@ class Saving:
         self._target = writable(path)
         self._folder = Path(os.path.realpath(path.absolute().parent))
         self._held: dict[tuple[str, ...], HeldFolder] = {}
+        self._replaced = False
 
     def run(self, progress: Progress | None = None) -> None:
         """Write all files; `progress` is told the bytes of data written, and of all there are.
@@ -112,6 +125,8 @@ class Saving:
             raise FileError(f"{quote(file.location)} is the model file itself; give the data another name")
         if status is not None and not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
             raise FileError(f"{path}: this is no regular file, and is not replaced by one")
+        if status is not None and format_of(path) is not None and self._is_model(path):
+            raise FileError(f"{path}: this is a model; give the data another name")
         return spot
 
     def _hold(
@@ -122,8 +137,8 @@ class Saving:
         if found is None:
             outer = self._hold(parts[:-1], stack, undo)
             if outer.status(parts[-1]) is None:
-                outer.make(parts[-1])
                 undo.callback(_remove_folder, outer, parts[-1])
+                outer.make(parts[-1])
             found = self._held[parts] = stack.enter_context(outer.inner(parts[-1]))
         return found
 
@@ -146,8 +161,17 @@ class Saving:
     def _is_target(self, path: Path) -> bool:
         return self._target.exists() and path.samefile(self._target)
 
+    def _is_model(self, path: Path) -> bool:
+        try:
+            self._read(path)
+        except SabirError:
+            return False
+        return True
+
     def _used_by(self, path: Path) -> set[Identity]:
         """The data files that a model file uses; none where it cannot be read."""
+        if format_of(path) not in {None, "protobuf"} and not _says(path, _KEY):
+            return set()
         try:
             model = self._read(path)
         except SabirError:
@@ -176,12 +200,12 @@ class Saving:
         with self._new_model() as model:
             self._hold_old(spots)
             for spot in spots:
+                undo.callback(self._withdraw, spot, spot.name)
                 spot.new.take(spot.name)
-                undo.callback(spot.new.remove)
             self._sync()
             model.take(self._target.name)
-            undo.pop_all()
             model.folder.sync()
+            undo.pop_all()
 
     def _place_aside(self, spots: list[_Spot], undo: contextlib.ExitStack) -> list[_Spot]:
         """Give the data names that nothing has, and then the model its own: the old data is used no more."""
@@ -190,15 +214,20 @@ class Saving:
             path = PurePosixPath(spot.file.location)
             aside = path.with_name(f"{path.stem[:_LONGEST_STEM]}.{token}{path.suffix[:_LONGEST_STEM]}")
             self._placement.locations[spot.file] = str(aside)
+            undo.callback(self._withdraw, spot, aside.name)
             spot.new.take(aside.name)
-            undo.callback(spot.new.remove)
         self._sync()
         with self._new_model() as model:
             self._hold_old(spots)
             model.take(self._target.name)
-            undo.pop_all()
             model.folder.sync()
+            undo.pop_all()
         return spots
+
+    def _withdraw(self, spot: _Spot, name: str) -> None:
+        """Take new data away again, unless the new model is there, which uses it."""
+        if not self._replaced:
+            spot.new.withdraw(name)
 
     def _take_names(self, spots: list[_Spot]) -> None:
         """Give the data its wanted names: these first lead to it, so that it is found under both.
@@ -228,6 +257,7 @@ class Saving:
                 yield new
             finally:
                 new.discard()
+                self._replaced |= new.has(self._target.name)
 
     def _hold_old(self, spots: list[_Spot]) -> None:
         """Have the model that is saved hold on to data whose names are about to change hands."""
@@ -239,6 +269,22 @@ class Saving:
     def _sync(self) -> None:
         for folder in self._held.values():
             folder.sync()
+
+
+def _says(path: Path, word: bytes) -> bool:
+    """Whether a word stands in a file, which may be a large text that is no model."""
+    kept = b""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size > _LARGEST_TEXT:
+                return False
+            while piece := file.read(PIECE):
+                if word in kept + piece:
+                    return True
+                kept = piece[-len(word) :]
+    except OSError:
+        pass
+    return False
 
 
 def _data_files_of(model: Model) -> Iterator[tuple[Folder, str, os.stat_result]]:
@@ -258,14 +304,14 @@ def _link(spot: _Spot) -> bool:
     """Have the wanted name lead to the new data; return whether the folder can hold a link."""
     name = temporary_name(spot.name)
     try:
-        spot.folder.link(spot.new.name, name)
-    except (OSError, NotImplementedError):
-        return False
-    try:
+        try:
+            spot.folder.link(spot.new.name, name)
+        except (OSError, NotImplementedError):
+            return False
         spot.folder.rename(name, spot.name)
-    except OSError:
-        spot.folder.remove(name)
-        raise
+    finally:
+        with contextlib.suppress(OSError):
+            spot.folder.remove(name)
     return True
 
 

@@ -8,23 +8,36 @@ import hashlib
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from sabir.base import (
+    SHARE,
     ExternalDataError,
     FileError,
     MappedFile,
+    OpenFile,
     Streamed,
+    absolute,
+    check_constant,
+    check_time,
+    contents_of,
+    held_size,
+    limits_in_force,
     open_inside,
     pieces_of,
     quote,
-    view_of,
+    require_held,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
     from typing import Self
 
+    from sabir.ir import ExternalTensor
+
+Contents: TypeAlias = memoryview | OpenFile
+
+_HUGE = 1 << 34  # bytes; there are no longer files that are all holes, but to do harm
 _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
@@ -53,25 +66,35 @@ class Folder:
     `path` is the folder of the path that the model was loaded by, None for a model that came without one.
     """
 
-    def __init__(self, path: Path | None, *, model: Path | None = None, mapped: bool = True) -> None:
-        """Take the folder, and the model file in it; `mapped` says whether large files may be mapped."""
-        self.path, self._model, self._mapped = path, model, mapped
-        self._files: dict[str, memoryview] = {}
+    def __init__(self, path: Path | None, *, real: Path | None = None, mapped: bool = True) -> None:
+        """Take the folder, and the one in which the model file itself lies, where that is another.
+
+        `mapped` says whether large files may be mapped.
+        """
+        self.path, self._real, self._mapped = path, real, mapped
+        self._files: dict[str, Contents] = {}
         self._held_as: dict[str, os.stat_result] = {}
-        self._versions: dict[tuple[int, ...], memoryview] = {}
-        self._source: tuple[str, memoryview] | None = None
+        self._versions: dict[tuple[int, ...], Contents] = {}
+        self._source: tuple[str, Contents] | None = None
 
     @classmethod
-    def of(cls, model: Path, *, mapped: bool = True) -> Self:
-        """Return the folder of a model file."""
-        model = model.absolute()
-        return cls(model.parent, model=model, mapped=mapped)
+    def of(cls, model: Path, *, mapped: bool = True, opened: os.stat_result | None = None) -> Self:
+        """Return the folder of a model file; raises FileError for what can be no path.
+
+        `opened` is the status of the file that was opened by this path: were the path to lead elsewhere now,
+        it would say nothing of where that file lies.
+        """
+        model = absolute(model)
+        real = Path(os.path.realpath(model))
+        if opened is not None and not _is_file(real, opened):
+            return cls(model.parent, mapped=mapped)
+        return cls(model.parent, real=real.parent, mapped=mapped)
 
     @functools.cached_property
     def real(self) -> Path | None:
         """The folder in which the model file itself lies: another one, where the path to it is a link."""
-        if self._model is not None:
-            return Path(os.path.realpath(self._model)).parent
+        if self._real is not None:
+            return self._real
         return None if self.path is None else Path(os.path.realpath(self.path))
 
     def __call__(self, entries: Mapping[str, str], size: int) -> memoryview:
@@ -82,16 +105,19 @@ class Folder:
         extent = extent_of(entries, size)
         data = self.hold(extent.location)
         extent.check(len(data))
-        return data[extent.start : extent.stop]
+        if isinstance(data, memoryview):
+            return data[extent.start : extent.stop]
+        with _named():
+            return data.part(extent.start, extent.stop)
 
-    def hold(self, location: str) -> memoryview:
+    def hold(self, location: str) -> Contents:
         """Return all bytes of a file, which stay at hand whatever takes its name; raises as a call does."""
         if location not in self._files:
             with self._opened(location) as descriptor:
                 status = self._held_as[location] = os.fstat(descriptor)
                 data = self._versions.get(_version(status))  # one file may have many names in a model
                 if data is None:
-                    data = view_of(descriptor, _shown(location), mapped=self._mapped)
+                    data = contents_of(descriptor, _shown(location), mapped=self._mapped)
                 self._files[location] = self._versions[_version(status)] = data
         return self._files[location]
 
@@ -132,27 +158,44 @@ class Folder:
             return os.fstat(descriptor)
 
     def digest(self, location: str) -> str:
-        """Return the SHA1 digest of a file, in hexadecimal digits; raises as a call does."""
+        """Return the SHA1 digest of a file, in hexadecimal digits.
+
+        Raises as a call does, and LimitError where the file is large and nearly all holes, or time is up.
+        """
         found = hashlib.sha1(usedforsecurity=False)
         with self._opened(location) as descriptor:
-            for piece in pieces_of(descriptor, 0, os.fstat(descriptor).st_size, _shown(location)):
+            size = os.fstat(descriptor).st_size
+            require_held(descriptor, _shown(location), size)
+            for piece in pieces_of(descriptor, 0, size, _shown(location)):
                 found.update(piece)
+                check_time()
         return found.hexdigest()
 
-    def _source_of(self, location: str) -> memoryview:
+    def weight(self, location: str) -> tuple[tuple[int, ...], int]:
+        """Return what tells a file from others, and its size; of a huge one, what the disk holds of it.
+
+        Raises as a call does.
+        """
+        with self._opened(location) as descriptor:
+            status = os.fstat(descriptor)
+            size = status.st_size
+            return _version(status), size if size < _HUGE else held_size(descriptor, size)
+
+    def _source_of(self, location: str) -> Contents:
         """Return the bytes of a file to be passed on; one file at a time is kept open for this."""
         if location in self._files:
             return self._files[location]
         if self._source is None or self._source[0] != location:
             with self._opened(location) as descriptor:
-                self._source = location, view_of(descriptor, _shown(location))
+                self._source = location, contents_of(descriptor, _shown(location))
         return self._source[1]
 
     def _pieces(self, extent: Extent) -> Iterator[bytes | memoryview]:
         data = self._source_of(extent.location)
-        if isinstance(data.obj, MappedFile):
-            yield from data.obj.pieces(extent.start, extent.size)
-        else:
+        read = data if isinstance(data, OpenFile) else data.obj
+        if isinstance(read, (OpenFile, MappedFile)):
+            yield from read.pieces(extent.start, extent.size)
+        elif isinstance(data, memoryview):
             yield data[extent.start : extent.stop]
 
     @contextlib.contextmanager
@@ -163,11 +206,49 @@ class Folder:
             )
         descriptor = open_inside(self.path, location, real=self.real)
         try:
-            yield descriptor
-        except FileError as error:
-            raise ExternalDataError(str(error)) from error
+            with _named():
+                yield descriptor
         finally:
             os.close(descriptor)
+
+
+class Taken:
+    """External data that is copied, counted: very many tensors may read the same bytes of a file."""
+
+    def __init__(self, share: int = SHARE) -> None:
+        """Start with nothing; `share` is how often each byte of the files may be copied."""
+        self._share, self._size = share, 0
+        self._files: dict[tuple[Folder, str], None] = {}
+
+    def add(self, tensor: ExternalTensor) -> None:
+        """Count a tensor; raises LimitError where all would take far more than their files hold."""
+        if not isinstance(tensor.opener, Folder):
+            return
+        entries, size = tensor.place()
+        self._size += size
+        self._files[tensor.opener, entries.get("location", "")] = None
+        most = limits_in_force().constant_bytes
+        if most is not None and self._size > most:
+            weights = dict(folder.weight(location) for folder, location in self._files)
+            check_constant(
+                self._size, self._share * sum(weights.values()), what="the external data, tensor by tensor,"
+            )
+
+
+@contextlib.contextmanager
+def _named() -> Generator[None, None, None]:
+    """Make an ExternalDataError of a FileError."""
+    try:
+        yield
+    except FileError as error:
+        raise ExternalDataError(str(error)) from error
+
+
+def _is_file(path: Path, opened: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), opened)
+    except OSError:
+        return False
 
 
 def extent_of(entries: Mapping[str, str], size: int) -> Extent:

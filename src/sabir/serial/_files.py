@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
-from sabir.base import SabirError, Streamed, WireError, map_file, replace_file, within, without_collector
+from google.protobuf.message import EncodeError
+
+from sabir.base import (
+    FileError,
+    SabirError,
+    Streamed,
+    WireError,
+    absolute,
+    map_file,
+    open_file,
+    reason,
+    replace_file,
+    view_of,
+    within,
+    without_collector,
+)
 from sabir.ir import ExternalTensor, Model, Tensor, WireTensor, all_tensors
 from sabir.proto import (
     Bulk,
@@ -44,6 +60,7 @@ if TYPE_CHECKING:
     from sabir.serial._formats import Format
     from sabir.serial._tensors import Entries
 
+_WORTH_ROOM = 1 << 26
 _HEAD = 4096  # as much as is looked at to tell what a file is
 
 
@@ -73,18 +90,24 @@ def load(
     With `mapped=False` all is read, and what others do to the file afterwards matters no more. `verify` looks
     at once whether all external data is there, as long as it must be, and of the SHA1 digest that is told.
     Raises FileError where the file cannot be read, WireError or ParseError where it is no model; they name
-    it; and ExternalDataError where `verify` finds something wrong.
+    it; ExternalDataError where `verify` finds something wrong; and LimitError where the job would cost more
+    than `limits` allow, or the defaults where none are given.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return loads(source, format=format, verify=verify, limits=limits)
     with within(limits):
         if isinstance(source, Readable):
-            data = memoryview(source.read())
+            data = _all_of(source)
             return _verified(_read(data, "the open file", Folder(None), _format(data, format)), verify)
-        path = Path(os.fspath(source))
-        data = map_file(path, mapped=mapped)
-        model = _read(data, str(path), Folder.of(path, mapped=mapped), _format(data, format, path))
-        model.path = path.absolute()
+        path = _path(source)
+        descriptor = open_file(path)
+        try:
+            data = view_of(descriptor, str(path), mapped=mapped)
+            folder = Folder.of(path, mapped=mapped, opened=os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
+        model = _read(data, str(path), folder, _format(data, format, path))
+        model.path = absolute(path)
         return _verified(model, verify)
 
 
@@ -99,9 +122,10 @@ def loads(
     """Return the model in some bytes; `folder` is where its external data lies, if it has any.
 
     `format` is as in `load`; where it is not given, the content tells. Raises WireError or ParseError where
-    the bytes are no model, ExternalDataError where `verify` finds data missing.
+    the bytes are no model, ExternalDataError where `verify` finds data missing, FileError where there can be
+    no such folder, and LimitError as `load` does.
     """
-    place = Folder(None if folder is None else Path(os.fspath(folder)).absolute())
+    place = Folder(None if folder is None else absolute(_path(folder)))
     view = memoryview(data)
     with within(limits):
         return _verified(_read(view, "", place, _format(view, format)), verify)
@@ -111,11 +135,11 @@ def load_tensor(source: str | os.PathLike[str] | bytes) -> Tensor:
     """Return the tensor in a file that holds one `TensorProto` (`input_0.pb`); raises as `load` does."""
     if isinstance(source, bytes):
         return WireTensor(read_message(TensorProto, source))
-    path = Path(os.fspath(source))
+    path = _path(source)
     return WireTensor(read_message(TensorProto, map_file(path), source=str(path)))
 
 
-def save(
+def save(  # ruff: ignore[too-many-arguments]  each is a word of its own
     model: Model,
     path: str | os.PathLike[str],
     *,
@@ -126,6 +150,7 @@ def save(
     shard: int | None = None,
     checksum: bool = False,
     progress: Progress | None = None,
+    limits: Limits | None = None,
 ) -> None:
     """Write a model to a file, which holds the old bytes or all of the new ones at any moment.
 
@@ -143,36 +168,74 @@ def save(
 
     `progress` is called with the bytes written so far and those to be written: of the data files, where there
     are any, else of the model. Raises FileError where a file cannot be written, ExternalDataError where data
-    to be moved is not found, WireError for what no file can hold.
+    to be moved is not found, WireError for what no file can hold, LimitError where external data that very
+    many tensors read would take more than `limits` allow.
     """
-    target = Path(os.fspath(path))
+    target = _path(path)
     chosen = format_named(format) if format else format_of(target) or "protobuf"
-    if external is None or external is False:
-        stays = _staying(Folder.of(target)) if external is None else _never
-        size, chunks = _encoded(model, chosen, stays)
-        replace_file(target, chunks, written=_counted(progress, size))
-        return
-    placement = Placement(model, Layout(external, threshold, align, shard, checksum))
+    with within(limits):
+        if external is None or external is False:
+            stays = _staying(Folder.of(target)) if external is None else _never
+            size, chunks = _encoded(model, chosen, stays)
+            replace_file(target, chunks, written=_counted(progress, size))
+            return
+        placement = Placement(model, Layout(external, threshold, align, shard, checksum))
 
-    def model_file() -> Iterable[Buffer | Streamed]:
-        return _encoded(model, chosen, _never, placement.entries)[1]
+        def model_file() -> Iterable[Buffer | Streamed]:
+            return _encoded(model, chosen, _never, placement.entries)[1]
 
-    Saving(model, target, placement, chunks=model_file, read=load).run(progress)
+        Saving(model, target, placement, chunks=model_file, read=load).run(progress)
 
 
 def dumps(
     model: Model,
     *,
     format: str = "protobuf",  # ruff: ignore[builtin-argument-shadowing]  the word for it
+    limits: Limits | None = None,
 ) -> bytes:
     """Return a model as bytes; `format` is as in `load`.
 
     As protobuf, external data is included; the other formats, which are for people, say where it lies. Raises
-    WireError for what the format cannot hold.
+    WireError for what the format cannot hold, and LimitError as `save` does.
     """
     chosen = format_named(format)
-    _, chunks = _encoded(model, chosen, _staying(None) if chosen == "protobuf" else _always)
-    return b"".join(b"".join(c) if isinstance(c, Streamed) else c for c in chunks)
+    with within(limits):
+        size, chunks = _encoded(model, chosen, _staying(None) if chosen == "protobuf" else _always)
+        try:
+            return _joined(size, chunks)
+        except MemoryError:
+            raise WireError(
+                f"there is no memory for the {size:,} bytes of the model; save it to a file"
+            ) from None
+
+
+def _joined(size: int, chunks: Iterable[Buffer | Streamed]) -> bytes:
+    """Put chunks together; where they are many bytes, there is room for all of them before any is read."""
+    if size < _WORTH_ROOM:
+        return b"".join(b"".join(c) if isinstance(c, Streamed) else c for c in chunks)
+    made, at = io.BytesIO(), 0
+    made.seek(size - 1)
+    made.write(b"\0")
+    made.seek(0)
+    for chunk in chunks:
+        for piece in chunk if isinstance(chunk, Streamed) else (chunk,):
+            at += made.write(piece)
+    return made.getvalue()
+
+
+def _path(given: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
+    return Path(os.fsdecode(given))
+
+
+def _all_of(source: Readable) -> memoryview:
+    """Return what is left of an open file; raises FileError where that cannot be read."""
+    try:
+        data: Any = source.read()
+    except OSError as error:
+        raise FileError(f"the open file: {reason(error)}") from error
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise FileError("the open file gives no bytes; open it as binary, with mode 'rb'")
+    return memoryview(cast("bytes", data))
 
 
 def _encoded(
@@ -182,6 +245,20 @@ def _encoded(
     placed: Callable[[Tensor], Entries | None] | None = None,
 ) -> tuple[int, Iterable[Buffer | Streamed]]:
     """Return how many bytes a model has in a format, and them; `stays` and `placed` as for a TensorWriter."""
+    try:
+        return _written(model, chosen, stays, placed)
+    except (MemoryError, EncodeError) as error:
+        raise WireError(
+            f"there is no memory for the model as {chosen}; keep its data in external files"
+        ) from error
+
+
+def _written(
+    model: Model,
+    chosen: Format,
+    stays: Callable[[ExternalTensor], bool],
+    placed: Callable[[Tensor], Entries | None] | None,
+) -> tuple[int, Iterable[Buffer | Streamed]]:
     if chosen == "protobuf":
         bulk = BulkWriter()
         chunks = bulk.chunks(Writer(TensorWriter(bulk, keeps_external=stays, placed=placed)).model(model))
@@ -258,6 +335,9 @@ def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
             return _decoded(data, folder, chosen)
     except SabirError as error:
         raise (error.within(name) if name else error) from error
+    except (MemoryError, EncodeError) as error:
+        told = f"there is no memory to read a model of {len(data):,} bytes as {chosen}"
+        raise WireError(f"{name}: {told}" if name else told) from error
 
 
 def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:

@@ -23,6 +23,7 @@ SUFFIXES: dict[str, Format] = {
 }  # fmt: skip
 _HEAD = 4096
 _LARGEST_MESSAGE = 2**31 - 1
+_TOO_LARGE = "as a text a model has at most 2 GiB; protobuf, or external data, has no such bound"
 _FIRST_WORD = re.compile(r"([a-z_]+)\s*[:{<]")
 _MODEL_FIELDS = frozenset(f.name for f in ModelProto.DESCRIPTOR.fields)
 
@@ -88,9 +89,7 @@ def read_message_text(data: Buffer, chosen: Format) -> Any:
 def write_message_text(message: Any, chosen: Format) -> bytes:
     """Return a message as a text of protobuf's; raises WireError for what no such text can hold."""
     if message.ByteSize() > _LARGEST_MESSAGE:
-        raise WireError(
-            f"as {chosen} a model has at most 2 GiB; protobuf, or external data, has no such bound"
-        )
+        raise WireError(_TOO_LARGE)
     if has_unknown(message):
         raise WireError(
             f"the model has fields that Sabir does not know, and {chosen} cannot hold them; protobuf can"
@@ -132,7 +131,12 @@ def _require_text(message: Any, chosen: Format) -> None:
 class Inline:
     """Stands in the place of a `BulkWriter` where a message is to hold all of its data itself."""
 
-    @staticmethod
-    def placeholder(data: Buffer | Streamed) -> bytes:
-        """Return the data."""
+    def __init__(self) -> None:
+        self._size = 0
+
+    def placeholder(self, data: Buffer | Streamed) -> bytes:
+        """Return the data; raises WireError past what a text can hold, before any of it is read."""
+        self._size += len(data)
+        if self._size > _LARGEST_MESSAGE:
+            raise WireError(_TOO_LARGE)
         return b"".join(data) if isinstance(data, Streamed) else bytes(data)

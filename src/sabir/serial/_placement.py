@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sabir.base import ExternalDataError, UnsupportedError, WireError, parts_of, quote
 from sabir.elements import STRING, find_element, packed_size
 from sabir.ir import ExternalTensor, WireTensor, all_tensors
-from sabir.serial._external import Folder
+from sabir.serial._external import Folder, Taken
 from sabir.serial._safetensors import METADATA, Stored, header_of
 from sabir.serial._streams import stream_of
 
@@ -113,10 +113,14 @@ class Placement:
 def _movable(model: Model, threshold: int) -> list[Stored]:
     """The tensors to be moved, each stretch of data once however many tensors read it."""
     found: dict[Key, Stored] = {}
+    taken = Taken()
     for place in all_tensors(model):
         size = _size(place)
-        if size and size >= threshold:
-            found.setdefault(_key(place.tensor), Stored(place.tensor, place.name, size))
+        key = _key(place.tensor)
+        if size and size >= threshold and key not in found:
+            found[key] = Stored(place.tensor, place.name, size)
+            if isinstance(place.tensor, ExternalTensor):
+                taken.add(place.tensor)
     return list(found.values())
 
 

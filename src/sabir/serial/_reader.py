@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import Message
 
-from sabir.base import TextError, WireError
+from sabir.base import TextError, check_depth, check_time, limits_in_force
 from sabir.ir import (
     Annotation,
     Attribute,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from sabir.ir import Buffer
 
-_DEEPEST_GRAPH = 32
 _EXTERNAL: int = TensorProto.EXTERNAL
 _FUNCTION_TEXTS = ("name", "domain", "overload", "doc_string")
 _NODE_TEXTS = ("name", "op_type", "domain", "overload", "doc_string")
@@ -51,6 +50,7 @@ class Reader:
         self._types = TypeReader()
         self._scope: NameScope | None = None
         self._depth = 0
+        self._timed = limits_in_force().seconds is not None
         self._attributes = AttributeReader(
             tensor=self.tensor, sparse=self._sparse, graph=self._subgraph, type_=self._types.read,
             solid=self._solid, unknown=self._unknown,
@@ -93,8 +93,7 @@ class Reader:
     def _graph(self, proto: Any, scope: NameScope) -> Graph:
         outer, self._scope = self._scope, scope
         self._depth += 1
-        if self._depth > _DEEPEST_GRAPH:
-            raise WireError(f"graphs are nested deeper than {_DEEPEST_GRAPH}")
+        check_depth(self._depth)
         name, doc = texts(proto, "name", "doc_string")
         graph = Graph(name)
         graph.doc = doc
@@ -184,6 +183,8 @@ class Reader:
     # nodes
 
     def _node(self, proto: Any, scope: NameScope) -> Node:
+        if self._timed:
+            check_time()
         name, op, domain, overload, doc = texts(proto, *_NODE_TEXTS)
         inputs = [scope.read(n) for n in proto.input]
         left = self._leftovers(proto)

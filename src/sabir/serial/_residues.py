@@ -44,6 +44,7 @@ class Leftovers:
     _repeated: tuple[str, ...] = ()
     _entries: tuple[Entry, ...] = ()
     _absent: tuple[str, ...] = ()
+    _places: tuple[tuple[str, int], ...] = ()
 
     def __init__(self, proto: Any, *, unknown: bool) -> None:
         """Take the message, and whether unknown fields are about."""
@@ -61,7 +62,7 @@ class Leftovers:
         getattr(alone, field).extend(entry for _, entry in entries.values())
         self.keep(alone)
         self._repeated += tuple([name for name, _ in entries.values()])
-        self._entries += tuple([(field, place, b"") for place in entries])
+        self._places += tuple([(field, place) for place in entries])
 
     def absent(self, field: str) -> None:
         """Note a field that is not there, though the model says something in its place."""
@@ -129,7 +130,7 @@ class Leftovers:
         empty = tuple([f for f in optional if not getattr(proto, f) and proto.HasField(f)])
         if not (wire or empty or self._entries or self._absent or self._repeated):
             return None
-        return Residue(wire, empty, self._repeated, self._entries, self._absent)
+        return Residue(wire, empty, self._repeated, self._entries, self._absent, self._places)
 
 
 def restore(residue: Residue | None, proto: Any) -> None:
@@ -148,26 +149,25 @@ def restore(residue: Residue | None, proto: Any) -> None:
 def _restore(residue: Residue, proto: Any) -> None:
     if residue.wire:
         proto.MergeFromString(residue.wire)
-    if residue.entries:
-        _restore_entries(residue.entries, proto)
+    if residue.places:
+        _restore_places(residue.places, proto)
+    for field, place, wire in residue.entries:
+        held = getattr(proto, field)
+        if 0 <= place < len(held):
+            _respell(held[place], wire)
     for field in residue.empty:
         if not proto.HasField(field):
             # protobuf tells an empty field from an absent one
             setattr(proto, field, getattr(proto, field))
 
 
-def _restore_entries(entries: Iterable[Entry], proto: Any) -> None:
-    """Bring the entries that `wire` added to their places, and spell others as they were."""
+def _restore_places(places: Iterable[tuple[str, int]], proto: Any) -> None:
+    """Bring the entries that `wire` added to where they were."""
     moved: dict[str, set[int]] = {}
-    for field, place, wire in entries:
-        if not wire:
-            moved.setdefault(field, set()).add(place)
-    for field, places in moved.items():
-        _move_last(getattr(proto, field), places)
-    for field, place, wire in entries:
-        held = getattr(proto, field)
-        if wire and 0 <= place < len(held):
-            _respell(held[place], wire)
+    for field, place in places:
+        moved.setdefault(field, set()).add(place)
+    for field, wanted in moved.items():
+        _move_last(getattr(proto, field), wanted)
 
 
 def _move_last(held: Any, places: set[int]) -> None:

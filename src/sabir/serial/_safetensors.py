@@ -93,10 +93,10 @@ def header_of(stored: Iterable[Stored], align: int) -> bytes:
     if types:
         header[METADATA] = {_TYPES: json.dumps(types, separators=(",", ":"))}
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-(_PREFIX + len(text)) % align)
-    if len(text) > _LONGEST_HEADER:
-        raise UnsupportedError(f"a safetensors header has at most {_LONGEST_HEADER} bytes, not {len(text)}")
-    return len(text).to_bytes(_PREFIX, "little") + text
+    size = len(text) + -(_PREFIX + len(text)) % align
+    if size > _LONGEST_HEADER:
+        raise UnsupportedError(f"a safetensors header has at most {_LONGEST_HEADER} bytes, not {size}")
+    return size.to_bytes(_PREFIX, "little") + text.ljust(size)
 
 
 def load_safetensors(path: str | os.PathLike[str], *, mapped: bool = True) -> dict[str, Tensor]:
@@ -105,7 +105,7 @@ def load_safetensors(path: str | os.PathLike[str], *, mapped: bool = True) -> di
     Raises FileError where the file cannot be read, ExternalDataError where it breaks the format, both of
     which name it, and UnsupportedError for an element type that ONNX lacks.
     """
-    file = Path(os.fspath(path))
+    file = Path(os.fsdecode(path))
     data = map_file(file, mapped=mapped)
     try:
         return _tensors(data)
@@ -157,11 +157,11 @@ def _header(data: memoryview) -> tuple[dict[str, Any], int]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ExternalDataError(f"the header has {quote(name)} twice")
-        found[name] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        again = next(name for name, _ in pairs if name in seen or seen.add(name))
+        raise ExternalDataError(f"the header has {quote(again)} twice")
     return found
 
 
@@ -195,7 +195,7 @@ def _are_sizes(value: Any) -> bool:
 
 def _is_text(name: str) -> bool:
     """Whether a name can be written in UTF-8; half of a pair, which JSON may spell out, cannot."""
-    return not any("\ud800" <= c <= "\udfff" for c in name)
+    return name.isascii() or not any("\ud800" <= c <= "\udfff" for c in name)
 
 
 def _true_types(metadata: Any) -> dict[str, str]:

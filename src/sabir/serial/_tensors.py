@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sabir.elements import to_field
 from sabir.ir import ExternalTensor, Tensor, WireTensor
 from sabir.proto import BulkWriter, TensorProto
+from sabir.serial._external import Taken
 from sabir.serial._streams import stream_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _EXTERNAL: int = TensorProto.EXTERNAL
 _DATA_FIELDS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data")
 _PLACE_KEYS = frozenset({"location", "offset", "length", "checksum", "basepath"})
+
+_IN_TEXTS = 2  # how often a byte may be copied into a message that is put together in memory
 
 Entries = list[tuple[str, str]]
 
@@ -36,13 +39,19 @@ class TensorWriter:
         placed: Callable[[Tensor], Entries | None] | None = None,
     ) -> None:
         self._bulk, self._keeps_external, self._placed = bulk, keeps_external, placed
+        self._taken = Taken() if isinstance(bulk, BulkWriter) else Taken(_IN_TEXTS)
 
     def __call__(self, tensor: Tensor, proto: Any) -> None:
-        """Write a tensor into an empty `TensorProto`; raises ExternalDataError for data that is not found."""
+        """Write a tensor into an empty `TensorProto`.
+
+        Raises ExternalDataError for data that is not found, and LimitError for external data that would grow
+        beyond all measure in the message.
+        """
         entries = None if self._placed is None else self._placed(tensor)
         if entries is not None:
             _write_place(tensor, entries, proto)
         elif isinstance(tensor, ExternalTensor) and not self._keeps_external(tensor):
+            self._taken.add(tensor)
             proto.CopyFrom(tensor.proto)
             proto.ClearField("external_data")
             proto.ClearField("data_location")

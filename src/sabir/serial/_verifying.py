@@ -49,7 +49,7 @@ class _Survey:
     def __init__(self, checksums: bool) -> None:  # ruff: ignore[boolean-type-hint-positional-argument] - internal
         self._checksums = checksums
         self._sizes: dict[tuple[Folder, str], int | str] = {}
-        self._digests: dict[tuple[Folder, str], str] = {}
+        self._digests: dict[tuple[int, int], str] = {}
         self._files: dict[tuple[Folder, str], tuple[int, int]] = {}
         self._taken: dict[tuple[int, int], list[tuple[int, int, Location]]] = {}
 
@@ -110,7 +110,7 @@ class _Survey:
     def _compare(
         self, folder: Folder, extent: Extent, told: str, where: Location
     ) -> Iterator[ExternalProblem]:
-        key = folder, extent.location
+        key = self._files[folder, extent.location]  # one file may have many names in a model
         try:
             if key not in self._digests:
                 self._digests[key] = folder.digest(extent.location)

@@ -80,7 +80,8 @@ class Writer:
             self._output(place, value, graph, proto.output.add())
         self._value_info(graph, proto.value_info)
         for note in graph.annotations:
-            made = proto.quantization_annotation.add(tensor_name=self._label(note.value))
+            made = proto.quantization_annotation.add()
+            _set_texts(made, tensor_name=self._label(note.value))
             for key, value in note.parameters:
                 made.quant_parameter_tensor_names.add(key=key, value=self._label(value))
             restore(note.residue, made)

@@ -89,8 +89,9 @@ class Note:
         if note is None:
             return None
         entries = tuple(note.entry(e, kind) for e in note.objects("entries"))
+        places = tuple(note.listed(e, kind) for e in note.objects("places"))
         wire, empty = note.message("wire", kind), note.fields("empty", kind)
-        found = Residue(wire, empty, note.texts("repeated"), entries, note.texts("absent"))
+        found = Residue(wire, empty, note.texts("repeated"), entries, note.texts("absent"), places)
         note.done()
         return found
 
@@ -104,17 +105,26 @@ class Note:
         return names
 
     def entry(self, note: Note, kind: Any) -> tuple[str, int, bytes]:
-        """Return what is left of an entry of a list."""
-        field, place, wire = note.text("field"), note.number("place"), b""
+        """Return what is left of an entry of a list of messages."""
+        field, place = self._entry_place(note, kind)
+        listed = getattr(kind(), field)
+        wire = note.message("wire", type(listed.add())) if hasattr(listed, "add") else b""
+        note.done()
+        return field, place, wire
+
+    def listed(self, note: Note, kind: Any) -> tuple[str, int]:
+        """Return where an entry of a list belongs."""
+        found = self._entry_place(note, kind)
+        note.done()
+        return found
+
+    def _entry_place(self, note: Note, kind: Any) -> tuple[str, int]:
+        field, place = note.text("field"), note.number("place")
         if field not in kind.DESCRIPTOR.fields_by_name:
             raise note.error(f"{quote(field)} is no field of {kind.DESCRIPTOR.name}")
-        listed = getattr(kind(), field)
-        if hasattr(listed, "add"):
-            wire = note.message("wire", type(listed.add()))
-        note.done()
         if place is None or place < 0:
             raise note.error("an entry needs its place in the list")
-        return field, place, wire
+        return field, place
 
     def done(self) -> None:
         """Raise ParseError where the note says what nothing here knows."""

@@ -79,7 +79,8 @@ def residue_fields(residue: Residue | None) -> Fields:
     if residue is None or not any(residue):
         return Fields()
     entries = [Fields(field=field, place=place, wire=wire) for field, place, wire in residue.entries]
-    return Fields(**{**residue._asdict(), "entries": entries})
+    places = [Fields(field=field, place=place) for field, place in residue.places]
+    return Fields(**{**residue._asdict(), "entries": entries, "places": places})
 
 
 def type_fields(kind: Type | None) -> Fields:

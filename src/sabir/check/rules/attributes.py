@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.check._examples import HEAD, X, Y, around, in_model
 from sabir.check._rule import Problem, rule
+from sabir.check._survey import lacks_value
 from sabir.proto import AttributeProto
 
 if TYPE_CHECKING:
@@ -165,6 +166,34 @@ def text_is_utf8(site: AttributeSite) -> Iterator[Problem]:
         yield Problem("the attribute's text is not UTF-8", site.where, "keep bytes in a tensor of uint8")
 
 
+@rule(
+    "ATTR008",
+    "The type of the attribute, determining which of the remaining fields is used to hold the value of the"
+    " attribute.",
+    source="ir.txt",
+    over="attribute",
+    bad=(
+        around(
+            'node { op_type: "Relu" input: "x" output: "y" } node { op_type: "Constant" output: "c"'
+            ' attribute { name: "value" type: TENSOR } }'
+        ),
+        in_model(
+            f'graph {{ name: "g" {X} {Y} node {{ op_type: "f" domain: "d" input: "x" output: "y" }} }}'
+            ' opset_import { domain: "d" version: 1 } functions { name: "f" domain: "d" input: "a"'
+            ' output: "b" attribute_proto { name: "k" type: TYPE_PROTO } opset_import { version: 17 }'
+            ' node { op_type: "Relu" input: "a" output: "b" } }',
+            ir_version=10,
+        ),
+    ),
+    good=_softmax('name: "axis" type: INT'),
+)
+def has_a_value(site: AttributeSite) -> Iterator[Problem]:
+    """A tensor, graph or type is given where it is promised; a number or text left out is 0 or empty."""
+    if lacks_value(site.attribute) and not any(f in _VALUES for f in _said(site)):
+        told = f"the attribute is of type {site.attribute.type}, and has no value"
+        yield Problem(told, site.where, "give it one, or drop the attribute")
+
+
 _VALUES = frozenset({
     "f", "i", "s", "t", "g", "floats", "ints", "strings", "tensors", "graphs", "sparse_tensor",
     "sparse_tensors", "tp", "type_protos",
@@ -173,4 +202,7 @@ _VALUES = frozenset({
 
 def _is_empty(site: AttributeSite) -> bool:
     """Whether the value that counts is the default that an absent field reads as."""
-    return site.attribute.value in {0, "", ()} and not isinstance(site.attribute.value, bytes)
+    attribute = site.attribute
+    return lacks_value(attribute) or (
+        attribute.value in {0, "", ()} and not isinstance(attribute.value, bytes)
+    )

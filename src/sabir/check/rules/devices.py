@@ -178,7 +178,7 @@ def devices_in_range(survey: Survey) -> Iterator[Problem]:
     for where, device, sharding in _shardings(survey):
         count = counts.get(device.configuration)
         groups = dict(sharding.groups)
-        members = [d for group in groups.values() for d in group]
+        members = [d for _, group in sharding.groups for d in group]
         used = [*(d for d in sharding.devices if d not in groups), *members]
         odd = [d for d in used if count is not None and not 0 <= d < count]
         if odd:
@@ -239,12 +239,17 @@ def devices_count(survey: Survey) -> Iterator[Problem]:
     bad=(
         _laid_out(f"{_SPEC} sharded_dim {{ axis: -1 simple_sharding {{ num_shards: 1 }} }}"),
         _laid_out(f"{_SPEC} }} sharding_spec {{ {_SPEC}"),
+        _laid_out(
+            'tensor_name: "x" device: 7 index_to_device_group_map { key: 7 value: 0 }'
+            " index_to_device_group_map { key: 7 value: 1 }"
+        ),
     ),
     good=_GOOD,
 )
 def sharded_once(survey: Survey) -> Iterator[Problem]:
-    """No tensor stands twice in a layout, and no axis twice in its sharding."""
+    """No tensor stands twice in a layout, and no axis or group twice in its sharding."""
     for where, device in survey.layouts:
+        yield from _grouped_twice(where, device)
         names = Counter(s.name for s in device.shardings)
         for sharding in device.shardings:
             if names.pop(sharding.name, 1) > 1:
@@ -256,3 +261,11 @@ def sharded_once(survey: Survey) -> Iterator[Problem]:
             for axis, count in axes.items():
                 if count > 1:
                     yield Problem(f"axis {axis} of {quote(sharding.name)} is sharded {count} times", where)
+
+
+def _grouped_twice(where: Location, device: NodeDevice) -> Iterator[Problem]:
+    for index, sharding in enumerate(device.shardings):
+        for key, count in Counter(key for key, _ in sharding.groups).items():
+            if count > 1:
+                at = where.at("sharding", index=index, name=sharding.name)
+                yield Problem(f"the group {key} stands {count} times in the map", at, "keep one of them")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.base import quote
 from sabir.check._examples import in_model
 from sabir.check._rule import Problem, Textproto, rule
+from sabir.check._survey import lacks_name
 from sabir.ir import Function, canonical_domain, find_opset
 from sabir.proto import FunctionProto
 from sabir.schema import Version
@@ -15,7 +16,7 @@ from sabir.schema import Version
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sabir.check._survey import FunctionSite, Survey
+    from sabir.check._survey import FunctionSite, GraphSite, Survey
 
 _MAIN = '<ir_version: 10, opset_import: ["" : 17, "d" : 1]>\ng (float[N] x) => (float[N] y) { y = d.f(x) }\n'
 _F = '<domain: "d", opset_import: ["" : 17]>\nf (a) => (b) { b = Relu(a) }\n'
@@ -285,3 +286,102 @@ def _depth(root: Function, calls: dict[Function, list[Function]], depths: dict[F
             continue
         pending.pop()
         depths[function] = 1 + max((depths[f] for f in calls.get(function, ())), default=0)
+
+
+@rule(
+    "FUNC009",
+    "The names of values - node inputs & outputs, tensor values (if named), graph inputs, outputs.",
+    source="ir.txt",
+    over="function",
+    bad=(
+        _with_function('name: "f" domain: "d" input: "a" input: "" output: "b"'),
+        _with_function('name: "f" domain: "d" input: "a" output: "b" output: ""'),
+        _with_function('name: "f" domain: "d" input: "a" output: "b" attribute: ""'),
+    ),
+    good=_GOOD,
+)
+def named_ports(site: FunctionSite) -> Iterator[Problem]:
+    """An input, output or attribute of a function has a name."""
+    function = site.function
+    for kind, values in (("input", function.graph.inputs), ("output", function.graph.outputs)):
+        for index, value in enumerate(values):
+            if lacks_name(value):
+                yield Problem(f"this {kind} has no name", site.where.at(kind, index=index), "name it")
+    if "" in function.attributes and function.attributes[""] is None:  # of defaults ATTR001 tells
+        yield Problem("an attribute has no name", site.where.at("attribute"), "name it, or drop it")
+
+
+_USES_K = (
+    '<domain: "d", opset_import: ["" : 17]>\nf {declared} (a) => (b) {{ b = Softmax<axis: int = @k>(a) }}\n'
+)
+
+
+@rule(
+    "FUNC010",
+    "The number of inputs and outputs in a node, their types, the set of attributes specified in a node and"
+    " their types MUST satisfy the constraints imposed by the signature of the node's operator.",
+    source="ir.txt",
+    over="model",
+    bad=(
+        _MAIN.replace("f(x)", "f<k = 0.5>(x)") + _USES_K.format(declared="<k>"),
+        _MAIN.replace("f(x)", 'f<k = "0">(x)') + _USES_K.format(declared="<k: int = 0>"),
+        _MAIN + _USES_K.format(declared="<k: float = 0.5>"),
+    ),
+    good=(
+        _MAIN.replace("f(x)", "f<k = 0>(x)") + _USES_K.format(declared="<k>"),
+        _MAIN + _USES_K.format(declared="<k: int = 0>"),
+    ),
+)
+def attributes_of_one_type(survey: Survey) -> Iterator[Problem]:
+    """An attribute of a function is of one type: in its default, where the body refers to it, in calls."""
+    types: dict[tuple[Function, str], str] = {}
+    for site in survey.functions:
+        for name, default in site.function.attributes.items():
+            if default is not None and default.type != "undefined":
+                types[site.function, name] = default.type
+    for first, *_ in survey.attributes:
+        function, attribute = first.function, first.attribute
+        if attribute.ref and function is not None and attribute.type != "undefined":
+            declared = types.setdefault((function, attribute.ref), attribute.type)
+            if declared != attribute.type:
+                told = f"it refers to {quote(attribute.ref)}, which is {declared}, as {attribute.type}"
+                yield Problem(told, first.where, "both must be of one type")
+    for site in survey.graphs:
+        for callee, places in site.calls.items():
+            if isinstance(callee, Function) and callee.attributes:
+                yield from _given_otherwise(site, callee, places, types)
+
+
+def _given_otherwise(
+    site: GraphSite, callee: Function, places: Iterable[int], types: dict[tuple[Function, str], str]
+) -> Iterator[Problem]:
+    for index in places:
+        for name, given in site.nodes[index].attributes.items():
+            declared = types.get((callee, name), given.type)
+            if given.type not in {declared, "undefined"}:
+                where = site.at_node(index).at("attribute", name=name)
+                yield Problem(f"{callee!r} takes {quote(name)} as {declared}, not {given.type}", where)
+
+
+@rule(
+    "FUNC011",
+    "Must be unique among attributes, inputs, and outputs for any given operator and node.",
+    source="ir.txt",
+    over="function",
+    severity="warning",
+    note="attributes and values are apart in everything else, so that only a reader may confuse the two",
+    bad=_MAIN.replace("f(x)", "f<a = 0>(x)")
+    + '<domain: "d", opset_import: ["" : 17]>\nf <a> (a) => (b) { b = Relu(a) }\n',
+    good=_MAIN.replace("f(x)", "f<k = 0>(x)")
+    + '<domain: "d", opset_import: ["" : 17]>\nf <k> (a) => (b) { b = Relu(a) }\n',
+)
+def attributes_apart(site: FunctionSite) -> Iterator[Problem]:
+    """No attribute of a function is named as one of its inputs or outputs."""
+    graph = site.function.graph
+    names = {v.name for v in (*graph.inputs, *graph.outputs) if v is not None and v.name}
+    for name in site.function.attributes:
+        if name in names:
+            where = site.where.at("attribute", name=name)
+            yield Problem(
+                f"{quote(name)} is the name of an input or output too", where, "rename one of the two"
+            )

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import quote
+from sabir.base import InferenceError, quote
 from sabir.check._examples import GOOD, HEAD, IF, RELU, X, Y, float_info, in_graph
 from sabir.check._rule import Problem, Textproto, rule
-from sabir.ir import OptionalType, SequenceType, SparseTensorType, TensorType
+from sabir.check._survey import lacks_name
+from sabir.infer import merge
+from sabir.ir import OptionalType, SequenceType, SparseTensorType, TensorType, canonical_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sabir.base import Location
     from sabir.check._survey import GraphSite
-    from sabir.ir import Type
+    from sabir.ir import Type, Value
+
+_FIRST_SCAN_WITHOUT_LENGTHS = 9
 
 
 @rule(
@@ -95,7 +100,7 @@ def named_ports(site: GraphSite) -> Iterator[Problem]:
         return
     for kind, values in (("input", site.graph.inputs), ("output", site.graph.outputs)):
         for index, value in enumerate(values):
-            if value is None or not value.name:
+            if lacks_name(value):
                 yield Problem(f"this {kind} has no name", site.where.at(kind, index=index), "name it")
 
 
@@ -198,6 +203,45 @@ def inner_inputs_without_defaults(site: GraphSite) -> Iterator[Problem]:
             )
 
 
+_BODY = (
+    '<ir_version: 3, opset_import: ["" : 8]>\n'
+    "g (int64 n, bool c, float[2] x) => (float[2] y) {{ y = Loop (n, c, x) <body = b (int64 i, bool k,"
+    " {inputs}) => (bool k2, float[2] s2) {{ k2 = Identity(k)  s2 = Add(s, w) }}> }}"
+)
+
+
+@rule(
+    "GRAPH017",
+    "In particular, the control-flow operator semantics determines the set of inputs supplied to the"
+    " execution of the subgraph, and these input names MUST NOT appear as subgraph initializers.",
+    source="ir.txt",
+    over="graph",
+    until=3,
+    bad=(
+        _BODY.format(inputs="float[2] s = {1, 2}, float[2] w = {1, 2}"),
+        _BODY.format(inputs="float[2] w = {1, 2}, float[2] s"),
+    ),
+    good=_BODY.format(inputs="float[2] s, float[2] w = {1, 2}"),
+)
+def supplied_inputs_without_defaults(site: GraphSite) -> Iterator[Problem]:
+    """Up to IR 3 the inputs that a Loop or Scan supplies come first, and have no initializer."""
+    for index, value in enumerate(site.graph.inputs[: _supplied(site)]):
+        if value in site.graph.initializers:
+            where = site.where.at("input", index=index, name=value.name)
+            told = f"{quote(value.name)} is an initializer, and an input that the node supplies"
+            yield Problem(told, where, "list constants after the inputs that the node supplies")
+
+
+def _supplied(site: GraphSite) -> int:
+    """How many inputs of a subgraph the node that holds it supplies."""
+    node = site.holder
+    if node is None or canonical_domain(node.domain) or node.op not in {"Loop", "Scan"}:
+        return 0
+    opset = site.scope.opset("") or 0
+    lengths = node.op == "Scan" and opset < _FIRST_SCAN_WITHOUT_LENGTHS
+    return len(node.inputs) - lengths
+
+
 @rule(
     "GRAPH014",
     "Graphs SHOULD be populated with documentation strings, which MAY be interpreted using GitHub-style"
@@ -235,3 +279,48 @@ def typed_inner_outputs(site: GraphSite) -> Iterator[Problem]:
         if value is not None and value.name and value.type is None:
             where = site.where.at("output", index=index, name=value.name)
             yield Problem(f"the output {quote(value.name)} has no type", where, "declare it")
+
+
+@rule(
+    "GRAPH018",
+    "Used to store the type and shape information of values that are not inputs or outputs.",
+    source="ir.txt",
+    over="graph",
+    bad=(
+        HEAD + "g (float[N] x) => (int64[N] x) { }",
+        in_graph(
+            f'{RELU} name: "g" {X} {Y}'
+            ' value_info { name: "x" type { tensor_type { elem_type: 1 shape { } } } }'
+        ),
+    ),
+    good=(
+        HEAD + "g (float[N] x) => (float[M] x) { }",
+        in_graph(f'{RELU} name: "g" {X} {Y} {float_info("value_info", "y")}'),
+    ),
+)
+def described_alike(site: GraphSite) -> Iterator[Problem]:
+    """What is said of a value as an input, as an output and in value_info does not contradict itself."""
+    if not site.graph.stale and not site.graph.output_infos:
+        return
+    ports = [*site.graph.inputs, *(v for v in site.graph.outputs if v is not None)]
+    by_name = {v.name: v for v in reversed(ports) if v.name}
+    for value, described, where in _again(site):
+        told = _contradiction(by_name.get(value.name, value).type, described.type)
+        if told:
+            yield Problem(f"{quote(value.name)} is described twice: {told}", where, "keep one of the two")
+
+
+def _again(site: GraphSite) -> Iterator[tuple[Value, Value, Location]]:
+    """The values that are described again, with what is said and where."""
+    for index, (value, described) in site.graph.output_infos.items():
+        yield value, described, site.where.at("output", index=index, name=value.name)
+    for value in site.graph.stale:
+        yield value, value, site.where.at("value_info", index=value.info, name=value.name)
+
+
+def _contradiction(one: Type | None, other: Type | None) -> str:
+    try:
+        merge(one, other)
+    except InferenceError as error:
+        return str(error)
+    return ""

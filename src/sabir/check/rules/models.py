@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from sabir.base import Location, quote
 from sabir.check._examples import GOOD, HEAD, RELU, X, Y, in_graph, in_model
 from sabir.check._rule import Problem, Textproto, Wire, rule
-from sabir.ir import NEWEST_IR, canonical_domain, first_ir_of, newest_opset
+from sabir.check._survey import parts_of_type
+from sabir.ir import (
+    NEWEST_IR,
+    MapType,
+    OptionalType,
+    SequenceType,
+    canonical_domain,
+    first_ir_of,
+    newest_opset,
+)
 from sabir.proto import FunctionProto, ModelProto
 
 if TYPE_CHECKING:
@@ -17,6 +26,8 @@ if TYPE_CHECKING:
     from sabir.check._survey import FunctionSite, GraphSite, Survey
 
 _GRAPH = f'graph {{ {RELU} name: "g" {X} {Y} }}'
+_FIRST_SEQUENCE, _FIRST_SPARSE, _FIRST_OPTIONAL, _FIRST_METADATA = 6, 6, 8, 10
+_NEWEST_IN_GRAPHS = 11
 _DOMAIN = re.compile(r"[a-z][\w-]*(\.[\w-]+)+", re.IGNORECASE)
 
 
@@ -251,6 +262,7 @@ _NEED_IR = (
     bad=(
         _FUNCTION.format(ir_version=7, opset=14),
         in_graph(f'{RELU} name: "g" {X} {Y} metadata_props {{ key: "k" value: "v" }}', ir_version=9),
+        '<ir_version: 7, opset_import: ["" : 14]>\ng (optional(float[N]) x) => (optional(float[N]) x) { }',
     ),
     good=_FUNCTION.format(ir_version=8, opset=15),
     severity="warning",
@@ -273,9 +285,18 @@ def _newer_things(survey: Survey) -> Iterator[tuple[str, int, Location]]:
         yield "device configurations", 11, _here("configuration")
     for function in survey.functions:
         yield from _newer_in_function(function)
-    if 0 < model.ir_version < 11:  # ruff: ignore[magic-value-comparison] - nothing in a graph is newer
+    version = model.ir_version
+    if 0 < version < _NEWEST_IN_GRAPHS:
         for site in survey.graphs:
             yield from _newer_in_graph(site)
+    if 0 < version < _FIRST_METADATA:
+        for tensor in survey.tensors:
+            if tensor.proto is not None and len(tensor.proto.metadata_props):
+                yield "metadata_props of a tensor", _FIRST_METADATA, tensor.where
+    if 0 < version < _FIRST_OPTIONAL:
+        yield from _newer_types(survey)
+    if 0 < version < _FIRST_SPARSE:
+        yield from (("sparse tensors", _FIRST_SPARSE, site.where) for site in survey.sparse)
 
 
 def _newer_in_function(site: FunctionSite) -> Iterator[tuple[str, int, Location]]:
@@ -285,16 +306,36 @@ def _newer_in_function(site: FunctionSite) -> Iterator[tuple[str, int, Location]
         yield "defaults of a function's attributes", 9, site.where
     if function.overload:
         yield "overloads", 10, site.where
+    if function.metadata:
+        yield "metadata_props of a function", _FIRST_METADATA, site.where
+    if any(v.info is not None for v in (*site.body.values, *function.graph.stale)):
+        yield "value_info of a function", _FIRST_METADATA, site.where
+
+
+def _newer_types(survey: Survey) -> Iterator[tuple[str, int, Location]]:
+    """Containers; sequences and maps were the ML variant's from the first."""
+    is_ml = any(domain == "ai.onnx.ml" for domain in survey.model.opsets)
+    for site in survey.types:
+        kinds = [type(part) for part in parts_of_type(site.type)]
+        if OptionalType in kinds:
+            yield "optional types", _FIRST_OPTIONAL, site.where
+        elif not is_ml and (SequenceType in kinds or MapType in kinds):
+            yield "sequences and maps", _FIRST_SEQUENCE, site.where
 
 
 def _newer_in_graph(site: GraphSite) -> Iterator[tuple[str, int, Location]]:
     if site.graph.metadata:
-        yield "metadata_props of a graph", 10, site.where
+        yield "metadata_props of a graph", _FIRST_METADATA, site.where
+    if site.graph.annotations:
+        yield "quantization annotations", 5, site.where
+    for value in site.values:
+        if value.metadata:
+            yield "metadata_props of a value", _FIRST_METADATA, site.at_value(value)
     for index, node in enumerate(site.nodes):
         if node.overload:
             yield "overloads", 10, site.at_node(index)
         if node.metadata:
-            yield "metadata_props of a node", 10, site.at_node(index)
+            yield "metadata_props of a node", _FIRST_METADATA, site.at_node(index)
         if node.devices:
             yield "device configurations", 11, site.at_node(index)
 

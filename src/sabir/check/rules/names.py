@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from sabir.base import quote
 from sabir.check._examples import GOOD, HEAD
 from sabir.check._rule import Problem, rule
+from sabir.check._survey import parts_of_type
 from sabir.ir import Expr, SparseTensorType, TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from sabir.base import Location
-    from sabir.check._survey import GraphSite, Survey, TypeSite
+    from sabir.check._survey import AttributeSite, GraphSite, Survey, TypeSite
     from sabir.ir import Type
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -86,12 +87,16 @@ def node_names_once(site: GraphSite) -> Iterator[Problem]:
     over="type",
     severity="warning",
     note="exporters and shape inference write expressions such as `past + 1`, and they mean what they say",
-    bad=HEAD + 'g (float["N-1"] x) => (float["N-1"] y) { y = Relu(x) }',
-    good=GOOD,
+    bad=(
+        HEAD + 'g (float["N-1"] x) => (float["N-1"] y) { y = Relu(x) }',
+        HEAD + 'g (seq(float["N-1"]) x) => (seq(float["N-1"]) x) { }',
+    ),
+    good=(GOOD, HEAD + "g (seq(float[N]) x) => (seq(float[N]) x) { }"),
 )
 def dimension_names(site: TypeSite) -> Iterator[Problem]:
     """The names of dimensions are C identifiers."""
-    odd = [str(d) for d in _dims(site.type) if isinstance(d, Expr) and not IDENTIFIER.fullmatch(str(d))]
+    dims = (d for part in parts_of_type(site.type) for d in _dims(part))
+    odd = [str(d) for d in dims if isinstance(d, Expr) and not IDENTIFIER.fullmatch(str(d))]
     if odd:
         yield Problem(f"the dimension {quote(odd[0])} is no C identifier", site.where, "give it a plain name")
 
@@ -122,3 +127,27 @@ def graph_names_once(survey: Survey) -> Iterator[Problem]:
                 f"another graph is named {quote(site.graph.name)} too", site.where, "rename one of them"
             )
         seen.add(site.graph.name)
+
+
+_CALL = (
+    '<ir_version: 8, opset_import: ["" : 17, "d" : 1]>\n'
+    "g (float[N] x) => (float[N] y) {{ y = d.f<{name} = 1>(x) }}\n"
+    '<domain: "d", opset_import: ["" : 17]>\nf <{name}> (a) => (b) {{ b = Relu(a) }}'
+)
+
+
+@rule(
+    "NAME006",
+    "All names MUST adhere to C90 identifier syntax rules.",
+    source="ir.txt",
+    over="attribute",
+    severity="warning",
+    note="as NAME001; what an operator calls its attributes, only its owner can change",
+    bad=_CALL.format(name='"a.b"'),
+    good=_CALL.format(name="a_b"),
+)
+def attribute_names(site: AttributeSite) -> Iterator[Problem]:
+    """The names of attributes are C identifiers."""
+    name = site.attribute.name
+    if name and not IDENTIFIER.fullmatch(name):
+        yield Problem(f"the name of the attribute {quote(name)} is no C identifier", site.where, "rename it")

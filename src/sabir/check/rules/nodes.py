@@ -88,6 +88,8 @@ def calls_what_exists(site: GraphSite) -> Iterator[Problem]:
     bad=(
         HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x, x) }",
         HEAD + "g (float[N] x) => (float[N] y) { y = Add(x) }",
+        HEAD + 'g (float[N] x) => (float[N] y) { y = Max(x, "", x) }',
+        HEAD + 'g (float[N] x, int64[1] k) => (int64[M] y) { "", y = TopK(x, k) }',
         _IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f(x, x) }" + _F,
     ),
     good=GOOD,
@@ -101,12 +103,13 @@ def arity(site: GraphSite) -> Iterator[Problem]:
         for index in places:
             node, inputs = site.nodes[index], site.reads[index]
             key = (len(inputs), len(node.outputs))
-            if key in sound and None not in inputs:
+            is_whole = None not in inputs and None not in node.outputs
+            if is_whole and key in sound:
                 continue
             problem = _told(lambda c=callee, n=node: _check_arity(c, n), site, index)
             if problem is not None:
                 yield problem
-            elif None not in inputs:
+            elif is_whole:
                 sound.add(key)
 
 
@@ -115,6 +118,20 @@ def _check_arity(callee: Version | Function, node: Node) -> None:
         check_call(callee, node)
     else:
         callee.formal.check_arity(node.inputs, len(node.outputs))
+        _check_empty_names(callee, node)
+
+
+def _check_empty_names(version: Version, node: Node) -> None:
+    """An empty name leaves out what is optional; inputs that are neither that nor variadic are seen to."""
+    ports = version.formal.inputs
+    for place, value in enumerate(node.inputs):
+        if value is None and ports[min(place, len(ports) - 1)].variadic:
+            raise SchemaError(f"{version}: input number {place} is not optional, and its name is empty")
+    ports = version.formal.outputs
+    for place, value in enumerate(node.outputs):
+        port = ports[min(place, len(ports) - 1)]
+        if value is None and not port.optional and not port.variadic:
+            raise SchemaError(f"{version}: output number {place} is not optional, and its name is empty")
 
 
 @rule(
@@ -287,7 +304,7 @@ def has_an_operator(site: GraphSite) -> Iterator[Problem]:
     note="a call whose outputs are all left out can be dropped",
     bad=in_graph(
         f'name: "g" {X} {Y} node {{ op_type: "Relu" input: "x" output: "y" }}'
-        ' node { op_type: "Relu" input: "x" output: "" }'
+        ' node { op_type: "Split" input: "x" output: "" }'
     ),
     good=GOOD,
 )

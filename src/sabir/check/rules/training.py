@@ -210,3 +210,29 @@ def names_of_its_own(site: TrainingSite) -> Iterator[Problem]:
 
 def _names(values: Iterable[Value]) -> dict[str, None]:
     return {v.name: None for v in values if v.name}
+
+
+@rule(
+    "TRAIN007",
+    "The training-step is performed by evaluating the Graph and assigning the outputs produced by the Graph"
+    " to the state variables as specified in the update-binding.",
+    source="ir-with-training.txt",
+    over="training",
+    since=7,
+    bad=(
+        _training(
+            'algorithm { name: "a" node { op_type: "Shape" input: "w" output: "w2" }'
+            ' output { name: "w2" type { tensor_type { elem_type: 7 shape { dim { dim_value: 1 } } } } } }'
+            f" {_updates('w', 'w2')}"
+        ),
+        _training(
+            'initialization { name: "i" node { op_type: "Concat" input: "w" input: "w" output: "w0"'
+            ' attribute { name: "axis" type: INT i: 0 } } output { name: "w0" type { tensor_type'
+            f" {{ elem_type: 1 shape {{ dim {{ dim_value: 2 }} }} }} }} }} }} {_starts('w', 'w0')}"
+        ),
+    ),
+    good=_GOOD,
+)
+def values_fit_the_state(_: TrainingSite) -> Iterator[Problem]:
+    """What is bound to a state variable is of the variable's type and shape, as far as inference tells."""
+    yield from ()  # the engine adds what one inference over the whole model finds

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.base import quote
 from sabir.check._examples import GOOD, HEAD, RELU, X, Y, around, in_graph
 from sabir.check._rule import Problem, rule
+from sabir.check._survey import parts_of_type
 from sabir.elements import ElementType, find_element
 from sabir.ir import MapType, OpaqueType, OptionalType, SequenceType, SparseTensorType, TensorType
 
@@ -21,22 +22,9 @@ _FIRST_IR = {17: 9, 18: 9, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13,
 _KEYS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string"})
 
 
-def _parts(kind: Type | None) -> Iterator[Type]:
-    """A type and those inside it."""
-    while kind is not None:
-        yield kind
-        match kind:
-            case SequenceType() | OptionalType():
-                kind = kind.item
-            case MapType():
-                kind = kind.value
-            case _:
-                return
-
-
 def elements_of(kind: Type) -> Iterable[ElementType]:
     """The element types in a type, its map keys included."""
-    for part in _parts(kind):
+    for part in parts_of_type(kind):
         if isinstance(part, (TensorType, SparseTensorType)):
             yield part.element
         elif isinstance(part, MapType):
@@ -92,7 +80,7 @@ def known_elements(site: TypeSite) -> Iterator[Problem]:
 )
 def dimensions_count(site: TypeSite) -> Iterator[Problem]:
     """A dimension is a name, is left open, or is 0 or more."""
-    for kind in _parts(site.type):
+    for kind in parts_of_type(site.type):
         shape = kind.shape if isinstance(kind, (TensorType, SparseTensorType)) else None
         for dim in shape or ():
             if isinstance(dim, int) and dim < 0:
@@ -117,7 +105,7 @@ def dimensions_count(site: TypeSite) -> Iterator[Problem]:
 )
 def map_keys(site: TypeSite) -> Iterator[Problem]:
     """The keys of a map are integers or strings, as the comment on TypeProto.Map.key_type says."""
-    for kind in _parts(site.type):
+    for kind in parts_of_type(site.type):
         if isinstance(kind, MapType) and kind.key.number and kind.key.name not in _KEYS:
             yield Problem(
                 f"a map cannot have keys of type {kind.key}", site.where, "use an integer type or string"
@@ -137,7 +125,7 @@ def map_keys(site: TypeSite) -> Iterator[Problem]:
 )
 def optional_of_something(site: TypeSite) -> Iterator[Problem]:
     """An optional holds no optional."""
-    for kind in _parts(site.type):
+    for kind in parts_of_type(site.type):
         if isinstance(kind, OptionalType) and isinstance(kind.item, OptionalType):
             yield Problem("an optional holds an optional", site.where, "drop one of the two")
 
@@ -158,7 +146,7 @@ def optional_of_something(site: TypeSite) -> Iterator[Problem]:
 )
 def stated_elements(site: TypeSite) -> Iterator[Problem]:
     """A tensor, sequence, map or optional says what it holds, and an opaque type its name."""
-    for kind in _parts(site.type):
+    for kind in parts_of_type(site.type):
         match kind:
             case TensorType() | SparseTensorType():
                 missing = not kind.element.number

@@ -83,25 +83,37 @@ _LOOP = (
 
 
 def _shadows(site: GraphSite, visible: dict[str, Value]) -> Iterator[tuple[GraphSite, Value]]:
-    """The values of subgraphs whose name means something else in a graph around them."""
-    own: dict[str, Value] = {}
-    for value in (*site.graph.inputs, *site.graph.initializers):
-        own[value.name] = value
-        if value.name and visible.get(value.name, value) is not value:
-            yield site, value
+    """The values of subgraphs whose name means something else in a graph around them.
+
+    `visible` is what names mean here. It grows and shrinks again with each graph: a copy for each would take
+    the square of the time.
+    """
+    outside: dict[str, Value | None] = {}
+
+    def defines(value: Value) -> bool:
+        other = outside.setdefault(value.name, visible.get(value.name))
+        visible[value.name] = value
+        return bool(value.name) and other is not None and other is not value
+
+    yield from (
+        (site, v) for v in dict.fromkeys((*site.graph.inputs, *site.graph.initializers)) if defines(v)
+    )
     for node in site.nodes:
         for inner in site.inner.get(node, ()):
-            yield from _shadows(inner, {**visible, **own})
-        for value in node.outputs:
-            if value is not None and value.name:
-                own[value.name] = value
-                if visible.get(value.name, value) is not value:
-                    yield site, value
+            yield from _shadows(inner, visible)
+        yield from ((site, v) for v in node.outputs if v is not None and defines(v))
+    for name, other in outside.items():
+        if other is None:
+            del visible[name]
+        else:
+            visible[name] = other
 
 
 def _shadowing(site: GraphSite) -> Iterator[tuple[GraphSite, Value]]:
     if site.inner:  # no subgraphs, no shadows
-        yield from _shadows(site, {})
+        seen = {v.name: v for v in site.given if v.name}
+        # of what a training graph names as the main graph does TRAIN006 tells
+        yield from ((inner, v) for inner, v in _shadows(site, seen) if inner is not site)
 
 
 @rule(

@@ -149,6 +149,8 @@ def attend(q: Array, k: Array, v: Array, masks: Masks, stages: Stages) -> tuple[
     y = np.empty((*shape[:3], v.shape[3]), kind)
     spend_work(math.prod(shape) * (16 + (q.shape[3] + v.shape[3]) // 16))
     asked = None if stages.asked is None else np.empty(allotted(shape, kind), kind)
+    if not y.size and not math.prod(shape):  # there may be very many places with nothing at them
+        return y, asked
     for queries, keys in _blocks(q.shape, k.shape):
         bias, allowed, dead, kept = (None if m is None else m[queries] for m in (*every, asked))
         x = _probabilities(scores(q[queries], k[keys]), Masks(bias, allowed), dead, stages, kept)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from sabir.base import quote
 from sabir.elements import BOOL, FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT8E5M2FNUZ, FLOAT8E8M0, STRING
 from sabir.ir import Expr, lower_bound
 from sabir.opsets.families.arithmetic import as_dim, as_item
+from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
@@ -142,6 +144,7 @@ def _float8e8m0(x: Array, *, saturate: bool, round_mode: str) -> Array:
 
 
 def _printed(x: Array) -> Array:
+    allotted(x.shape, np.dtype(object), x.size)
     source = _native(x)
     if source.dtype.kind == "f":
         text = [_text_of(v) for v in source.ravel().tolist()]
@@ -159,6 +162,9 @@ def _text_of(value: float) -> str:
 
 def _parsed(x: Array, to: ElementType, **options: Any) -> Array:
     texts: list[str] = x.ravel().tolist()
+    for text in texts:
+        if "_" in text or not text.isascii():  # which Python takes for a number's
+            raise ValueError(f"{quote(text)} is no number")
     if to.is_integer:
         bits = [_integer_of(text) & 0xFFFFFFFFFFFFFFFF for text in texts]
         numbers = np.array(bits, np.uint64).reshape(x.shape)

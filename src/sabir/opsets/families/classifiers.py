@@ -10,6 +10,7 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.normal_quantile import normal_quantile
+from sabir.opsets.families.sizes import allotted
 from sabir.schema import Attribute
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ def batch(x: TensorType) -> Dim:
     if len(x.shape) not in {1, _MATRIX}:
         raise InferenceError(f"features must have shape [N, C] or [C], not {x}")
     return 1 if len(x.shape) == 1 else x.shape[0]
+
+
+def products(x: Array, weights: Array) -> Array:
+    """Return the product of each row of features with each row of weights."""
+    allotted((len(x), len(weights)), np.dtype(np.float64), x.size)  # as the transforms compute
+    return x @ weights.T
 
 
 def matrix(values: Sequence[float], width: int, what: str) -> Array:

@@ -35,7 +35,10 @@ def objects(t: TensorType) -> Array | None:
         return None
     array = np.empty(len(t.known), dtype=object)
     array[:] = list(t.known)
-    return array.reshape([d for d in t.shape if isinstance(d, int)])
+    try:
+        return array.reshape([d for d in t.shape if isinstance(d, int)])
+    except ValueError:  # no elements in [0, 2^63 - 1], but numpy has no such shape; nor one of 65 axes
+        return None
 
 
 def array_of(t: TensorType) -> Array | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _BLOCK = 4 << 20
 _PRODUCTS = 16  # multiplications that BLAS does while numpy writes a byte
 _LARGEST_BLOCK = 32 << 20
+_MOST_PHASES = 4  # for each tap; most of more would be read by none
 
 
 def convolved_shape(
@@ -39,6 +40,8 @@ def convolved_shape(
         return None
     lengths = (None,) * (rank + 2) if x.shape is None else x.shape
     filters = (None,) * (rank + 2) if w.shape is None else w.shape
+    if group < 1:
+        raise InferenceError(f"group is {group}, and must be 1 or more")
     left = mod(filters[0], group)
     if known_equal(lengths[1], mul(filters[1], group)) is False or (isinstance(left, int) and left):
         raise InferenceError(f"{lengths[1]} channels do not go with weights {w} in {group} groups")
@@ -66,7 +69,7 @@ def kernel_of(filters: Sequence[Dim], kernel_shape: Sequence[int] | None) -> lis
 
 def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
     """Correlate `x` (N, C, *lengths) with `w` (M, C/group, *kernel), laid out by `axes`."""
-    if w.shape[0] % group or x.shape[1] != w.shape[1] * group:
+    if group < 1 or w.shape[0] % group or x.shape[1] != w.shape[1] * group:
         raise InferenceError(f"channels {x.shape[1]} and weights {w.shape} do not go with {group} groups")
     counts = [a.windows for a in axes]
     matrix = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:]))
@@ -76,10 +79,13 @@ def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
         return y.reshape(len(x), w.shape[0], *counts)
     kind = np.result_type(x, w)
     y = np.empty(allotted((len(x), *matrix.shape[:2], math.prod(counts)), kind, x.size), kind)
+    if not y.size:  # there may be very many windows over no items
+        return y.reshape(len(x), w.shape[0], *counts)
     split = x.reshape(len(x), group, w.shape[1], *x.shape[2:])
     columns = _Columns(axes, w.dtype)
+    _spend(y.size * matrix.shape[2], 0)  # before blocks are made, of which there may be very many
     blocks = list(_blocks(matrix.shape, counts, w.nbytes, w.itemsize))
-    _spend(y.size * matrix.shape[2], len(x) * len(blocks) * math.prod(w.shape[2:]))
+    _spend(0, len(x) * len(blocks) * math.prod(w.shape[2:]))
     for item in range(len(x)):
         phases, result = _phases(split[item], axes[-1]), y[item]
         for groups, box, place in blocks:
@@ -93,12 +99,14 @@ def convolve_transposed(x: Array, w: Array, axes: Sequence[Axis], group: int) ->
 
     `axes` lay the windows over the output.
     """
-    if x.shape[1] % group or x.shape[1] != w.shape[0]:
+    if group < 1 or x.shape[1] % group or x.shape[1] != w.shape[0]:
         raise InferenceError(f"channels {x.shape[1]} and weights {w.shape} do not go with {group} groups")
     kernel, outer, lengths = w.shape[2:], w.shape[1], [a.length for a in axes]
     matrix = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:])).transpose(0, 2, 1)
     kind = np.result_type(x, w)
     y = np.zeros(allotted((len(x), group, outer, *lengths), kind, x.size), kind)
+    if not x.size:
+        return y.reshape(len(x), group * outer, *lengths)
     split = x.reshape(len(x), group, w.shape[0] // group, math.prod(x.shape[2:]))
     _spend(x.size * w[0].size, len(x) * math.prod(kernel))
     shape = (group, w.shape[0] // group, matrix.shape[1])
@@ -129,7 +137,7 @@ def scatter(columns: Array, image: Array, axes: Sequence[Axis], box: Sequence[sl
 
 def _phases(image: Array, last: Axis) -> list[Array]:
     """Split the last axis by its stride, once: each tap then reads elements that lie side by side."""
-    if last.stride == 1 or last.kernel == 1 or last.stride >= last.length:
+    if last.stride == 1 or last.kernel == 1 or last.stride >= min(last.length, _MOST_PHASES * last.kernel):
         return [image]
     return [np.ascontiguousarray(image[..., p :: last.stride]) for p in range(last.stride)]
 

@@ -10,6 +10,7 @@ from sabir.elements import INT64
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.sizes import passed_over
 
 if TYPE_CHECKING:
     from sabir.opsets.typing import Array, Rule
@@ -46,5 +47,6 @@ def first_or_last(find: Rule) -> Rule:
 
 def _found(find: Rule, data: Array, axis: int, keepdims: int) -> Array:
     """Return indices by numpy's argmax or argmin, to which the first NaN is an extreme, as to its max."""
+    passed_over(data)
     places = np.asarray(find(widened(data), axis=axis, keepdims=keepdims != 0))
     return places.astype(np.int64, copy=False)

@@ -98,7 +98,7 @@ def of_unit_mean_square(rows: Array, epsilon: float) -> Array:
 def _parts(rows: Array) -> Iterator[slice]:
     """Yield blocks of rows that stay in the cache while they are passed over."""
     step = max(1, _BLOCK // max(1, rows.shape[1] * rows.itemsize))
-    return (slice(first, first + step) for first in range(0, len(rows), step))
+    return (slice(first, first + step) for first in range(0, len(rows) if rows.size else 0, step))
 
 
 def over_places(parameter: Array, x: Array) -> Array:

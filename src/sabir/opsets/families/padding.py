@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, check_elements
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.families.sizes import allotted
+
+_PLACE = 24  # bytes, about, of a place while its source is found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +62,8 @@ def _source(n: int, before: int, behind: int, mode: str) -> Array:
     """Return for each place of a padded axis the place it copies, never one that is cut off."""
     first, last = max(0, -before), n - max(0, -behind)
     left = last - first
+    length = left + max(0, before) + max(0, behind)
+    check_elements(length, length, what="the places", width=_PLACE)
     place = np.arange(-max(0, before), left + max(0, behind))
     if left <= 0:
         if place.size:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from sabir.schema import Version
 
 
+_DRAWN = np.dtype(np.float64)  # as large as a number and its copies while it is drawn
+
+
 def generator(seed: float | None) -> np.random.Generator:
     """Return a source of random numbers: the same for the same seed; without one, any."""
     return np.random.default_rng(None if seed is None else int(np.float32(seed).view(np.uint32)))
@@ -29,7 +32,7 @@ def uniform(shape: Sequence[int], to: ElementType, low: float, high: float, seed
     """Return numbers that lie anywhere in [low, high) with the same probability."""
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ValueError(f"no numbers lie evenly between {low} and {high}")
-    drawn = np.asarray(generator(seed).random(allotted(shape, to.dtype), _precision(to)))
+    drawn = np.asarray(generator(seed).random(allotted(shape, _DRAWN), _precision(to)))
     y = (low * (1 - drawn) + high * drawn).astype(to.dtype, copy=False)
     if low == high:
         return np.full_like(y, low)
@@ -42,12 +45,14 @@ def normal(shape: Sequence[int], to: ElementType, mean: float, scale: float, see
     """Return numbers of the normal distribution with this mean and standard deviation."""
     if not scale >= 0:
         raise ValueError(f"a standard deviation of {scale} is below 0")
-    drawn = np.asarray(generator(seed).standard_normal(allotted(shape, to.dtype), _precision(to)))
+    drawn = np.asarray(generator(seed).standard_normal(allotted(shape, _DRAWN), _precision(to)))
     return (mean + drawn * drawn.dtype.type(scale)).astype(to.dtype, copy=False)
 
 
 def _precision(to: ElementType) -> type[np.float32 | np.float64]:
-    """Return the type to draw in, from which halves are rounded."""
+    """Return the type to draw in, from which halves are rounded; raises ValueError for what is no float."""
+    if to.kind != "float":
+        raise ValueError(f"random numbers are floats, and not {to}")
     return np.float64 if to is DOUBLE else np.float32
 
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from sabir.base import check_elements
 from sabir.elements import DOUBLE
 from sabir.ir import TensorType
 from sabir.opsets.families import contents, halves
 from sabir.opsets.families.arithmetic import as_dims, as_items, widened
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.shapes import axes_in, with_some_dropped
+from sabir.opsets.families.sizes import passed_over
 from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ def over_attribute(reduction: Reduction) -> Callable[..., Array]:
     """Return the evaluation of the versions whose axes are an attribute."""
 
     def evaluate(data: Array, /, *, axes: Sequence[int] | None, keepdims: int) -> Array:
+        passed_over(data)
         return reduction(data, _axes(axes or None, data.ndim), keepdims != 0)
 
     return evaluate
@@ -74,6 +77,7 @@ def over_input(reduction: Reduction) -> Callable[..., Array]:
     def evaluate(
         data: Array, axes: Array | None = None, /, *, keepdims: int, noop_with_empty_axes: int
     ) -> Array:
+        passed_over(data)
         given = [] if axes is None else axes.ravel().tolist()
         return reduction(
             data, _axes(given or (() if noop_with_empty_axes else None), data.ndim), keepdims != 0
@@ -169,6 +173,7 @@ def extreme(pick: np.ufunc, x: Array, axes: tuple[int, ...], keepdims: bool) -> 
 
 def log_sum_exp(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:  # ruff: ignore[boolean-type-hint-positional-argument]  a reduction's signature
     """Return log(sum(exp(x))) of floats, shifted by the maximum so that no exponential overflows."""
+    check_elements(x.size, x.size, what="the exponentials", width=2 * x.itemsize)
     most = np.maximum.reduce(x, axis=axes, keepdims=True, initial=-np.inf)
     shift = np.where(np.isfinite(most), most, x.dtype.type(0))
     logs = np.log(np.add.reduce(np.exp(x - shift), axis=axes, keepdims=True)) + shift

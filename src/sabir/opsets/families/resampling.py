@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sabir.base import check_elements, spend_work
 from sabir.ir import floor_div, mul
 from sabir.opsets.families.sizes import allotted
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 _EXACT_BITS = 53  # of a float64; the ends of larger integers are none
+_PLACE = 32  # bytes, about, of a coordinate while it is made
+_MANY_TAPS, _BLOCK = 64, 1 << 22  # bytes
+_TAP = 48  # bytes, about, of a place in the filter while it is made
 _MOST_LEGIBLE = 64  # larger denominators come from scales like 0.6, and would say little in a symbolic size
 
 
@@ -110,6 +114,7 @@ def coordinates(axis: Axis, name: str) -> Array:
     rule = COORDINATES.get(name)
     if rule is None:
         raise ValueError(f"`coordinate_transformation_mode` {name!r} is none of {', '.join(COORDINATES)}")
+    check_elements(axis.length, axis.length, what="the coordinates", width=_PLACE)
     return rule(axis).points(axis.length)
 
 
@@ -172,12 +177,25 @@ def _nearest(x: Array, i: int, axis: Axis, manner: Manner) -> Array:
 
 
 def _interpolated(x: Array, i: int, axis: Axis, manner: Manner) -> Array:
-    """Add up one tap after another, each a whole tensor."""
+    """Add up one tap after another, each a whole tensor; where there are very many, a few at a time."""
+    y = np.zeros((*x.shape[:i], axis.length, *x.shape[i + 1 :]), x.dtype)
+    if not y.size:
+        return y
     places, weights = taps(axis, manner)
     column: tuple[int, ...] = (-1, *(1,) * (x.ndim - i - 1))
-    y = np.zeros((*x.shape[:i], axis.length, *x.shape[i + 1 :]), x.dtype)
+    count = places.shape[1]
+    spend_work(count * y.nbytes)
+    if count > _MANY_TAPS:
+        several = max(1, min(count, _BLOCK // y.nbytes))
+        spend_work(0, -(-count // several))
+        for first in range(0, count, several):
+            chosen = slice(first, first + several)
+            around = np.take(x, places[:, chosen], i, mode="clip")
+            around *= weights[:, chosen].reshape(axis.length, -1, *column[1:]).astype(x.dtype)
+            y += around.sum(axis=i + 1)
+        return y
     part = np.empty_like(y)
-    for tap in range(places.shape[1]):
+    for tap in range(count):
         np.take(x, places[:, tap], i, out=part, mode="clip")  # beyond the ends are the ends
         part *= weights[:, tap].reshape(column).astype(x.dtype)
         y += part
@@ -193,6 +211,7 @@ def taps(axis: Axis, manner: Manner) -> tuple[Array, Array]:
     at = coordinates(axis, manner.coordinates)[:, None]
     stretch = float(max(Fraction(1), 1 / axis.scale)) if manner.antialias else 1.0
     reach = math.ceil(radius * stretch)
+    check_elements(axis.length * 2 * reach, axis.size, what="the filter", width=_TAP)
     places: Array = (np.floor(at) + np.arange(1 - reach, reach + 1, dtype=np.float64)).astype(np.int64)
     weights = kernel(manner.mode, np.abs(places - at) / stretch, manner.cubic)
     if manner.exclude_outside:

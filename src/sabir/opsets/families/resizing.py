@@ -10,6 +10,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType
+from sabir.opsets.families import contents
 from sabir.opsets.families.resampling import Axis, scaled
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.families.sizes import sizes_in
@@ -29,7 +30,9 @@ def of_scales(x: TensorType, scales: TensorType, axes: Sequence[int] | None) -> 
     """Return the type of `x` with its axes scaled."""
     count = scales.size
     if x.shape is None:
-        return TensorType(x.element, (None,) * count if axes is None and isinstance(count, int) else None)
+        if axes is not None or not isinstance(count, int) or count > contents.MOST:
+            return TensorType(x.element)
+        return TensorType(x.element, (None,) * count)
     places = _axes(axes, count, len(x.shape), "scales")
     dims = list(x.shape)
     for place, axis in enumerate(places):

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from sabir.base import InferenceError
-from sabir.ir import known_equal
+from sabir.ir import MAX_RANK, known_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -70,14 +70,16 @@ def with_some_dropped(shape: Shape, count: int, may_go: Callable[[Dim], bool]) -
 
     Only those can be for which `may_go` holds. Raises InferenceError where they are too few.
     """
-    goers = [may_go(d) for d in shape]
-    if sum(goers) < count:
-        raise InferenceError(f"{count} of the dimensions cannot be dropped; only {sum(goers)} of them can")
+    before = [0, *itertools.accumulate(may_go(d) for d in shape)]  # how many before a place can be dropped
+    if not 0 <= count <= before[-1]:
+        raise InferenceError(f"{count} of the dimensions cannot be dropped; only {before[-1]} of them can")
+    if len(shape) > MAX_RANK:
+        return (None,) * (len(shape) - count)
     return tuple(
         shared_dim(
             shape[source]
             for source in range(place, place + count + 1)
-            if sum(goers[:source]) >= source - place and sum(goers[source + 1 :]) >= count + place - source
+            if before[source] >= source - place and before[-1] - before[source + 1] >= count + place - source
         )
         for place in range(len(shape) - count)
     )

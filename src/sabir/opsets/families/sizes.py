@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import InferenceError, check_elements
+from sabir.base import InferenceError, check_elements, spend_work
 from sabir.opsets.families import contents
 
 if TYPE_CHECKING:
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sabir.ir import Dim, Shape, TensorType
+    from sabir.opsets.typing import Array
 
+_LITTLE, _NUMBER = 1 << 14, 4  # elements that take no time worth counting; bytes of one as it is computed
 _TEXT = 64  # bytes, about, of a short text and the reference to it
 
 
@@ -28,6 +30,12 @@ def allotted(shape: Sequence[int], dtype: np.dtype[Any], given: int = 0) -> tupl
         raise ValueError(f"a shape of {list(shape)} has a size below 0")
     check_elements(math.prod(shape), given, width=_TEXT if dtype.kind == "O" else dtype.itemsize)
     return tuple(shape)
+
+
+def passed_over(x: Array, times: int = 1) -> None:
+    """Count the work of an operator that reads much more than it gives, `times` over; raises LimitError."""
+    if x.size > _LITTLE:
+        spend_work(times * x.size * max(x.itemsize, _NUMBER))
 
 
 def sizes_in(t: TensorType) -> Shape | None:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir.base import spend_work
+from sabir.opsets.families.sizes import allotted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 _BLOCK = 1 << 18  # kernel values at a time
 _TURNS, _CLOSE = 100, 0.005  # how long, and how closely, the probabilities are sought
+_COPIES = 4  # of a matrix for each row, while the probabilities are sought
 _SURE = 1e-7  # no pair is more certain than this
 
 
@@ -38,7 +42,7 @@ def combined(
     x: Array, vectors: Array, weights: Array, kind: str, parameters: Sequence[float] | None
 ) -> Array:
     """Return kernels times `weights` (V, decisions), for so many rows at a time that memory stays small."""
-    result = np.empty((len(x), weights.shape[1]), np.float64)
+    result = np.empty(allotted((len(x), weights.shape[1]), np.dtype(np.float64), x.size), np.float64)
     step = max(1, _BLOCK // max(1, len(vectors)))
     for start in range(0, len(x), step):
         result[start : start + step] = kernel(x[start : start + step], vectors, kind, parameters) @ weights
@@ -57,7 +61,9 @@ def pairwise_weights(coefficients: Array, counts: Sequence[int]) -> Array:
     """
     classes, ends = len(counts), list(itertools.accumulate(counts, initial=0))
     own = list(itertools.starmap(slice, itertools.pairwise(ends)))
-    weights = np.zeros((coefficients.shape[1], classes * (classes - 1) // 2), np.float64)
+    spend_work(0, 2 * classes * (classes - 1))  # four operations on each pair, and as many when they vote
+    shape = allotted((coefficients.shape[1], classes * (classes - 1) // 2), np.dtype(np.float64))
+    weights = np.zeros(shape, np.float64)
     for column, (i, j) in enumerate(pairs(classes)):
         weights[own[i], column] = coefficients[j - 1, own[i]]
         weights[own[j], column] = coefficients[i, own[j]]
@@ -82,6 +88,7 @@ def probabilities(decisions: Array, a: Array, b: Array, classes: int) -> Array:
     """
     of_pair = 1 / (1 + np.exp(decisions * a + b))
     of_pair = np.clip(of_pair, _SURE, 1 - _SURE)
+    allotted((_COPIES, len(decisions), classes, classes), np.dtype(np.float64))
     r = np.zeros((len(decisions), classes, classes), np.float64)
     for column, (i, j) in enumerate(pairs(classes)):
         r[:, i, j], r[:, j, i] = of_pair[:, column], 1 - of_pair[:, column]

@@ -53,6 +53,9 @@ class Transposed(NamedTuple):
         """Lay the windows over the output that an input of this size makes."""
         outputs = [o for o in self.outputs(lengths) if isinstance(o, int)]
         kernel = [k for k in self.window.kernel if isinstance(k, int)]
+        if len(outputs) < len(lengths):  # sizes past 64 bits are none
+            told = f"strides {list(self.window.strides)}, dilations {list(self.window.dilations)}"
+            raise InferenceError(f"windows of {kernel}, {told} make more than 2^63 of {list(lengths)}")
         sides = zip(lengths, outputs, kernel, strict=True)
         return tuple(self._axis(i, *side) for i, side in enumerate(sides))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, check_elements
 from sabir.ir import add, ceil_div, dim_min, floor_div, mul, sub
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sabir.ir import Dim
     from sabir.opsets.typing import Array
 
+_COUNTED = 32  # bytes, about, of a window while its taps are counted
 LEAST_RANK = 3  # a batch, channels, one spatial axis
 _MODES = {"", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}
 
@@ -63,6 +64,7 @@ class Axis(NamedTuple):
 
     def covered(self, *, padding: bool) -> Array:
         """Return how many taps of each window lie in the input, or in the input with its padding."""
+        check_elements(self.windows, self.windows, what="the counts", width=_COUNTED)
         low, high = (-self.begin, self.length + self.end) if padding else (0, self.length)
         first = np.arange(self.windows) * self.stride - self.begin
         past = np.clip(-((first - high) // self.dilation), 0, self.kernel)
@@ -108,6 +110,9 @@ class Window:
     def axes(self, lengths: Sequence[int]) -> tuple[Axis, ...]:
         """Lay the window over an input of this size."""
         counts = [c for c in self.outputs(lengths) if isinstance(c, int)]
+        if len(counts) < len(lengths):  # sizes past 64 bits are none
+            told = f"kernel {list(self.kernel)}, dilations {list(self.dilations)}"
+            raise InferenceError(f"a window of {told} does not fit into {list(lengths)}")
         kernel = [k for k in self.kernel if isinstance(k, int)]
         sides = zip(lengths, counts, kernel, self.strides, self.dilations, self.pads, strict=True)
         return tuple(self._padded(Axis(*side, *pads)) for *side, pads in sides)

@@ -10,6 +10,7 @@ from sabir.ir import Builder, Dim, TensorType, Value, total
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import from_front
 from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -66,6 +67,7 @@ def evaluate(x: Array, condition: Array, /, *, axis: int | None) -> Array:
 
 
 def _picked(x: Array, condition: Array, axis: int | None) -> Array:
+    passed_over(condition)
     return np.take(x, np.flatnonzero(condition), axis)
 
 

@@ -71,6 +71,8 @@ Given = Tensor | SparseTensor | Sequence[str] | Sequence[float] | str | float | 
 def infer(**given: Given) -> TensorType:
     tensor = held(given)
     kind = TensorType(tensor.element, tensor.shape)
+    if min(tensor.shape, default=0) < 0:
+        raise InferenceError(f"the dimension {min(tensor.shape)} of its value is negative")
     most = _MOST_FLOATS if tensor.element.is_float else contents.MOST
     if tensor.element.kind in {"string", "complex"} or not (isinstance(kind.size, int) and kind.size <= most):
         return kind

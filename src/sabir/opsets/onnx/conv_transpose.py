@@ -82,6 +82,8 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
         return TensorType(x.element)
     lengths = (None,) * (rank + 2) if x.shape is None else x.shape
     weights = (None,) * (rank + 2) if w.shape is None else w.shape
+    if group < 1:
+        raise InferenceError(f"group is {group}, and must be 1 or more")
     left = mod(lengths[1], group)
     if known_equal(lengths[1], weights[0]) is False or (isinstance(left, int) and left):
         raise InferenceError(f"{lengths[1]} channels do not go with weights {w} in {group} groups")

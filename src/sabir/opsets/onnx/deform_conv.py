@@ -96,28 +96,41 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     kernel = kernel_of(w.shape, kernel_shape)
     window = Window.of(kernel, strides=strides, pads=pads, auto_pad="", dilations=dilations)
     axes = window.axes(x.shape[2:])
-    counts, rank, taps = [a.windows for a in axes], len(axes), math.prod(w.shape[2:])
-    if x.shape[1] != w.shape[1] * group or len(w) % group or x.shape[1] % offset_group:
+    counts, taps = [a.windows for a in axes], math.prod(w.shape[2:])
+    if (
+        min(group, offset_group) < 1
+        or x.shape[1] != w.shape[1] * group
+        or len(w) % group
+        or x.shape[1] % offset_group
+    ):
         raise ValueError(f"channels {x.shape[1]} and weights {list(w.shape)} do not go with the groups")
-    offsets = widened(offset).reshape(len(x), offset_group, taps, rank, *counts)
+    offsets = widened(offset).reshape(len(x), offset_group, taps, len(axes), *counts)
     masks = None if mask is None else widened(mask).reshape(len(x), offset_group, taps, math.prod(counts), 1)
     images = widened(x).reshape(len(x), offset_group, x.shape[1] // offset_group, *x.shape[2:])
     images = np.ascontiguousarray(np.moveaxis(images, 2, -1))  # a sample reads channels that lie side by side
     filters = widened(w).reshape(group, len(w) // group, w.shape[1], taps)
     y: Array = np.zeros((len(x), group, len(w) // group, math.prod(counts)), images.dtype)
     starts = [np.arange(a.windows, dtype=y.dtype) * a.stride - a.begin for a in axes]
-    spend_work(0, 32 * len(x) * taps * offset_group)
+    _spend(len(x) * taps, counts, x.shape[1], offset_group)
     for item, (place, tap) in itertools.product(range(len(x)), enumerate(np.ndindex(w.shape[2:]))):
         origin = np.meshgrid(
             *(s + t * a.dilation for s, t, a in zip(starts, tap, axes, strict=True)), indexing="ij"
         )
-        found = _interpolated(images[item], [origin[i] + offsets[item, :, place, i] for i in range(rank)])
+        found = _interpolated(
+            images[item], [origin[i] + offsets[item, :, place, i] for i in range(len(axes))]
+        )
         if masks is not None:
             found *= masks[item, :, place]
         y[item] += filters[..., place] @ found.swapaxes(1, 2).reshape(group, w.shape[1], y.shape[-1])
     if b is not None:
         y += widened(b).reshape(group, -1, 1)
     return y.reshape(len(x), len(w), *counts).astype(x.dtype, copy=False)
+
+
+def _spend(samples: int, counts: Sequence[int], channels: int, groups: int) -> None:
+    """Count what it takes to read all corners around so many samples of each window."""
+    corners = samples << len(counts)
+    spend_work(4 * corners * math.prod(counts) * channels, 8 * corners * groups)
 
 
 def _interpolated(image: Array, at: Sequence[Array]) -> Array:

@@ -38,11 +38,12 @@ def infer(x: TensorType, /, *, dtype: int | None, k: int) -> TensorType:
 
 @v9.evaluate
 def evaluate(x: Array, /, *, dtype: int | None, k: int) -> Array:
+    kind = element(x.dtype if dtype is None else dtype)
+    if kind.kind in {"string", "complex"}:
+        raise ValueError(f"an identity matrix of {kind} is none")
     rows, columns = x.shape
     diagonal = min(max(k, -rows), columns)
-    return np.eye(rows, columns, diagonal, dtype=bool).astype(
-        x.dtype if dtype is None else element(dtype).dtype
-    )
+    return np.eye(rows, columns, diagonal, dtype=bool).astype(kind.dtype)
 
 
 @eye_like.examples

@@ -8,6 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
@@ -36,6 +37,7 @@ def infer(x: TensorType, /) -> TensorType:
 
 @v1.evaluate
 def evaluate(x: Array, /) -> Array:
+    passed_over(x)
     spatial = tuple(range(2, x.ndim))
     total = np.add.reduce(widened(x), axis=spatial, keepdims=True)
     count = np.prod(x.shape[2:], dtype=total.dtype)

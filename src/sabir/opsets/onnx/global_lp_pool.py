@@ -7,6 +7,7 @@ import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.pooling import pooled_to_one, powers, roots, whole_order
+from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -37,6 +38,7 @@ def infer(x: TensorType, /) -> TensorType:
 
 @v1.evaluate
 def evaluate(x: Array, /, *, p: float) -> Array:
+    passed_over(x)
     sums = np.add.reduce(powers(x, p), axis=tuple(range(2, x.ndim)), keepdims=True)
     return roots(sums, p).astype(x.dtype, copy=False)
 

@@ -8,6 +8,7 @@ import numpy as np
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_to_one
+from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
@@ -32,6 +33,7 @@ def infer(x: TensorType, /) -> TensorType:
 
 @v1.evaluate
 def evaluate(x: Array, /) -> Array:
+    passed_over(x)
     spatial = tuple(range(2, x.ndim))
     return np.maximum.reduce(widened(x), axis=spatial, keepdims=True, initial=-np.inf).astype(
         x.dtype, copy=False

@@ -96,6 +96,7 @@ _SLOPE = -0.75  # of the cubic kernel
 _BATCH_AND_DEPTH = 2
 _PADDINGS = frozenset({"zeros", "border", "reflection"})
 _NOISE = 1e-6  # of sums of weights: 4.9999999999 is 5 before its fraction is cut off
+_TURNS = 8  # array operations on one axis for each pixel around a place
 _FAR = 8  # pixels outside, from where on a place reads nothing but padding
 
 
@@ -151,7 +152,9 @@ def _sampled(x: Array, grid: Array, aligned: bool, padding: str, mode: str) -> A
     outside = np.full((*x.shape[:2], 1), "" if x.dtype == object else 0, x.dtype)
     pixels = np.concatenate([x.reshape(*x.shape[:2], count), outside], axis=-1)
     y = np.empty((*x.shape[:2], math.prod(places)), x.dtype)
-    spend_work(0, 16 * len(x))
+    first, last = _REACH[mode]
+    corners = (last - first) ** len(images)
+    spend_work(corners * y.nbytes, (16 + _TURNS * len(images) * corners) * len(x))
     for n, coordinates in enumerate(grid.reshape(grid.shape[0], y.shape[-1], len(images))):
         around = [
             _around(coordinates[:, -1 - d], size, aligned, padding, mode) for d, size in enumerate(images)

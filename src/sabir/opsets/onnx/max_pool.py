@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import ml_dtypes
 import numpy as np
 
+from sabir.base import check_elements
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
@@ -24,6 +25,8 @@ from sabir.schema import (
     Output,
     tensors,
 )
+
+_INDEXED = 32  # bytes, about, of a window while its greatest element is sought
 
 max_pool = Operator(
     "MaxPool", summary="The greatest element of each window that slides over the spatial axes."
@@ -110,6 +113,8 @@ def evaluate(
 
 def _indices(x: Array, axes: Sequence[Axis], storage_order: int) -> Array:
     """Carry the best so far and where it is through all taps of the window, in reading order."""
+    count = math.prod(x.shape[:2]) * math.prod(a.windows for a in axes)
+    check_elements(count, x.size, what="the indices", width=_INDEXED)
     best = np.zeros((*x.shape[:2], *(a.windows for a in axes)), x.dtype)
     found = np.full(best.shape, -1, np.int64)
     lengths: tuple[int, ...] = x.shape[2:]

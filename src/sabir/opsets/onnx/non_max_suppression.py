@@ -52,6 +52,7 @@ v10 = non_max_suppression.first(
 v11 = v10.restate(11, "Says that a box stays whose overlap equals the threshold.")
 
 _ROW = 3
+_TURNS = 8  # array operations for the boxes of one class
 
 
 @v10.infer
@@ -90,7 +91,10 @@ def evaluate(
     limit = int(most.item()) if most is not None and most.size else 0
     overlap = np.float32(iou_threshold.item() if iou_threshold is not None and iou_threshold.size else 0)
     found = [np.zeros((0, _ROW), np.int64)]
-    for batch in range(boxes.shape[0]) if limit > 0 else ():
+    if limit <= 0 or not scores.size:  # there may be very many classes without a box
+        return found[0]
+    spend_work(scores.nbytes, _TURNS * scores.shape[0] * scores.shape[1])
+    for batch in range(boxes.shape[0]):
         corners = _corners(boxes[batch], center_point_box)
         for number, row in enumerate(scores[batch]):
             candidates = np.argsort(-row, kind="stable")

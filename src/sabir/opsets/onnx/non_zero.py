@@ -8,6 +8,7 @@ import numpy as np
 from sabir.elements import INT64
 from sabir.ir import Dim, Expr, Item, TensorType, lower_bound
 from sabir.opsets.families import contents
+from sabir.opsets.families.sizes import allotted, passed_over
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
@@ -60,12 +61,14 @@ def _is_nonzero(item: Item) -> bool | None:
 
 @v9.evaluate
 def evaluate(x: Array, /) -> Array:
+    passed_over(x)
     return _found(x.astype(bool) if x.dtype != object else np.not_equal(x, ""))
 
 
 def _found(mask: Array) -> Array:
     if mask.ndim == 0:
         return np.zeros((0, int(bool(mask))), np.int64)  # numpy would see a vector of one element
+    allotted((mask.ndim, 2, int(np.count_nonzero(mask))), np.dtype(np.int64), mask.size)  # apart, and stacked
     return np.stack(np.nonzero(mask)).astype(np.int64, copy=False)
 
 

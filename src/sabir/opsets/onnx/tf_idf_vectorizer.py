@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, check_elements, spend_work
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.lookups import places
@@ -43,6 +43,7 @@ v9 = tf_idf_vectorizer.first(
 )  # fmt: skip
 
 _MODES = ("TF", "IDF", "TFIDF")
+_TURNS = 16  # array operations for the n-grams of one length and distance
 
 
 class _Level(NamedTuple):
@@ -112,8 +113,10 @@ def _counts(
     items = places(pool, pool)  # equal items by one number
     levels = _levels(items, [*ngram_counts, len(pool)], min_gram_length, max_gram_length, grams)
     numbers = places(x.astype(np.int64) if x.dtype == np.int32 else x, pool)
+    check_elements(len(x) * grams, x.size, what="the counts", width=2 * np.dtype(np.int64).itemsize)
     count, total = len(x) * grams, np.zeros(len(x) * grams, np.int64)
     for apart in range(1, min(max_skip_count + 1, max(1, x.shape[1] - 1)) + 1):
+        spend_work(2 * total.nbytes + _TURNS * len(levels) * numbers.nbytes, _TURNS * len(levels))
         for gram, row in _found(numbers, levels, apart, len(pool)):
             total += np.bincount(row * grams + gram, minlength=count)
     return total.reshape(len(x), grams)

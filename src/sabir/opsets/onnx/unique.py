@@ -10,6 +10,7 @@ from sabir.elements import INT64
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axis_in
+from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -19,6 +20,8 @@ unique = Operator(
     " where each went; NaN equals NaN and comes last.",
 )
 
+_SORTED, _COMPARED = 8, 64  # how much longer than to read elements it takes to sort numbers, and texts
+_FEW = 64  # columns, each of which takes numpy an array of its own
 _MANY = 1 << 10  # elements from which a search for the least and the greatest pays
 
 T = Constraint("T", CLASSIC)
@@ -76,6 +79,7 @@ def infer(x: TensorType, /, *, axis: int | None, sorted: int) -> tuple[TensorTyp
 
 @v11.evaluate
 def evaluate(x: Array, /, *, axis: int | None, sorted: int) -> tuple[Array, ...]:  # ruff: ignore[builtin-argument-shadowing]  the attribute's name
+    passed_over(x, _SORTED if x.dtype != object else _COMPARED)
     if axis is None:
         first, inverse, counts = _of_elements(x)
     else:
@@ -117,12 +121,20 @@ def _of_parts(parts: Array) -> tuple[Array, Array, Array]:
             raise InferenceError("a scalar has no parts")
         return np.zeros(min(count, 1), np.int64), np.zeros(count, np.int64), np.full(min(count, 1), count)
     ranks = _of_elements(parts)[1].reshape(count, -1)
-    order = np.lexsort(ranks.T[::-1])
+    order = _order(ranks)
     ordered = ranks[order]
     starts = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
     inverse = np.empty(count, np.int64)
     inverse[order] = np.cumsum(starts) - 1
     return order[starts], inverse, np.diff(np.append(np.flatnonzero(starts), count))
+
+
+def _order(rows: Array) -> Array:
+    """Return the stable order of rows of whole numbers from 0 on, compared from their first columns."""
+    if rows.shape[1] <= _FEW:
+        return np.lexsort(rows.T[::-1])
+    keys = rows.astype(">u8")  # whose bytes compare as the numbers do
+    return np.argsort(keys.view(np.dtype((np.void, keys.itemsize * rows.shape[1]))).ravel(), kind="stable")
 
 
 @unique.examples

@@ -9,6 +9,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Attribute as Fact
 from sabir.ir import Builder, Item, TensorType, Value
+from sabir.opsets.families import contents
 from sabir.opsets.families.resampling import Axis, Manner, resample, scaled
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -85,7 +86,7 @@ def infer_attribute(x: TensorType, /, *, scales: Sequence[float]) -> TensorType:
 @v9.infer
 def infer(x: TensorType, scales: TensorType, /) -> TensorType:
     count = scales.size
-    rank = count if isinstance(count, int) else x.rank
+    rank = count if isinstance(count, int) and count <= contents.MOST else x.rank
     return TensorType(x.element) if rank is None else _enlarged_type(x, scales.known or (None,) * rank)
 
 

@@ -73,7 +73,7 @@ def evaluate(
 ) -> tuple[Array, Array]:
     x = classifiers.rows(x)
     weights = classifiers.matrix(coefficients, x.shape[1], "coefficients")
-    scores = x @ weights.T
+    scores = classifiers.products(x, weights)
     if intercepts:
         if len(intercepts) != len(weights):
             raise ValueError(f"{len(intercepts)} intercepts are given for {len(weights)} scores")

@@ -47,7 +47,7 @@ def evaluate(
     if len(weights) != targets or len(intercepts or ()) not in {0, targets}:
         given = f"{len(weights)} rows of coefficients and {len(intercepts or ())} intercepts"
         raise ValueError(f"{given} are given for {targets} targets")
-    scores = x @ weights.T
+    scores = classifiers.products(x, weights)
     if intercepts:
         scores += np.array(intercepts, np.float32)
     return classifiers.transformed(scores, post_transform).astype(np.float32)

@@ -1,0 +1,80 @@
+"""Types over a whole model: one inference over the main graph, then over those that train it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import Finding, InferenceError, Location, quote
+from sabir.infer import Inference, merge
+from sabir.ir import SparseTensor, TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.check._survey import Survey
+    from sabir.ir import Graph, TrainingInfo, Type, Value
+
+TYPES, STATE = "TYPE001", "TRAIN007"
+
+
+class _Whole(Inference):
+    """An inference that goes on to the graphs of training, which see the values of the main graph."""
+
+    def go_on(self, graph: Graph, where: Location) -> None:
+        """Infer one more graph that stands by itself."""
+        for value in graph.inputs:
+            declared = self._declared(value)
+            if declared is not None:
+                self._set(value, declared)
+        told = len(self.findings)
+        self._constants(graph)
+        outer = len(Location().at("graph").steps)
+        for place, found in enumerate(self.findings[told:], told):
+            steps = (*where.steps, *found.location.steps[outer:])
+            self.findings[place] = found._replace(location=Location(steps))
+        self._graph(graph, self._scope, where)
+
+
+def type_findings(survey: Survey) -> Iterator[Finding]:
+    """Yield what inference finds: types that contradict themselves, and state that training would spoil.
+
+    What nodes call is told by rules, for every graph.
+    """
+    model = survey.model
+    inference = _Whole(model, registry=survey.registry)
+    inference.run()
+    unfit = list[Finding]()
+    for site in survey.trainings:
+        training, where = site.training, site.where
+        for graph, name in ((training.initialization, "initialization"), (training.algorithm, "algorithm")):
+            if graph is not None:
+                inference.go_on(graph, where.at(name))
+        unfit += _unfit(training, where, inference.types)
+    yield from (f for f in inference.findings if f.rule == TYPES)
+    yield from unfit
+
+
+def _unfit(training: TrainingInfo, where: Location, types: dict[Value, Type]) -> Iterator[Finding]:
+    for field, pairs in (
+        ("initialization_binding", training.initialization_binding),
+        ("update_binding", training.update_binding),
+    ):
+        for index, (key, value) in enumerate(pairs):
+            told = _misfit(key, types.get(value))
+            if told:
+                message = f"{quote(value.name)} cannot become {quote(key.name)}: {told}"
+                at = where.at(field, index=index, name=key.name)
+                yield Finding(STATE, message, at, "give it the element type and shape of the initializer")
+
+
+def _misfit(key: Value, kind: Type | None) -> str:
+    constant = key.constant
+    if constant is None:  # TRAIN001 tells of it
+        return ""
+    element = constant.values.element if isinstance(constant, SparseTensor) else constant.element
+    stated = key.type if key.is_input and key.type is not None else TensorType(element, constant.shape)
+    try:
+        merge(stated, kind)
+    except InferenceError as error:
+        return str(error)
+    return ""

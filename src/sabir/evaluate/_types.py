@@ -1,0 +1,100 @@
+"""Whether the values that a node is given have types that its operator version admits.
+
+Numpy computes with more types than the standard admits, and mixes them: two texts would be added, the
+imaginary part of a number dropped. A look at the types is cheap where they are those of the last call.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from sabir.base import EvaluationError, UnsupportedError
+from sabir.elements import element
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.schema import Version
+
+Kind: TypeAlias = "np.dtype[Any] | tuple[object, ...]"  # of a tensor; of another value, () of none
+
+_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+_UNKNOWN = "?"
+_MOST_REMEMBERED = 4096
+
+
+class Types:
+    """The types of one node's inputs, which it looks at anew only where they differ from the last call's."""
+
+    __slots__ = ("kinds", "version")
+
+    def __init__(self, version: Version) -> None:
+        self.version = version
+        self.kinds: list[Kind] = []
+
+    def check(self, inputs: Sequence[Any], plain: float) -> None:  # ruff: ignore[unused-method-argument]  as Sizes
+        """Raise EvaluationError for an input of a type that is not admitted."""
+        self.check_kinds([x.dtype if type(x) is _ARRAY else kind_of(x) for x in inputs])
+
+    def check_kinds(self, kinds: list[Kind]) -> None:
+        """Raise EvaluationError for kinds that are not admitted."""
+        if kinds != self.kinds:
+            _admit(self.version, tuple(kinds))
+            self.kinds = kinds
+
+
+def kind_of(value: Any) -> Kind:
+    """Return what tells the type of a value: of a sequence or a map that of its first item."""
+    if type(value) is _ARRAY:
+        return value.dtype
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return (list, kind_of(items[0])) if items else (list,)
+    # not None, which numpy takes for float64
+    return () if value is None else (type(cast("object", value)),)
+
+
+@functools.lru_cache(_MOST_REMEMBERED)
+def _admit(version: Version, kinds: tuple[Kind, ...]) -> None:
+    """Raise EvaluationError for a type that a port does not admit, or ports of one constraint that differ."""
+    bound: dict[str, tuple[str, str]] = {}
+    for place, kind in enumerate(kinds[: len(kinds) if version.inputs else 0]):
+        port = version.inputs[min(place, len(version.inputs) - 1)]
+        told = _signature(kind)
+        if told is None:
+            continue
+        if not _admits(port.allowed, told):
+            admitted = ", ".join(sorted(port.allowed))
+            raise EvaluationError(f"{version} does not admit {told} for {port.name!r}; it admits {admitted}")
+        if isinstance(port.type, str) or port.heterogeneous or _UNKNOWN in told:
+            continue
+        first, other = bound.setdefault(port.type.name, (told, port.name))
+        if first != told:
+            ports = f"all of {other!r}" if other == port.name else f"{other!r} and {port.name!r}"
+            raise EvaluationError(f"{version} takes one type for {ports}; it gets {first} and {told}")
+
+
+def _admits(allowed: frozenset[str], told: str) -> bool:
+    """Whether a port takes such a value; an optional that is there is the value itself."""
+    if _UNKNOWN not in told:
+        return told in allowed or f"optional({told})" in allowed
+    start = told.partition(_UNKNOWN)[0]
+    return any(a.removeprefix("optional(").startswith(start) for a in allowed)
+
+
+def _signature(kind: Kind) -> str | None:
+    """Return the type string of a value as far as its kind tells it; None where it tells nothing."""
+    if isinstance(kind, np.dtype):
+        try:
+            return f"tensor({element(kind)})"
+        except UnsupportedError:
+            return None
+    if kind[:1] == (dict,):
+        return f"map({_UNKNOWN})"
+    if kind[:1] != (list,):
+        return None
+    inner = _signature(cast("Kind", kind[1])) if len(kind) > 1 else None
+    return f"seq({inner or _UNKNOWN})"

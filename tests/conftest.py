@@ -1,0 +1,7 @@
+"""What all tests start from."""
+
+import signal
+
+# A shell's background job ignores interrupts, and so would every process that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
