@@ -1,40 +1,21 @@
-"""Checking a model: every rule over all that it looks at, then types, in reading order."""
+"""Checking a model: which rules are tried, and what comes of it in reading order."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import (
-    CheckError,
-    Finding,
-    Limits,
-    Location,
-    SchemaError,
-    TextError,
-    legible,
-    suggest,
-    within,
-    without_collector,
-)
-from sabir.check._held import is_plain
+from sabir.base import CheckError, Finding, Limits, SchemaError, suggest, within
 from sabir.check._rule import RULES, Rule
-from sabir.check._survey import AttributeSite, Survey
-from sabir.check._types import STATE, TYPES, type_findings
-from sabir.ir import Model
 from sabir.opsets import STANDARD
-from sabir.serial import load
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
+    from sabir.ir import Model
     from sabir.schema import Registry
 
     Source = Model | str | os.PathLike[str] | bytes
-
-ARITY, UTF8 = "NODE002", "TEXT001"
-# all that is looked at in the graph of a function's default, which stands in no node and sees no values
-_CALLS = frozenset({"NODE001", "NODE002", "NODE003", "NODE005", "NODE007", "NODE008", "NODE009"})
 
 
 def check(
@@ -81,30 +62,12 @@ def findings(
     Raises FileError or WireError where there is no model, LimitError where checking would cost too much,
     and SchemaError for an id that no rule has.
     """
+    from sabir.check._judging import judged  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
+
     rules = chosen(select, ignore, strict=strict)
     with within(limits):  # left before the first finding is given away
-        found = _found(model, rules, registry, types=types, verify=verify)
+        found = judged(model, rules, registry, types=types, verify=verify)
     yield from sorted(found, key=lambda f: f.location.order)
-
-
-def _found(
-    model: Source, rules: list[Rule], registry: Registry, *, types: bool, verify: bool
-) -> list[Finding]:
-    if not isinstance(model, Model):
-        try:
-            model = load(model)
-        except TextError as error:
-            told = Finding(UTF8, str(error), Location(), "names and documentation must be UTF-8")
-            return [told] if any(r.id == UTF8 for r in rules) else []
-    with without_collector():
-        survey = Survey(model, registry, verify)
-        found = list(_broken(rules, survey))
-    inferred = {r.id for r in rules if r.id in {TYPES, STATE} and r.holds_for(model.ir_version)}
-    if types and inferred:
-        # a node that is called with what it does not take has no types to be judged
-        miscalled = {f.location for f in found if f.rule == ARITY}
-        found += [f for f in type_findings(survey) if f.rule in inferred and f.location not in miscalled]
-    return found
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = (), *, strict: bool = False) -> list[Rule]:
@@ -120,33 +83,3 @@ def chosen(select: Iterable[str] = (), ignore: Iterable[str] = (), *, strict: bo
         and not (unwanted and r.id.startswith(unwanted))
         and (strict or not r.pedantic or r.id in wanted)
     ]
-
-
-def _broken(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
-    subjects = {
-        "model": [survey],
-        "root": survey.roots,
-        "graph": survey.graphs,
-        "tensor": [site for site in survey.tensors if not is_plain(site.tensor)],
-        "sparse": survey.sparse,
-        "type": survey.types,
-        "function": survey.functions,
-        "training": survey.trainings,
-    }
-    parts = [inner for default in survey.defaults for inner in default.within()]
-    for rule in rules:
-        if not rule.holds_for(survey.model.ir_version):
-            continue
-        broken = _alike(rule, survey) if rule.over == "attribute" else subjects[rule.over]
-        if rule.id in _CALLS:
-            broken = [*survey.graphs, *parts]
-        for subject in broken:
-            for message, where, hint in rule.check(subject):
-                yield Finding(rule.id, legible(message), where, legible(hint), rule.severity)
-
-
-def _alike(rule: Rule, survey: Survey) -> Iterator[AttributeSite]:
-    """The attributes that break a rule: of those that are alike one is asked, the others only if it does."""
-    for sites in survey.attributes:
-        if any(True for _ in rule.check(sites[0])):
-            yield from sites

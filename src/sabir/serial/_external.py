@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import re
 from pathlib import Path
@@ -162,6 +161,8 @@ class Folder:
 
         Raises as a call does, and LimitError where the file is large and nearly all holes, or time is up.
         """
+        import hashlib  # ruff: ignore[import-outside-top-level]  4 ms that few need
+
         found = hashlib.sha1(usedforsecurity=False)
         with self._opened(location) as descriptor:
             size = os.fstat(descriptor).st_size

@@ -33,7 +33,6 @@ from sabir.proto import (
     read_message,
     read_model,
 )
-from sabir.serial._data_files import Saving
 from sabir.serial._external import Folder
 from sabir.serial._formats import (
     Inline,
@@ -44,7 +43,6 @@ from sabir.serial._formats import (
     read_text,
     write_message_text,
 )
-from sabir.serial._placement import Layout, Placement
 from sabir.serial._reader import Reader
 from sabir.serial._tensors import TensorWriter
 from sabir.serial._verifying import require_external
@@ -179,6 +177,9 @@ def save(  # ruff: ignore[too-many-arguments]  each is a word of its own
             size, chunks = _encoded(model, chosen, stays)
             replace_file(target, chunks, written=_counted(progress, size))
             return
+        from sabir.serial._data_files import Saving  # ruff: ignore[import-outside-top-level]  few move data
+        from sabir.serial._placement import Layout, Placement  # ruff: ignore[import-outside-top-level]  as before
+
         placement = Placement(model, Layout(external, threshold, align, shard, checksum))
 
         def model_file() -> Iterable[Buffer | Streamed]:
