@@ -100,12 +100,14 @@ def test_a_graph_of_very_many_outputs_is_read_in_the_time_of_its_size():
         made = model()
         for _ in range(count):
             made.graph.output.add(name="y")
-        data = made.SerializeToString()
-        began = time.process_time()
-        sabir.loads(data)
-        return time.process_time() - began
+        data, times = made.SerializeToString(), []
+        for _ in range(3):
+            began = time.process_time()
+            sabir.loads(data)
+            times.append(time.process_time() - began)
+        return min(times)
 
-    assert seconds(20_000) < 40 * max(seconds(1000), 0.005)
+    assert seconds(20_000) < 40 * max(seconds(1000), 0.01)
 
 
 def test_outputs_keep_their_links_however_they_are_edited():
