@@ -96,6 +96,8 @@ class Plan:
             calls, keep={*self._results, *range(len(graph.initializers) + len(graph.inputs) + 1)}
         )
         self._inputs = tuple(self._slots[v] for v in graph.inputs)
+        least = sum(v.constant is None for v in graph.inputs)
+        self.takes = range(least, len(graph.inputs) + 1)  # how many inputs, as some may have defaults
 
     def run(self, inputs: Iterable[Any], captured: Iterable[Any] = ()) -> tuple[Any, ...]:
         """Return the wanted values; an input given as None keeps its default."""
@@ -213,6 +215,11 @@ class Bound:
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """Run the subgraph."""
         spend_iteration(self.plan.cost)
+        if len(inputs) not in self.plan.takes:
+            graph = self.plan.graph
+            raise EvaluationError(
+                f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}"
+            )
         return self.plan.run(inputs, self.captured)
 
 
