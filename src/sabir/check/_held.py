@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import still_whole
-from sabir.elements import ElementType, field_size, find_element, packed_size
+from sabir.elements import ElementType, element_count, field_size, find_element, packed_size
 from sabir.ir import ExternalTensor, Tensor, WireTensor
 from sabir.proto import TensorProto
 
@@ -138,12 +138,7 @@ def fields_of(element: ElementType) -> tuple[str, ...]:
 def size_of(dims: Iterable[int]) -> int | None:
     """Return the product of dimensions, or None where one is negative or the product is past 64 bits."""
     sizes = tuple(dims)
-    least = min(sizes, default=1)
-    if least < 1:
-        return None if least else 0
-    size = 1
-    for length in sizes:
-        size *= length
-        if size > _LARGEST:
-            return None
-    return size
+    if min(sizes, default=0) < 0:
+        return None
+    size = element_count(sizes)
+    return size if size <= _LARGEST else None

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sabir.schema import Registry
 
 ARITY, UTF8 = "NODE002", "TEXT001"
-# all that is looked at in the graph of a function's default, which stands in no node and sees no values
-_CALLS = frozenset({"NODE001", "NODE002", "NODE003", "NODE005", "NODE007", "NODE008", "NODE009"})
 
 
 def judged(
@@ -45,23 +43,23 @@ def judged(
 
 
 def _broken(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
+    parts = (inner for default in survey.defaults for inner in default.within())
     subjects = {
         "model": [survey],
         "root": survey.roots,
         "graph": survey.graphs,
+        # what nodes call is all that is looked at in a function's default, which sees no values
+        "calls": [*survey.graphs, *parts],
         "tensor": [site for site in survey.tensors if not is_plain(site.tensor)],
         "sparse": survey.sparse,
         "type": survey.types,
         "function": survey.functions,
         "training": survey.trainings,
     }
-    parts = [inner for default in survey.defaults for inner in default.within()]
     for rule in rules:
         if not rule.holds_for(survey.model.ir_version):
             continue
         broken = _alike(rule, survey) if rule.over == "attribute" else subjects[rule.over]
-        if rule.id in _CALLS:
-            broken = [*survey.graphs, *parts]
         for subject in broken:
             for message, where, hint in rule.check(subject):
                 yield Finding(rule.id, legible(message), where, legible(hint), rule.severity)

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
     from sabir.base import Location, Severity
 
-Subject = Literal["model", "root", "graph", "attribute", "tensor", "sparse", "type", "function", "training"]
+Subject = Literal[
+    "model", "root", "graph", "calls", "attribute", "tensor", "sparse", "type", "function", "training"
+]
 Source = Literal["ir.txt", "ir-with-training.txt", "versioning.txt", "onnx.proto", "functions", "practice"]
 
 

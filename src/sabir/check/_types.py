@@ -73,8 +73,13 @@ def _misfit(key: Value, kind: Type | None) -> str:
         return ""
     element = constant.values.element if isinstance(constant, SparseTensor) else constant.element
     stated = key.type if key.is_input and key.type is not None else TensorType(element, constant.shape)
+    return contradiction(stated, kind)
+
+
+def contradiction(one: Type | None, other: Type | None) -> str:
+    """Return how two types that are told of one value contradict each other, "" where they do not."""
     try:
-        merge(stated, kind)
+        merge(one, other)
     except InferenceError as error:
         return str(error)
     return ""

@@ -96,8 +96,7 @@ class Plan:
             calls, keep={*self._results, *range(len(graph.initializers) + len(graph.inputs) + 1)}
         )
         self._inputs = tuple(self._slots[v] for v in graph.inputs)
-        least = sum(v.constant is None for v in graph.inputs)
-        self.takes = range(least, len(graph.inputs) + 1)  # how many inputs, as some may have defaults
+        self.takes = graph.takes
 
     def run(self, inputs: Iterable[Any], captured: Iterable[Any] = ()) -> tuple[Any, ...]:
         """Return the wanted values; an input given as None keeps its default."""

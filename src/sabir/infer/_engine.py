@@ -291,8 +291,7 @@ class Inference:
         self, graph: Graph, inputs: Sequence[Type | None], scope: Scope, where: Location
     ) -> tuple[Type | None, ...]:
         """Infer a subgraph for one set of input types; what it finds replaces what an earlier one did."""
-        least = sum(v.constant is None for v in graph.inputs)
-        if not least <= len(inputs) <= len(graph.inputs):
+        if len(inputs) not in graph.takes:
             raise InferenceError(
                 f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}"
             )

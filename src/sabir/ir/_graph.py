@@ -293,6 +293,11 @@ class Graph(Nested):
             yield graph
             pending += [g for node in graph for g in node.graphs]
 
+    @property
+    def takes(self) -> range:
+        """How many inputs it may be given as a subgraph: those that have an initializer can be left out."""
+        return range(sum(v.constant is None for v in self.inputs), len(self.inputs) + 1)
+
     def defined(self) -> Iterator[Value]:
         """The values that this graph itself defines: inputs, initializers, then what its nodes compute."""
         yield from dict.fromkeys((*self.inputs, *self.initializers))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import InferenceError, quote
+from sabir.base import quote
 from sabir.check._examples import GOOD, HEAD, IF, RELU, X, Y, float_info, in_graph
 from sabir.check._rule import Problem, Textproto, rule
 from sabir.check._survey import lacks_name
-from sabir.infer import merge
+from sabir.check._types import contradiction
 from sabir.ir import OptionalType, SequenceType, SparseTensorType, TensorType, canonical_domain
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ def described_alike(site: GraphSite) -> Iterator[Problem]:
     ports = [*site.graph.inputs, *(v for v in site.graph.outputs if v is not None)]
     by_name = {v.name: v for v in reversed(ports) if v.name}
     for value, described, where in _again(site):
-        told = _contradiction(by_name.get(value.name, value).type, described.type)
+        told = contradiction(by_name.get(value.name, value).type, described.type)
         if told:
             yield Problem(f"{quote(value.name)} is described twice: {told}", where, "keep one of the two")
 
@@ -316,11 +316,3 @@ def _again(site: GraphSite) -> Iterator[tuple[Value, Value, Location]]:
         yield value, described, site.where.at("output", index=index, name=value.name)
     for value in site.graph.stale:
         yield value, value, site.where.at("value_info", index=value.info, name=value.name)
-
-
-def _contradiction(one: Type | None, other: Type | None) -> str:
-    try:
-        merge(one, other)
-    except InferenceError as error:
-        return str(error)
-    return ""

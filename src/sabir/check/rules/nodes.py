@@ -50,7 +50,7 @@ def _other_overloads(site: GraphSite, node: Node) -> list[str]:
     " imported by the"
     " model.",
     source="ir.txt",
-    over="graph",
+    over="calls",
     bad=(
         HEAD + "g (float[N] x) => (float[N] y) { y = Reluu(x) }",
         HEAD + "g (float[N] x) => (float[N] y) { y = Gelu(x) }",
@@ -84,7 +84,7 @@ def calls_what_exists(site: GraphSite) -> Iterator[Problem]:
     "NODE002",
     _SIGNATURE,
     source="ir.txt",
-    over="graph",
+    over="calls",
     bad=(
         HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x, x) }",
         HEAD + "g (float[N] x) => (float[N] y) { y = Add(x) }",
@@ -138,7 +138,7 @@ def _check_empty_names(version: Version, node: Node) -> None:
     "NODE003",
     _SIGNATURE,
     source="ir.txt",
-    over="graph",
+    over="calls",
     bad=(
         HEAD + "g (float[N] x) => (float[N] y) { y = Relu<slope = 1>(x) }",
         HEAD + 'g (float[N] x) => (float[N] y) { y = Softmax<axis = "0">(x) }',
@@ -202,7 +202,7 @@ def attributes_once(site: GraphSite) -> Iterator[Problem]:
     " declaration for"
     " each node in the model's graph.",
     source="versioning.txt",
-    over="graph",
+    over="calls",
     bad=HEAD + "g (float[N] x, int64[M] i, float[M] u) => (float[N] y) { y = Scatter(x, i, u) }",
     good=HEAD + "g (float[N] x, int64[M] i, float[M] u) => (float[N] y) { y = ScatterElements(x, i, u) }",
 )
@@ -243,7 +243,7 @@ def references(site: AttributeSite) -> Iterator[Problem]:
     "NODE007",
     "An implementation must support all operators in the set or reject the model.",
     source="ir.txt",
-    over="graph",
+    over="calls",
     severity="warning",
     note="what a domain of its own defines, only its owner can check",
     bad='<ir_version: 8, opset_import: ["" : 17, "custom" : 1]>\n'
@@ -262,7 +262,7 @@ def known_domain(site: GraphSite) -> Iterator[Problem]:
     "NODE008",
     "Each node represents a call to an operator or a model local function.",
     source="ir.txt",
-    over="graph",
+    over="calls",
     bad=_IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f:fast(x) }" + _F,
     good=_IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f(x) }" + _F,
 )
@@ -282,7 +282,7 @@ def known_overload(site: GraphSite) -> Iterator[Problem]:
     "NODE009",
     "Each node represents a call to an operator or a model local function.",
     source="ir.txt",
-    over="graph",
+    over="calls",
     bad=around('node { input: "x" output: "y" }'),
     good=GOOD,
 )
