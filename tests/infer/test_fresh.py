@@ -55,7 +55,9 @@ def test_fresh_inference_replaces_what_is_declared_of_computed_values():
 
 
 def test_fresh_inference_forgets_names_of_open_dimensions_too():
-    text = HEAD + "g (float[N] x) => (int64[1,K] y) {{ y = NonZero(x) }}".replace("{{", "{").replace("}}", "}")
+    text = HEAD + "g (float[N] x) => (int64[1,K] y) {{ y = NonZero(x) }}".replace("{{", "{").replace(
+        "}}", "}"
+    )
     kept, fresh = sabir.infer(sabir.parse(text)), sabir.infer(sabir.parse(text), fresh=True)
     assert types(kept)["y"] == "int64[1,K]"
     assert types(fresh)["y"] == "int64[1,?]"

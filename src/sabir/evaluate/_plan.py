@@ -7,6 +7,7 @@ arguments, where its inputs and outputs lie, and after which call a value is rea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -66,14 +67,16 @@ class Plan:
         wanted: Sequence[Value | None] | None = None,
         functions: dict[tuple[object, ...], tuple[Plan, Scope]] | None = None,
         depth: int = 1,
+        absent: Iterable[Value] = (),
     ) -> None:
         """Plan a graph for the values in `wanted` (its outputs by default).
 
         `functions` holds the plans made so far of functions, for the graphs of one model to share; `depth`
-        is how many graphs stand around this one, itself included. Raises
-        SchemaError where a node cannot be bound, naming it, LimitError where functions make too many nodes.
+        is how many graphs stand around this one, itself included; `absent` has the inputs of a function that
+        the call leaves out. Raises SchemaError where a node cannot be bound, naming it, LimitError where
+        functions make too many nodes.
         """
-        self.graph, self._depth = graph, depth
+        self.graph, self._depth, self._absent = graph, depth, set(absent)
         check_depth(depth)
         if functions is None:
             check_expansion([graph], scope)
@@ -148,11 +151,14 @@ class Plan:
         self.given += bytes_in(attributes)
         binding = callee.binding("evaluate")
         binding.signature.check_arity(node.inputs, len(node.outputs))
+        lack = self._lack(binding, node)
+        if lack:
+            return Step(_failing(lack), (), self._results_of(node), (), node)
         call = Call(tuple(v is not None for v in node.outputs), callee.since)
         bodies: list[Inner] = []
 
         def body(graph: Graph) -> Inner:
-            inner = Plan(graph, scope, None, self._functions, self._depth + 1)
+            inner = Plan(graph, scope, None, self._functions, self._depth + 1, self._absent)
             self.given += inner.given
             self.cost += inner.cost
             bodies.append(Inner(inner, tuple(self._read(v) for v in inner.captured)))
@@ -172,13 +178,32 @@ class Plan:
         check_call(function, node)
         inner = scope.inside(function, node)
         held = tuple((inner.bindings or {}).values())
-        key = (id(function), *map(id, held))
+        ports = zip_longest(function.graph.inputs, node.inputs)
+        absent = frozenset(port for port, value in ports if value is None or value in self._absent)
+        key = (id(function), absent, *map(id, held))
         found = self._functions.get(key)
         if found is None:  # the scope is kept, so that what the key names by id stays alive
-            found = self._functions[key] = (Plan(function.graph, inner, None, self._functions), inner)
-            self.given += found[0].given
+            plan = Plan(function.graph, inner, None, self._functions, absent=absent)
+            found = self._functions[key] = (plan, inner)
+            self.given += plan.given
         self.cost += found[0].cost
+        results = zip(node.outputs, function.graph.outputs, strict=False)
+        self._absent.update(v for v, result in results if v is not None and result in absent)
         return found[0]
+
+    def _lack(self, binding: Binding, node: Node) -> str:
+        """Return what a node lacks because the call of the function around it leaves an input out, or ""."""
+        absent = [v for v in node.inputs if v in self._absent]
+        if not absent:
+            return ""
+        try:
+            binding.signature.check_arity(
+                [None if v in absent else v for v in node.inputs], len(node.outputs)
+            )
+        except SchemaError as error:
+            names = ", ".join(quote(v.name) for v in dict.fromkeys(absent) if v is not None)
+            return f"{error}, and the call of the function leaves {names} out"
+        return ""
 
     def _results_of(self, node: Node) -> tuple[int, ...]:
         return tuple(self._slot(v) for v in node.outputs)
@@ -220,6 +245,15 @@ class Bound:
                 f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}"
             )
         return self.plan.run(inputs, self.captured)
+
+
+def _failing(told: str) -> Callable[..., Any]:
+    """Return a behaviour that fails; a branch that is never run may hold it."""
+
+    def function(*_: Any) -> Any:
+        raise EvaluationError(told)
+
+    return function
 
 
 def _framed(binding: Binding, arguments: Mapping[str, Any], call: Call) -> Callable[..., Any]:

@@ -11,9 +11,7 @@ if TYPE_CHECKING:
     from sabir.ir import Model
 
 
-def infer(
-    model: Model, *, strict: bool = False, fresh: bool = False, limits: Limits | None = None
-) -> Model:
+def infer(model: Model, *, strict: bool = False, fresh: bool = False, limits: Limits | None = None) -> Model:
     """Annotate every value of a model with its type and shape, as far as they follow, and return the model.
 
     What the model declares of its values stays, and inference adds to it. So a declared number stays even

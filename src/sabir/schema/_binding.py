@@ -136,6 +136,8 @@ def _check_ports(owner: str, kind: str, formal: Sequence[Port], given: list[bool
                 raise SchemaError(f"{needed}, and the node has {len(given)}{hint}")
             if not all(given[place:]):
                 absent = given.index(False, place)
-                raise SchemaError(f"{owner} needs its {kind} number {absent}: one of any number is not optional")
+                raise SchemaError(
+                    f"{owner} needs its {kind} number {absent}: one of any number is not optional"
+                )
         elif not port.optional and not (place < len(given) and given[place]):
             raise SchemaError(f"{owner} needs its {kind} {port.name!r} (number {place})")

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from sabir.check._survey import FunctionSite, GraphSite, Survey
     from sabir.ir import Node, Value
 
-_MAIN = '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\ng (float[N] x) => (float[N] y) {{ y = d.f({}) }}\n'
+_MAIN = (
+    '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\ng (float[N] x) => (float[N] y) {{ y = d.f({}) }}\n'
+)
 _F = '<domain: "d", opset_import: ["" : 18, "d" : 1]>\nf (a, b) => (c) {{ {} }}\n'
 _G = '<domain: "d", opset_import: ["" : 18]>\ng (p, q) => (r) { r = Add(p, q) }\n'
 _ASKS = (
@@ -71,9 +73,7 @@ def whole_calls(survey: Survey) -> Iterator[Problem]:
                 yield from _left_out(site, index, callee, needed or {})
 
 
-def _left_out(
-    site: GraphSite, index: int, callee: object, needed: dict[Value, str]
-) -> Iterator[Problem]:
+def _left_out(site: GraphSite, index: int, callee: object, needed: dict[Value, str]) -> Iterator[Problem]:
     given = site.reads[index]
     ports = callee.graph.inputs if isinstance(callee, Function) else ()
     for place, port in enumerate(ports):

@@ -61,7 +61,9 @@ _HTML = 'doc_string: "The <b>positive</b> part.<br/>"'
         in_graph(f'{RELU} name: "g" {X} {Y.removesuffix("}")} {_HTML} }}'),
     ),
     good=(
-        in_graph(f'{RELU} name: "g" doc_string: "Of **x** the part > 0, as in `<b>`; <x> is at least 0." {X} {Y}'),
+        in_graph(
+            f'{RELU} name: "g" doc_string: "Of **x** the part > 0, as in `<b>`; <x> is at least 0." {X} {Y}'
+        ),
         in_graph(f'{RELU} name: "g" doc_string: "File \\"<stdin>\\"(1): <module>" {X} {Y}'),
     ),
 )

@@ -207,7 +207,7 @@ def elements_of_their_time(survey: Survey) -> Iterator[Problem]:
 
 @rule(
     "TYPE009",
-    "A dimension variable \"N\" represents the same value across the entire graph in a model.",
+    'A dimension variable "N" represents the same value across the entire graph in a model.',
     source="ir.txt",
     over="model",
     severity="warning",
