@@ -93,7 +93,7 @@ def test_html(text):
 @pytest.mark.parametrize(
     "text",
     ["", "a < b and b > a", "x<y>z", "<https://example.org>", "`<b>x</b>`", "``<br> ` ``", "```\n<table></table>\n```",
-     'File "<input>", line 1, in <module>', "<object object at 0x7f>", "<code object f at 0x7f, file \"<stdin>\">",
+     'File "<input>", line 1, in <module>', "<object object at 0x7f>", '<code object f at 0x7f, file "<stdin>">',
      "of shape <b>, <n>", "tensor<float>", "<lambda>", "a <-- b"],
 )  # fmt: skip
 def test_no_html(text):

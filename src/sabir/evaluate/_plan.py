@@ -193,7 +193,7 @@ class Plan:
 
     def _lack(self, binding: Binding, node: Node) -> str:
         """Return what a node lacks because the call of the function around it leaves an input out, or ""."""
-        absent = [v for v in node.inputs if v in self._absent]
+        absent = [v for v in node.inputs if v is not None and v in self._absent]
         if not absent:
             return ""
         try:
@@ -201,7 +201,7 @@ class Plan:
                 [None if v in absent else v for v in node.inputs], len(node.outputs)
             )
         except SchemaError as error:
-            names = ", ".join(quote(v.name) for v in dict.fromkeys(absent) if v is not None)
+            names = ", ".join(quote(v.name) for v in dict.fromkeys(absent))
             return f"{error}, and the call of the function leaves {names} out"
         return ""
 

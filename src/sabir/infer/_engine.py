@@ -29,6 +29,8 @@ from sabir.base import (
     within,
 )
 from sabir.infer._applied import Applications, Body, values_of
+from sabir.infer._claims import claim_finding, symbols_of_inputs
+from sabir.infer._declared import Declarations, retype_leftovers
 from sabir.infer._facts import (
     check_sizes,
     check_types,
@@ -37,8 +39,6 @@ from sabir.infer._facts import (
     tensor_type_of,
     without_contents,
 )
-from sabir.infer._claims import claim_finding, symbols_of_inputs
-from sabir.infer._declared import Declarations, retype_leftovers
 from sabir.infer._folding import folded
 from sabir.infer._merge import merge, without_negatives
 from sabir.infer._places import at_node, holding, is_output

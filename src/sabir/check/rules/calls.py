@@ -27,10 +27,13 @@ _ASKS = (
 
 
 class _Need(NamedTuple):
-    """A node of a function's body that reads an input of the function and needs it."""
+    """Why a function needs an input: the node that reads it, maybe in a function that it is passed on to."""
 
-    value: Value
-    reason: str
+    reader: str
+    through: Function | None = None
+
+    def __str__(self) -> str:
+        return f"{self.reader}, to which it goes through {self.through!r}" if self.through else self.reader
 
 
 class _Pass(NamedTuple):
@@ -73,28 +76,28 @@ def whole_calls(survey: Survey) -> Iterator[Problem]:
                 yield from _left_out(site, index, callee, needed or {})
 
 
-def _left_out(site: GraphSite, index: int, callee: object, needed: dict[Value, str]) -> Iterator[Problem]:
+def _left_out(site: GraphSite, index: int, callee: object, needed: dict[Value, _Need]) -> Iterator[Problem]:
     given = site.reads[index]
     ports = callee.graph.inputs if isinstance(callee, Function) else ()
     for place, port in enumerate(ports):
         if port in needed and (place >= len(given) or given[place] is None):
-            told = f"the call leaves out {quote(port.name)}, which {callee!r} needs: {needed[port]}"
+            told = f"the call leaves out {quote(port.name)}, which {callee!r} needs for {needed[port]}"
             yield Problem(told, site.at_node(index), f"give the call an input number {place}")
 
 
-def _needs(functions: list[FunctionSite]) -> dict[object, dict[Value, str]]:
+def _needs(functions: list[FunctionSite]) -> dict[object, dict[Value, _Need]]:
     """Return the inputs that each function needs, with the reason.
 
     First what operators need; then, as long as there is more, what is passed on to such an input.
     """
-    found: dict[object, dict[Value, str]] = {site.function: {} for site in functions}
+    found: dict[object, dict[Value, _Need]] = {site.function: {} for site in functions}
     passed: dict[Value, list[_Pass]] = {}
     pending: list[tuple[Function, Value]] = []
     for site in functions:
         asked = _Asked(site.function)
         for inner in site.body.within():
-            for need in _direct(inner, asked):
-                found[site.function].setdefault(need.value, need.reason)
+            for value, need in _direct(inner, asked):
+                found[site.function].setdefault(value, need)
             for port, value in _handed_on(inner, asked):
                 passed.setdefault(port, []).append(_Pass(site.function, value))
         pending += ((site.function, value) for value in found[site.function])
@@ -103,20 +106,22 @@ def _needs(functions: list[FunctionSite]) -> dict[object, dict[Value, str]]:
         for one in passed.get(port, ()):
             known = found.get(one.function)
             if known is not None and one.value not in known:
-                known[one.value] = f"it passes it on to {function!r}, {found[function][port]}"
+                known[one.value] = _Need(found[function][port].reader, function)
                 pending.append((one.function, one.value))
     return found
 
 
-def _direct(site: GraphSite, asked: _Asked) -> Iterator[_Need]:
+def _direct(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, _Need]]:
+    """Yield each input of the function that an operator in this graph requires."""
     for callee, places in site.calls.items():
         ports = callee.formal.inputs if isinstance(callee, Version) else ()
         for index in places if ports else ():
             for place, value in enumerate(site.reads[index]):
                 port = ports[min(place, len(ports) - 1)]
-                if value in asked.ports and value is not None and not port.optional:
-                    if not asked.before(site, value):
-                        yield _Need(value, f"{site.at_node(index)} reads it as {quote(port.name)}")
+                if value is None or value not in asked.ports or port.optional:
+                    continue
+                if not asked.before(site, value):
+                    yield value, _Need(f"{quote(port.name)} of {site.at_node(index)}")
 
 
 def _handed_on(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, Value]]:

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 # elements that documentation may have; the names that Python prints in angle brackets (<input>, <module>,
 # <object ...>) are not among them, as exporters write stack traces into documentation
-_PAIRED = (
-    "a abbr b big blockquote body center dd del div dl dt em font h1 h2 h3 h4 h5 h6 head html i ins kbd li ol p"
-    " pre q s script small span strike strong style sub sup table tbody td th thead title tr tt u ul"
-).split()
-_LONE = "br hr img wbr".split()
+_PAIRED = [
+    "a", "abbr", "b", "big", "blockquote", "body", "center", "dd", "del", "div", "dl", "dt", "em",
+    "font", "h1", "h2", "h3", "h4", "h5", "h6", "head", "html", "i", "ins", "kbd", "li", "ol", "p",
+    "pre", "q", "s", "script", "small", "span", "strike", "strong", "style", "sub", "sup", "table",
+    "tbody", "td", "th", "thead", "title", "tr", "tt", "u", "ul",
+]  # fmt: skip
+_LONE = ["br", "hr", "img", "wbr"]
 _ATTRIBUTE = r"""\s+[A-Za-z][\w:-]*\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'<>=]+)"""
 _TAG = re.compile(rf"<({'|'.join((*_PAIRED, *_LONE))})((?:{_ATTRIBUTE})*)\s*/?>", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--|<!doctype\b", re.IGNORECASE)
@@ -68,7 +70,7 @@ _HTML = 'doc_string: "The <b>positive</b> part.<br/>"'
     ),
 )
 def plain_documentation(survey: Survey) -> Iterator[Problem]:
-    """Documentation strings have no HTML: of the model, graphs, nodes, values, functions, attributes, tensors."""
+    """Documentation has no HTML: of the model, graphs, nodes, values, functions, attributes, tensors."""
     for text, where in _documentation(survey):
         found = html_in(text)
         if found:

@@ -46,7 +46,7 @@ def _told(names: Iterable[str], what: str, where: Location) -> Iterator[Problem]
     good=GOOD,
 )
 def value_names(site: GraphSite) -> Iterator[Problem]:
-    """The names of a graph's values: a letter or underscore, then letters, digits and underscores; no keyword."""
+    """Names of a graph's values: a letter or underscore, then letters, digits and underscores; no keyword."""
     yield from _told([v.name for v in site.values], "value", site.where)
 
 

@@ -326,7 +326,7 @@ def has_outputs(site: GraphSite) -> Iterator[Problem]:
     " { y = Upsample<scales = [1.0, 1.0, 2.0, 2.0]>(x) }",
 )
 def stable(site: GraphSite) -> Iterator[Problem]:
-    """No node calls an operator whose version is experimental: the next release may give it another meaning."""
+    """No node calls an experimental operator: the next release may give it another meaning."""
     for callee, places in site.calls.items():
         if isinstance(callee, Version) and callee.status == "experimental":
             hint = "call a stable operator, or keep to readers of the release that wrote the model"

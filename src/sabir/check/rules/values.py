@@ -143,7 +143,7 @@ def no_shadowing(site: GraphSite) -> Iterator[Problem]:
     source="ir.txt",
     over="root",
     severity="warning",
-    note="in nested subgraphs the text forbids this for what nodes compute, and runtimes take the inner value",
+    note="in subgraphs the text forbids this for what nodes compute; runtimes take the inner value",
     bad=_LOOP.format(state="x"),
     good=_LOOP.format(state="s"),
 )
@@ -177,7 +177,7 @@ def _again_among_outputs(site: GraphSite) -> Iterator[Problem]:
     good=GOOD,
 )
 def outputs_once(site: GraphSite) -> Iterator[Problem]:
-    """No graph lists an output twice: a caller could not tell the two apart. A function's or subgraph's may."""
+    """A model lists an output once: a caller could not tell two of one name apart."""
     if site.kind not in {"function", "subgraph"}:
         yield from _again_among_outputs(site)
 
