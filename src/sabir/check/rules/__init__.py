@@ -2,8 +2,11 @@
 
 from sabir.check.rules import (
     attributes,
+    calls,
     contents,
+    descriptions,
     devices,
+    documentation,
     external,
     functions,
     graphs,
@@ -21,8 +24,11 @@ from sabir.check.rules import (
 
 __all__ = [
     "attributes",
+    "calls",
     "contents",
+    "descriptions",
     "devices",
+    "documentation",
     "external",
     "functions",
     "graphs",

@@ -44,6 +44,7 @@ v1 = upsample.first(
         Attribute("height_scale", "float", "New over old height; 1 or more.", required=True),
         Attribute("width_scale", "float", "New over old width; 1 or more.", required=True),
     ],
+    status="experimental",
 )
 v7 = v1.evolve(
     7,
@@ -55,6 +56,7 @@ v7 = v1.evolve(
         Attribute("scales", "floats", "New over old length of each axis; 1 or more.", required=True),
     ],
     widen={"T": CLASSIC},
+    status="stable",
 )
 v9 = v7.evolve(
     9,

@@ -40,6 +40,7 @@ v1 = flex_attention.first(
         Attribute("softmax_precision", "int", "What both graphs take: float by default, double for double."),
         Attribute("scale", "float", "Factor of the products; 1 / sqrt(size) by default."),
     ],
+    status="experimental",
 )
 
 RANK = 4
