@@ -225,7 +225,7 @@ class Survey:
         self._alike: dict[tuple[int, Function | None], list[AttributeSite]] = {}
         self._callees: dict[tuple[int, str, str, str], Callee] = {}
         self._scopes: list[Scope] = []  # kept alive, as callees are remembered by their identity
-        model, scope = self.model, Scope.of(self.model, self.registry)
+        model, scope = self.model, Scope.of(self.model, self.registry, newer_opsets=True)
         self._scopes.append(scope)
         self.roots.append(self._graph(model.graph, "main", Location().at("graph"), scope))
         for place, training in enumerate(model.training):

@@ -140,7 +140,7 @@ class Plan:
 
     def _bound(self, node: Node, scope: Scope) -> Step:
         inputs = tuple(self._read(v) for v in node.inputs)
-        callee = scope.callee(node)
+        callee = scope.runnable(node)
         if isinstance(callee, Function):
             function = self._function(callee, node, scope).run_call
             return Step(function, inputs, self._results_of(node), (), node)

@@ -44,7 +44,7 @@ from sabir.ir import (
     Value,
 )
 from sabir.opsets import STANDARD
-from sabir.schema import Call, Registry, Scope, Version, as_results, check_call
+from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, newer_opset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +90,7 @@ class Inference:
         limits: Limits | None = None,
     ) -> None:
         self.model, self.registry, self.strict, self._limits = model, registry, strict, limits
-        self._scope = Scope.of(model, registry)
+        self._scope = Scope.of(model, registry, newer_opsets=True)
         self.types: dict[Value, Type] = {}
         self.findings: list[Finding] = []
         self._interned: dict[Type, Type] = {}
@@ -112,6 +112,7 @@ class Inference:
             self._run(self.model.graph)
 
     def _run(self, graph: Graph) -> None:
+        self._report_newer(self._scope, Location())
         for value in graph.inputs:
             declared = self._declared(value)
             if declared is not None:
@@ -325,6 +326,7 @@ class Inference:
         if any(f is function for f in self._calling):
             raise SchemaError(f"{function!r} calls itself")
         inner = scope.inside(function, node)
+        self._report_newer(inner, where)
         held = (*types, *inner.bindings.values()) if inner.bindings else types
         key = (id(function), len(types), *map(id, held))
         memo = self._memo.get(key)
@@ -368,6 +370,12 @@ class Inference:
     def _intern(self, kind: Type | None) -> Type | None:
         """Return the one object that stands for a type here, so that calls can be remembered by identity."""
         return None if kind is None else self._interned.setdefault(kind, kind)
+
+    def _report_newer(self, scope: Scope, where: Location) -> None:
+        """Report the versions that are newer than any known one; the newest known one is what is inferred."""
+        for domain, versions in scope.newer().items():
+            at = where.at("opset_import", name=domain or "ai.onnx")
+            self._report(UnsupportedError(newer_opset(domain, *versions)), at)
 
     def _report(self, error: Exception, where: Location) -> None:
         if self.strict:

@@ -28,10 +28,11 @@ from sabir.ir._dims import (
     upper_bound,
 )
 from sabir.ir._graph import Annotation, Constant, Graph, Node, Use, Value
+from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, find_opset
 from sabir.ir._labels import Labels
-from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo, canonical_domain, find_opset
+from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._names import NameScope
-from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset
+from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
 from sabir.ir._residue import Residue
 from sabir.ir._tensors import (
     MAX_RANK,
@@ -113,6 +114,8 @@ __all__ = [
     "WireTensor",
     "add",
     "all_tensors",
+    "binding_places",
+    "bound_opsets",
     "canonical_domain",
     "ceil_div",
     "clone_graph",
@@ -130,6 +133,7 @@ __all__ = [
     "mod",
     "mul",
     "newest_opset",
+    "newest_opset_of_ir",
     "parse_dim",
     "product",
     "read_dim",

@@ -6,7 +6,7 @@ from sabir.schema._expansion import check_expansion
 from sabir.schema._operator import Example, Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port
 from sabir.schema._registry import Registry, Rooms
-from sabir.schema._scope import Scope, check_call
+from sabir.schema._scope import Scope, check_call, implicit_call, newer_opset
 from sabir.schema._types import (
     BFLOAT16,
     BOOL,
@@ -69,6 +69,8 @@ __all__ = [
     "as_results",
     "check_call",
     "check_expansion",
+    "implicit_call",
+    "newer_opset",
     "optionals",
     "sequences",
     "tensors",
