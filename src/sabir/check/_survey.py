@@ -13,11 +13,8 @@ from sabir.ir import (
     ExternalTensor,
     Function,
     Graph,
-    MapType,
     Model,
     Node,
-    OptionalType,
-    SequenceType,
     SparseTensor,
     Tensor,
     Value,
@@ -380,19 +377,6 @@ def lacks_value(attribute: Attribute) -> bool:
 
 
 _WHOLE = frozenset({"tensor", "sparse_tensor", "graph", "type"})
-
-
-def parts_of_type(kind: Type | None) -> Iterator[Type]:
-    """A type and those inside it."""
-    while kind is not None:
-        yield kind
-        match kind:
-            case SequenceType() | OptionalType():
-                kind = kind.item
-            case MapType():
-                kind = kind.value
-            case _:
-                return
 
 
 def _listed(value: Any) -> tuple[Any, ...]:

@@ -34,15 +34,8 @@ from sabir.infer._facts import (
 )
 from sabir.infer._folding import folded
 from sabir.infer._merge import merge, with_names, without_item_names, without_names, without_negatives
-from sabir.ir import (
-    Function,
-    Graph,
-    Model,
-    Node,
-    TensorType,
-    Type,
-    Value,
-)
+from sabir.infer._orders import Orders
+from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value
 from sabir.opsets import STANDARD
 from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, newer_opset
 
@@ -102,6 +95,7 @@ class Inference:
         self._callees: dict[tuple[int, str, str, str], tuple[Scope, Version | Function | SchemaError]] = {}
         self._inside: dict[Value, Type | None] = {}  # values of functions, over all calls
         self._applied = Applications()
+        self._orders = Orders()
         self._depth = 0  # in subgraphs
         self._inner = 0  # nodes inferred outside the main graph, each time that they were
         self._calling: list[Function] = []  # whose bodies are inferred now; their values differ by call
@@ -150,7 +144,7 @@ class Inference:
 
     def _graph(self, graph: Graph, scope: Scope, where: Location) -> tuple[Type | None, ...]:
         self._count(graph)
-        for place, node in enumerate(graph):
+        for place, node in self._orders.placed(graph, lambda error: self._report(error, where)):
             check_time()
             try:
                 results = self._node(node, scope, where, place)

@@ -37,6 +37,7 @@ def clone_graph(
     for node in graph:
         made.append(clone_node(node, known, arguments))
     made.outputs.extend(known.get(v, v) if v is not None else None for v in graph.outputs)
+    made.clashes = {_of(v, known): name for v, name in graph.clashes.items()}
     made.stale = tuple(_value(v, {}) for v in graph.stale)
     made.annotations = tuple(
         Annotation(_of(a.value, known), tuple((k, _of(v, known)) for k, v in a.parameters), a.residue)

@@ -96,13 +96,23 @@ class Model:
         the version, the newest one that its IR version carried binds.
         """
         found = find_opset(self.opsets, domain)
-        return newest_opset_of_ir(self.ir_version) if found is None and not canonical_domain(domain) else found
+        return (
+            newest_opset_of_ir(self.ir_version) if found is None and not canonical_domain(domain) else found
+        )
 
     def state(self) -> frozenset[Value]:
         """Return the values that training initializes or updates: no step may take them as constants."""
         return frozenset(
             key for t in self.training for key, _ in (*t.initialization_binding, *t.update_binding)
         )
+
+    def training_reads(self) -> Iterator[Value]:
+        """Yield the values that training refers to by name: in its graphs, and in its bindings."""
+        for training in self.training:
+            for graph in (training.initialization, training.algorithm):
+                yield from graph.captures() if graph is not None else ()
+            for pairs in (training.initialization_binding, training.update_binding):
+                yield from (value for pair in pairs for value in pair)
 
     def functions_by_key(self) -> dict[FunctionKey, Function]:
         """Return the functions by what a call names."""

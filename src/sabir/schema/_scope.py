@@ -10,9 +10,8 @@ from sabir.ir import Attribute, Function, FunctionKey, Model, Node, bound_opsets
 from sabir.schema._version import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from sabir.ir import Graph
     from sabir.schema._registry import Registry
 
 MOST_CALLS = 100  # functions inside functions; the standard forbids recursion, a file may not
@@ -53,7 +52,7 @@ class Scope:
         return self.opsets.get(canonical_domain(domain))
 
     def newer(self) -> dict[str, tuple[int, int]]:
-        """Return the domains whose version is newer than the registry knows: that version, the newest known."""
+        """Return the domains whose version is newer than any known one: that version, the newest known."""
         found: dict[str, tuple[int, int]] = {}
         for domain, version in self.opsets.items():
             newest = self.registry.newest_opset(domain)
@@ -62,7 +61,7 @@ class Scope:
         return found
 
     def require_known(self) -> None:
-        """Raise UnsupportedError for a version newer than the registry knows, unless `newer_opsets` is set."""
+        """Raise UnsupportedError for a version newer than any known one, unless `newer_opsets` is set."""
         for domain, versions in {} if self.newer_opsets else self.newer().items():
             raise UnsupportedError(f"{newer_opset(domain, *versions)}; `newer_opsets` binds that one")
 
@@ -146,15 +145,6 @@ class Scope:
 def newer_opset(domain: str, version: int, newest: int) -> str:
     """Return the message about a version that is newer than the newest known one."""
     return f"opset {version} of {quote(domain or 'ai.onnx')} is not known; the newest known one is {newest}"
-
-
-def implicit_call(graphs: Iterable[Graph], functions: Mapping[FunctionKey, Function]) -> Node | None:
-    """Return the first node of the graphs that calls an operator of the default domain, or None."""
-    for graph in graphs:
-        for node in graph.all_nodes():
-            if node.op and not canonical_domain(node.domain) and ("", node.op, node.overload) not in functions:
-                return node
-    return None
 
 
 def check_call(function: Function, node: Node) -> None:

@@ -43,7 +43,7 @@ class Writer:
         )
         if model.version:
             proto.model_version = model.version
-        labels = Labels(model.graph)
+        labels = Labels(model.graph, outside=model.training_reads())
         self._label = labels
         self._graph(model.graph, proto.graph)
         if model.residue is not None and "graph" in model.residue.absent and not proto.graph.ByteSize():

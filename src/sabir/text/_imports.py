@@ -1,6 +1,7 @@
 """Imports of operator sets in a header, where one domain may be imported several times.
 
-A model keeps the imports that bind; the others are in its residue. A text lists them all, in the file's order.
+A model keeps the imports that bind; the others are in its residue. A text lists them all, in the order of
+the file.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 _FIELD = "opset_import"
 
 
-def bind_imports(listed: Sequence[tuple[str, int]], kind: Any, told: Residue) -> tuple[dict[str, int], Residue]:
+def bind_imports(
+    listed: Sequence[tuple[str, int]], kind: Any, told: Residue
+) -> tuple[dict[str, int], Residue]:
     """Return the imports that bind, and what a note says beside them joined with the other imports.
 
     `kind` is the message class of what the header is of.

@@ -65,7 +65,7 @@ def _model(model: Model) -> str:
     note = note_text(
         Fields(configuration=[_device(d) for d in model.devices], residue=residue_fields(residue))
     )
-    names = Names(model.graph)
+    names = Names(model.graph, outside=model.training_reads())
     parts = [above(note, "") + _header(entries) + GraphWriter(names).graph(model.graph)]
     parts += [_training(training, names) for training in model.training]
     parts += map(_function, model.functions)
