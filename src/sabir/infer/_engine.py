@@ -84,6 +84,7 @@ class Inference:
     ) -> None:
         self.model, self.registry, self.strict, self._limits = model, registry, strict, limits
         self._scope = Scope.of(model, registry, newer_opsets=True)
+        self._state = model.state()  # what training changes: its contents are not known
         self.types: dict[Value, Type] = {}
         self.findings: list[Finding] = []
         self._interned: dict[Type, Type] = {}
@@ -119,7 +120,8 @@ class Inference:
         for value in node.inputs:
             if value is not None and value not in self.types and value.type is not None:
                 data = value.constant
-                self._set(value, value.type if data is None else constant_type(data, known=True))
+                known = value not in self._state
+                self._set(value, value.type if data is None else constant_type(data, known=known))
         results = self._node(node, self._scope, Location(), 0)
         for value, kind in zip(node.outputs, results, strict=False):
             if value is not None and kind is not None:
@@ -218,10 +220,10 @@ class Inference:
     def _constants(self, graph: Graph, *, fixed: bool = False) -> None:
         for value, tensor in graph.initializers.items():
             given = value in self.types
+            known = (fixed or not given) and value not in self._state
             try:
                 kind = merge(
-                    self.types.get(value) or self._declared(value),
-                    constant_type(tensor, known=fixed or not given),
+                    self.types.get(value) or self._declared(value), constant_type(tensor, known=known)
                 )
             except (SabirError, *ACCIDENTS) as error:
                 self._report(error, Location().at("graph").at("initializer", name=value.name))
