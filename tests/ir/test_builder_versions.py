@@ -1,5 +1,6 @@
 """The Builder writes models that the checker accepts, of the oldest IR version that will do."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -46,8 +47,6 @@ def inner_int4(b):
 
 def float8_constant(b):
     plain(b)
-    import ml_dtypes
-
     b.op("Constant", value=np.zeros(2, ml_dtypes.float8_e4m3fn), domain="d")
 
 

@@ -77,7 +77,7 @@ class _Inliner:
         check_expansion(graphs, self._scope)
 
     def state_default(self) -> None:
-        """Import the default domain where the model relies on it implicitly, before a function brings another."""
+        """Import the default domain where the model implies it, before a function brings another version."""
         model = self._model
         if model.functions and find_opset(model.opsets, "") is None:
             for _, _, version in tuple(implicit_imports(model)):

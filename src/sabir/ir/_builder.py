@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sabir._version import __version__
 from sabir.ir._attributes import Attribute
-from sabir.ir._graph import Constant, Graph, Node, Value
 from sabir.ir._features import least_ir
+from sabir.ir._graph import Constant, Graph, Node, Value
 from sabir.ir._imports import bound_opsets
 from sabir.ir._model import Model
 from sabir.ir._types import Type, tensor_type
@@ -41,7 +41,7 @@ class Builder:
     ) -> None:
         """Start a graph at `opset`, or continue `graph`; `after` is called on each new node.
 
-        `opsets` are more imports. Its version of the default domain, as `""` or `"ai.onnx"`, goes before `opset`.
+        `opsets` are more imports; a version of the default domain in it, under either name, replaces `opset`.
         """
         self.graph = Graph(name) if graph is None else graph
         self.opsets = bound_opsets(opsets or {}, opset)
@@ -110,7 +110,7 @@ class Builder:
         return emit
 
     def model(self, *, ir_version: int | None = None, **fields: Any) -> Model:
-        """Return the model of this graph; the IR version is the oldest that has all that it imports and uses."""
+        """Return the model of this graph; its IR version is the oldest that has all that it uses."""
         fields.setdefault("producer_name", "sabir")
         fields.setdefault("producer_version", __version__)
         model = Model(self.graph, dict(self.opsets), **fields)

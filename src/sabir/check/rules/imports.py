@@ -49,7 +49,7 @@ def imports_operator_sets(survey: Survey) -> Iterator[Problem]:
     source="onnx.proto",
     over="model",
     severity="warning",
-    note="such a model has one meaning, but a reader may take another of the versions for it",
+    note="such a model has one meaning, but a reader may take the last of the versions for it",
     bad=(
         in_model(f"opset_import {{ version: 18 }} {_GRAPH}"),
         f'<ir_version: 8, opset_import: ["" : 17, "ai.onnx" : 18]>\n{_BODY}',
