@@ -41,18 +41,11 @@ from sabir.infer._facts import (
 )
 from sabir.infer._folding import folded
 from sabir.infer._merge import merge, without_negatives
+from sabir.infer._orders import Orders
 from sabir.infer._places import at_node, holding, is_output
-from sabir.ir import (
-    Function,
-    Graph,
-    Model,
-    Node,
-    TensorType,
-    Type,
-    Value,
-)
+from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value
 from sabir.opsets import STANDARD
-from sabir.schema import Call, Registry, Scope, Version, as_results, check_call
+from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, newer_opset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +82,8 @@ class Inference:
         limits: Limits | None = None,
     ) -> None:
         self.model, self.registry, self.strict, self._limits = model, registry, strict, limits
-        self._scope = Scope.of(model, registry)
+        self._scope = Scope.of(model, registry, newer_opsets=True)
+        self._state = model.state()  # what training changes: its contents are not known
         self.types: dict[Value, Type] = {}
         self.findings: list[Finding] = []
         self._interned: dict[Type, Type] = {}
@@ -102,6 +96,7 @@ class Inference:
         self._callees: dict[tuple[int, str, str, str], tuple[Scope, Version | Function | SchemaError]] = {}
         self._inside: dict[Value, Type | None] = {}  # values of functions, over all calls
         self._applied = Applications()
+        self._orders = Orders()
         self._depth = 0  # in subgraphs
         self._inner = 0  # nodes inferred outside the main graph, each time that they were
         self._calling: list[Function] = []  # whose bodies are inferred now; their values differ by call
@@ -114,6 +109,7 @@ class Inference:
 
     def _run(self, graph: Graph) -> None:
         self._sizes = symbols_of_inputs(graph)
+        self._report_newer(self._scope, Location())
         for value in graph.inputs:
             declared = self._declared(value)
             if declared is not None:
@@ -126,7 +122,8 @@ class Inference:
         for value in node.inputs:
             if value is not None and value not in self.types and value.type is not None:
                 data = value.constant
-                self._set(value, value.type if data is None else constant_type(data, known=True))
+                known = value not in self._state
+                self._set(value, value.type if data is None else constant_type(data, known=known))
         results = self._node(node, self._scope, Location(), 0)
         for value, kind in zip(node.outputs, results, strict=False):
             if value is not None and kind is not None:
@@ -153,7 +150,7 @@ class Inference:
 
     def _graph(self, graph: Graph, scope: Scope, where: Location) -> tuple[Type | None, ...]:
         self._count(graph)
-        for place, node in enumerate(graph):
+        for place, node in self._orders.placed(graph, lambda error: self._report(error, where)):
             check_time()
             try:
                 results = self._node(node, scope, where, place)
@@ -209,10 +206,10 @@ class Inference:
     def _constants(self, graph: Graph, *, fixed: bool = False) -> None:
         for value, tensor in graph.initializers.items():
             given = value in self.types
+            known = (fixed or not given) and value not in self._state
             try:
                 kind = merge(
-                    self.types.get(value) or self._declared(value),
-                    constant_type(tensor, known=fixed or not given),
+                    self.types.get(value) or self._declared(value), constant_type(tensor, known=known)
                 )
             except (SabirError, *ACCIDENTS) as error:
                 self._report(error, Location().at("graph").at("initializer", name=value.name))
@@ -316,6 +313,7 @@ class Inference:
         if any(f is function for f in self._calling):
             raise SchemaError(f"{function!r} calls itself")
         inner = scope.inside(function, node)
+        self._report_newer(inner, where)
         held = (*types, *inner.bindings.values()) if inner.bindings else types
         ports = zip_longest(function.graph.inputs, self._given(node))
         absent = frozenset(port for port, value in ports if value is None)
@@ -365,6 +363,12 @@ class Inference:
     def _intern(self, kind: Type | None) -> Type | None:
         """Return the one object that stands for a type here, so that calls can be remembered by identity."""
         return None if kind is None else self._interned.setdefault(kind, kind)
+
+    def _report_newer(self, scope: Scope, where: Location) -> None:
+        """Report the versions that are newer than any known one; the newest known one is what is inferred."""
+        for domain, versions in scope.newer().items():
+            at = where.at("opset_import", name=domain or "ai.onnx")
+            self._report(UnsupportedError(newer_opset(domain, *versions)), at)
 
     def _report(self, error: Exception, where: Location) -> None:
         if self.strict:

@@ -3,10 +3,11 @@
 from sabir.schema._adapters import Unconvertible
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
 from sabir.schema._expansion import check_expansion
+from sabir.schema._implicit import ImplicitImport, implicit_imports
 from sabir.schema._operator import Example, Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status
 from sabir.schema._registry import Registry, Rooms
-from sabir.schema._scope import Scope, check_call
+from sabir.schema._scope import Scope, check_call, newer_opset
 from sabir.schema._types import (
     BFLOAT16,
     BOOL,
@@ -56,6 +57,7 @@ __all__ = [
     "Call",
     "Constraint",
     "Example",
+    "ImplicitImport",
     "Input",
     "Operator",
     "Output",
@@ -70,6 +72,8 @@ __all__ = [
     "as_results",
     "check_call",
     "check_expansion",
+    "implicit_imports",
+    "newer_opset",
     "optionals",
     "sequences",
     "tensors",

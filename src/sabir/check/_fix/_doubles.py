@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
 from sabir.check._fix._repair import Repair, Task
-from sabir.ir import Annotation, Model, WireTensor, canonical_domain
+from sabir.ir import Annotation, Model, WireTensor, bound_opsets, canonical_domain
 from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 from sabir.serial import dumps
 
@@ -96,7 +97,10 @@ class _Leftovers:
         wire = self.message.SerializeToString()
         if wire == self._residue.wire:
             return self._residue
-        made = self._residue._replace(wire=wire, repeated=())
+        placed = Counter(field for field, _ in self._residue.places)
+        whole = {field for field, count in placed.items() if len(getattr(self.message, field)) == count}
+        places = tuple(p for p in self._residue.places if p[0] in whole)  # of other lists they have moved
+        made = self._residue._replace(wire=wire, repeated=(), places=places)
         return made if any(made) else None
 
     def metadata(self, first: dict[str, str] | None, rule: str) -> Iterator[Repair]:
@@ -105,21 +109,32 @@ class _Leftovers:
             yield from _again(self.message.metadata_props, set(first or ()), rule, self._where)
 
     def imports(self, opsets: dict[str, int]) -> Iterator[Repair]:
-        """Drop imports of a domain that is imported already, under either of its names."""
+        """Drop the imports of a domain but the one that binds, where their versions differ."""
         if "MODEL004" not in self._wanted:
             return
-        again = [(entry.domain, entry.version) for entry in self.message.opset_import]
-        del self.message.opset_import[:]
-        if "" in opsets and "ai.onnx" in opsets:
-            again.append(("ai.onnx", opsets.pop("ai.onnx")))
-            if self._residue is not None:  # they go by place, and the places have moved
-                kept = tuple(e for e in self._residue.entries if e[0] != "opset_import")
-                self._residue = self._residue._replace(entries=kept)
+        bound, field = bound_opsets(opsets), self.message.opset_import
+        every = [*opsets.items(), *((entry.domain, entry.version) for entry in field)]
+        differing = {name for d, v in every if (name := canonical_domain(d)) in bound and bound[name] != v}
+        if not differing:
+            return
+        dropped = [e for e in field if canonical_domain(e.domain) in differing]
+        kept = [e for e in field if canonical_domain(e.domain) not in differing]
+        again = [(e.domain, e.version) for e in dropped]
+        del field[:]
+        field.extend(kept)
+        for domain, version in tuple(opsets.items()):
+            name = canonical_domain(domain)
+            first = next(d for d, v in opsets.items() if canonical_domain(d) == name and v == bound[name])
+            if name in differing and domain != first:
+                again.append((domain, version))
+                del opsets[domain]
+        if self._residue is not None:  # they go by place, and the places have moved
+            entries = tuple(e for e in self._residue.entries if e[0] != "opset_import")
+            self._residue = self._residue._replace(entries=entries)
         for domain, version in again:
-            kept_version = opsets.get(domain, opsets.get(canonical_domain(domain)))
-            told = f"dropped the second import of {quote(domain or 'ai.onnx')}, version {version}"
+            told = f"dropped the import of {quote(domain or 'ai.onnx')} in version {version}"
             where = self._where.at("opset_import", name=domain or "ai.onnx")
-            yield Repair("MODEL004", f"{told}; {kept_version} stays", where)
+            yield Repair("MODEL004", f"{told}; {bound[canonical_domain(domain)]} stays", where)
 
     def attributes(self, function: Function) -> Iterator[Repair]:
         """Drop a function's attributes that are declared already; one with a default is what counts."""

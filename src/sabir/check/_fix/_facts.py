@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
 from sabir.check._fix._dims import is_plain, with_dims
+from sabir.check._fix._imports import keep_implicit_import
 from sabir.check._fix._repair import Held, Repair, Task, attributes_of
 from sabir.check._rule import RULES
 from sabir.infer import Inference
@@ -38,9 +39,12 @@ def state_ir_version(task: Task) -> Iterator[Repair]:
     for version in range(stated or _FIRST_IR_OF_IMPORTS, NEWEST_IR + 1):
         model.ir_version = version
         if not any(_breaks(task.survey, rule) for rule in rules):
+            model.ir_version = stated
             told = (
                 f"raised ir_version from {stated} to {version}" if stated else f"set ir_version to {version}"
             )
+            told += keep_implicit_import(model, version)
+            model.ir_version = version
             yield from (Repair(rule, told, Location()) for rule in broken or ["MODEL001"])
             return
     model.ir_version = stated

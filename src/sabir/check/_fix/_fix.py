@@ -9,7 +9,9 @@ from sabir.check._engine import chosen
 from sabir.check._fix._dims import rename_dimensions
 from sabir.check._fix._doubles import drop_doubles
 from sabir.check._fix._facts import declare_inner_outputs, state_attribute_types, state_ir_version
+from sabir.check._fix._imports import import_default
 from sabir.check._fix._labels import rename_functions, rename_graphs, rename_nodes
+from sabir.check._fix._order import sort_nodes
 from sabir.check._fix._repair import Repair, Task
 from sabir.check._fix._values import rename_values
 from sabir.check._survey import Survey
@@ -31,6 +33,7 @@ REPAIRS = {
     "FUNC005": "The declaration without a default is dropped.",
     "GRAPH001": "The graph is named after what holds it.",
     "GRAPH004": "All but one are renamed: an output keeps the name, else what is read by it.",
+    "GRAPH006": "The nodes are sorted; those that need not move keep their order. A cycle stays.",
     "GRAPH007": "The inner value is renamed.",
     "GRAPH008": "The inner value is renamed.",
     "GRAPH010": "The second entry is dropped.",
@@ -40,10 +43,13 @@ REPAIRS = {
     "META001": "The second entry is dropped.",
     "META002": "The second entry is dropped.",
     "MODEL001": "`ir_version` is set to the lowest that has all that the model uses.",
-    "MODEL004": "The second import is dropped.",
+    "MODEL002": "The default domain is imported, in the newest version that the IR version carried.",
+    "MODEL004": "The import of the highest version stays, as that one binds; the others are dropped.",
     "MODEL007": "`ir_version` is raised.",
     "MODEL008": "`ir_version` is raised.",
     "MODEL011": "`ir_version` is raised.",
+    "MODEL012": "The default domain is imported in the version that binds: the newest that the IR version"
+    " carried, and in a function the model's.",
     "NAME001": "Odd characters become `_`, and a number is added where that is taken. An input or output"
     " of the model is renamed too, and whoever runs the model must know.",
     "NAME002": "Odd characters become `_`, and a number is added where that is taken; a function is renamed"
@@ -77,11 +83,13 @@ def fix(
     """
     wanted = frozenset(r.id for r in chosen(select, ignore, strict=True))
     with within(limits):
-        repairs = list(drop_doubles(Task(Survey(model, registry), wanted)))
+        task = Task(Survey(model, registry), wanted)
+        # what is visible where, and so most of the other repairs, follows from the order
+        repairs = [*drop_doubles(task), *sort_nodes(task)]
         task = Task(Survey(model, registry), wanted)
         for repair in (
-            state_ir_version, state_attribute_types, declare_inner_outputs, rename_dimensions, rename_values,
-            rename_nodes, rename_functions, rename_graphs,
+            import_default, state_ir_version, state_attribute_types, declare_inner_outputs, rename_dimensions,
+            rename_values, rename_nodes, rename_functions, rename_graphs,
         ):  # fmt: skip
             repairs += repair(task)
     return sorted(repairs, key=lambda r: r.location.order)

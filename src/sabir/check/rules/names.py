@@ -9,8 +9,7 @@ from sabir.base import quote
 from sabir.check._examples import GOOD, HEAD
 from sabir.check._identifiers import IDENTIFIER
 from sabir.check._rule import Problem, rule
-from sabir.check._survey import parts_of_type
-from sabir.ir import Expr, SparseTensorType, TensorType
+from sabir.ir import Expr, SparseTensorType, TensorType, parts_of_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from sabir.base import quote
 from sabir.check._examples import GOOD, HEAD, RELU, X, Y, around, in_graph
 from sabir.check._rule import Problem, rule
-from sabir.check._survey import parts_of_type
-from sabir.elements import ElementType, find_element
+from sabir.elements import find_element
 from sabir.ir import (
+    NEWEST_IR,
     Expr,
     MapType,
     OpaqueType,
@@ -17,27 +17,18 @@ from sabir.ir import (
     SequenceType,
     SparseTensorType,
     TensorType,
+    elements_of_type,
+    first_ir_of_element,
+    parts_of_type,
 )
 from sabir.proto import TypeProto
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from sabir.check._survey import Survey, TypeSite
-    from sabir.ir import Type
 
-# the IR version that brought an element type; those of IR 3 and earlier are not listed
-_FIRST_IR = {17: 9, 18: 9, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 14, 28: 14}
 _KEYS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string"})
-
-
-def elements_of(kind: Type) -> Iterable[ElementType]:
-    """The element types in a type, its map keys included."""
-    for part in parts_of_type(kind):
-        if isinstance(part, (TensorType, SparseTensorType)):
-            yield part.element
-        elif isinstance(part, MapType):
-            yield part.key
 
 
 @rule(
@@ -71,7 +62,7 @@ def consistent(_: Survey) -> Iterator[Problem]:
 )
 def known_elements(site: TypeSite) -> Iterator[Problem]:
     """The element types of a type are of the standard."""
-    for element in elements_of(site.type):
+    for element in elements_of_type(site.type):
         if element.number and find_element(element.number) is None:
             yield Problem(f"element type {element.number} is not in the standard", site.where)
 
@@ -191,14 +182,13 @@ def stated_elements(site: TypeSite) -> Iterator[Problem]:
 def elements_of_their_time(survey: Survey) -> Iterator[Problem]:
     """An element type is one that the IR version had: int4 came with IR 10, float6 with IR 14, ..."""
     version = survey.model.ir_version
-    newest = max(_FIRST_IR.values())
-    if not 0 < version < newest:
+    if not 0 < version < NEWEST_IR:
         return
-    typed = ((site, elements_of(site.type)) for site in survey.types)
+    typed = ((site, elements_of_type(site.type)) for site in survey.types)
     constants = ((site, (site.tensor.element,)) for site in survey.tensors)
     for site, elements in (*typed, *constants):
         for element in elements:
-            since = _FIRST_IR.get(element.number, 0)
+            since = first_ir_of_element(element)
             if version < since:
                 told = f"{element.name} came with IR {since}; the model is of IR {version}"
                 yield Problem(told, site.where, f"raise ir_version to {since}")
