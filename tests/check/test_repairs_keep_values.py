@@ -16,6 +16,9 @@ from sabir.check import REPAIRS, findings, fix
 from sabir.evaluate import Runner
 from sabir.proto import ModelProto
 
+# what the models lack is reported by a warning as they run
+pytestmark = pytest.mark.filterwarnings("ignore::sabir.SabirWarning")
+
 ENOUGH = 6  # models with the fault that have to be repaired and compared
 INT, FLOAT = 2, 1
 
@@ -170,20 +173,20 @@ def shadowed(pick):
     return spoil
 
 
-def described(proto, *infos):
+def described(proto, *, ranked):
     names = [name for node in proto.graph.node for name in node.output if name]
     inner = [name for name in names if name not in {v.name for v in proto.graph.output}]
     if inner and not any(info.name == inner[0] for info in proto.graph.value_info):
-        for ranked in infos:
+        for has_rank in ranked:
             info = proto.graph.value_info.add(name=inner[0])
             info.type.tensor_type.elem_type = 1
-            if ranked:
+            if has_rank:
                 info.type.tensor_type.shape.SetInParent()
     return inner
 
 
 def described_twice(proto, _):
-    return described(proto, False, True)
+    return described(proto, ranked=[False, True])
 
 
 def described_for_nothing(proto, _):

@@ -20,6 +20,9 @@ from sabir.proto import ModelProto
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Input, Operator, Output, Registry, Scope
 from support.messages import wire_of
 
+# what the models lack is reported by a warning as they run
+pytestmark = pytest.mark.filterwarnings("ignore::sabir.SabirWarning")
+
 X = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
 SOFTMAX = "g (float[2,2,3] x) => (float[2,2,3] y) { y = Softmax<axis = 1>(x) }"
 FORMATS = ["protobuf", "textproto", "json", "onnxtxt"]

@@ -62,9 +62,9 @@ class Scope:
 
     def require_known(self) -> None:
         """Raise UnsupportedError for a version newer than any known one, unless `newer_opsets` is set."""
-        if self.newer_opsets:
-            return
-        for domain, versions in self.newer().items():
+        newer = self.newer()
+        if newer and not self.newer_opsets:
+            domain, versions = next(iter(newer.items()))
             raise UnsupportedError(f"{newer_opset(domain, *versions)}; `newer_opsets` binds that one")
 
     def callee(self, node: Node) -> Version | Function:

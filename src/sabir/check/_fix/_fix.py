@@ -88,8 +88,9 @@ def fix(
         repairs = [*drop_doubles(task), *sort_nodes(task)]
         task = Task(Survey(model, registry), wanted)
         for repair in (
-            import_default, state_ir_version, state_attribute_types, declare_inner_outputs, rename_dimensions,
-            rename_values, rename_nodes, rename_functions, rename_graphs,
+            # an IR version that is stated only now implies an import, too
+            import_default, state_ir_version, import_default, state_attribute_types, declare_inner_outputs,
+            rename_dimensions, rename_values, rename_nodes, rename_functions, rename_graphs,
         ):  # fmt: skip
             repairs += repair(task)
     return sorted(repairs, key=lambda r: r.location.order)
