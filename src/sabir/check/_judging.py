@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import Finding, Location, TextError, legible, without_collector
+from sabir.check._consequences import without_consequences
 from sabir.check._held import is_plain
 from sabir.check._survey import AttributeSite, Survey
-from sabir.check._types import STATE, TYPES, type_findings
+from sabir.check._types import STATE, TYPES, UNJUDGED, type_findings
 from sabir.ir import Model
 from sabir.serial import load
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sabir.schema import Registry
 
 ARITY, UTF8 = "NODE002", "TEXT001"
+_OF_INFERENCE = frozenset({TYPES, STATE, UNJUDGED})
 
 
 def judged(
@@ -34,12 +36,12 @@ def judged(
     with without_collector():
         survey = Survey(model, registry, verify)
         found = list(_broken(rules, survey))
-    inferred = {r.id for r in rules if r.id in {TYPES, STATE} and r.holds_for(model.ir_version)}
+    inferred = {r.id for r in rules if r.id in _OF_INFERENCE and r.holds_for(model.ir_version)}
     if types and inferred:
         # a node that is called with what it does not take has no types to be judged
         miscalled = {f.location for f in found if f.rule == ARITY}
         found += [f for f in type_findings(survey) if f.rule in inferred and f.location not in miscalled]
-    return found
+    return without_consequences(found, model.graph)
 
 
 def _broken(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:

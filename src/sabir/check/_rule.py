@@ -15,6 +15,13 @@ Subject = Literal[
     "model", "root", "graph", "calls", "attribute", "tensor", "sparse", "type", "function", "training"
 ]
 Source = Literal["ir.txt", "ir-with-training.txt", "versioning.txt", "onnx.proto", "functions", "practice"]
+Group = Literal["", "style", "pedantic"]
+
+GROUPS: dict[Group, str] = {
+    "style": "names, documentation and leftover descriptions, which change nothing that a model computes",
+    "pedantic": "what nearly every model of some exporter breaks, and hardly any reader minds",
+}
+"""The groups of rules that only `strict`, the rule's id or the group's name asks for."""
 
 
 class Problem(NamedTuple):
@@ -46,8 +53,8 @@ class Rule:
 
     `over` is what `check` looks at: once for the model, for each root graph (main, training, function body)
     with all that is inside it, for each graph, attribute, tensor and so on. The rule holds for IR versions
-    `since` to `until`. A `pedantic` rule is one that nearly every model in the world breaks; it is asked for
-    by `strict` or by name. `note` says why a severity is not what the sentence's verb would make it.
+    `since` to `until`. A rule in a `group` is tried only with `strict`, or where its id or its group is
+    selected. `note` says why a severity is not what the sentence's verb would make it.
     """
 
     id: str
@@ -60,8 +67,13 @@ class Rule:
     severity: Severity
     since: int = 0
     until: int | None = None
-    pedantic: bool = False
+    group: Group = ""
     note: str = ""
+
+    @property
+    def pedantic(self) -> bool:
+        """Whether the rule is tried only where `strict`, its id or its group asks for it."""
+        return bool(self.group)
 
     @property
     def explanation(self) -> str:
@@ -94,10 +106,11 @@ class Rules:
         severity: Severity = "error",
         since: int = 0,
         until: int | None = None,
+        group: Group = "",
         pedantic: bool = False,
         note: str = "",
     ) -> Callable[[Callable[[Any], Iterable[Problem]]], Callable[[Any], Iterable[Problem]]]:
-        """Declare the decorated function to be the check of a rule."""
+        """Declare the decorated function to be the check of a rule; `pedantic` is short for that group."""
 
         def declare(check: Callable[[Any], Iterable[Problem]]) -> Callable[[Any], Iterable[Problem]]:
             if id in self._by_id:
@@ -113,7 +126,7 @@ class Rules:
                 severity,
                 since,
                 until,
-                pedantic,
+                group or ("pedantic" if pedantic else ""),
                 note,
             )
             return check

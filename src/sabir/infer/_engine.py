@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import (
     ACCIDENTS,
-    ExternalDataError,
     Finding,
     InferenceError,
     LimitError,
@@ -15,8 +14,6 @@ from sabir.base import (
     Location,
     SabirError,
     SchemaError,
-    UnsupportedError,
-    WireError,
     check_depth,
     check_nodes,
     check_time,
@@ -34,6 +31,7 @@ from sabir.infer._facts import (
 )
 from sabir.infer._folding import folded
 from sabir.infer._merge import merge, with_names, without_item_names, without_names, without_negatives
+from sabir.infer._rules import UNDEFINED_OUTPUT, Broken, broken_by
 from sabir.ir import (
     Function,
     Graph,
@@ -50,10 +48,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# calls and data have rules of their own, for every graph and tensor; what Sabir lacks breaks no rule
-_OTHERS: dict[type[Exception], str] = {
-    SchemaError: "CALL", WireError: "DATA", ExternalDataError: "DATA", UnsupportedError: "LACK",
-}  # fmt: skip
 _CALL = 32  # nodes that are inferred in the time that a call takes by itself
 _FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be an input, and meant a constant
 
@@ -62,6 +56,7 @@ def infer(model: Model, *, strict: bool = False, limits: Limits | None = None) -
     """Annotate every value of a model with its type and shape, as far as they follow, and return the model.
 
     What contradicts itself is left as declared, or with `strict` raises InferenceError at the first place.
+    A node that cannot be judged, such as one of an unknown domain, leaves its outputs as declared.
     `limits` bounds what this may spend, by default as `Limits()` does; raises LimitError beyond.
     """
     with within(limits):
@@ -79,7 +74,10 @@ class _Memo(NamedTuple):
 
 
 class Inference:
-    """One pass over a model: `types` gets what is known of each value, `findings` what is wrong."""
+    """One pass over a model: `types` gets what is known of each value, `findings` what is wrong.
+
+    A finding has the rule and the severity that the checker reports: a warning where a node cannot be judged.
+    """
 
     def __init__(
         self,
@@ -158,7 +156,7 @@ class Inference:
             except SabirError as error:
                 if error is self._raised:  # in a subgraph, and says where
                     raise
-                self._report(error, _at(where, place, node))
+                self._report(error, _at(where, place, node), broken_by(error, node, scope))
                 results = (None,) * len(node.outputs)
             for value, kind in zip(node.outputs, results, strict=False):
                 if value is not None:
@@ -203,6 +201,7 @@ class Inference:
             self._report(
                 SchemaError("nothing defines this output"),
                 where.at("output", index=place, name=value.name),
+                UNDEFINED_OUTPUT,
             )
         return found or self._declared(value)
 
@@ -369,12 +368,12 @@ class Inference:
         """Return the one object that stands for a type here, so that calls can be remembered by identity."""
         return None if kind is None else self._interned.setdefault(kind, kind)
 
-    def _report(self, error: Exception, where: Location) -> None:
-        if self.strict:
+    def _report(self, error: Exception, where: Location, broken: Broken | None = None) -> None:
+        rule, severity = broken or broken_by(error)
+        if self.strict and severity == "error":
             self._raised = InferenceError(f"{where}: {error}")
             raise self._raised from error
-        rule = _OTHERS.get(type(error), "TYPE001")
-        finding = Finding(rule, legible(str(error)), where)
+        finding = Finding(rule, legible(str(error)), where, severity=severity)
         if finding not in self._told:  # a subgraph may be inferred more than once
             self._told.add(finding)
             self.findings.append(finding)
