@@ -13,15 +13,18 @@ from onnx.backend.test.loader import load_model_tests
 import sabir
 from sabir.check import REPAIRS, RULES, UNSAFE_REPAIRS, findings, fix
 from sabir.check._examples import HEAD, build
+from sabir.check._rule import Wire
 from sabir.evaluate import Runner
 from sabir.ir import (
     Annotation,
     Attribute,
+    Expr,
     Function,
     Node,
     NodeDevice,
     ShardedAxis,
     Sharding,
+    TensorType,
     TrainingInfo,
     Value,
     parse_dim,
@@ -287,6 +290,160 @@ def test_an_ir_version_that_nobody_knows_stays(stated):
     model = sabir.parse(f'<ir_version: {stated}, opset_import: ["" : 7]> g (float x) => (float x) {{ }}')
     assert fix(model) == []
     assert model.ir_version == stated
+
+
+# what can hurt, and what cannot
+
+
+def reliances(model):
+    """What others rely on: the IR version, and names of inputs, outputs, weights, nodes and dimensions."""
+    graph = model.graph
+    ports = [v for v in (*graph.inputs, *graph.outputs, *graph.initializers) if v is not None and v.name]
+    dims = {
+        d for v in ports if isinstance(v.type, TensorType) for d in v.type.shape or () if isinstance(d, Expr)
+    }
+    return model.ir_version, [v.name for v in ports], {n.name for n in graph if n.name}, dims
+
+
+@pytest.mark.parametrize("rule", sorted(r.id for r in RULES))
+def test_nothing_that_others_rely_on_changes_unasked(rule):
+    for example in RULES.find(rule).bad:
+        if isinstance(example, Wire):
+            continue  # no model
+        model = build(example)
+        version, ports, nodes, dims = reliances(model)
+        fix(model)
+        if version:
+            assert model.ir_version == version
+        _, kept, left, sizes = reliances(model)
+        assert [name for name in kept if name in ports] == ports  # what had no name may get one
+        assert sizes == dims
+        assert left >= nodes  # of nodes that share a name, one keeps it
+
+
+@pytest.mark.parametrize("rule", UNSAFE_REPAIRS)
+def test_what_can_hurt_is_asked_for_by_its_whole_id(rule):
+    model = build(RULES.find(rule).bad[-1])
+    assert rule not in {r.rule for r in fix(model)}
+    assert {r.rule for r in fix(model, unsafe=[rule])} == {rule}
+
+
+@pytest.mark.parametrize("given", ["NAME", "style", "NAME003", "GRAPH001", ""])
+def test_no_other_rule_can_be_asked_for(given):
+    model = sabir.parse(HEAD + 'g (float[N] "x.1") => (float[N] y) { y = Relu("x.1") }')
+    with pytest.raises(sabir.SchemaError, match="is no rule with an unsafe repair; those are GRAPH004, "):
+        fix(model, unsafe=[given])
+    assert model.graph.inputs[0].name == "x.1"
+
+
+def test_inputs_of_one_name_keep_it_unless_asked():
+    model = sabir.parse(HEAD + "g (float[N] x, float[N] x) => (float[N] y) { y = Relu(x) }")
+    assert fix(model) == []
+    assert [(r.rule, r.interface) for r in fix(model, unsafe=["GRAPH004"])] == [("GRAPH004", True)]
+
+
+def test_a_weight_keeps_a_name_that_a_node_gives_too():
+    model = sabir.parse(
+        HEAD + "g (float[N] x) => (float[N] y) <float[1] w = {1}> { w = Relu(x)  y = Neg(w) }"
+    )
+    assert [r.rule for r in fix(model)] == ["GRAPH004"]
+    assert [v.name for v in model.graph.initializers] == ["w"]
+    assert [n.output.name for n in model.graph] == ["w_1", "y"]
+
+
+# dimensions below 0
+
+
+NEGATIVE = (
+    "g (float[-1,2] x, seq(float[-7]) s) => (float[-1,2] y, optional(seq(float[-2])) o) <float[2,-1] t>"
+    " { t = Transpose(x)  y = Transpose(t)  o = Optional<type = seq(float[-2])>() }"
+)
+
+
+def test_dimensions_below_0_are_left_open():
+    model = sabir.parse(HEAD + NEGATIVE)
+    assert set(rules_of(model)) == {"TYPE003"}
+    repairs = fix(model)
+    assert {r.rule for r in repairs} == {"TYPE003"}
+    assert ("graph/value_info 't'", "left open what is below 0 in float[2,-1]") in {
+        (str(r.location), r.message) for r in repairs
+    }
+    assert rules_of(model) == []
+    for repaired in (model, again(model)):
+        shown = [str(v.type) for v in (*repaired.graph.inputs, *repaired.graph.outputs)]
+        assert shown == ["float[?,2]", "seq(float[?])", "float[?,2]", "optional(seq(float[?]))"]
+        nodes = list(repaired.graph)
+        assert str(nodes[0].output.type) == "float[2,?]"
+        assert str(nodes[2].attributes["type"].value) == "seq(float[?])"
+
+
+def test_a_model_with_open_dimensions_runs():
+    model = sabir.parse(HEAD + "g (float[-1,3] x) => (float[-1,3] y) { y = Neg(x) }")
+    fix(model)
+    feeds = {"x": np.ones((2, 3), np.float32)}
+    np.testing.assert_array_equal(sabir.Session(model).run(feeds)["y"], -feeds["x"])
+
+
+# imports of no use
+
+UNUSED = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview" : 1, "ai.onnx.ml" : 5, "own" : 9]>'
+
+
+def test_an_import_of_no_use_is_dropped_where_it_is_too_new():
+    model = sabir.parse(UNUSED + " g (float[N] x) => (float[N] y) { y = Relu(x) }")
+    feeds = {"x": np.float32([-1, 2])}
+    before = Runner(model).run(feeds)["y"]
+    assert [r.message for r in fix(model)] == [
+        "dropped the import of 'ai.onnx.ml' 5, which nothing uses",
+        "dropped the import of 'ai.onnx.preview' 1, which nothing uses",
+    ]
+    assert (model.ir_version, model.opsets) == (8, {"": 17, "own": 9})
+    assert "MODEL007" not in rules_of(model, strict=True)
+    np.testing.assert_array_equal(Runner(again(model)).run(feeds)["y"], before)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "g (float[N] x) => (float[N] y) { y = ai.onnx.ml.Binarizer(x) }",
+        (
+            "g (bool c, float[N] x) => (float[N] y) { y = If(c) <then_branch = a () => (u)"
+            " { u = ai.onnx.ml.Binarizer(x) }, else_branch = b () => (v) { v = Neg(x) }> }"
+        ),
+        (
+            "g (float[N] x) => (float[N] y) { y = Relu(x) }"
+            ' <domain: "ai.onnx.ml", opset_import: ["" : 17]> Own (a) => (b) { b = Neg(a) }'
+        ),
+    ],
+)
+def test_an_import_of_use_stays(graph):
+    model = sabir.parse(UNUSED + graph)
+    assert [r.message for r in fix(model) if r.rule == "MODEL007"] == [
+        "dropped the import of 'ai.onnx.preview' 1, which nothing uses"
+    ]
+    assert model.opsets["ai.onnx.ml"] == 5
+    assert model.ir_version == 8
+    assert "MODEL007" in rules_of(model, strict=True)
+
+
+def test_the_default_import_is_never_dropped():
+    model = sabir.parse(
+        '<ir_version: 7, opset_import: ["" : 17, "ai.onnx.ml" : 1]>'
+        " g (float[N] x) => (float[N] y) { y = ai.onnx.ml.Binarizer(x) }"
+    )
+    assert fix(model) == []
+    assert model.opsets == {"": 17, "ai.onnx.ml": 1}
+
+
+def test_second_imports_keep_their_place_after_a_drop():
+    proto = sabir.proto.ModelProto.FromString(
+        sabir.dumps(sabir.parse(UNUSED + " g (float[N] x) => (float[N] y) { y = Relu(x) }"))
+    )
+    proto.opset_import.add(domain="own", version=9)
+    model = sabir.loads(proto.SerializeToString())
+    fix(model, select=["MODEL007"])
+    written = sabir.proto.ModelProto.FromString(sabir.dumps(model))
+    assert [(e.domain, e.version) for e in written.opset_import] == [("", 17), ("own", 9), ("own", 9)]
 
 
 # what stands twice, and what is missing

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sabir
-from sabir.check import RULES, laws
+from sabir.check import GROUPS, RULES, chosen, laws
 from sabir.check._examples import build
 from sabir.check._rule import Wire
 
@@ -84,8 +84,29 @@ def test_rules_are_chosen_by_id_or_its_beginning():
     assert [f.rule for f in sabir.findings(model, select=["GRAPH"])] == ["GRAPH005"]
     assert [f.rule for f in sabir.findings(model, select=["GRAPH014"])] == ["GRAPH014"]
     assert {f.rule for f in sabir.findings(model, strict=True)} == {"GRAPH005", "GRAPH014", "MODEL009"}
+    assert {r.id for r in chosen(["NODE001", "style"])} == {"NODE001"} | {
+        r.id for r in RULES if r.group == "style"
+    }
+    assert {r.id for r in chosen(["NAME"])} == {
+        r.id for r in RULES if r.id.startswith("NAME")
+    }  # all of style
+    assert {r.id for r in chosen(strict=True, ignore=["style"])} == {
+        r.id for r in RULES if r.group != "style"
+    }
+    assert chosen(iter(["GRAPH001"])) == [RULES.find("GRAPH001")]
+    assert chosen(iter([])) == [r for r in RULES if not r.pedantic]
+    with pytest.raises(sabir.SchemaError, match="no rule 'styles'; is it 'style'"):
+        chosen(["styles"])
     with pytest.raises(sabir.SchemaError, match="no rule 'GRAPH04'; is it 'GRAPH"):
         list(sabir.findings(model, select=["GRAPH04"]))
+
+
+def test_names_and_style_are_not_looked_at_unasked():
+    for rule in RULES:
+        assert rule.group in {"", *GROUPS}
+        assert rule.pedantic == bool(rule.group)
+        assert not rule.group or rule.severity == "warning"
+    assert {r.group for r in RULES if r.id.startswith("NAME")} == {"style"}
 
 
 def test_strict_makes_warnings_count():

@@ -44,7 +44,8 @@ def test_several_rules_at_once(cli):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"), [("GRAPH0004", "is it 'GRAPH004'?"), ("node001", "is it 'NODE001'?"), ("styl", "is it 'style'?")]
+    ("given", "told"),
+    [("GRAPH0004", "is it 'GRAPH004'?"), ("node001", "is it 'NODE001'?"), ("styl", "is it 'style'?")],
 )
 def test_an_unknown_rule(cli, given, told):
     code, out, err = cli("rule", given)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def described_twice(graph: Graph, where: Location) -> Iterator[tuple[Value, Value, Location]]:
-    """Yield each further description of a value, what the first one describes, and where the further one is."""
+    """Yield each further description of a value, the value that the first one describes, and the place."""
     if not graph.stale:
         return
     first = {v.name: v for v in graph.defined() if v.info is not None}

@@ -30,8 +30,8 @@ def check(
 ) -> None:
     """Return when a model breaks no rule; else raise CheckError with every finding that is an error.
 
-    With `strict` warnings count as errors and the rules of all groups hold too. The other arguments and errors are
-    those of `findings`.
+    With `strict` warnings count as errors and the rules of all groups hold too. The other arguments and
+    errors are those of `findings`.
     """
     found = findings(
         model, select=select, ignore=ignore, strict=strict, types=types, verify=verify, limits=limits
@@ -56,8 +56,9 @@ def findings(
 
     Takes a model, a path or the bytes of a file. `select` and `ignore` are ids of rules, beginnings of ids
     (`GRAPH`), or groups of rules (`style`, `pedantic`). A rule of a group is tried only where its id or its
-    group is selected; `strict` tries all rules. Without `types` nothing is inferred, which is the larger part of the time.
-    With `verify` files of external data are read to see that their checksums are right, whatever their size.
+    group is selected; `strict` tries all rules. Without `types` nothing is inferred, which is the larger part
+    of the time. With `verify` files of external data are read to see that their checksums are right,
+    whatever their size.
 
     Raises FileError or WireError where there is no model, LimitError where checking would cost too much,
     and SchemaError for what is no id of a rule and no group.

@@ -97,11 +97,11 @@ def _introduction() -> Iterator[str]:
     asked = sum(r.pedantic for r in RULES)
     yield "# Rules\n"
     yield (
-        f"What `sabir check` looks at: {len(RULES)} rules, of which {asked} are tried only with `--strict`, or"
-        " where their id or their group is selected. `sabir check --fix` repairs what breaks"
-        f" {len(REPAIRS)} of them, without a change to any value that is computed or any name that others rely"
-        f" on. `--fix-unsafe ID` repairs breaks of {len(UNSAFE_REPAIRS)} rules that take such a change, each"
-        " asked for by its id. This page is written by `tools/write_rules.py`, from the rules themselves;"
+        f"What `sabir check` looks at: {len(RULES)} rules, of which {asked} are tried only with `--strict`,"
+        " or where their id or their group is selected. `sabir check --fix` repairs what breaks"
+        f" {len(REPAIRS)} of them, without a change to any value that is computed or any name that others"
+        f" rely on. `--fix-unsafe ID` repairs breaks of {len(UNSAFE_REPAIRS)} rules that take such a change,"
+        " each asked for by its id. This page is written by `tools/write_rules.py`, from the rules themselves;"
         " `sabir rule ID` shows the page of one.\n"
     )
     for group, what in GROUPS.items():

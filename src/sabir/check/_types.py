@@ -36,8 +36,7 @@ class _Whole(Inference):
 
 
 def type_findings(survey: Survey) -> Iterator[Finding]:
-    """Yield what inference finds: types that contradict themselves, what it cannot judge, and state that
-    training would spoil.
+    """Yield what inference finds: contradictions, what it cannot judge, state that training would spoil.
 
     What nodes call is reported by rules, for every graph.
     """

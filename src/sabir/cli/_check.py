@@ -33,7 +33,7 @@ EXAMPLES = (
 _IDS = "IDS"
 
 
-def check(
+def check(  # ruff: ignore[too-many-arguments]  each is an option
     models: ModelPaths,
     *,
     written: Annotated[Format, typer.Option("--format", help="How to write the findings.")] = Format.TEXT,

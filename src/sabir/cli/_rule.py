@@ -21,7 +21,8 @@ EXAMPLES = ("sabir rule", "sabir rule GRAPH004", "sabir rule NAME", "sabir rule 
 
 def rule(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Rules, the beginning of ids (NODE), or a group: style, pedantic."),
+        list[str] | None,
+        typer.Argument(metavar="ID", help="Rules, the beginning of ids (NODE), or a group: style, pedantic."),
     ] = None,
 ) -> None:
     """Show what a rule of `sabir check` is, or list them.

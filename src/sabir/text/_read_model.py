@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sabir.base import quote, within, without_collector
+from sabir.base import within, without_collector
 from sabir.ir import DeviceConfiguration, Function, Model, NameScope, Residue, TrainingInfo, Value
 from sabir.proto import DeviceConfigurationProto, FunctionProto, ModelProto, TrainingInfoProto
 from sabir.text._read_graph import GraphReader, spread_empty

@@ -27,7 +27,7 @@ _LISTS = frozenset({"floats", "ints", "strings", "tensors", "graphs", "sparse_te
 
 
 def state_ir_version(task: Task) -> Iterator[Repair]:
-    """Set a missing IR version to the lowest that has all that the model uses; raise one where that is asked."""
+    """Set a missing IR version to the lowest that has all that the model uses; raise one where asked."""
     model, stated = task.survey.model, task.survey.model.ir_version
     if not 0 <= stated <= NEWEST_IR or (not stated and "MODEL001" not in task.wanted):
         return

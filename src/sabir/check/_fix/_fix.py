@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sabir.ir import Model
     from sabir.schema import Registry
 
+
 def fix(
     model: Model,
     *,
@@ -55,8 +56,8 @@ def fix(
         repairs += drop_unused_imports(Task(Survey(model, registry), wanted, asked))
         task = Task(Survey(model, registry), wanted, asked)
         for repair in (
-            clear_negatives, state_ir_version, state_attribute_types, declare_inner_outputs, rename_dimensions, rename_values,
-            rename_nodes, rename_functions, rename_graphs,
+            clear_negatives, state_ir_version, state_attribute_types, declare_inner_outputs,
+            rename_dimensions, rename_values, rename_nodes, rename_functions, rename_graphs,
         ):  # fmt: skip
             repairs += repair(task)
     return sorted(repairs, key=lambda r: r.location.order)

@@ -28,7 +28,8 @@ def drop_unused_imports(task: Task) -> Iterator[Repair]:
             del model.opsets[domain]
             model.residue = _without_places(model.residue)
             where = Location().at(_IMPORTS, name=domain)
-            yield Repair("MODEL007", f"dropped the import of {quote(domain)} {version}, which nothing uses", where)
+            told = f"dropped the import of {quote(domain)} {version}, which nothing uses"
+            yield Repair("MODEL007", told, where)
 
 
 def _without_places(residue: Residue | None) -> Residue | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import quote
+from sabir.check._described import described_twice
 from sabir.check._examples import GOOD, HEAD, IF, RELU, X, Y, float_info, in_graph
 from sabir.check._rule import Problem, Textproto, rule
-from sabir.check._described import described_twice
 from sabir.check._survey import lacks_name
 from sabir.check._types import contradiction
 from sabir.ir import OptionalType, SequenceType, SparseTensorType, TensorType, canonical_domain

@@ -176,11 +176,12 @@ def opset_of_its_time(survey: Survey) -> Iterator[Problem]:
     for domain, version in model.opsets.items():
         newest, needed = newest_opset(domain), first_ir_of(domain, version)
         if needed is not None and newest is not None and 0 < model.ir_version < needed and version <= newest:
+            hint = "drop the import, which nothing uses"
             yield Problem(
                 f"opset {version} of {domain or 'ai.onnx'} came with IR {needed}; the model is of"
                 f" IR {model.ir_version}",
                 Location().at("opset_import", name=domain or "ai.onnx"),
-                "drop the import, which nothing uses" if domain in unused else f"raise ir_version to {needed}",
+                hint if domain in unused else f"raise ir_version to {needed}",
             )
 
 

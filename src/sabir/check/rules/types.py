@@ -58,7 +58,7 @@ def consistent(_: Survey) -> Iterator[Problem]:
     note="the model may be right; what is computed from such a node has the types that the file declares",
     bad=around(
         f'node {{ op_type: "Constant" output: "c" attribute {{ name: "value" type: TENSOR t {{ data_type: 1'
-        f' {"dims: 1 " * 65} float_data: 1 }} }} }} {RELU}'
+        f" {'dims: 1 ' * 65} float_data: 1 }} }} }} {RELU}"
     ),
     good=GOOD,
 )
