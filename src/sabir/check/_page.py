@@ -101,8 +101,8 @@ def _introduction() -> Iterator[str]:
         " or where their id or their group is selected. `sabir check --fix` repairs what breaks"
         f" {len(REPAIRS)} of them, without a change to any value that is computed or any name that others"
         f" rely on. `--fix-unsafe ID` repairs breaks of {len(UNSAFE_REPAIRS)} rules that take such a change,"
-        " each asked for by its id. This page is written by `tools/write_rules.py`, from the rules themselves;"
-        " `sabir rule ID` shows the page of one.\n"
+        " each asked for by its id. This page is written by `tools/write_rules.py`, from the rules"
+        " themselves; `sabir rule ID` shows the page of one.\n"
     )
     for group, what in GROUPS.items():
         members = ", ".join(f"[{r.id}](#{r.id.lower()})" for r in RULES if r.group == group)

@@ -115,7 +115,8 @@ def _refuse_safe(hazards: Iterable[str]) -> None:
 
 def _found(model: Path | Model, options: dict[str, Any]) -> tuple[list[Finding], int]:
     """Return what is found of the rules that are asked for, and how much more `--strict` finds."""
-    every = list(findings(model, **{**options, "strict": True}))
+    all_rules: dict[str, Any] = {**options, "strict": True}
+    every = list(findings(model, **all_rules))
     asked = {r.id for r in chosen(options["select"], options["ignore"], strict=options["strict"])}
     found = [f for f in every if f.rule in asked]
     return found, len(every) - len(found)
