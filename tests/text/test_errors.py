@@ -45,6 +45,7 @@ PLACES = [
     ("<ir_version: x> g () => () {}", 1, 14, "an integer"),
     ("<iir_version: 8> g () => () {}", 1, 2, "ir_version, opset_import"),
     ("<domain: 8> g () => () {}", 1, 10, "double quotes"),
+    ('<opset_import: ["": 1, "": 2]> g () => () {}', 1, 24, "twice"),
     ('<opset_import: ["": 99999999999999999999]> g () => () {}', 1, 21, "64 bits"),
     ('<metadata_props: ["a": "", "a": ""]> g () => () {}', 1, 18, "twice"),
     ("<ir_version: 1, ir_version: 2> g () => () {}", 1, 17, "twice"),

@@ -23,27 +23,11 @@ from sabir.ir import (
     tensor_type,
     verify,
 )
-from sabir.proto import FunctionProto, ModelProto
-from sabir.serial import dumps
-from sabir.text import parse, parse_function, parse_graph, parse_node, text
+from sabir.text import parse, parse_function, parse_graph, parse_node
 
 
 def value_of(literal):
     return parse_node(f"y = Op <a = {literal}> ()").attributes["a"]
-
-
-def test_second_imports_are_kept_and_the_highest_binds():
-    """onnx.printer writes what a file says, and some converters import a domain twice."""
-    model = parse('<ir_version: 8, opset_import: ["": 13, "": 17, "a": 1, "a": 1, "": 5]> g () => () {}')
-    assert model.opsets == {"": 17, "a": 1}
-    listed = ModelProto.FromString(dumps(model)).opset_import
-    assert [(e.domain, e.version) for e in listed] == [("", 13), ("", 17), ("a", 1), ("a", 1), ("", 5)]
-    written = text(model)
-    assert text(parse(written)) == written
-    assert dumps(parse(written)) == dumps(model)
-    function = parse_function('<domain: "d", opset_import: ["": 1, "": 2]> f () => () {}')
-    assert function.opsets == {"": 2}
-    assert [e.version for e in FunctionProto.FromString(function.residue.wire).opset_import] == [1]
 
 
 def test_a_model_and_its_header():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sabir.base import within, without_collector
+from sabir.base import quote, within, without_collector
 from sabir.ir import DeviceConfiguration, Function, Model, NameScope, Residue, TrainingInfo, Value
 from sabir.proto import DeviceConfigurationProto, FunctionProto, ModelProto, TrainingInfoProto
 from sabir.text._read_graph import GraphReader, spread_empty
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     Fields = Mapping[str, tuple[str, Callable[[Cursor], Any]]]
 
 _Read = TypeVar("_Read")
-_IMPORTS = "opset_import"
 
 
 def parse(text: str, *, opener: Opener | None = None, limits: Limits | None = None) -> Model:
@@ -72,7 +71,7 @@ def _model(cursor: Cursor) -> Model:
     note = read_note(cursor)
     model, reader, main = Model(), GraphReader(cursor), NameScope()
     if note is None or cursor.tokens[cursor.at] == "<":
-        fields, spelled = _header(cursor, _MODEL_FIELDS, ModelProto)
+        fields, spelled = _header(cursor, _MODEL_FIELDS)
         model = Model(**fields)
         _annotate_model(model, spelled, note)
         note = None
@@ -102,21 +101,14 @@ def _annotate_model(model: Model, spelled: Residue, note: Note | None) -> None:
 
 
 def _joined(spelled: Residue, told: Residue | None) -> Residue | None:
-    """Return what a header and a note say together: empty fields, second imports, and the rest."""
-    if told is None:
-        return spelled if any(spelled) else None
-    found = told._replace(
-        wire=told.wire + spelled.wire,
-        empty=(*spelled.empty, *told.empty),
-        repeated=(*told.repeated, *spelled.repeated),
-        places=(*told.places, *spelled.places),
-    )
+    """Return what a header and a note say together: which fields are there though empty, and the rest."""
+    found = spelled if told is None else told._replace(empty=(*spelled.empty, *told.empty))
     return found if any(found) else None
 
 
 def _function(cursor: Cursor, note: Note | None = None) -> Function:
     note = read_note(cursor) if note is None else note
-    fields, spelled = _header(cursor, _FUNCTION_FIELDS, FunctionProto)
+    fields, spelled = _header(cursor, _FUNCTION_FIELDS)
     doc = fields.pop("doc", "")
     name = cursor.name("the name of a function")
     reader = GraphReader(cursor)
@@ -172,11 +164,8 @@ def _training(cursor: Cursor, reader: GraphReader, main: NameScope, note: Note |
     return training
 
 
-def _header(cursor: Cursor, known: Fields, kind: Any) -> tuple[dict[str, Any], Residue]:
-    """Read `<key: value, ...>`, if it is there, into keyword arguments, and what those have no place for.
-
-    `kind` is the class of the message that the header describes.
-    """
+def _header(cursor: Cursor, known: Fields) -> tuple[dict[str, Any], Residue]:
+    """Read `<key: value, ...>`, if it is there, into keyword arguments, and what is there though empty."""
     fields: dict[str, Any] = {}
     empty: list[str] = []
     if not cursor.skip("<"):
@@ -196,43 +185,25 @@ def _header(cursor: Cursor, known: Fields, kind: Any) -> tuple[dict[str, Any], R
         if not cursor.skip(","):
             break
     cursor.expect(">", "header entries are separated by commas")
-    spelled = Residue(empty=tuple(empty))
-    if "opsets" in fields:
-        fields["opsets"], spelled = _bound(fields["opsets"], spelled, kind)
-    return fields, spelled
+    return fields, Residue(empty=tuple(empty))
 
 
-def _opsets(cursor: Cursor) -> list[tuple[str, int]]:
-    found: list[tuple[str, int]] = []
+def _opsets(cursor: Cursor) -> dict[str, int]:
+    found: dict[str, int] = {}
     cursor.expect("[")
     if cursor.skip("]"):
         return found
     while True:
+        start = cursor.at
         domain = cursor.string("a domain")
+        if domain in found:
+            raise cursor.error(f"domain {quote(domain)} is imported twice", start)
         cursor.expect(":")
-        found.append((domain, cursor.integer("the version of the domain")))
+        found[domain] = cursor.integer("the version of the domain")
         if not cursor.skip(","):
             break
     cursor.expect("]")
     return found
-
-
-def _bound(listed: list[tuple[str, int]], spelled: Residue, kind: Any) -> tuple[dict[str, int], Residue]:
-    """Return the imports that bind, of each domain the highest, and the others in what is left over."""
-    places: dict[str, int] = {}
-    for place, (domain, version) in enumerate(listed):
-        if version > listed[places.setdefault(domain, place)][1]:
-            places[domain] = place
-    binding = sorted(places.values())
-    again = [(place, *entry) for place, entry in enumerate(listed) if place not in places.values()]
-    if again:
-        others = kind(opset_import=[{"domain": domain, "version": version} for _, domain, version in again])
-        spelled = spelled._replace(
-            wire=others.SerializeToString(),
-            repeated=tuple(domain for _, domain, _ in again),
-            places=tuple((_IMPORTS, place) for place, _, _ in again),
-        )
-    return dict(listed[place] for place in binding), spelled
 
 
 def _metadata(cursor: Cursor) -> dict[str, str]:
