@@ -31,7 +31,7 @@ from sabir.infer._facts import (
 )
 from sabir.infer._folding import folded
 from sabir.infer._merge import merge, with_names, without_item_names, without_names, without_negatives
-from sabir.infer._rules import UNDEFINED_OUTPUT, Broken, broken_by
+from sabir.infer._rules import Broken, broken_by
 from sabir.ir import (
     Function,
     Graph,
@@ -201,7 +201,6 @@ class Inference:
             self._report(
                 SchemaError("nothing defines this output"),
                 where.at("output", index=place, name=value.name),
-                UNDEFINED_OUTPUT,
             )
         return found or self._declared(value)
 

@@ -21,8 +21,7 @@ class Broken(NamedTuple):
     severity: Severity = "error"
 
 
-TYPES = Broken("TYPE001")
-UNDEFINED_OUTPUT = Broken("GRAPH005")
+_TYPES, _UNDEFINED = Broken("TYPE001"), Broken("GRAPH005")
 _NO_OPERATOR, _ARITY, _ATTRIBUTES = Broken("NODE001"), Broken("NODE002"), Broken("NODE003")
 _UNKNOWN_DOMAIN, _NO_INFERENCE = Broken("NODE007", "warning"), Broken("TYPE008", "warning")
 _DATA = Broken("DATA")  # several rules, for every tensor
@@ -34,9 +33,9 @@ def broken_by(error: Exception, node: Node | None = None, scope: Scope | None = 
         return _NO_INFERENCE
     if isinstance(error, (WireError, ExternalDataError)):
         return _DATA
-    if isinstance(error, SchemaError) and node is not None and scope is not None:
-        return _by_call(node, scope)
-    return TYPES
+    if isinstance(error, SchemaError):
+        return _UNDEFINED if node is None or scope is None else _by_call(node, scope)
+    return _TYPES
 
 
 def _by_call(node: Node, scope: Scope) -> Broken:
