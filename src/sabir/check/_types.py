@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sabir.check._survey import Survey
     from sabir.ir import Graph, TrainingInfo, Type, Value
 
-TYPES, CLAIMS, STATE = "TYPE001", "TYPE009", "TRAIN007"
-INFERRED = frozenset({TYPES, CLAIMS, UNEVEN, STATE})
+TYPES, CLAIMS, STATE, UNJUDGED = "TYPE001", "TYPE009", "TRAIN007", "TYPE008"
+INFERRED = frozenset({TYPES, CLAIMS, UNEVEN, STATE, UNJUDGED})
 
 
 class _Whole(Inference):
@@ -38,9 +38,9 @@ class _Whole(Inference):
 
 
 def type_findings(survey: Survey) -> Iterator[Finding]:
-    """Yield what inference finds: types that contradict themselves, and state that training would spoil.
+    """Yield what inference finds: contradictions, what it cannot judge, state that training would spoil.
 
-    What nodes call is told by rules, for every graph.
+    What nodes call is reported by rules, for every graph.
     """
     model = survey.model
     inference = _Whole(model, registry=survey.registry)

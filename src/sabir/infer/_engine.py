@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import (
     ACCIDENTS,
-    ExternalDataError,
     Finding,
     InferenceError,
     LimitError,
@@ -21,7 +20,6 @@ from sabir.base import (
     SabirError,
     SchemaError,
     UnsupportedError,
-    WireError,
     check_depth,
     check_nodes,
     check_time,
@@ -43,6 +41,7 @@ from sabir.infer._folding import folded
 from sabir.infer._merge import merge, without_negatives
 from sabir.infer._orders import Orders
 from sabir.infer._places import at_node, holding, is_output
+from sabir.infer._rules import Broken, broken_by
 from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value
 from sabir.opsets import STANDARD
 from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, newer_opset
@@ -51,10 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# calls and data have rules of their own, for every graph and tensor; what Sabir lacks breaks no rule
-_OTHERS: dict[type[Exception], str] = {
-    SchemaError: "CALL", WireError: "DATA", ExternalDataError: "DATA", UnsupportedError: "LACK",
-}  # fmt: skip
+_CYCLE = Broken("GRAPH006")
 _CALL = 32  # nodes that are inferred in the time that a call takes by itself
 _FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be an input, and meant a constant
 
@@ -69,7 +65,8 @@ class _Memo(NamedTuple):
 class Inference:
     """One pass over a model: `types` gets what is known of each value, `findings` what is wrong.
 
-    With `fresh` what is declared of a computed value counts only where nothing follows of it.
+    With `fresh` what is declared of a computed value counts only where nothing follows of it. A finding has
+    the rule and the severity that the checker reports: a warning where a node cannot be judged.
     """
 
     def __init__(
@@ -150,7 +147,7 @@ class Inference:
 
     def _graph(self, graph: Graph, scope: Scope, where: Location) -> tuple[Type | None, ...]:
         self._count(graph)
-        for place, node in self._orders.placed(graph, lambda error: self._report(error, where)):
+        for place, node in self._orders.placed(graph, lambda error: self._report(error, where, _CYCLE)):
             check_time()
             try:
                 results = self._node(node, scope, where, place)
@@ -159,7 +156,7 @@ class Inference:
             except SabirError as error:
                 if error is self._raised:  # in a subgraph, and says where
                     raise
-                self._report(error, at_node(where, place, node))
+                self._report(error, at_node(where, place, node), broken_by(error, node, scope))
                 results = (None,) * len(node.outputs)
             for value, kind in zip(node.outputs, results, strict=False):
                 if value is not None:
@@ -368,14 +365,14 @@ class Inference:
         """Report the versions that are newer than any known one; the newest known one is what is inferred."""
         for domain, versions in scope.newer().items():
             at = where.at("opset_import", name=domain or "ai.onnx")
-            self._report(UnsupportedError(newer_opset(domain, *versions)), at)
+            self._report(UnsupportedError(newer_opset(domain, *versions)), at, Broken("MODEL006"))
 
-    def _report(self, error: Exception, where: Location) -> None:
-        if self.strict:
+    def _report(self, error: Exception, where: Location, broken: Broken | None = None) -> None:
+        rule, severity = broken or broken_by(error)
+        if self.strict and severity == "error":
             self._raised = InferenceError(f"{where}: {error}")
             raise self._raised from error
-        rule = _OTHERS.get(type(error), "TYPE001")
-        self._note(Finding(rule, legible(str(error)), where))
+        self._note(Finding(rule, legible(str(error)), where, severity=severity))
 
     def _note(self, finding: Finding | None) -> None:
         if finding is not None and finding not in self._told:  # a subgraph may be inferred more than once

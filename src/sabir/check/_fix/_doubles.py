@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
+from sabir.check._fix._infos import tidy_infos
 from sabir.check._fix._repair import Repair, Task
 from sabir.ir import Annotation, Model, WireTensor, bound_opsets, canonical_domain
 from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -47,7 +48,7 @@ def _in_graph(site: GraphSite, wanted: frozenset[str]) -> Iterator[Repair]:
         if node.residue is not None and node.residue.wire:
             yield from _in_node(node, site.at_node(index), wanted)
     if graph.stale:
-        yield from _stale(graph, where, wanted)
+        yield from tidy_infos(graph, where, wanted)
     for value in (*graph.defined(), *graph.stale, *(told for _, told in graph.output_infos.values())):
         if value.residue is not None and value.residue.wire:
             yield from _in_value(value, where, wanted)
@@ -161,24 +162,6 @@ def _again(pairs: Any, seen: set[str], rule: str, where: Location) -> Iterator[R
         seen.add(pair.key)
     for place in reversed(again):
         del pairs[place]
-
-
-def _stale(graph: Graph, where: Location, wanted: frozenset[str]) -> Iterator[Repair]:
-    """Drop descriptions of what is described already, or is not there."""
-    defined = {v.name: v for v in graph.defined()}
-    described = {name for name, v in defined.items() if v.info is not None}
-    kept: list[Value] = []
-    for value in graph.stale:
-        missing = value.name not in defined
-        rule = "GRAPH011" if missing else "GRAPH010" if value.name in described else ""
-        described.add(value.name)
-        if rule not in wanted:
-            kept.append(value)
-            continue
-        what = "what the graph does not define" if missing else "what is described already"
-        at = where.at("value_info", index=value.info, name=value.name)
-        yield Repair(rule, f"dropped the description of {quote(value.name)}: {what}", at)
-    graph.stale = tuple(kept)
 
 
 def _annotations(graph: Graph, where: Location) -> Iterator[Repair]:

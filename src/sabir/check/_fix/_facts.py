@@ -28,11 +28,11 @@ _LISTS = frozenset({"floats", "ints", "strings", "tensors", "graphs", "sparse_te
 
 
 def state_ir_version(task: Task) -> Iterator[Repair]:
-    """Set a missing IR version to the lowest that has all that the model uses; raise one that is too low."""
+    """Set a missing IR version to the lowest that has all that the model uses; raise one where asked."""
     model, stated = task.survey.model, task.survey.model.ir_version
     if not 0 <= stated <= NEWEST_IR or (not stated and "MODEL001" not in task.wanted):
         return
-    rules = [r for r in RULES if r.id in _OF_VERSIONS and (not stated or r.id in task.wanted)]
+    rules = [r for r in RULES if r.id in _OF_VERSIONS and (not stated or r.id in task.unsafe)]
     broken = [] if not stated else [r.id for r in rules if _breaks(task.survey, r)]
     if stated and not broken:
         return

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
 from sabir.check._examples import GOOD, RELU, X, Y, in_model
+from sabir.check._imports import unused_imports
 from sabir.check._rule import Problem, Textproto, rule
 from sabir.check.rules.models import DOMAIN
 from sabir.ir import bound_opsets, canonical_domain, first_ir_of, newest_opset
@@ -120,22 +121,24 @@ def _unpublished(opsets: Mapping[str, int], registry: Registry, where: Location)
     source="versioning.txt",
     over="model",
     severity="warning",
-    note="the table of releases informs, and many a tool has written such a pair",
+    group="pedantic",
+    note="the table of releases informs, and onnxruntime's optimiser and quantiser write such pairs",
     since=3,
     bad='<ir_version: 3, opset_import: ["" : 21]>\ng (float[N] x) => (float[N] y) { y = Relu(x) }',
     good=GOOD,
 )
 def opset_of_its_time(survey: Survey) -> Iterator[Problem]:
     """An operator set came out with the model's IR version or an earlier one (the table of releases)."""
-    model = survey.model
+    model, unused = survey.model, unused_imports(survey)
     for domain, version in model.opsets.items():
         newest, needed = newest_opset(domain), first_ir_of(domain, version)
         if needed is not None and newest is not None and 0 < model.ir_version < needed and version <= newest:
+            hint = "drop the import, which nothing uses"
             yield Problem(
                 f"opset {version} of {domain or 'ai.onnx'} came with IR {needed}; the model is of"
                 f" IR {model.ir_version}",
                 Location().at("opset_import", name=domain or "ai.onnx"),
-                f"raise ir_version to {needed}",
+                hint if domain in unused else f"raise ir_version to {needed}",
             )
 
 
@@ -165,7 +168,7 @@ def no_imports_before_them(survey: Survey) -> Iterator[Problem]:
     source="ir.txt",
     over="model",
     severity="warning",
-    pedantic=True,
+    group="style",
     bad='<ir_version: 8, opset_import: ["" : 17, "custom" : 1]>\n'
     "g (float[N] x) => (float[N] y) { y = Relu(x) }",
     good='<ir_version: 8, opset_import: ["" : 17, "org.example" : 1]>\n'

@@ -95,7 +95,7 @@ def known_ir_version(survey: Survey) -> Iterator[Problem]:
     source="ir.txt",
     over="model",
     severity="warning",
-    pedantic=True,
+    group="style",
     note="no exporter does it",
     bad=GOOD,
     good=in_model(f'domain: "org.example" {_GRAPH}'),

@@ -50,6 +50,24 @@ def consistent(_: Survey) -> Iterator[Problem]:
 
 
 @rule(
+    "TYPE008",
+    "A node's types can be judged: its operator's inference is there, and takes what the node has.",
+    source="practice",
+    over="model",
+    severity="warning",
+    note="the model may be right; what is computed from such a node has the types that the file declares",
+    bad=around(
+        f'node {{ op_type: "Constant" output: "c" attribute {{ name: "value" type: TENSOR t {{ data_type: 1'
+        f" {'dims: 1 ' * 65} float_data: 1 }} }} }} {RELU}"
+    ),
+    good=GOOD,
+)
+def judged(_: Survey) -> Iterator[Problem]:
+    """What inference cannot judge: an operator without inference, a tensor that no array can hold."""
+    yield from ()  # as TYPE001
+
+
+@rule(
     "TYPE002",
     "Primitive numeric, string, and Boolean types MUST be used as elements of tensors.",
     source="ir.txt",
@@ -244,7 +262,7 @@ _EMPTY = 'type { tensor_type { elem_type: 1 shape { dim { dim_param: "" } } } }'
     source="ir.txt",
     over="type",
     severity="warning",
-    pedantic=True,
+    group="pedantic",
     note="the text discards this spelling, and every reader takes it as the open dimension that is meant",
     bad=in_graph(f'{RELU} name: "g" input {{ name: "x" {_EMPTY} }} output {{ name: "y" {_EMPTY} }}'),
     good=HEAD + "g (float[?] x) => (float[?] y) { y = Relu(x) }",
