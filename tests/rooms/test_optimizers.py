@@ -16,7 +16,7 @@ SHAPES = [(), (1,), (3,), (2, 1), (2, 3)]
 EVERY = pytest.mark.parametrize("op", PARTS)
 
 
-def model(op, arrays, known=True):
+def model(op, arrays, *, known=True):
     b = Builder(18, opsets={"ai.onnx.preview.training": 1})
     inputs = [b.input(f"v{i}", a.dtype, a.shape if known else [None] * a.ndim) for i, a in enumerate(arrays)]
     count = (len(arrays) - 2) // PARTS[op] * (PARTS[op] - 1)
@@ -32,9 +32,9 @@ def arrays(*shapes, r=(), t=()):
     return [np.full(r, 0.1, np.float32), np.full(t, 2, np.int64), *parts]
 
 
-def run(op, given, known=True):
+def run(op, given, *, known=True):
     feeds = {f"v{i}": array for i, array in enumerate(given)}
-    return list(sabir.evaluate(model(op, given, known), feeds).values())
+    return list(sabir.evaluate(model(op, given, known=known), feeds).values())
 
 
 @EVERY

@@ -2,6 +2,7 @@
 
 from sabir.check.rules import (
     attributes,
+    calls,
     contents,
     devices,
     external,
@@ -21,6 +22,7 @@ from sabir.check.rules import (
 
 __all__ = [
     "attributes",
+    "calls",
     "contents",
     "devices",
     "external",

@@ -1,7 +1,7 @@
 """Steps of optimisers that move several tensors in one call: [X1, X2, ..., G1, G2, ..., state of X1, ...].
 
-The standard's pseudo code computes with numpy's broadcasting: the gradient and what is kept of earlier steps may
-be smaller or larger than the tensor, and what comes out has the shape to which they broadcast.
+The standard's pseudo code computes with numpy's broadcasting: the gradient and what is kept of earlier steps
+may be smaller or larger than the tensor, and what comes out has the shape to which they broadcast.
 """
 
 from __future__ import annotations

@@ -115,6 +115,12 @@ def _bound(clip: float | None) -> float | None:
     return clip or None
 
 
+def doubts(clip: float | None) -> Iterator[str]:
+    """Yield what the checker warns about."""
+    if clip == 0:
+        yield "`clip` is 0 and is taken as no clip; runtimes differ: leave it out"
+
+
 def infer(
     layer: Layer,
     inputs: Inputs[TensorType],

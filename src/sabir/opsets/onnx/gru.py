@@ -112,6 +112,11 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     )
 
 
+@gru.check
+def check(*_: TensorType | None, clip: float | None) -> Iterator[str]:
+    yield from recurrences.doubts(clip)
+
+
 @v1.evaluate
 def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     x: Array,

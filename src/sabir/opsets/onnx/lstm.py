@@ -105,6 +105,11 @@ def infer(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  t
     )
 
 
+@lstm.check
+def check(*_: TensorType | None, clip: float | None) -> Iterator[str]:
+    yield from recurrences.doubts(clip)
+
+
 @v1.evaluate
 def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
     x: Array,

@@ -84,6 +84,11 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     )
 
 
+@rnn.check
+def check(*_: TensorType | None, clip: float | None) -> Iterator[str]:
+    yield from recurrences.doubts(clip)
+
+
 @v1.evaluate
 def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     x: Array,
