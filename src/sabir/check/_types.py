@@ -72,7 +72,9 @@ def type_findings(survey: Survey) -> Iterator[Finding]:
 def _doubts(site: GraphSite, inference: _Whole) -> Iterator[Finding]:
     """Yield what the rooms of the operators that a graph calls warn about."""
     for callee, places in site.calls.items():
-        for check in callee.operator.checks if isinstance(callee, Version) else ():
+        if not isinstance(callee, Version):
+            continue
+        for check in callee.operator.checks:
             binding = Binding(callee.formal, check)
             for index in places:
                 for told in _warnings(binding, callee.since, site.nodes[index], site, inference):

@@ -24,6 +24,7 @@ from sabir.base import (
     quote,
     spend_iteration,
 )
+from sabir.evaluate._bodies import Typing
 from sabir.evaluate._sizes import LITTLE, Sizes, bytes_in, bytes_of, unseen_work
 from sabir.evaluate._types import Types
 from sabir.ir import Function, Graph, Node, SparseTensor, Value
@@ -73,7 +74,7 @@ class Plan:
         is how many graphs stand around this one, itself included. Raises
         SchemaError where a node cannot be bound, naming it, LimitError where functions make too many nodes.
         """
-        self.graph, self._depth = graph, depth
+        self.graph, self._depth, self.typing = graph, depth, Typing(graph, scope)
         check_depth(depth)
         if functions is None:
             check_expansion([graph], scope)
@@ -207,9 +208,18 @@ class Bound:
     captured: list[Any]
 
     @property
+    def inputs(self) -> tuple[Type | None, ...]:
+        """The declared types of what it takes."""
+        return tuple(v.type for v in self.plan.graph.inputs)
+
+    @property
     def outputs(self) -> tuple[Type | None, ...]:
         """The declared types of what it gives."""
         return tuple(None if v is None else v.type for v in self.plan.wanted)
+
+    def typed(self, *inputs: Type | None) -> tuple[Type | None, ...]:
+        """Return the types of what it would give on such inputs."""
+        return self.plan.typing.of(inputs, dict(zip(self.plan.captured, self.captured, strict=True)))
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """Run the subgraph."""
