@@ -342,3 +342,38 @@ def test_a_loop_without_end_is_a_warning():
         found = sabir.findings(model(text.replace("M,", f"{most},").replace("COND", cond)))
         doubts = [f.message for f in found if f.rule == "NODE017"]
         assert doubts == ["Loop-16: without M and without cond the loop never ends"] * count
+
+
+SCAN = """g (float[2] s, float[T, 2] x) => (t, y) {
+    t, y = Scan <num_scan_inputs = 1, ATTRIBUTES, body = b (a, r) => (n, o) {
+        n = Add (a, r)  o = Identity (n)
+    }> (s, x)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("attributes", "told"),
+    [
+        ("scan_input_directions = [1, 0]", "`scan_input_directions` has 2 entries for 1"),
+        ("scan_output_directions = [1, 0]", "`scan_output_directions` has 2 entries for 1"),
+        ("scan_input_directions = [2]", "`scan_input_directions` must be of 0, forward, and 1, backward"),
+        ("scan_output_directions = [-1]", "`scan_output_directions` must be of 0"),
+        ("scan_input_axes = [0, 1]", "`scan_input_axes` has 2 entries for 1"),
+        ("scan_output_axes = [0, 1]", "`scan_output_axes` has 2 entries for 1"),
+    ],
+)
+def test_lists_of_a_scan(attributes, told):
+    text = SCAN.replace("ATTRIBUTES", attributes)
+    with pytest.raises(CheckError, match=told):
+        sabir.check(model(text), select=["TYPE"])
+    with pytest.raises(EvaluationError, match=told):
+        run(text, s=np.zeros(2, np.float32), x=np.zeros((3, 2), np.float32))
+
+
+def test_an_empty_axis_that_is_not_the_first():
+    text = SCAN.replace("ATTRIBUTES", "scan_input_axes = [-1], scan_output_axes = [1]").replace(
+        "T, 2", "2, T"
+    )
+    s = np.float32([1, 2])
+    last, y = run(text, s=s, x=np.zeros((2, 0), np.float32)).values()
+    assert (last.tolist(), y.shape) == ([1, 2], (2, 0))

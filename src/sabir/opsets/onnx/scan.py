@@ -13,6 +13,7 @@ from sabir.opsets.families.scanning import (
     check_lengths,
     common,
     each,
+    flags,
     infer_steps,
     item_type,
     padded,
@@ -106,9 +107,15 @@ v25 = v24.widen(25, V=INT2)
 
 @v8.infer
 def infer_batch(
-    lengths: TensorType | None, /, *inputs: TensorType, num_scan_inputs: int, body: Body[Type | None]
+    lengths: TensorType | None,
+    /,
+    *inputs: TensorType,
+    num_scan_inputs: int,
+    body: Body[Type | None],
+    directions: Sequence[int] | None,
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
+    flags("directions", directions, len(scanned))
     batched = inputs if lengths is None else (*inputs, lengths)
     batch = common(batched, [0] * len(batched), "the batch")
     count = common(scanned, [1] * len(scanned), "the length of the scan inputs")
@@ -130,13 +137,17 @@ def infer(
     body: Body[Type | None],
     scan_input_axes: Sequence[int] | None,
     scan_output_axes: Sequence[int] | None,
+    scan_output_directions: Sequence[int] | None,
+    scan_input_directions: Sequence[int] | None,
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
+    flags("scan_input_directions", scan_input_directions, len(scanned))
     axes = each("scan_input_axes", scan_input_axes, len(scanned))
     count = common(scanned, axes, "the length of the scan inputs")
     slices = list(map(without, scanned, axes))
     finals, items = infer_steps(body, states, slices, count)
     outer = each("scan_output_axes", scan_output_axes, len(items))
+    flags("scan_output_directions", scan_output_directions, len(items))
     return (*finals, *(stacked(item, count, a) for item, a in zip(items, outer, strict=True)))
 
 
@@ -150,7 +161,7 @@ def evaluate_batch(
     directions: Sequence[int] | None,
 ) -> tuple[Array, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
-    backward = each("directions", directions, len(scanned))
+    backward = flags("directions", directions, len(scanned))
     if any(x.ndim < len("BT") for x in scanned) or any(not s.ndim for s in states):
         raise EvaluationError(
             "the first dimension of all inputs is the batch, the second of scan inputs is time"
@@ -189,7 +200,7 @@ def evaluate(
 ) -> tuple[Array, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
     axes = each("scan_input_axes", scan_input_axes, len(scanned))
-    backward = each("scan_input_directions", scan_input_directions, len(scanned))
+    backward = flags("scan_input_directions", scan_input_directions, len(scanned))
     in_front = [np.moveaxis(x, axis_in(a, x.ndim), 0) for x, a in zip(scanned, axes, strict=True)]
     counts = {len(x) for x in in_front}
     if len(counts) > 1:
@@ -198,7 +209,7 @@ def evaluate(
     slices, count = [x[::-1] if back else x for x, back in zip(in_front, backward, strict=True)], counts.pop()
     last, stacks = run_steps(body, states, slices, count)
     outer = each("scan_output_axes", scan_output_axes, len(stacks))
-    reverse = each("scan_output_directions", scan_output_directions, len(stacks))
+    reverse = flags("scan_output_directions", scan_output_directions, len(stacks))
     ordered = [items[::-1] if back else items for items, back in zip(stacks, reverse, strict=True)]
     kinds = body.outputs[len(states) :]
     if not count:
