@@ -17,7 +17,7 @@ from sabir.elements import element
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.schema import Version
+    from sabir.schema import Input, Version
 
 Kind: TypeAlias = "np.dtype[Any] | tuple[object, ...]"  # of a tensor; of another value, () of none
 
@@ -63,6 +63,8 @@ def _admit(version: Version, kinds: tuple[Kind, ...]) -> None:
     bound: dict[str, tuple[str, str]] = {}
     for place, kind in enumerate(kinds[: len(kinds) if version.inputs else 0]):
         port = version.inputs[min(place, len(version.inputs) - 1)]
+        if isinstance(kind, tuple) and not kind and not _may_be_absent(port):
+            raise EvaluationError(f"{version} needs its input {port.name!r}, and nothing is passed for it")
         told = _signature(kind)
         if told is None:
             continue
@@ -75,6 +77,11 @@ def _admit(version: Version, kinds: tuple[Kind, ...]) -> None:
         if first != told:
             ports = f"all of {other!r}" if other == port.name else f"{other!r} and {port.name!r}"
             raise EvaluationError(f"{version} takes one type for {ports}; it gets {first} and {told}")
+
+
+def _may_be_absent(port: Input) -> bool:
+    """Whether a port takes nothing: an input that is left out, or an empty optional."""
+    return port.optional or any(a.startswith("optional(") for a in port.allowed)
 
 
 def _admits(allowed: frozenset[str], told: str) -> bool:

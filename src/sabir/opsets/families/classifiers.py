@@ -51,6 +51,11 @@ def batch(x: TensorType) -> Dim:
     return 1 if len(x.shape) == 1 else x.shape[0]
 
 
+def width(x: TensorType) -> Dim:
+    """Return how many features each row has."""
+    return x.shape[-1] if x.shape else None
+
+
 def products(x: Array, weights: Array) -> Array:
     """Return the product of each row of features with each row of weights."""
     allotted((len(x), len(weights)), np.dtype(np.float64), x.size)  # as the transforms compute
