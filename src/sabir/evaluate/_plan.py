@@ -25,7 +25,7 @@ from sabir.base import (
     spend_iteration,
 )
 from sabir.evaluate._sizes import LITTLE, Sizes, bytes_in, bytes_of, unseen_work
-from sabir.evaluate._types import Types
+from sabir.evaluate._types import Types, shown_type
 from sabir.ir import Function, Graph, Node, SparseTensor, Value
 from sabir.schema import Call, Scope, as_results, check_call, check_expansion
 
@@ -249,8 +249,10 @@ def _run_step(step: Step, frame: Frame, sizes: list[int], present: Budget) -> No
     except SabirError as error:
         raise EvaluationError(f"{_shown(step.node)}: {error}") from error
     except ACCIDENTS as error:
-        given = ", ".join(_type_shown(x) for x in inputs)
-        raise EvaluationError(f"{_shown(step.node)} on ({given}): {error}") from error
+        given = ", ".join(shown_type(x) for x in inputs)
+        # numpy and Python speak of their own operands; inference says in ONNX's terms what is wrong
+        reason = (step.foreseen.objection(inputs) if step.foreseen else None) or error
+        raise EvaluationError(f"{_shown(step.node)} on ({given}): {reason}") from error
     for slot in step.dead:
         frame[slot] = None
         present.held -= sizes[slot]
@@ -315,10 +317,3 @@ def _shown(node: Node) -> str:
     name = f" {quote(node.name)}" if node.name else ""
     output = next((v.name for v in node.outputs if v is not None and v.name), "")
     return f"{node.op}{name}{f' giving {quote(output)}' if output and not name else ''}"
-
-
-def _type_shown(x: object) -> str:
-    if not isinstance(x, np.ndarray):
-        return type(x).__name__
-    array = cast("Array", x)
-    return f"{array.dtype}{list(array.shape)}"

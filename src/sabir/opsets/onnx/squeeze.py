@@ -8,6 +8,7 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, Shape, TensorType, Value, known_equal
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
+from sabir.opsets.families.ranks import as_list
 from sabir.opsets.families.shapes import axes_in, with_some_dropped
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -104,7 +105,7 @@ def evaluate_from_attribute(data: Array, /, *, axes: Sequence[int] | None) -> Ar
 
 @v13.evaluate
 def evaluate(data: Array, axes: Array | None = None, /) -> Array:
-    return np.squeeze(data, None if axes is None else tuple(axes.ravel().tolist()))
+    return np.squeeze(data, None if axes is None else tuple(as_list("axes", axes)))
 
 
 @v11.downgrade

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sabir.base import EvaluationError
 from sabir.ir import TensorType
 from sabir.opsets.families import classifiers, supports
 from sabir.opsets.families.classifiers import TWO, label_count
@@ -88,6 +89,10 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's attributes
     }
     _check(shapes, counts, classes)
     vectors = classifiers.matrix(support_vectors or (), x.shape[1], "support_vectors")
+    if len(vectors) != sum(counts):
+        raise EvaluationError(
+            f"there are {len(vectors)} support vectors of {x.shape[1]} features, not {sum(counts)}"
+        )
     weights = supports.pairwise_weights(
         classifiers.matrix(coefficients or (), sum(counts), "coefficients"), counts
     )
