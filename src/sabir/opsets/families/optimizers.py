@@ -8,7 +8,6 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType
-from sabir.opsets.families.ranks import as_number, check_alike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,22 +29,14 @@ def grouped(inputs: Sequence[Item], parts: int) -> list[tuple[Item, ...]]:
 def infer(inputs: Sequence[TensorType], parts: int) -> tuple[TensorType, ...]:
     """Return the types of the new tensors and of their new states: those that they had."""
     groups = grouped(inputs, parts)
-    for group in groups:
-        _check_alike(group)
     kept = [[group[0], *group[_PARAMETERS:]] for group in groups]
     return tuple(TensorType(t.element, t.shape) for part in zip(*kept, strict=True) for t in part)
-
-
-def _check_alike(group: Sequence[TensorType | Array]) -> None:
-    """Raise InferenceError where a gradient or a state has another shape than the tensor it belongs to."""
-    check_alike(["the tensor", "its gradient", *["its state"] * (len(group) - _PARAMETERS)], group)
 
 
 def stepped(inputs: Sequence[Array], parts: int, rule: Callable[..., tuple[Array, ...]]) -> tuple[Array, ...]:
     """Return the new tensors, then their new states; `rule` takes and gives float64."""
     results: list[list[Array]] = []
     for group in grouped(inputs, parts):
-        _check_alike(group)
         made = rule(*(a.astype(np.float64) for a in group))
         kept = (group[0], *group[_PARAMETERS:])
         results.append([new.astype(old.dtype) for new, old in zip(made, kept, strict=True)])
@@ -54,7 +45,9 @@ def stepped(inputs: Sequence[Array], parts: int, rule: Callable[..., tuple[Array
 
 def number(x: Array, what: str) -> float:
     """Return the one number in a tensor."""
-    return float(as_number(what, x))
+    if x.size != 1:
+        raise ValueError(f"{what} must be a scalar, not of shape {list(x.shape)}")
+    return float(x.item())
 
 
 def single(value: float) -> float:

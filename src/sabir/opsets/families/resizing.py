@@ -57,6 +57,8 @@ def of_sizes(x: TensorType, sizes: TensorType, axes: Sequence[int] | None, polic
     if policy != STRETCH:
         wanted = _in_ratio([dims[a] for a in places], wanted, policy)
     for axis, size in zip(places, wanted, strict=True):
+        if dims[axis] == 0 and isinstance(size, int) and size:
+            raise InferenceError(f"a dimension of no elements has nothing to make {size} from")
         dims[axis] = size
     return TensorType(x.element, tuple(dims))
 

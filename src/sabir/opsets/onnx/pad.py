@@ -10,7 +10,7 @@ from sabir.ir import Builder, Dim, Item, TensorType, Value, total
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input, as_ints, ints
-from sabir.opsets.families.padding import by_axis, padded
+from sabir.opsets.families.padding import by_axis, check_sources, padded
 from sabir.opsets.families.ranks import as_list, check_one, check_rank
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -171,6 +171,7 @@ def _inferred(
     if len(numbers) < 2 * len(dims):
         return kind
     half = len(dims)
+    check_sources(data.shape, numbers[:half], numbers[half:], mode)
     return contents.moved(
         kind, lambda held: padded(held, numbers[:half], numbers[half:], mode, filling), data
     )

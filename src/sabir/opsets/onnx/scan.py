@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import EvaluationError
 from sabir.ir import TensorType, Type
 from sabir.opsets.families.iterations import stack, stacked
-from sabir.opsets.families.ranks import check_shape
+from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.scan_adapters import axes_from_front, batch_becomes_a_scan, batch_of_one
 from sabir.opsets.families.scanning import common, each, infer_steps, padded, parts, run_steps, without
 from sabir.opsets.families.shapes import axis_in
@@ -98,6 +98,7 @@ v25 = v24.widen(25, V=INT2)
 def infer_batch(
     lengths: TensorType | None, /, *inputs: TensorType, num_scan_inputs: int, body: Body[Type | None]
 ) -> tuple[Type | None, ...]:
+    check_rank("sequence_lens", lengths, 1)
     states, scanned = parts(inputs, num_scan_inputs)
     batched = inputs if lengths is None else (*inputs, lengths)
     batch = common(batched, [0] * len(batched), "the batch")

@@ -73,11 +73,11 @@ def _size_of_all(size: Dim, split: TensorType) -> Dim:
     if split.rank == 0:
         return _size_of_chunks(size, split.known[0]) if split.known else None
     sizes = sizes_in("split", split) if split.rank == 1 else None
-    if not sizes:
+    if sizes is None:
         return None
     if known_equal(total(sizes), size) is False:
         raise InferenceError(f"parts that make {total(sizes)} cannot cut a dimension of {size}")
-    return sizes[0] if all(known_equal(s, sizes[0]) for s in sizes) else None
+    return sizes[0] if sizes and all(known_equal(s, sizes[0]) for s in sizes) else None
 
 
 def _size_of_chunks(size: Dim, step: object) -> Dim:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sabir.opsets.families.rules import same_as_first
+from sabir.ir import TensorType
+from sabir.opsets.families.classifiers import check_each
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -32,7 +33,16 @@ v1 = imputer.first(
     ],
 )
 
-v1.infer(same_as_first)
+
+@v1.infer
+def infer(
+    x: TensorType, /, *, imputed_value_floats: Sequence[float] | None,
+    imputed_value_int64s: Sequence[int] | None,
+) -> TensorType:  # fmt: skip
+    if x.shape is not None and x.element.number:
+        values = imputed_value_floats if x.element.is_float else imputed_value_int64s
+        check_each(len(values or ()), x.shape[-1] if x.shape else 1, "imputed values")
+    return TensorType(x.element, x.shape)
 
 
 @v1.evaluate
@@ -52,10 +62,8 @@ def evaluate(
         else (imputed_value_int64s, replaced_value_int64)
     )
     features = x.shape[-1] if x.ndim else 1
-    if not values or len(values) not in {1, features}:
-        raise ValueError(
-            f"{len(values or ())} imputed values are given for {x.dtype} with {features} features"
-        )
+    check_each(len(values or ()), features, "imputed values")
+    values = values or ()
     missing = np.isnan(x) if np.isnan(sign) else x == sign
     return np.where(missing, np.array(values if x.ndim else values[0], x.dtype), x)
 

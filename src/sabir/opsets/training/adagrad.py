@@ -7,7 +7,6 @@ import numpy as np
 
 from sabir.ir import TensorType
 from sabir.opsets.families import optimizers
-from sabir.opsets.families.ranks import check_one
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -43,8 +42,6 @@ PARTS = 3  # X, G, H
 
 @v1.infer
 def infer(r: TensorType, t: TensorType, /, *inputs: TensorType) -> tuple[TensorType, ...]:
-    check_one("R", r)
-    check_one("T", t)
     return optimizers.infer(inputs, PARTS)
 
 
