@@ -40,7 +40,12 @@ BY_CONTENTS = {  # what is refused follows from contents, which inference need n
     "ai.onnx.ml.TreeEnsembleClassifier": "the features that the nodes ask for",
     "ai.onnx.ml.TreeEnsembleRegressor": "the features that the nodes ask for",
 }
-ROOMS = [pytest.param(o, id=f"{o.domain}.{o.name}".removeprefix(".")) for o in OPERATORS]
+ELSEWHERE = {  # the shapes of their inputs have suites of their own
+    "GRU", "If", "LSTM", "Loop", "RNN", "STFT", "Scan", "ai.onnx.preview.training.Adagrad",
+    "ai.onnx.preview.training.Adam", "ai.onnx.preview.training.Momentum",
+}  # fmt: skip
+NAMED = {f"{o.domain}.{o.name}".removeprefix("."): o for o in OPERATORS}
+ROOMS = [pytest.param(o, id=name) for name, o in NAMED.items() if name not in ELSEWHERE]
 
 
 def sampled(operator):
@@ -100,9 +105,8 @@ def test_the_sample_has_refusals_of_all_kinds():
     assert min(counts.values()) > 100
 
 
-def test_what_is_by_contents_names_rooms():
-    names = {p.id for p in ROOMS}
-    assert names >= {*BY_CONTENTS, *DECLARED}
+def test_what_is_set_apart_names_rooms():
+    assert NAMED.keys() >= {*BY_CONTENTS, *DECLARED, *ELSEWHERE}
 
 
 # ---------------------------------------------------------------- what was found in other projects' models

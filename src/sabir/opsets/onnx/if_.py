@@ -7,7 +7,6 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType, Type
-from sabir.opsets.families.ranks import shown
 from sabir.opsets.typing import Array, Body
 from sabir.schema import (
     BFLOAT16,
@@ -65,7 +64,6 @@ v25 = v24.widen(25, V=INT2 | sequences(INT2) | optionals(INT2))
 def infer(
     cond: TensorType, /, *, then_branch: Body[Type | None], else_branch: Body[Type | None]
 ) -> tuple[Type | None, ...]:
-    _check_condition(cond)
     ways = len(then_branch.outputs), len(else_branch.outputs)
     if ways[0] != ways[1]:
         raise InferenceError(f"then_branch gives {ways[0]} outputs, else_branch {ways[1]}")
@@ -74,12 +72,6 @@ def infer(
         return then_branch() if cond.known[0] else else_branch()
     then, other = then_branch(), else_branch()
     return tuple(starmap(_joined, zip(then, other, strict=True)))
-
-
-def _check_condition(cond: TensorType | Array) -> None:
-    """Raise InferenceError for another count than one; the text admits any rank."""
-    if isinstance(cond.size, int) and cond.size != 1:
-        raise InferenceError(f"`cond` must have one element, and has the shape {shown(cond.shape or ())}")
 
 
 def _joined(then: Type | None, other: Type | None) -> Type | None:
@@ -93,7 +85,6 @@ def _joined(then: Type | None, other: Type | None) -> Type | None:
 
 @v1.evaluate
 def evaluate(cond: Array, /, *, then_branch: Body[Array], else_branch: Body[Array]) -> tuple[Array, ...]:
-    _check_condition(cond)
     return then_branch() if cond.item() else else_branch()
 
 

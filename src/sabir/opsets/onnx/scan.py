@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from sabir.base import EvaluationError
 from sabir.ir import TensorType, Type
 from sabir.opsets.families.iterations import stack, stacked
-from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.scan_adapters import axes_from_front, batch_becomes_a_scan, batch_of_one
 from sabir.opsets.families.scanning import common, each, infer_steps, padded, parts, run_steps, without
 from sabir.opsets.families.shapes import axis_in
@@ -98,7 +96,6 @@ v25 = v24.widen(25, V=INT2)
 def infer_batch(
     lengths: TensorType | None, /, *inputs: TensorType, num_scan_inputs: int, body: Body[Type | None]
 ) -> tuple[Type | None, ...]:
-    check_rank("sequence_lens", lengths, 1)
     states, scanned = parts(inputs, num_scan_inputs)
     batched = inputs if lengths is None else (*inputs, lengths)
     batch = common(batched, [0] * len(batched), "the batch")
@@ -143,10 +140,9 @@ def evaluate_batch(
     batch, longest = scanned[0].shape[:2]
     if any(len(x) != batch for x in inputs) or any(x.shape[1] != longest for x in scanned):
         raise ValueError("all inputs are of one batch, and the scan inputs of one length")
-    check_shape("sequence_lens", lengths, batch)
     counts = [longest] * batch if lengths is None else lengths.tolist()
-    if not all(0 <= n <= longest for n in counts):
-        raise EvaluationError(f"`sequence_lens` {counts} must be lengths from 0 to {longest}")
+    if len(counts) != batch or not all(0 <= n <= longest for n in counts):
+        raise ValueError(f"`sequence_lens` {counts} does not fit a batch of {batch} of length {longest}")
     finals, stacks = list[tuple[Array, ...]](), list[list[list[Array]]]()
     for i, count in enumerate(counts):
         # a sequence that is gone through backwards begins at its own end, not at that of the longest
