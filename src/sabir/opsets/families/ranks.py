@@ -61,10 +61,9 @@ def check_shape(name: str, x: Shaped | None, *shape: Dim) -> None:
 
 def check_one(name: str, x: Shaped | None) -> None:
     """Raise InferenceError where an input that the text calls a scalar has more elements or axes."""
-    if x is None or x.shape is None or x.shape == ():
-        return
-    if len(x.shape) > 1 or known_equal(x.shape[0], 1) is False:
-        raise InferenceError(f"`{name}` must be a scalar, and has the shape {shown(x.shape)}")
+    shape = None if x is None else x.shape
+    if shape and (len(shape) > 1 or any(known_equal(d, 1) is False for d in shape)):
+        raise InferenceError(f"`{name}` must be a scalar, and has the shape {shown(shape)}")
 
 
 def check_alike(names: Sequence[str], inputs: Sequence[Shaped]) -> None:

@@ -161,7 +161,8 @@ def evaluate_from_attributes(
 def evaluate(
     data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None, /
 ) -> Array:
-    _check_vectors(starts, ends, axes, steps)
+    if starts.ndim != 1 or any(x is not None and x.shape != starts.shape for x in (ends, axes, steps)):
+        _check_vectors(starts, ends, axes, steps)
     listed = [None if x is None else x.tolist() for x in (axes, steps)]
     return _part(data, starts.tolist(), ends.tolist(), *listed)
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sabir.ir import TensorType
+from sabir.base import InferenceError
+from sabir.ir import Dim, TensorType
 from sabir.opsets.families.classifiers import check_each
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
@@ -41,8 +42,16 @@ def infer(
 ) -> TensorType:  # fmt: skip
     if x.shape is not None and x.element.number:
         values = imputed_value_floats if x.element.is_float else imputed_value_int64s
-        check_each(len(values or ()), x.shape[-1] if x.shape else 1, "imputed values")
+        _checked(values, x.shape[-1] if x.shape else 1)
     return TensorType(x.element, x.shape)
+
+
+def _checked(values: Sequence[float] | None, features: Dim) -> Sequence[float]:
+    """Return the values to put in; raises InferenceError for none, or another number than of features."""
+    if not values:
+        raise InferenceError("there are no imputed values of the input's type")
+    check_each(len(values), features, "imputed values")
+    return values
 
 
 @v1.evaluate
@@ -61,9 +70,7 @@ def evaluate(
         if floating
         else (imputed_value_int64s, replaced_value_int64)
     )
-    features = x.shape[-1] if x.ndim else 1
-    check_each(len(values or ()), features, "imputed values")
-    values = values or ()
+    values = _checked(values, x.shape[-1] if x.ndim else 1)
     missing = np.isnan(x) if np.isnan(sign) else x == sign
     return np.where(missing, np.array(values if x.ndim else values[0], x.dtype), x)
 
