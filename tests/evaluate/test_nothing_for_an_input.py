@@ -28,7 +28,9 @@ def test_an_input_that_the_body_needs(told):
     text = f"""{HEAD}g (float[2] x) => (y) {{ y = d.f (x) }}
     <domain: "d", opset_import: ["": 17, "ai.onnx.preview.training": 1]>
     f (x, missing) => (y) {{ {BODIES[told]} }}"""
-    with pytest.raises(EvaluationError, match=f"{told.partition(' needs')[0]} needs its input .* leaves 'missing' out"):
+    with pytest.raises(
+        EvaluationError, match=f"{told.partition(' needs')[0]} needs its input .* leaves 'missing' out"
+    ):
         sabir.evaluate(sabir.parse(text), {"x": np.float32([1, 2])})
 
 

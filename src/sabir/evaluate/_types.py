@@ -13,10 +13,12 @@ import numpy as np
 
 from sabir.base import EvaluationError, UnsupportedError
 from sabir.elements import element
+from sabir.opsets.families.ranks import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sabir.ir import Array
     from sabir.schema import Input, Version
 
 Kind: TypeAlias = "np.dtype[Any] | tuple[object, ...]"  # of a tensor; of another value, () of none
@@ -39,6 +41,10 @@ class Types:
         """Raise EvaluationError for an input of a type that is not admitted."""
         self.check_kinds([x.dtype if type(x) is _ARRAY else kind_of(x) for x in inputs])
 
+    def objection(self, inputs: Sequence[Any]) -> str | None:  # ruff: ignore[unused-method-argument]  as Sizes
+        """Return why the inputs cannot be computed with, as far as their types show it."""
+        return None
+
     def check_kinds(self, kinds: list[Kind]) -> None:
         """Raise EvaluationError for kinds that are not admitted."""
         if kinds != self.kinds:
@@ -55,6 +61,17 @@ def kind_of(value: Any) -> Kind:
         return (list, kind_of(items[0])) if items else (list,)
     # not None, which numpy takes for float64
     return () if value is None else (type(cast("object", value)),)
+
+
+def shown_type(value: Any) -> str:
+    """Return the type of a value as a message shows it: `float[2,3]`."""
+    if isinstance(value, np.ndarray):
+        array = cast("Array", value)
+        try:
+            return str(type_of(array))
+        except UnsupportedError:
+            return f"{array.dtype}{list(array.shape)}"
+    return "nothing" if value is None else (_signature(kind_of(value)) or type(value).__name__)
 
 
 @functools.lru_cache(_MOST_REMEMBERED)
