@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.base import ExternalDataError, UnsupportedError, WireError, parts_of, quote
+from sabir.base import ExternalDataError, UnsupportedError, WireError, is_device_name, parts_of, quote
 from sabir.elements import STRING, find_element, packed_size
 from sabir.ir import ExternalTensor, WireTensor, all_tensors
 from sabir.serial._external import Folder, Taken
@@ -25,9 +25,6 @@ Key: TypeAlias = "tuple[object, ...]"
 _PATTERN = "{name}"
 _SAFETENSORS = ".safetensors"
 _UNSAFE = re.compile(r"[^\w.-]+", re.ASCII)
-_RESERVED = re.compile(
-    r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE
-)  # what Windows takes for devices
 _LONGEST_NAME = 100
 _LENGTHS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 
@@ -243,7 +240,7 @@ def unique(names: Iterable[str], *, fold: bool) -> list[str]:
 def plain_name(name: str) -> str:
     """Return a tensor's name as a file may be called on any system."""
     plain = _UNSAFE.sub("_", name)[:_LONGEST_NAME].strip(".")
-    return f"_{plain}" if _RESERVED.match(plain) else plain
+    return f"_{plain}" if is_device_name(plain) else plain
 
 
 def _aligned(size: int, align: int) -> int:
