@@ -11,10 +11,12 @@ import string
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sabir.base import ParseError, quote
+from sabir.base import ParseError, quote, suggest
 from sabir.text._words import LETTERS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sabir.text._external import Opener
 
 MAX_DEPTH = 64
@@ -87,6 +89,12 @@ class Cursor:
         found = self.tokens[self.at]
         shown = quote(found) if found else "the end of the text"
         return self.error(f"expected {what}, found {shown}{f'; {hint}' if hint else ''}")
+
+    def unknown(self, what: str, known: Iterable[str]) -> ParseError:
+        """Return the error for a next word that is none of the known ones, with the nearest or all of these."""
+        words, found = list(known), self.tokens[self.at]
+        near = suggest(found, words).removeprefix("; ")
+        return self.expected(what, near or f"one of {', '.join(words)}")
 
     def _offset(self, at: int) -> int:
         if self._divided is None or at <= self._divided:

@@ -16,6 +16,14 @@ LETTERS = frozenset(string.ascii_letters + "_")
 
 ELEMENT_WORDS = {kind.name: kind for kind in ELEMENTS}
 TYPE_WORDS = frozenset(ELEMENT_WORDS) | {"seq", "map", "optional", "sparse_tensor", "opaque"}
+# what numpy and the standard's prose call some of them
+TYPE_SYNONYMS = {
+    "float32": "float",
+    "float64": "double",
+    "half": "float16",
+    "str": "string",
+    "sequence": "seq",
+}
 
 # the syntax says `type_proto` for what the model objects call `type`
 ATTRIBUTE_WORDS: dict[AttributeType, str] = {
