@@ -417,6 +417,20 @@ def test_where_a_folder_holds_no_links_the_data_keeps_another_name(tmp_path, mon
     assert re.fullmatch(r"w\.[0-9a-f]{8}\.data", location)
 
 
+@pytest.mark.parametrize("name", ["m", "m.odd"])
+def test_the_data_of_the_old_model_is_in_use_whatever_the_name_of_that_model(tmp_path, monkeypatch, name):
+    def refuse(*_):
+        raise OSError(1, "Operation not permitted")
+
+    path = tmp_path / name
+    sabir.save(model_of(a=A), path, format="protobuf", external="w.data")
+    monkeypatch.setattr(HeldFolder, "link", refuse)
+    sabir.save(model_of(a=B), path, format="protobuf", external="w.data")
+    (location,) = locations(sabir.load(path, format="protobuf"))
+    assert re.fullmatch(r"w\.[0-9a-f]{8}\.data", location)
+    assert (tmp_path / "w.data").read_bytes() == A.tobytes()
+
+
 # moved
 
 

@@ -1,4 +1,4 @@
-"""What the location of external data may be: a relative POSIX path that names a file below the model's folder."""
+"""What the location of external data may be: a relative POSIX path to a file below the model's folder."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sabir.cli._models import ModelPath, OutputPath, load_any, save_text
+from sabir.cli._models import ModelPath, TextPath, load_any, save_text
 from sabir.cli._screen import Screen, plain
 from sabir.text import text as text_of
 
@@ -16,7 +16,7 @@ EXAMPLES = (
 def text(
     model: ModelPath,
     *,
-    output: OutputPath = None,
+    output: TextPath = None,
 ) -> None:
     """Write a model in the ONNX text syntax.
 

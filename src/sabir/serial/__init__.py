@@ -2,7 +2,7 @@
 
 from sabir.serial._external import Extent, Folder, extent_of
 from sabir.serial._files import dumps, load, load_tensor, loads, save
-from sabir.serial._formats import FORMATS, Format, format_named, format_of
+from sabir.serial._formats import FORMATS, Format, format_by_name, format_named, format_of
 from sabir.serial._safetensors import load_safetensors
 from sabir.serial._verifying import ExternalProblem, external_problems
 
@@ -15,6 +15,7 @@ __all__ = [
     "dumps",
     "extent_of",
     "external_problems",
+    "format_by_name",
     "format_named",
     "format_of",
     "load",

@@ -91,7 +91,7 @@ class Cursor:
         return self.error(f"expected {what}, found {shown}{f'; {hint}' if hint else ''}")
 
     def unknown(self, what: str, known: Iterable[str]) -> ParseError:
-        """Return the error for a next word that is none of the known ones, with the nearest or all of these."""
+        """Return the error for a next word that is not one of `known`; it names the nearest, or all."""
         words, found = list(known), self.tokens[self.at]
         near = suggest(found, words).removeprefix("; ")
         return self.expected(what, near or f"one of {', '.join(words)}")

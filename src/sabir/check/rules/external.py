@@ -360,7 +360,7 @@ def entries_once(survey: Survey) -> Iterator[Problem]:
     source="onnx.proto",
     over="model",
     severity="warning",
-    note="the API of `onnx` can write the entry `basepath`, and no reader follows it, that of `onnx` included",
+    note="the API of `onnx` can write the entry `basepath`, and no reader follows it, not even `onnx`",
     bad=_outside(_HERE, "basepath=data"),
     good=(*_GOOD, _outside(_HERE, "basepath=")),
 )
