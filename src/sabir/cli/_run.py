@@ -23,6 +23,8 @@ from sabir.runtime import Session
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from sabir.ir import Type
+
 EXAMPLES = (
     "sabir run model.onnx",
     "sabir run model.onnx --dim batch=8 --repeat 20",
@@ -47,7 +49,10 @@ def run(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Save each output here as NAME.npy.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Save each output here: NAME.npy, or NAME.pb (see below)."
+        ),
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and tell the times.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, metavar="T", help="Use at most T threads.")] = None,
@@ -58,6 +63,10 @@ def run(
 
     Inputs without a file are random, of the declared types: floats from the standard normal distribution,
     integers from 0 to 9, truth values, texts of one letter.
+
+    A .npy file holds a tensor; a .pb file holds a TensorProto, SequenceProto, MapProto or OptionalProto, as
+    the type of the input or output says. --output writes .pb files for sequences, maps and optionals, and for
+    tensors whose element type the .npy format lacks, such as bfloat16. Each saved file can be an input again.
     """
     session, screen = Session(load_any(model), threads=threads), Screen()
     files = {name: Path(file) for name, file in _pairs("--input", inputs, {p.name for p in session.inputs})}
@@ -71,13 +80,13 @@ def run(
     screen.table(list(starmap(_described, results.items())), "cyan")
     screen.heading("Time", _times(seconds))
     if output is not None:
-        _save(screen, results, output)
+        _save(screen, results, {p.name: p.type for p in session.outputs}, output)
 
 
-def _save(screen: Screen, results: Mapping[str, Any], folder: Path) -> None:
-    saved = list(save_all(results, folder))
+def _save(screen: Screen, results: Mapping[str, Any], types: Mapping[str, Type | None], folder: Path) -> None:
+    saved = list(save_all(results, folder, types))
     screen.heading("Saved", f"in {plain(folder)}")
-    screen.table([(plain(name), file) for name, file in saved], "cyan")
+    screen.table([(plain(name), file, form) for name, file, form in saved], "cyan", "", "dim")
 
 
 def _pairs(option: str, given: Iterable[str] | None, names: Collection[str]) -> Iterable[tuple[str, str]]:
