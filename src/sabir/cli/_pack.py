@@ -11,15 +11,19 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from sabir.base import quote
+
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, load_any
-from sabir.cli._screen import Screen, bytes_text, plain
+from sabir.cli._screen import Screen, bytes_text, exact_bytes_text, plain
 from sabir.ir import ExternalTensor, all_tensors
-from sabir.serial import load, save
+from sabir.serial import largest_movable, load, save
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
+
+    from sabir.ir import Model
 
 UNPACK_EXAMPLES = (
     "sabir unpack model.onnx -o model.onnx --data weights.data",
@@ -59,7 +63,7 @@ def unpack(
         ),
     ] = None,
     threshold: Annotated[
-        int, typer.Option(parser=_size, metavar="SIZE", help="Smaller tensors stay in the model.")
+        int, typer.Option(parser=_size, metavar="SIZE", help="Keep smaller tensors in the model.")
     ] = 1024,
     align: Annotated[
         int, typer.Option(parser=_size, metavar="SIZE", help="Each tensor begins at a multiple of this.")
@@ -81,12 +85,16 @@ def unpack(
     external = data or f"{output.stem}.data"
     if shard is not None and "{name}" in external:
         raise typer.BadParameter("--shard is for data files that tensors share, not for one of each")
+    loaded = load_any(model)
     with _bar() as progress:
         save(
-            load_any(model), output, external=external, threshold=threshold, align=align, shard=shard,
+            loaded, output, external=external, threshold=threshold, align=align, shard=shard,
             checksum=checksum, progress=progress,
         )  # fmt: skip
-    _tell(output, _data_files(output))
+    written = _data_files(output)
+    _tell(output, written)
+    if not written:
+        Screen().line(f"No data file: {_nothing_moved(loaded, threshold)}")
 
 
 def pack(
@@ -116,6 +124,16 @@ def _bar() -> Generator[Callable[[int, int], None], None, None]:
             bar.update(task, completed=done, total=total, visible=total >= _WORTH_A_BAR)
 
         yield progress
+
+
+def _nothing_moved(model: Model, threshold: int) -> str:
+    """Say why no tensor of a model goes to a data file."""
+    largest = largest_movable(model)
+    if largest is None:
+        return "the model has no tensor whose data can be in another file"
+    name, size = largest
+    named = f"the largest tensor, {quote(name)}," if name else "the largest tensor"
+    return f"{named} has {exact_bytes_text(size)}, and --threshold keeps all below {exact_bytes_text(threshold)} in the model"
 
 
 def _data_files(path: Path) -> list[str]:

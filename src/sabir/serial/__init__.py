@@ -1,7 +1,7 @@
 """Models from files and to files."""
 
 from sabir.serial._external import Extent, Folder, extent_of
-from sabir.serial._files import dumps, load, load_tensor, loads, save
+from sabir.serial._files import dumps, largest_movable, load, load_tensor, loads, save
 from sabir.serial._formats import FORMATS, Format, format_by_name, format_named, format_of
 from sabir.serial._safetensors import load_safetensors
 from sabir.serial._values import load_value, save_value
@@ -19,6 +19,7 @@ __all__ = [
     "format_by_name",
     "format_named",
     "format_of",
+    "largest_movable",
     "load",
     "load_safetensors",
     "load_tensor",

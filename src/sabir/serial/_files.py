@@ -223,6 +223,13 @@ def dumps(
             ) from None
 
 
+def largest_movable(model: Model) -> tuple[str, int] | None:
+    """Return the name and the bytes of the largest tensor that `save` can move to a data file, if any."""
+    from sabir.serial._placement import largest  # ruff: ignore[import-outside-top-level]  few move data
+
+    return largest(model)
+
+
 def _joined(size: int, chunks: Iterable[Buffer | Streamed]) -> bytes:
     """Put chunks together; where they are many bytes, there is room for all of them before any is read."""
     if size < _WORTH_ROOM:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -119,6 +120,12 @@ def _movable(model: Model, threshold: int) -> list[Stored]:
             if isinstance(place.tensor, ExternalTensor):
                 taken.add(place.tensor)
     return list(found.values())
+
+
+def largest(model: Model) -> tuple[str, int] | None:
+    """Return the name and the bytes of the largest tensor whose data may leave the model, if there is one."""
+    sizes = ((place.name, _size(place)) for place in all_tensors(model))
+    return max(((name, size) for name, size in sizes if size), key=itemgetter(1), default=None)
 
 
 def _size(place: TensorPlace) -> int | None:
