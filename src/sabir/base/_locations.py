@@ -9,9 +9,11 @@ from sabir.base._errors import ExternalDataError, quote
 
 _LONGEST = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_DRIVE = re.compile(r"[A-Za-z]:")
 # Windows opens a device under these names in any folder, whatever ending follows
-_DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)
+_DEVICES = frozenset({
+    "con", "prn", "aux", "nul", "conin$", "conout$",
+    *(f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"),
+})  # fmt: skip
 _ON_WINDOWS = os.name == "nt"
 
 
@@ -28,7 +30,7 @@ def parts_of(location: str, *, windows: bool = _ON_WINDOWS) -> list[str]:
 
 def is_device_name(name: str) -> bool:
     """Return whether Windows opens a device under this name, in whatever folder."""
-    return _DEVICE.fullmatch(name) is not None
+    return name.partition(".")[0].rstrip(" ").lower() in _DEVICES
 
 
 def _components(location: str) -> list[str]:
@@ -41,7 +43,7 @@ def _problem(location: str) -> str:
         return f"must have 1 to {_LONGEST} characters"
     if "\\" in location or _CONTROL.search(location):
         return "has a backslash or a control character"
-    if location.startswith("/") or _DRIVE.match(location):
+    if location.startswith("/") or (location[1:2] == ":" and location[0].isascii() and location[0].isalpha()):
         return "must be relative to the model's folder"
     if ".." in location.split("/"):
         return "must stay in the model's folder: `..` leads out of a folder"

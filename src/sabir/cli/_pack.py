@@ -133,7 +133,8 @@ def _nothing_moved(model: Model, threshold: int) -> str:
         return "the model has no tensor whose data can be in another file"
     name, size = largest
     named = f"the largest tensor, {quote(name)}," if name else "the largest tensor"
-    return f"{named} has {exact_bytes_text(size)}, and --threshold keeps all below {exact_bytes_text(threshold)} in the model"
+    kept = f"--threshold keeps all below {exact_bytes_text(threshold)} in the model"
+    return f"{named} has {exact_bytes_text(size)}, and {kept}"
 
 
 def _data_files(path: Path) -> list[str]:

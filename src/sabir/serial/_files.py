@@ -48,7 +48,6 @@ from sabir.serial._reader import Reader
 from sabir.serial._tensors import TensorWriter
 from sabir.serial._verifying import require_external
 from sabir.serial._writer import Writer
-from sabir.text import parse, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -223,13 +222,6 @@ def dumps(
             ) from None
 
 
-def largest_movable(model: Model) -> tuple[str, int] | None:
-    """Return the name and the bytes of the largest tensor that `save` can move to a data file, if any."""
-    from sabir.serial._placement import largest  # ruff: ignore[import-outside-top-level]  few move data
-
-    return largest(model)
-
-
 def _joined(size: int, chunks: Iterable[Buffer | Streamed]) -> bytes:
     """Put chunks together; where they are many bytes, there is room for all of them before any is read."""
     if size < _WORTH_ROOM:
@@ -289,6 +281,8 @@ def _written(
         return Writer(TensorWriter(Inline(), keeps_external=stays, placed=placed)).model(model)
 
     if chosen == "onnxtxt":
+        from sabir.text import text  # ruff: ignore[import-outside-top-level]  4 ms that few need
+
         kept = all(stays(t.tensor) for t in all_tensors(model) if isinstance(t.tensor, ExternalTensor))
         if placed is not None or not kept:
             model = Reader(message(), Bulk(), Folder(None)).model()
@@ -360,6 +354,8 @@ def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
 
 def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:
     if chosen == "onnxtxt":
+        from sabir.text import parse  # ruff: ignore[import-outside-top-level]  as in writing
+
         return parse(read_text(data), opener=folder)
     proto, bulk = read_model(data) if chosen == "protobuf" else (read_message_text(data, chosen), Bulk())
     _require_graph(proto, data)

@@ -122,7 +122,7 @@ def _movable(model: Model, threshold: int) -> list[Stored]:
     return list(found.values())
 
 
-def largest(model: Model) -> tuple[str, int] | None:
+def largest_movable(model: Model) -> tuple[str, int] | None:
     """Return the name and the bytes of the largest tensor whose data may leave the model, if there is one."""
     sizes = ((place.name, _size(place)) for place in all_tensors(model))
     return max(((name, size) for name, size in sizes if size), key=itemgetter(1), default=None)
