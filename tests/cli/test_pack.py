@@ -123,11 +123,11 @@ def test_sizes(text, size):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--threshold", "many"], 2, "'many' is no size; write it as 4096, 64KiB or 2GB"),
-        (["--threshold", "-1"], 2, "'-1' is no size"),
+        (["--threshold", "many"], 2, "'many' is not a size; write it as 4096, 64KiB or 2GB"),
+        (["--threshold", "-1"], 2, "'-1' is not a size"),
         (["--align", "0"], 2, "at least 1"),
         (["--shard", "0"], 2, "at least 1"),
-        (["--shard", "5kB", "--data", "{name}"], 2, "tensors share"),
+        (["--shard", "5kB", "--data", "{name}"], 2, "files that tensors share"),
         (["--data", "../w"], 1, "must stay in the model's folder"),
         (["--data", "n.onnx"], 1, "is the model file itself"),
     ],

@@ -288,7 +288,7 @@ def test_an_unknown_format_is_refused_with_the_nearest(tmp_path):
             call()
     with pytest.raises(UnsupportedError, match=r"there is no format 'jsom'; is it 'json'\?"):
         sabir.dumps(small(), format="jsom")
-    with pytest.raises(UnsupportedError, match="it may be protobuf, textproto, json, onnxtxt"):
+    with pytest.raises(UnsupportedError, match="the formats are protobuf, textproto, json, onnxtxt"):
         sabir.dumps(small(), format="zzz")
     assert caught
 

@@ -41,7 +41,7 @@ def _size(text: str | int) -> int:
     """Read `4096`, `64KiB`, `2GB` or `1.5 GiB` as a number of bytes; raises typer's BadParameter."""
     found = _SIZE.fullmatch(str(text))  # typer passes a default through here too
     if found is None:
-        raise typer.BadParameter(f"{text!r} is no size; write it as 4096, 64KiB or 2GB")
+        raise typer.BadParameter(f"{text!r} is not a size; write it as 4096, 64KiB or 2GB")
     number, unit, binary = found.groups()
     return int(float(number) * (1024 if binary else 1000) ** _POWERS[(unit or "").lower()])
 
@@ -58,33 +58,40 @@ def unpack(
         typer.Option(
             "--data",
             metavar="NAME",
-            help="The data file beside the model, by default the model's name with .data; "
-            "with {name} in it, one for each tensor; ending in .safetensors, in that format.",
+            help="Name of the data file beside the model; by default that of the model with .data. "
+            "With {name} in it, one file for each tensor; with .safetensors at its end, in that format.",
         ),
     ] = None,
     threshold: Annotated[
         int, typer.Option(parser=_size, metavar="SIZE", help="Keep smaller tensors in the model.")
     ] = 1024,
     align: Annotated[
-        int, typer.Option(parser=_size, metavar="SIZE", help="Each tensor begins at a multiple of this.")
+        int, typer.Option(parser=_size, metavar="SIZE", help="Begin each tensor at a multiple of this.")
     ] = 4096,
     shard: Annotated[
-        int | None, typer.Option(parser=_size, metavar="SIZE", help="Begin a new data file before this size.")
+        int | None,
+        typer.Option(
+            parser=_size,
+            metavar="SIZE",
+            help="Limit each data file to this size; a larger tensor gets its own.",
+        ),
     ] = None,
     checksum: Annotated[
-        bool, typer.Option("--checksum", help="Tell the SHA1 digests of the data files in the model.")
+        bool, typer.Option("--checksum", help="Write the SHA1 digests of the data files into the model.")
     ] = False,
     _: LimitOption = None,
 ) -> None:
     """Move the data of a model's tensors to files beside it.
 
-    The model may be written over itself: at any moment it is there with its data, the old or the new.
+    The output may replace the model itself: at every moment there is a whole model, the old or the new.
     """
     if align < 1 or (shard is not None and shard < 1):
         raise typer.BadParameter("--align and --shard must be at least 1")
     external = data or f"{output.stem}.data"
     if shard is not None and "{name}" in external:
-        raise typer.BadParameter("--shard is for data files that tensors share, not for one of each")
+        raise typer.BadParameter(
+            "--shard limits files that tensors share; with {name} each tensor has a file of its own"
+        )
     loaded = load_any(model)
     with _bar() as progress:
         save(
@@ -103,9 +110,9 @@ def pack(
     output: Output,
     _: LimitOption = None,
 ) -> None:
-    """Take the data in files beside a model into its own file.
+    """Move the data of external files into the model file.
 
-    The data files are left as they are. The model may be written over itself.
+    The data files stay as they are. The output may replace the model itself.
     """
     with _bar() as progress:
         save(load_any(model), output, external=False, progress=progress)

@@ -21,12 +21,13 @@ EXAMPLES = ("sabir rule", "sabir rule GRAPH004", "sabir rule NAME")
 
 def rule(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Rules, or the beginning of ids: NODE.")
+        list[str] | None,
+        typer.Argument(metavar="ID", help="Ids of rules, or what several ids begin with, such as NODE."),
     ] = None,
 ) -> None:
-    """Show what a rule of `sabir check` is, or list them.
+    """Show a rule of `sabir check`, or list the rules.
 
-    A page has the sentence of the standard that the rule holds, what is looked at, and examples.
+    The page of a rule shows the sentence of the standard that it enforces, what it looks at, and examples.
     """
     screen, known = Screen(), {r.id: r for r in RULES}
     asked = ids or [""]

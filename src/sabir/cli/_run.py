@@ -50,19 +50,17 @@ def run(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="DIR", help="Save each output here: NAME.npy, or NAME.pb (see below)."
-        ),
+        typer.Option("--output", "-o", metavar="DIR", help="Save each output here, as NAME.npy or NAME.pb."),
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and tell the times.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, metavar="T", help="Use at most T threads.")] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Draw other random inputs.")] = 0,
     _: LimitOption = None,
 ) -> None:
-    """Run a model, and tell what its outputs are and how long it took.
+    """Run a model, and show its outputs and the time it takes.
 
-    Inputs without a file are random, of the declared types: floats from the standard normal distribution,
-    integers from 0 to 9, truth values, texts of one letter.
+    Inputs without a file are random values of the declared types: floats from the standard normal
+    distribution, integers from 0 to 9, booleans, strings of one letter.
 
     A .npy file holds a tensor; a .pb file holds a TensorProto, SequenceProto, MapProto or OptionalProto, as
     the type of the input or output says. --output writes .pb files for sequences, maps and optionals, and for

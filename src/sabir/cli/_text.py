@@ -20,7 +20,7 @@ def text(
 ) -> None:
     """Write a model in the ONNX text syntax.
 
-    Every command reads such a text, too, from a file whose name ends in .onnxtxt, .onnxtext or .txt.
+    Every command reads such a text from a file with the extension .onnxtxt, .onnxtext or .txt.
     """
     written = text_of(load_any(model))
     if output is not None:

@@ -37,7 +37,7 @@ def format_named(name: str) -> Format:
     """Return the format of a name; raises UnsupportedError for one that there is not."""
     if name in FORMATS:
         return name
-    near = suggest(name, FORMATS) or f"; it may be {', '.join(FORMATS)}"
+    near = suggest(name, FORMATS) or f"; the formats are {', '.join(FORMATS)}"
     raise UnsupportedError(f"there is no format {quote(name)}{near}")
 
 
