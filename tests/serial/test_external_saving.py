@@ -255,6 +255,13 @@ def test_data_cannot_go_into_the_model_file(tmp_path):
     assert files_in(tmp_path) == []
 
 
+@pytest.mark.parametrize("location", ["data/", "data/.", ".", "w.data/", "{name}/"])
+def test_data_cannot_go_into_what_is_named_as_a_folder(tmp_path, location):
+    with pytest.raises(ExternalDataError, match="must name a file"):
+        sabir.save(model_of(a=A), tmp_path / "m.onnx", external=location)
+    assert files_in(tmp_path) == []
+
+
 @pytest.mark.parametrize("numbers", [{"threshold": -1}, {"align": 0}, {"shard": 0}])
 def test_senseless_numbers_are_refused(tmp_path, numbers):
     with pytest.raises(ValueError, match="must be at least"):

@@ -80,7 +80,7 @@ def _bound(value: Any, kind: Type | None) -> dict[str, int]:
     if not isinstance(value, np.ndarray):  # in a sequence a variable has a size for each item
         return {}
     shape = next(_shapes(_item(kind)), ())
-    pairs = zip(shape, value.shape, strict=False)
+    pairs = zip(shape, cast("Array", value).shape, strict=False)
     return {str(dim): size for dim, size in pairs if isinstance(dim, Expr) and _is_variable(dim)}
 
 
