@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 from typing import TYPE_CHECKING
 
 from sabir.elements import ELEMENTS
@@ -12,7 +11,7 @@ from sabir.ir import ATTRIBUTE_TYPES
 if TYPE_CHECKING:
     from sabir.ir import AttributeType
 
-LETTERS = frozenset(string.ascii_letters + "_")
+LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 
 ELEMENT_WORDS = {kind.name: kind for kind in ELEMENTS}
 TYPE_WORDS = frozenset(ELEMENT_WORDS) | {"seq", "map", "optional", "sparse_tensor", "opaque"}
