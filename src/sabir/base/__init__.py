@@ -39,7 +39,7 @@ from sabir.base._files import (
     view_of,
 )
 from sabir.base._findings import Finding, Location, Severity, Step
-from sabir.base._folders import HeldFolder, open_inside, parts_of
+from sabir.base._folders import HeldFolder, open_inside
 from sabir.base._limits import (
     DEFAULT_LIMITS,
     NO_LIMITS,
@@ -56,6 +56,7 @@ from sabir.base._limits import (
     spend_work,
     within,
 )
+from sabir.base._locations import is_device_name, parts_of
 from sabir.base._saving import NewFile, replace_file, temporary_name, writable
 
 __all__ = [
@@ -98,6 +99,7 @@ __all__ = [
     "check_time",
     "contents_of",
     "held_size",
+    "is_device_name",
     "legible",
     "limits_in_force",
     "map_file",

@@ -64,10 +64,10 @@ def sabir(
     context: typer.Context,
     *,
     _: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Look into ONNX models, check them, infer their shapes, run them."""
+    """Inspect, check, infer, run and convert ONNX models."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -36,6 +36,7 @@ from sabir.proto import (
 from sabir.serial._external import Folder
 from sabir.serial._formats import (
     Inline,
+    format_by_name,
     format_named,
     format_of,
     guess_text,
@@ -47,7 +48,6 @@ from sabir.serial._reader import Reader
 from sabir.serial._tensors import TensorWriter
 from sabir.serial._verifying import require_external
 from sabir.serial._writer import Writer
-from sabir.text import parse, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -82,7 +82,8 @@ def load(
     """Return the model in a file, given by path, as bytes, or as an open binary file.
 
     `format` is "protobuf", "textproto", "json" (both as protobuf defines them) or "onnxtxt" (the standard's
-    text syntax); where it is not given, the file's name tells, or else its content.
+    text syntax). Without it the extension of the file's name tells the format, and where there is no
+    extension the content; an unknown extension is an UnsupportedError.
 
     A large file is mapped and no tensor is copied: the model reads its data from the file as it is asked for.
     With `mapped=False` all is read, and what others do to the file afterwards matters no more. `verify` looks
@@ -98,15 +99,25 @@ def load(
             data = _all_of(source)
             return _verified(_read(data, "the open file", Folder(None), _format(data, format)), verify)
         path = _path(source)
-        descriptor = open_file(path)
-        try:
-            data = view_of(descriptor, str(path), mapped=mapped)
-            folder = Folder.of(path, mapped=mapped, opened=os.fstat(descriptor))
-        finally:
-            os.close(descriptor)
-        model = _read(data, str(path), folder, _format(data, format, path))
-        model.path = absolute(path)
-        return _verified(model, verify)
+        return _verified(_load(path, format_named(format) if format else None, mapped=mapped), verify)
+
+
+def _load(path: Path, chosen: Format | None = None, *, any_name: bool = False, mapped: bool = True) -> Model:
+    """Return the model in a file; with `any_name` the content tells what an unknown extension does not."""
+    descriptor = open_file(path)
+    try:
+        named = chosen or (format_of if any_name else format_by_name)(path)
+        data = view_of(descriptor, str(path), mapped=mapped)
+        folder = Folder.of(path, mapped=mapped, opened=os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+    model = _read(data, str(path), folder, named or _format(data))
+    model.path = absolute(path)
+    return model
+
+
+def _load_by_any_name(path: Path) -> Model:
+    return _load(path, any_name=True)
 
 
 def loads(
@@ -152,8 +163,9 @@ def save(  # ruff: ignore[too-many-arguments]  each is a word of its own
 ) -> None:
     """Write a model to a file, which holds the old bytes or all of the new ones at any moment.
 
-    `format` is as in `load`; where it is not given, the file's name tells, and an unknown one means protobuf.
-    As "textproto" and "json" a NaN loses which of the many it was; nothing else is lost in any format.
+    `format` is as in `load`. Without it the extension of the file's name tells the format, and where there is
+    no extension the format is protobuf; an unknown extension is an UnsupportedError. As "textproto"
+    and "json" a NaN loses which of the many it was; nothing else is lost in any format.
 
     With `external`, the data of every tensor of at least `threshold` bytes goes to a file of that name beside
     the model, each at a multiple of `align` bytes: to several of at most `shard` bytes, where that is given;
@@ -170,7 +182,7 @@ def save(  # ruff: ignore[too-many-arguments]  each is a word of its own
     many tensors read would take more than `limits` allow.
     """
     target = _path(path)
-    chosen = format_named(format) if format else format_of(target) or "protobuf"
+    chosen = format_named(format) if format else format_by_name(target) or "protobuf"
     with within(limits):
         if external is None or external is False:
             stays = _staying(Folder.of(target)) if external is None else _never
@@ -185,7 +197,7 @@ def save(  # ruff: ignore[too-many-arguments]  each is a word of its own
         def model_file() -> Iterable[Buffer | Streamed]:
             return _encoded(model, chosen, _never, placement.entries)[1]
 
-        Saving(model, target, placement, chunks=model_file, read=load).run(progress)
+        Saving(model, target, placement, chunks=model_file, read=_load_by_any_name).run(progress)
 
 
 def dumps(
@@ -269,6 +281,8 @@ def _written(
         return Writer(TensorWriter(Inline(), keeps_external=stays, placed=placed)).model(model)
 
     if chosen == "onnxtxt":
+        from sabir.text import text  # ruff: ignore[import-outside-top-level]  4 ms that few need
+
         kept = all(stays(t.tensor) for t in all_tensors(model) if isinstance(t.tensor, ExternalTensor))
         if placed is not None or not kept:
             model = Reader(message(), Bulk(), Folder(None)).model()
@@ -322,12 +336,9 @@ def _verified(model: Model, asked: bool) -> Model:  # ruff: ignore[boolean-type-
     return model
 
 
-def _format(data: memoryview, told: str | None, path: Path | None = None) -> Format:
-    """Return the format of a file: as told, or by its name, or by its content."""
-    if told:
-        return format_named(told)
-    named = None if path is None else format_of(path)
-    return named or guess_text(data[:_HEAD]) or "protobuf"
+def _format(data: memoryview, stated: str | None = None) -> Format:
+    """Return the format of some bytes: as stated, or by their content."""
+    return format_named(stated) if stated else guess_text(data[:_HEAD]) or "protobuf"
 
 
 def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
@@ -343,6 +354,8 @@ def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
 
 def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:
     if chosen == "onnxtxt":
+        from sabir.text import parse  # ruff: ignore[import-outside-top-level]  as in writing
+
         return parse(read_text(data), opener=folder)
     proto, bulk = read_model(data) if chosen == "protobuf" else (read_message_text(data, chosen), Bulk())
     _require_graph(proto, data)

@@ -144,7 +144,7 @@ def _training(cursor: Cursor, reader: GraphReader, main: NameScope, note: Note |
         if key in graphs or key in pairs:
             raise cursor.error(f"{key} is given twice")
         if key not in _TRAINING:
-            raise cursor.expected("a key", f"one of {', '.join(_TRAINING)}")
+            raise cursor.unknown("a key", _TRAINING)
         cursor.at += 1
         cursor.expect(":")
         if key in scopes:
@@ -180,7 +180,7 @@ def _header(cursor: Cursor, known: Fields) -> tuple[dict[str, Any], Residue]:
     while True:
         word = cursor.tokens[cursor.at]
         if word not in known:
-            raise cursor.expected("a header key", f"one of {', '.join(known)}")
+            raise cursor.unknown("a header key", known)
         field, read = known[word]
         if field in fields:
             raise cursor.error(f"{word} is given twice")
