@@ -20,9 +20,9 @@ from sabir.base import (
     check_time,
     limits_in_force,
     quote,
+    run_within,
     spend_iteration,
     spend_work,
-    within,
 )
 
 SPENDING = {
@@ -44,15 +44,11 @@ def test_every_bound_is_spent_somewhere():
 @pytest.mark.parametrize("name", SPENDING)
 def test_an_error_names_the_bound_and_how_to_raise_it(name):
     limits, spend = SPENDING[name]
-    with (
-        within(limits),
-        pytest.raises(LimitError, match=rf"raise it with `sabir.Limits\({name}=...\)`") as caught,
-    ):
-        spend()
+    with pytest.raises(LimitError, match=rf"raise it with `sabir.Limits\({name}=...\)`") as caught:
+        run_within(limits, spend)
     assert caught.value.limit == name
     assert isinstance(caught.value, SabirError)
-    with within(limits._replace(**{name: None})):
-        spend()
+    run_within(limits._replace(**{name: None}), spend)
 
 
 def test_defaults_hold_where_nothing_is_said():
@@ -65,24 +61,24 @@ def test_defaults_hold_where_nothing_is_said():
 
 def test_limits_given_inside_replace_those_outside_and_none_keeps_them():
     outer, inner = Limits(nodes=1), Limits(nodes=2)
-    with within(outer):
-        with within(None):
-            assert limits_in_force() is outer
-        with within(inner):
-            assert limits_in_force() is inner
-        assert limits_in_force() is outer
+
+    def nested():
+        return [run_within(None, limits_in_force), run_within(inner, limits_in_force), limits_in_force()]
+
+    assert run_within(outer, nested) == [outer, inner, outer]
     assert limits_in_force() is DEFAULT_LIMITS
 
 
 def test_what_is_given_is_never_too_much():
-    with within(Limits(elements=10, constant_bytes=10, nodes=10)):
-        check_elements(20, 20)
-        check_constant(20, 20)
-        check_nodes(20, 20)
+    limits = Limits(elements=10, constant_bytes=10, nodes=10)
+    run_within(limits, check_elements, 20, 20)
+    run_within(limits, check_constant, 20, 20)
+    run_within(limits, check_nodes, 20, 20)
 
 
 def test_memory_and_work_grow_with_what_a_run_is_given():
-    with within(Limits(memory=0, work=0)) as present:
+    def spending():
+        present = budget()
         present.give(1000)
         present.hold(16_000)
         with pytest.raises(LimitError, match="16,001 bytes"):
@@ -90,6 +86,8 @@ def test_memory_and_work_grow_with_what_a_run_is_given():
         spend_work(4096 * 1000 - 16_001)
         with pytest.raises(LimitError):
             spend_work(1)
+
+    run_within(Limits(memory=0, work=0), spending)
 
 
 def test_a_number_past_all_bounds_makes_a_short_message():
@@ -108,10 +106,13 @@ def test_a_long_message_is_cut_in_the_middle():
 
 def test_each_thread_has_limits_of_its_own():
     found = []
-    with within(Limits(nodes=1)):
+
+    def asked():
         thread = threading.Thread(target=lambda: found.append(limits_in_force()))
         thread.start()
         thread.join()
+
+    run_within(Limits(nodes=1), asked)
     assert found == [DEFAULT_LIMITS]
 
 

@@ -51,9 +51,10 @@ from sabir.base._limits import (
     check_nodes,
     check_time,
     limits_in_force,
+    run_within,
     spend_iteration,
     spend_work,
-    within,
+    start_budget,
 )
 from sabir.base._saving import NewFile, replace_file, temporary_name, writable
 
@@ -107,13 +108,14 @@ __all__ = [
     "reason",
     "replace_file",
     "require_held",
+    "run_within",
     "spend_iteration",
     "spend_work",
+    "start_budget",
     "still_whole",
     "suggest",
     "temporary_name",
     "view_of",
-    "within",
     "without_collector",
     "writable",
 ]

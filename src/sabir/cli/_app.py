@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -79,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     given = None if arguments is None else list(arguments)
     try:
-        code: object = app(args=given, prog_name="sabir", standalone_mode=False)
+        # in a context of its own, so that the limits of one command are not those of the next
+        code: object = copy_context().run(app, args=given, prog_name="sabir", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         return _close_quietly()

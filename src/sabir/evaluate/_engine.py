@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import FeedError, Limits, UnsupportedError, suggest, within
+from sabir.base import FeedError, Limits, UnsupportedError, budget, run_within, suggest
 from sabir.evaluate._feeds import Ports, check_feeds, input_ports
 from sabir.evaluate._plan import Plan
 from sabir.evaluate._sizes import bytes_of
@@ -52,22 +52,20 @@ class Runner:
         names = tuple(v.name for v in self.outputs) if outputs is None else tuple(outputs)
         plan = self._plan(names)
         inputs = check_feeds(self.model.graph, feeds)
-        # infinities and NaNs are values like others
-        with np.errstate(all="ignore"), within(self.limits) as budget:
-            budget.give(plan.given + sum(map(bytes_of, inputs)))
-            results = plan.run(inputs)
-        return dict(zip(names, results, strict=True))
+        return dict(zip(names, run_within(self.limits, _run, plan, inputs), strict=True))
 
     def _plan(self, names: tuple[str, ...]) -> Plan:
         if names not in self._plans:
             wanted = [self._named(n) for n in names]
-            with within(self.limits):
-                try:
-                    self._plans[names] = Plan(self.model.graph, self._scope, wanted)
-                except RecursionError as error:
-                    told = "its graphs and functions are nested too deep for Python's stack; inline it first"
-                    raise UnsupportedError(told) from error
+            self._plans[names] = run_within(self.limits, self._planned, wanted)
         return self._plans[names]
+
+    def _planned(self, wanted: Sequence[Value]) -> Plan:
+        try:
+            return Plan(self.model.graph, self._scope, wanted)
+        except RecursionError as error:
+            told = "its graphs and functions are nested too deep for Python's stack; inline it first"
+            raise UnsupportedError(told) from error
 
     def _named(self, name: str) -> Value:
         found = next((v for v in self.outputs if v.name == name), None)
@@ -80,6 +78,12 @@ class Runner:
             )
             raise FeedError(f"the model has no value {name!r}{hint}")
         return by_name[name]
+
+
+def _run(plan: Plan, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    budget().give(plan.given + sum(map(bytes_of, inputs)))
+    with np.errstate(all="ignore"):  # infinities and NaNs are values like others
+        return plan.run(inputs)
 
 
 def evaluate(
@@ -95,5 +99,4 @@ def evaluate(
     `limits` bounds what the run may spend, by default as `Limits()` does. Raises SchemaError, FeedError,
     LimitError or EvaluationError, each naming the node or input.
     """
-    with within(limits):
-        return Runner(model).run(feeds, outputs)
+    return run_within(limits, lambda: Runner(model).run(feeds, outputs))

@@ -21,7 +21,7 @@ from sabir.base import (
     check_nodes,
     check_time,
     legible,
-    within,
+    run_within,
 )
 from sabir.infer._applied import Applications, Body, values_of
 from sabir.infer._facts import (
@@ -64,11 +64,14 @@ def infer(model: Model, *, strict: bool = False, limits: Limits | None = None) -
     What contradicts itself is left as declared, or with `strict` raises InferenceError at the first place.
     `limits` bounds what this may spend, by default as `Limits()` does; raises LimitError beyond.
     """
-    with within(limits):
-        engine = Inference(model, strict=strict)
-        engine.run()
-        engine.annotate()
+    run_within(limits, _annotate, model, strict)
     return model
+
+
+def _annotate(model: Model, strict: bool) -> None:  # ruff: ignore[boolean-type-hint-positional-argument]  internal
+    engine = Inference(model, strict=strict)
+    engine.run()
+    engine.annotate()
 
 
 class _Memo(NamedTuple):
@@ -108,8 +111,7 @@ class Inference:
 
     def run(self) -> None:
         """Infer the main graph, and the graphs inside it as its nodes call them; raises LimitError."""
-        with within(self._limits):
-            self._run(self.model.graph)
+        run_within(self._limits, self._run, self.model.graph)
 
     def _run(self, graph: Graph) -> None:
         for value in graph.inputs:

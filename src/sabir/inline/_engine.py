@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, SchemaError, UnsupportedError, check_time, within
+from sabir.base import Limits, SchemaError, UnsupportedError, check_time, run_within
 from sabir.infer import Inference
 from sabir.ir import (
     Builder,
@@ -48,17 +48,20 @@ def inline(
     operator set version than the model's, LimitError where the result would have more nodes than `limits`
     let it; the model is then as it was.
     """
-    with within(limits):
-        engine = _Inliner(model, registry)
-        bodies = {id(f.graph) for f in model.functions}
-        graphs = [g for g in model.graphs() if id(g) not in bodies]
-        engine.check_size(graphs)
-        for graph in graphs:
-            engine.expand_functions(graph)
-        model.functions.clear()
-        if operators:
-            engine.expand_operators(None if operators is True else frozenset(operators))
+    run_within(limits, _inline, model, operators, registry)
     return model
+
+
+def _inline(model: Model, operators: bool | Collection[str], registry: Registry) -> None:  # ruff: ignore[boolean-type-hint-positional-argument]  internal
+    engine = _Inliner(model, registry)
+    bodies = {id(f.graph) for f in model.functions}
+    graphs = [g for g in model.graphs() if id(g) not in bodies]
+    engine.check_size(graphs)
+    for graph in graphs:
+        engine.expand_functions(graph)
+    model.functions.clear()
+    if operators:
+        engine.expand_operators(None if operators is True else frozenset(operators))
 
 
 class _Inliner:

@@ -19,8 +19,8 @@ from sabir.base import (
     open_file,
     reason,
     replace_file,
+    run_within,
     view_of,
-    within,
     without_collector,
 )
 from sabir.ir import ExternalTensor, Model, Tensor, WireTensor, all_tensors
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from sabir.ir import Buffer
     from sabir.serial._data_files import Progress
     from sabir.serial._formats import Format
+    from sabir.serial._placement import Layout
     from sabir.serial._tensors import Entries
 
 _WORTH_ROOM = 1 << 26
@@ -93,20 +94,26 @@ def load(
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return loads(source, format=format, verify=verify, limits=limits)
-    with within(limits):
-        if isinstance(source, Readable):
-            data = _all_of(source)
-            return _verified(_read(data, "the open file", Folder(None), _format(data, format)), verify)
-        path = _path(source)
-        descriptor = open_file(path)
-        try:
-            data = view_of(descriptor, str(path), mapped=mapped)
-            folder = Folder.of(path, mapped=mapped, opened=os.fstat(descriptor))
-        finally:
-            os.close(descriptor)
-        model = _read(data, str(path), folder, _format(data, format, path))
-        model.path = absolute(path)
-        return _verified(model, verify)
+    if isinstance(source, Readable):
+        return run_within(limits, _load_open, source, format, verify)
+    return run_within(limits, _load_path, _path(source), format, verify, mapped)
+
+
+def _load_open(source: Readable, told: str | None, verify: bool) -> Model:  # ruff: ignore[boolean-type-hint-positional-argument]  internal
+    data = _all_of(source)
+    return _verified(_read(data, "the open file", Folder(None), _format(data, told)), verify)
+
+
+def _load_path(path: Path, told: str | None, verify: bool, mapped: bool) -> Model:  # ruff: ignore[boolean-type-hint-positional-argument]  internal
+    descriptor = open_file(path)
+    try:
+        data = view_of(descriptor, str(path), mapped=mapped)
+        folder = Folder.of(path, mapped=mapped, opened=os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+    model = _read(data, str(path), folder, _format(data, told, path))
+    model.path = absolute(path)
+    return _verified(model, verify)
 
 
 def loads(
@@ -125,8 +132,7 @@ def loads(
     """
     place = Folder(None if folder is None else absolute(_path(folder)))
     view = memoryview(data)
-    with within(limits):
-        return _verified(_read(view, "", place, _format(view, format)), verify)
+    return run_within(limits, lambda: _verified(_read(view, "", place, _format(view, format)), verify))
 
 
 def load_tensor(source: str | os.PathLike[str] | bytes) -> Tensor:
@@ -171,21 +177,35 @@ def save(  # ruff: ignore[too-many-arguments]  each is a word of its own
     """
     target = _path(path)
     chosen = format_named(format) if format else format_of(target) or "protobuf"
-    with within(limits):
-        if external is None or external is False:
-            stays = _staying(Folder.of(target)) if external is None else _never
-            size, chunks = _encoded(model, chosen, stays)
-            replace_file(target, chunks, written=_counted(progress, size))
-            return
-        from sabir.serial._data_files import Saving  # ruff: ignore[import-outside-top-level]  few move data
-        from sabir.serial._placement import Layout, Placement  # ruff: ignore[import-outside-top-level]  as before
+    if external is None or external is False:
+        run_within(limits, _save_whole, model, target, chosen, external, progress)
+        return
+    from sabir.serial._placement import Layout  # ruff: ignore[import-outside-top-level]  few move data
 
-        placement = Placement(model, Layout(external, threshold, align, shard, checksum))
+    layout = Layout(external, threshold, align, shard, checksum)
+    run_within(limits, _save_split, model, target, chosen, layout, progress)
 
-        def model_file() -> Iterable[Buffer | Streamed]:
-            return _encoded(model, chosen, _never, placement.entries)[1]
 
-        Saving(model, target, placement, chunks=model_file, read=load).run(progress)
+def _save_whole(
+    model: Model, target: Path, chosen: Format, external: Literal[False] | None, progress: Progress | None
+) -> None:
+    stays = _staying(Folder.of(target)) if external is None else _never
+    size, chunks = _encoded(model, chosen, stays)
+    replace_file(target, chunks, written=_counted(progress, size))
+
+
+def _save_split(
+    model: Model, target: Path, chosen: Format, layout: Layout, progress: Progress | None
+) -> None:
+    from sabir.serial._data_files import Saving  # ruff: ignore[import-outside-top-level]  few move data
+    from sabir.serial._placement import Placement  # ruff: ignore[import-outside-top-level]  as before
+
+    placement = Placement(model, layout)
+
+    def model_file() -> Iterable[Buffer | Streamed]:
+        return _encoded(model, chosen, _never, placement.entries)[1]
+
+    Saving(model, target, placement, chunks=model_file, read=load).run(progress)
 
 
 def dumps(
@@ -199,15 +219,17 @@ def dumps(
     As protobuf, external data is included; the other formats, which are for people, say where it lies. Raises
     WireError for what the format cannot hold, and LimitError as `save` does.
     """
-    chosen = format_named(format)
-    with within(limits):
-        size, chunks = _encoded(model, chosen, _staying(None) if chosen == "protobuf" else _always)
-        try:
-            return _joined(size, chunks)
-        except MemoryError:
-            raise WireError(
-                f"there is no memory for the {size:,} bytes of the model; save it to a file"
-            ) from None
+    return run_within(limits, _dumped, model, format_named(format))
+
+
+def _dumped(model: Model, chosen: Format) -> bytes:
+    size, chunks = _encoded(model, chosen, _staying(None) if chosen == "protobuf" else _always)
+    try:
+        return _joined(size, chunks)
+    except MemoryError:
+        raise WireError(
+            f"there is no memory for the {size:,} bytes of the model; save it to a file"
+        ) from None
 
 
 def _joined(size: int, chunks: Iterable[Buffer | Streamed]) -> bytes:

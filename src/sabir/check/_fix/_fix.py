@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, within
+from sabir.base import Limits, run_within
 from sabir.check._engine import chosen
 from sabir.check._fix._dims import rename_dimensions
 from sabir.check._fix._doubles import drop_doubles
@@ -76,12 +76,16 @@ def fix(
     Raises LimitError where looking would cost too much, and SchemaError for an id that no rule has.
     """
     wanted = frozenset(r.id for r in chosen(select, ignore, strict=True))
-    with within(limits):
-        repairs = list(drop_doubles(Task(Survey(model, registry), wanted)))
-        task = Task(Survey(model, registry), wanted)
-        for repair in (
-            state_ir_version, state_attribute_types, declare_inner_outputs, rename_dimensions, rename_values,
-            rename_nodes, rename_functions, rename_graphs,
-        ):  # fmt: skip
-            repairs += repair(task)
+    repairs = run_within(limits, _repaired, model, registry, wanted)
     return sorted(repairs, key=lambda r: r.location.order)
+
+
+def _repaired(model: Model, registry: Registry, wanted: frozenset[str]) -> list[Repair]:
+    repairs = list(drop_doubles(Task(Survey(model, registry), wanted)))
+    task = Task(Survey(model, registry), wanted)
+    for repair in (
+        state_ir_version, state_attribute_types, declare_inner_outputs, rename_dimensions, rename_values,
+        rename_nodes, rename_functions, rename_graphs,
+    ):  # fmt: skip
+        repairs += repair(task)
+    return repairs
