@@ -101,7 +101,7 @@ def _message(error: Exception) -> str:
         told: str = usage().rstrip(".")
         return f"{told[:1].lower()}{told[1:]}; see {context.command_path if context else 'sabir'} --help"
     if isinstance(error, LimitError):
-        return f"{error}, or here with `--limit {error.limit}=...`"
+        return f"{error}, or here with `{' '.join(f'--limit {e.shown}' for e in error.exceeded)}`"
     if isinstance(error, SabirError):
         return str(error)
     if isinstance(error, OSError):

@@ -9,7 +9,7 @@ import numpy as np
 from sabir.base import FeedError, Limits, UnsupportedError, budget, run_within, suggest
 from sabir.evaluate._feeds import Ports, check_feeds, input_ports
 from sabir.evaluate._plan import Plan
-from sabir.evaluate._sizes import bytes_of
+from sabir.evaluate._sizes import numbers_of
 from sabir.opsets import STANDARD
 from sabir.schema import Registry, Scope
 
@@ -81,7 +81,7 @@ class Runner:
 
 
 def _run(plan: Plan, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    budget().give(plan.given + sum(map(bytes_of, inputs)))
+    budget().give(plan.given + sum(map(numbers_of, inputs)))
     with np.errstate(all="ignore"):  # infinities and NaNs are values like others
         return plan.run(inputs)
 

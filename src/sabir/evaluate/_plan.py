@@ -24,7 +24,7 @@ from sabir.base import (
     quote,
     spend_iteration,
 )
-from sabir.evaluate._sizes import LITTLE, Sizes, bytes_in, bytes_of, unseen_work
+from sabir.evaluate._sizes import LITTLE, Sizes, bytes_of, numbers_in, numbers_of, unseen_work
 from sabir.evaluate._types import Types
 from sabir.ir import Function, Graph, Node, SparseTensor, Value
 from sabir.schema import Call, Scope, as_results, check_call, check_expansion
@@ -55,7 +55,7 @@ class Step(NamedTuple):
 class Plan:
     """A graph ready to run; `run` may be called from several threads at once.
 
-    `cost` is how many nodes one run goes through, `given` how many bytes its constants have; both include
+    `cost` is how many nodes one run goes through, `given` how many numbers its constants have; both include
     what functions and subgraphs have, each call of a subgraph once.
     """
 
@@ -85,7 +85,7 @@ class Plan:
             self._slot(value)
         for value, tensor in graph.initializers.items():
             self._constants[self._slot(value)] = array = _array(value, tensor)
-            self.given += 16 * tensor.values.size if isinstance(tensor, SparseTensor) else bytes_of(array)
+            self.given += 2 * tensor.values.size if isinstance(tensor, SparseTensor) else numbers_of(array)
         self.wanted = tuple(graph.outputs if wanted is None else wanted)
         self.captured: dict[Value, int] = {}
         needed = _needed(graph, self.wanted)
@@ -145,7 +145,7 @@ class Plan:
             function = self._function(callee, node, scope).run_call
             return Step(function, inputs, self._results_of(node), (), node)
         attributes = scope.arguments(node.attributes)
-        self.given += bytes_in(attributes)
+        self.given += numbers_in(attributes)
         binding = callee.binding("evaluate")
         binding.signature.check_arity(node.inputs, len(node.outputs))
         call = Call(tuple(v is not None for v in node.outputs), callee.since)

@@ -50,22 +50,33 @@ def unseen_work(value: Any) -> int:
     return (_WIDE - value.itemsize) * value.size if type(value) is _ARRAY and value.itemsize < _NARROW else 0
 
 
-def bytes_in(attributes: Mapping[str, Attribute]) -> int:
-    """Return about how many bytes the constants among a node's attributes have."""
-    return sum(_attribute_bytes(a.value) for a in attributes.values())
+def numbers_of(value: Any) -> int:
+    """Return how many numbers a value has, by which the bounds of a run grow; eight letters count as one."""
+    if type(value) is _ARRAY:
+        return value.size if value.dtype is not _OBJECT else value.size + _letters(value) // _WIDE
+    if isinstance(value, list):
+        return sum(map(numbers_of, cast("list[Any]", value)))
+    if isinstance(value, dict):
+        return 2 * len(cast("dict[Any, Any]", value))
+    return 0
 
 
-def _attribute_bytes(value: Any) -> int:
+def numbers_in(attributes: Mapping[str, Attribute]) -> int:
+    """Return how many numbers the constants among a node's attributes have."""
+    return sum(_attribute_numbers(a.value) for a in attributes.values())
+
+
+def _attribute_numbers(value: Any) -> int:
     if isinstance(value, Tensor):
         try:
-            return bytes_of(value.array())
+            return numbers_of(value.array())
         except SabirError:
-            return 0  # the run will say what is wrong with it
+            return 0  # the run reports what is wrong with it
     if isinstance(value, (str, bytes)):
-        return len(value)
+        return len(value) // _WIDE
     if isinstance(value, tuple):
-        return sum(map(_attribute_bytes, cast("tuple[Any, ...]", value)))
-    return 8
+        return sum(map(_attribute_numbers, cast("tuple[Any, ...]", value)))
+    return 1
 
 
 def _letters(array: Array) -> int:
