@@ -43,6 +43,7 @@ from sabir.serial._formats import (
     read_text,
     write_message_text,
 )
+from sabir.serial._nesting import may_be_too_deep, require_readable
 from sabir.serial._reader import Reader
 from sabir.serial._tensors import TensorWriter
 from sabir.serial._verifying import require_external
@@ -205,6 +206,8 @@ def _save_split(
     def model_file() -> Iterable[Buffer | Streamed]:
         return _encoded(model, chosen, _never, placement.entries)[1]
 
+    if may_be_too_deep(model, chosen):
+        model_file()  # raises for a model that is, before its data is written
     Saving(model, target, placement, chunks=model_file, read=load).run(progress)
 
 
@@ -270,6 +273,10 @@ def _encoded(
     """Return how many bytes a model has in a format, and them; `stays` and `placed` as for a TensorWriter."""
     try:
         return _written(model, chosen, stays, placed)
+    except RecursionError:
+        raise WireError(
+            "graphs are nested too deep for this Python to save; call functions instead of nesting graphs"
+        ) from None
     except (MemoryError, EncodeError) as error:
         raise WireError(
             f"there is no memory for the model as {chosen}; keep its data in external files"
@@ -284,11 +291,11 @@ def _written(
 ) -> tuple[int, Iterable[Buffer | Streamed]]:
     if chosen == "protobuf":
         bulk = BulkWriter()
-        chunks = bulk.chunks(Writer(TensorWriter(bulk, keeps_external=stays, placed=placed)).model(model))
+        chunks = bulk.chunks(_message(model, TensorWriter(bulk, keeps_external=stays, placed=placed), chosen))
         return bulk.size, chunks
 
     def message() -> Any:
-        return Writer(TensorWriter(Inline(), keeps_external=stays, placed=placed)).model(model)
+        return _message(model, TensorWriter(Inline(), keeps_external=stays, placed=placed), chosen)
 
     if chosen == "onnxtxt":
         kept = all(stays(t.tensor) for t in all_tensors(model) if isinstance(t.tensor, ExternalTensor))
@@ -298,6 +305,13 @@ def _written(
     else:
         written = write_message_text(message(), chosen)
     return len(written), [written]
+
+
+def _message(model: Model, tensors: TensorWriter, chosen: Format) -> Any:
+    message = Writer(tensors).model(model)
+    if may_be_too_deep(model, chosen):
+        require_readable(message, chosen)
+    return message
 
 
 def _staying(home: Folder | None) -> Callable[[ExternalTensor], bool]:
