@@ -184,19 +184,24 @@ def check_time(present: Budget | None = None) -> None:
         raise LimitError("the time is up", Excess("seconds", present.limits.seconds or 0, None))
 
 
-def check_elements(needed: int, given: int = 0, *, what: str = "the output", width: int = 1) -> None:
+def check_elements(
+    needed: int, given: int = 0, *, what: str = "the output", width: int = 1, beside: int = 0
+) -> None:
     """Raise LimitError where a value would have more than `elements` elements, and more than is `given`.
 
-    `width` is how many bytes one takes; they have to fit into what is left of `memory`. The error names the
-    work of writing them too, where that is too much.
+    `width` is how many bytes one takes, `beside` how many others are in use while it is made; they have to
+    fit into what is left of `memory`. The error names the work of writing them too, where that is too much.
     """
     present = budget()
+    size = needed * width + beside
     many = present.past_elements(needed) if needed > given else ()
-    large = present.past_memory(present.held + needed * width)
+    large = present.past_memory(present.held + size)
     if many or large:
-        told = f"{what} would have {_number(needed)} elements" if many else f"{what} would"
-        told += f"{' and' if many else ''} take {_number(needed * width)} bytes" if large else ""
-        raise LimitError(told, *many, *large, *present.past_work(needed * width))
+        told = [f"have {_number(needed)} elements"] if many else []
+        told += [f"take {_number(size)} bytes{' with its temporaries' if beside else ''}"] if large else []
+        raise LimitError(
+            f"{what} would {' and '.join(told)}", *many, *large, *present.past_work(needed * width)
+        )
 
 
 def check_constant(needed: int, given: int = 0, *, what: str = "the constant") -> None:

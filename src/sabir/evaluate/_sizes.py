@@ -46,7 +46,7 @@ def _item_bytes(items: list[Any]) -> int:
 
 
 def unseen_work(value: Any) -> int:
-    """Return how many bytes more than a large value has are computed to make it, its numbers being narrow."""
+    """Return how many bytes a value would have more, were its numbers as wide as they are computed."""
     return (_WIDE - value.itemsize) * value.size if type(value) is _ARRAY and value.itemsize < _NARROW else 0
 
 
@@ -123,8 +123,12 @@ class Sizes(Types):
                 self._remembered.clear()
             found = self._remembered[key] = self._foretold(inputs)
         count, width = found
-        given = sum(x.size for x in inputs if type(x) is _ARRAY)
-        check_elements(count, given, width=max(width, _WIDE))
+        given = beside = 0
+        for x in inputs:
+            if type(x) is _ARRAY:
+                given += x.size
+                beside += unseen_work(x)
+        check_elements(count, given, width=max(width, _WIDE), beside=beside)
 
     def _foretold(self, inputs: Sequence[Any]) -> tuple[int, int]:
         """Return how many elements the largest output will have, and their width in bytes."""
