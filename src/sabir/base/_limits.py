@@ -17,7 +17,8 @@ from sabir.base._errors import Excess, LimitError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_P, _Result = ParamSpec("_P"), TypeVar("_Result")
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
 
 
 class Limits(NamedTuple):

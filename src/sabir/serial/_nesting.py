@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sabir.base import WireError
 from sabir.ir import MapType, OptionalType, SequenceType, TensorType
@@ -57,9 +57,8 @@ def _types(graph: Graph) -> Iterator[Type]:
         for attribute in node.attributes.values():
             if attribute.type in {"type", "types"}:
                 held: Any = attribute.value
-                yield from (
-                    kind for kind in (held if isinstance(held, tuple) else (held,)) if kind is not None
-                )
+                kinds = cast("tuple[Type | None, ...]", held if isinstance(held, tuple) else (held,))
+                yield from (kind for kind in kinds if kind is not None)
 
 
 def _nested(kind: Type) -> int:

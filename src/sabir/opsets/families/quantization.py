@@ -143,8 +143,9 @@ def exact_kind(most: float) -> type[np.float32 | np.float64]:
 
 def largest(x: Array, axis: int | tuple[int, ...] = ()) -> float:
     """Return the greatest magnitude, or the greatest sum of magnitudes along some axes."""
-    sums = np.add.reduce(np.abs(x), axis=axis) if axis else np.abs(x)
-    return float(np.maximum.reduce(sums, axis=None, initial=0))
+    if not axis:
+        return max(float(x.max(initial=0)), -float(x.min(initial=0)))
+    return float(np.maximum.reduce(np.add.reduce(np.abs(x), axis=axis), axis=None, initial=0))
 
 
 def exact_matmul(a: Array, b: Array) -> Array:

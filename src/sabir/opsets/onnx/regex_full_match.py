@@ -44,7 +44,7 @@ def evaluate(x: Array, /, *, pattern: str | None) -> Array:
     if pattern is None:
         raise ValueError("needs a `pattern`")
     program = _compiled(pattern)
-    found = np.empty(x.size, np.bool_)
+    found: Array = np.empty(x.size, np.bool_)
     pending, price = 0, _WORK * program.programsize
     for place, word in enumerate(x.ravel().tolist()):
         text = word if isinstance(word, bytes) else word.encode()
