@@ -5,6 +5,7 @@ from sabir.base._errors import (
     ACCIDENTS,
     CheckError,
     EvaluationError,
+    Excess,
     ExternalDataError,
     FeedError,
     FileError,
@@ -52,9 +53,10 @@ from sabir.base._limits import (
     check_nodes,
     check_time,
     limits_in_force,
+    run_within,
     spend_iteration,
     spend_work,
-    within,
+    start_budget,
 )
 from sabir.base._locations import is_device_name, parts_of
 from sabir.base._saving import NewFile, replace_file, temporary_name, writable
@@ -68,6 +70,7 @@ __all__ = [
     "Budget",
     "CheckError",
     "EvaluationError",
+    "Excess",
     "ExternalDataError",
     "FeedError",
     "FileError",
@@ -111,13 +114,14 @@ __all__ = [
     "reason",
     "replace_file",
     "require_held",
+    "run_within",
     "spend_iteration",
     "spend_work",
+    "start_budget",
     "still_whole",
     "suggest",
     "temporary_name",
     "view_of",
-    "within",
     "without_collector",
     "writable",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sabir.base import within, without_collector
+from sabir.base import run_within, without_collector
 from sabir.ir import DeviceConfiguration, Function, Model, NameScope, Residue, TrainingInfo, Value
 from sabir.proto import DeviceConfigurationProto, FunctionProto, ModelProto, TrainingInfoProto
 from sabir.text._imports import bind_imports
@@ -58,7 +58,11 @@ def _read(
     limits: Limits | None,
     what: str = "model",
 ) -> _Read:
-    with within(limits), without_collector():
+    return run_within(limits, _read_all, text, read, opener, what)
+
+
+def _read_all(text: str, read: Callable[[Cursor], _Read], opener: Opener | None, what: str) -> _Read:
+    with without_collector():
         cursor = Cursor(text, opener)
         try:
             found = read(cursor)
