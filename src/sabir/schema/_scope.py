@@ -91,9 +91,12 @@ class Scope:
         return version
 
     def runnable(self, node: Node) -> Version | Function:
-        """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too."""
+        """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too.
+
+        A version that was published, and deprecated in its place later, is none: GroupNormalization-18.
+        """
         found = self.callee(node)
-        if isinstance(found, Version) and found.deprecated:
+        if isinstance(found, Version) and found.removed:
             domain = found.operator.domain
             raise SchemaError(
                 f"{found.operator.name} was removed from {domain or 'ai.onnx'} with opset {found.since}, and"
