@@ -28,6 +28,7 @@ from sabir.schema._types import (
     sequences,
     tensors,
 )
+from sabir.schema._values import Values, above, at_least, element_types, one_of
 from sabir.schema._version import ADAPTERS, BEHAVIOURS, Behaviour, Version
 
 __all__ = [
@@ -65,10 +66,15 @@ __all__ = [
     "Scope",
     "Signature",
     "Unconvertible",
+    "Values",
     "Version",
+    "above",
     "as_results",
+    "at_least",
     "check_call",
     "check_expansion",
+    "element_types",
+    "one_of",
     "optionals",
     "sequences",
     "tensors",

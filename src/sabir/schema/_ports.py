@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sabir.ir import AttributeType
+    from sabir.schema._values import Values
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -64,7 +65,8 @@ class Output(Port):
 class Attribute:
     """One formal attribute: required, optional, or with a default.
 
-    A `legacy` attribute hinted at an optimisation and never had a meaning; behaviours do not take it.
+    `values` declares which values it may have, where not all of its type mean something. A `legacy` attribute
+    hinted at an optimisation and never had a meaning; behaviours do not take it.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Attribute:
     default: Any = None
     required: bool = False
     legacy: bool = False
+    values: Values | None = None
 
     def __post_init__(self) -> None:
         """Round a default as a file would: attributes hold 32-bit floats, and both must compute alike."""

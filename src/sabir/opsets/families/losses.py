@@ -15,20 +15,19 @@ from sabir.elements import INT64
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.families import axes, halves, reductions
 from sabir.opsets.families.shapes import same_dim
-from sabir.schema import Unconvertible
+from sabir.schema import Unconvertible, one_of
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Dim, Value
     from sabir.opsets.typing import Array
 
-_REDUCTIONS = ("none", "mean", "sum")
+REDUCTIONS = one_of("none", "sum", "mean")
 _LEAST_RANK = 2  # a batch, classes
 _AXES_BY_INPUT = 13  # from this opset on Squeeze and Unsqueeze take their axes as an input
 
 
 def infer(scores: TensorType, labels: TensorType, weights: TensorType | None, reduction: str) -> TensorType:
     """Return the type of the loss; raises InferenceError for shapes that do not fit together."""
-    _check_reduction(reduction)
     losses = _losses(scores, labels)
     classes: Dim = None if scores.shape is None else scores.shape[1]
     scales = None if weights is None else weights.shape
@@ -63,7 +62,6 @@ def log_softmax(x: Array, axis: int) -> Array:
 
 def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | None, reduction: str) -> Array:
     """Return the loss of log-probabilities; the mean is by weight, and NaN where all labels are ignored."""
-    _check_reduction(reduction)
     places = labels.astype(np.int64, copy=False)
     counted = None if ignored is None else places != ignored
     if counted is not None:
@@ -83,11 +81,6 @@ def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | N
     if reduction == "sum":
         return whole
     return np.asarray(whole / (losses.size if scale is None else np.add.reduce(scale, axis=None)), logs.dtype)
-
-
-def _check_reduction(reduction: str) -> None:
-    if reduction not in _REDUCTIONS:
-        raise InferenceError(f"`reduction` is {reduction!r}, and must be one of {', '.join(_REDUCTIONS)}")
 
 
 # ---------------------------------------------------------------- in function bodies

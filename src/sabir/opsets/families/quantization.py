@@ -17,7 +17,7 @@ from sabir.ir import TensorType, ceil_div, known_equal
 from sabir.opsets.families.casting import converted
 from sabir.opsets.families.products import matmul
 from sabir.opsets.families.shapes import axis_in
-from sabir.schema import Unconvertible
+from sabir.schema import FLOATS, Unconvertible, tensors
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sabir.schema import Version
 
 _HALVES = {FLOAT16, BFLOAT16}
-_PRECISIONS = {FLOAT, DOUBLE, *_HALVES}
+PRECISIONS = FLOATS | tensors("bfloat16")  # to divide in
 _EXACT_IN_FLOAT = float(1 << 24)  # integers up to here are exact in float32
 _BLOCK = 1 << 17  # elements that are quantized while they are in the cache
 _NARROW = 16  # bits: integers of so many, and their differences, are exact in float32
@@ -58,14 +58,10 @@ def precision_of(x: ElementType, scale: ElementType, wanted: int = 0) -> Element
     A power of two (float8e8m0) leaves the precision of `x` as it is; integers divide exactly.
     """
     if wanted:
-        found = element(wanted)
-    elif scale is FLOAT8E8M0:
-        found = x if x.is_float else FLOAT
-    else:
-        found = scale if scale.is_float else DOUBLE
-    if found not in _PRECISIONS:
-        raise ValueError(f"a quotient cannot have the precision {found}")
-    return found
+        return element(wanted)
+    if scale is FLOAT8E8M0:
+        return x if x.is_float else FLOAT
+    return scale if scale.is_float else DOUBLE
 
 
 def quantized(

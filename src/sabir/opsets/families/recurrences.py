@@ -15,6 +15,7 @@ from sabir.base import InferenceError, spend_work
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +28,13 @@ Step: TypeAlias = Callable[..., States]  # a step's gates and the states before 
 Activation: TypeAlias = Callable[[Array], Array]
 
 # by `direction`, for each way through time whether it goes backwards
-DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+_WAYS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+DIRECTIONS = one_of(*_WAYS)
+ACTIVATIONS = one_of(
+    "Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu",
+    "Softsign", "Softplus", any_case=True,
+)  # fmt: skip
+LAYOUTS = one_of(0, 1)
 _RANK = 3  # of the input and of every state
 
 
@@ -74,7 +81,7 @@ def activations(
 
     The parameters go in turn to the functions that take one; a function beyond the list has its default.
     """
-    ways = len(_ways(direction))
+    ways = len(_WAYS[direction])
     chosen = list(names or [*default] * ways)
     if len(chosen) != ways * len(default):
         raise ValueError(
@@ -86,9 +93,7 @@ def activations(
 
 
 def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
-    formula = _FORMULAS.get(name.lower())
-    if formula is None:
-        raise ValueError(f"{name!r} is no activation function; there are {', '.join(_FORMULAS)}")
+    formula = _FORMULAS[name.casefold()]
     alpha = None if formula.alpha is None else next(alphas, formula.alpha)
     beta = None if formula.beta is None else next(betas, formula.beta)
     return lambda x: formula.function(x, alpha, beta)
@@ -109,7 +114,7 @@ def infer(
     layout: int,
 ) -> tuple[TensorType, TensorType]:
     """Return the types of the output over time, and of each state after it."""
-    ways = len(_ways(direction))
+    ways = len(_WAYS[direction])
     for kind in (x, recurrent, *states):
         if kind is not None and kind.shape is not None and len(kind.shape) != _RANK:
             raise InferenceError(f"a recurrent layer takes tensors of rank {_RANK}, and gets {kind}")
@@ -145,7 +150,7 @@ def recur(
     """
     kind, wide = x.dtype, np.promote_types(x.dtype, np.float32)
     x = _swapped(x.astype(wide, copy=False), layout)
-    ways = _ways(direction)
+    ways = _WAYS[direction]
     shape = (len(ways), x.shape[1], hidden)
     before = [
         np.zeros(shape, wide) if s is None else _swapped(s.astype(wide, copy=False), layout) for s in states
@@ -182,13 +187,6 @@ def _over_time(
         y[t] = np.where(active, new[0], y.dtype.type(0))
         states = tuple(np.where(active, after, before) for after, before in zip(new, states, strict=True))
     return states
-
-
-def _ways(direction: str) -> tuple[bool, ...]:
-    ways = DIRECTIONS.get(direction)
-    if ways is None:
-        raise ValueError(f"`direction` is {direction!r}, and must be one of {', '.join(DIRECTIONS)}")
-    return ways
 
 
 def _in_order(shape: Sequence[Dim], layout: int) -> tuple[Dim, Dim, Dim]:

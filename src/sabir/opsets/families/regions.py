@@ -27,8 +27,6 @@ def regions_type(
         raise InferenceError(f"the feature maps are {x}, and must be (N, C, H, W)")
     if rois.shape is not None and (len(rois.shape) != 2 or known_equal(rois.shape[1], columns) is False):  # ruff: ignore[magic-value-comparison]  a matrix
         raise InferenceError(f"the regions are {rois}, and must be rows of {columns} numbers")
-    if any(p < 1 for p in pooled):
-        raise InferenceError(f"a region cannot be pooled to {list(pooled)} bins")
     regions = same_dim((rois.shape[0] if rois.shape else None, count), "the number of regions")
     return TensorType(x.element, (regions, x.shape[1] if x.shape else None, *pooled))
 

@@ -70,8 +70,6 @@ def scaled(dim: Dim, scale: float | Fraction) -> Dim:
 
 def resample(x: Array, axes: Sequence[Axis], manner: Manner) -> Array:
     """Return `x` with every axis resampled, those first that shrink most."""
-    if manner.mode not in {"nearest", *_KERNELS}:
-        raise ValueError(f"`mode` is {manner.mode!r}, and must be nearest, linear or cubic")
     crops = manner.coordinates == CROP
     changed = [i for i, axis in enumerate(axes) if not axis.is_kept(crops=crops)]
     if any(axes[i].size == 0 and axes[i].length for i in changed):
@@ -111,11 +109,8 @@ class Line(NamedTuple):
 
 def coordinates(axis: Axis, name: str) -> Array:
     """Return for each new place along an axis where it lies in the old one."""
-    rule = COORDINATES.get(name)
-    if rule is None:
-        raise ValueError(f"`coordinate_transformation_mode` {name!r} is none of {', '.join(COORDINATES)}")
     check_elements(axis.length, axis.length, what="the coordinates", width=_PLACE)
-    return rule(axis).points(axis.length)
+    return COORDINATES[name](axis).points(axis.length)
 
 
 def _half_pixel(axis: Axis) -> Line:
@@ -169,10 +164,7 @@ OUTWARD = "outward"  # before opset 11: down where the axis grows, up where it s
 
 def _nearest(x: Array, i: int, axis: Axis, manner: Manner) -> Array:
     name = manner.nearest if manner.nearest != OUTWARD else "ceil" if axis.scale < 1 else "floor"
-    rounding = ROUNDINGS.get(name)
-    if rounding is None:
-        raise ValueError(f"`nearest_mode` is {name!r}, and must be one of {', '.join(ROUNDINGS)}")
-    places = rounding(coordinates(axis, manner.coordinates)).astype(np.int64)
+    places = ROUNDINGS[name](coordinates(axis, manner.coordinates)).astype(np.int64)
     return np.take(x, np.clip(places, 0, axis.size - 1), i)
 
 

@@ -16,7 +16,7 @@ from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.indexing import check_known, checked
 from sabir.opsets.families.shapes import axis_in
-from sabir.schema import Unconvertible
+from sabir.schema import Unconvertible, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,17 +25,11 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array, Rule
 
 NONE = "none"
-SUMS = frozenset({NONE, "add", "mul"})
-EXTREMES = SUMS | {"max", "min"}
+_SUMS = (NONE, "add", "mul")
+SUMS, EXTREMES = one_of(*_SUMS), one_of(*_SUMS, "max", "min")  # before opset 18, and from then on
 _REDUCTIONS: dict[str, np.ufunc] = {
     "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
 }  # fmt: skip
-
-
-def check_reduction(reduction: str, allowed: frozenset[str]) -> None:
-    """Raise InferenceError for a reduction that the version does not know."""
-    if reduction not in allowed:
-        raise InferenceError(f"`reduction` is {reduction!r}, and must be one of {', '.join(sorted(allowed))}")
 
 
 def _moved(
@@ -169,7 +163,7 @@ def without_extremes(name: str) -> Rule:
     """Return the adapter to the version that has the reductions add and mul only."""
 
     def downgrade(b: Builder, *inputs: Value, reduction: str, **attributes: Any) -> Value:
-        if reduction not in SUMS:
+        if not SUMS.admits(reduction):
             raise Unconvertible(f"{name}-16 has no reduction {reduction!r}")
         return b.op(name, *inputs, reduction=reduction, **attributes)
 

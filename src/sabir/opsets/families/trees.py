@@ -13,6 +13,7 @@ import numpy as np
 
 from sabir.base import spend_work
 from sabir.opsets.families.sizes import allotted
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ _KEPT = 8  # forests remembered; making one takes far longer than sending a row 
 
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")  # a place is TreeEnsemble's number
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
+NAMED_MODES = one_of(*MODES[:-1], "LEAF")  # of the older operators, which ask for no member of a set
 LEAF, _MEMBER = len(MODES), MODES.index("BRANCH_MEMBER")
 _COMPARISONS: tuple[Callable[..., Array], ...] = (
     np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal,
@@ -83,7 +85,7 @@ class Forest:
 
     def scores(self, x: Array, targets: int, how: str) -> Array:
         """Return what the leaves say of each row of `x` (N, F), as float64 (N, targets)."""
-        self._check(x, targets, how)
+        self._check(x, targets)
         result = np.zeros(allotted((len(x), targets), np.dtype(np.float64), x.size), np.float64)
         spend_work(8 * len(x) * len(self.roots) * self.depth)
         step = max(1, _BLOCK // max(1, len(self.roots)))
@@ -94,9 +96,7 @@ class Forest:
             result /= max(1, len(self.roots))
         return result
 
-    def _check(self, x: Array, targets: int, how: str) -> None:
-        if how not in AGGREGATES:
-            raise ValueError(f"aggregate_function is {how!r}, and must be one of {', '.join(AGGREGATES)}")
+    def _check(self, x: Array, targets: int) -> None:
         if self.last_feature >= x.shape[1]:
             raise ValueError(f"a node asks for feature {self.last_feature}, and rows have {x.shape[1]}")
         if self.last_target >= targets:
@@ -288,10 +288,7 @@ def _ints(attributes: Mapping[str, Any], name: str) -> Array:
 
 
 def _modes(names: Sequence[str]) -> Array:
-    codes = {"LEAF": LEAF, **{name: code for code, name in enumerate(MODES) if code != _MEMBER}}
-    unknown = set(names) - codes.keys()
-    if unknown:
-        raise ValueError(f"a node's mode is {min(unknown)!r}, and must be one of {', '.join(codes)}")
+    codes = {"LEAF": LEAF, **{name: code for code, name in enumerate(MODES)}}
     return np.array([codes[name] for name in names], np.int64)
 
 

@@ -21,6 +21,7 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    one_of,
     tensors,
 )
 
@@ -54,11 +55,18 @@ v27 = causal_conv_with_state.first(
             differentiable=False,
         ),
     ],
-    attributes=[Attribute("activation", "string", "silu or swish: `y sigmoid(y)`; or none.", default="none")],
+    attributes=[
+        Attribute(
+            "activation",
+            "string",
+            "silu or swish: `y sigmoid(y)`; or none.",
+            default="none",
+            values=one_of("silu", "swish", "none"),
+        )
+    ],
 )
 
 RANK = 3  # of all but the bias
-ACTIVATIONS = {"none": False, "silu": True, "swish": True}
 END = np.iinfo(np.int64).max
 
 
@@ -69,10 +77,7 @@ def infer(
     bias: TensorType | None = None,
     past: TensorType | None = None,
     /,
-    *,
-    activation: str,
 ) -> tuple[TensorType, TensorType]:
-    _is_gated(activation)
     for kind in (x, weight, past):
         if kind is not None and kind.shape is not None and len(kind.shape) != RANK:
             raise InferenceError(f"input, weight and state are of rank {RANK}, and one is {kind}")
@@ -99,7 +104,7 @@ def evaluate(
     *,
     activation: str,
 ) -> tuple[Array, Array]:
-    gated, k, length = _is_gated(activation), weight.shape[2], x.shape[2]
+    gated, k, length = activation != "none", weight.shape[2], x.shape[2]
     if k < 1 or weight.shape[:2] != (x.shape[1], 1):
         raise ValueError(f"weights of the shape {list(weight.shape)} do not fit {x.shape[1]} channels")
     before = (*x.shape[:2], k - 1)
@@ -141,7 +146,7 @@ def body(
     else:
         whole = b.Concat(past, x, axis=2)
     y = b.Conv(whole, weight, bias, group=_channels(x, weight))
-    if _is_gated(activation):
+    if activation != "none":
         wide = b.Cast(y, to=FLOAT.number)
         y = b.CastLike(b.Mul(wide, b.Sigmoid(wide)), y)
     return y, b.Slice(whole, b.Shape(x, start=2), _ints(b, END), _ints(b, 2))
@@ -157,12 +162,6 @@ def _channels(x: Value, weight: Value) -> int:
 
 def _ints(b: Builder, *values: int) -> Value:
     return b.initializer("ints", np.array(values, np.int64))
-
-
-def _is_gated(activation: str) -> bool:
-    if activation not in ACTIVATIONS:
-        raise InferenceError(f"`activation` is {activation!r}, and must be one of {', '.join(ACTIVATIONS)}")
-    return ACTIVATIONS[activation]
 
 
 @causal_conv_with_state.examples

@@ -9,7 +9,17 @@ from sabir.base import spend_work
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+)
 
 lrn = Operator(
     "LRN",
@@ -27,7 +37,7 @@ v1 = lrn.first(
         Attribute("beta", "float", "The exponent.", default=0.75),
         Attribute("alpha", "float", "The weight of the mean of squares.", default=0.0001),
         Attribute("size", "int", "How many channels to sum, the own in the middle; if even, one more "
-                  "follows than precedes.", required=True),
+                  "follows than precedes.", required=True, values=at_least(1)),
     ],
 )  # fmt: skip
 v13 = v1.widen(13, T=BFLOAT16)
@@ -40,8 +50,6 @@ v1.infer(same_as_first)
 
 @v1.evaluate
 def evaluate(x: Array, /, *, size: int, alpha: float, beta: float, bias: float) -> Array:
-    if size < 1:
-        raise ValueError(f"size is {size}, and must be 1 or more")
     wide = widened(x)
     y = np.empty_like(wide)
     if not y.size:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir.elements import element
 from sabir.ir import TensorType
-from sabir.opsets.families import cosine_windows, spectra
+from sabir.opsets.families import spectra
 from sabir.opsets.families.casting import converted
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
@@ -20,6 +21,7 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
+    element_types,
     tensors,
 )
 
@@ -45,13 +47,17 @@ v17 = mel_weight_matrix.first(
         Input("upper_edge_hertz", T2, "Where the bands end.", differentiable=False),
     ],
     outputs=[Output("output", T3, "(dft_length // 2 + 1, num_mel_bins).", differentiable=False)],
-    attributes=[Attribute("output_datatype", "int", "The element type of the output.", default=1)],
+    attributes=[
+        Attribute(
+            "output_datatype", "int", "The element type of the output.", default=1, values=element_types("T3")
+        )
+    ],
 )
 
 
 @v17.infer
 def infer(bands: TensorType, length: TensorType, /, *_: TensorType, output_datatype: int) -> TensorType:
-    kind = cosine_windows.output_type(output_datatype, T3.allowed)
+    kind = element(output_datatype)
     rows = spectra.bins(spectra.scalar(length), onesided=True)
     return TensorType(kind, (rows, spectra.scalar(bands)))
 
@@ -61,7 +67,7 @@ def evaluate(
     bands: Array, length: Array, rate: Array, lower: Array, upper: Array, /, *, output_datatype: int
 ) -> Array:
     """The edges are `bands + 2` whole frequencies; each three in a row make a triangle."""
-    kind = cosine_windows.output_type(output_datatype, T3.allowed)
+    kind = element(output_datatype)
     low, high = (2595 * np.log10(1 + x.astype(np.float64).item() / 700) for x in (lower, upper))
     count = int(bands.item()) + 2
     allotted([int(length.item()) // 2 + 1, count], np.dtype(np.complex128))  # several of float64

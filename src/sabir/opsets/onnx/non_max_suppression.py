@@ -8,7 +8,14 @@ from sabir.base import InferenceError, spend_work
 from sabir.elements import INT64
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Example, Input, Operator, Output
+from sabir.schema import (
+    Attribute,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+)
 
 non_max_suppression = Operator(
     "NonMaxSuppression",
@@ -46,6 +53,7 @@ v10 = non_max_suppression.first(
             "int",
             "0: [y1, x1, y2, x2], any two opposite corners; 1: [x, y, width, height], x and y the middle.",
             default=0,
+            values=one_of(0, 1),
         )
     ],
 )

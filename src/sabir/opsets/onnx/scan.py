@@ -25,6 +25,8 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
+    at_least,
+    one_of,
     tensors,
 )
 
@@ -59,8 +61,14 @@ v8 = scan.first(
     ],
     outputs=[_OUTPUTS],
     attributes=[
-        Attribute("directions", "ints", "For each scan input, 1 to begin at its end."),
-        Attribute("num_scan_inputs", "int", "How many of the inputs are gone through.", required=True),
+        Attribute("directions", "ints", "For each scan input, 1 to begin at its end.", values=one_of(0, 1)),
+        Attribute(
+            "num_scan_inputs",
+            "int",
+            "How many of the inputs are gone through.",
+            required=True,
+            values=at_least(1),
+        ),
         Attribute(
             "body",
             "graph",
@@ -78,9 +86,17 @@ v9 = v8.evolve(
         Attribute("scan_input_axes", "ints", "For each scan input, the axis to go through; 0 when absent."),
         Attribute("scan_output_axes", "ints", "For each stacked output, its new axis; 0 when absent."),
         Attribute(
-            "scan_output_directions", "ints", "For each stacked output, 1 to put what comes first last."
+            "scan_output_directions",
+            "ints",
+            "For each stacked output, 1 to put what comes first last.",
+            values=one_of(0, 1),
         ),
-        Attribute("scan_input_directions", "ints", "For each scan input, 1 to begin at its end."),
+        Attribute(
+            "scan_input_directions",
+            "ints",
+            "For each scan input, 1 to begin at its end.",
+            values=one_of(0, 1),
+        ),
     ],
 )
 v11 = v9.restate(11, "Negative axes count from the back.")
@@ -94,9 +110,15 @@ v25 = v24.widen(25, V=INT2)
 
 @v8.infer
 def infer_batch(
-    lengths: TensorType | None, /, *inputs: TensorType, num_scan_inputs: int, body: Body[Type | None]
+    lengths: TensorType | None,
+    /,
+    *inputs: TensorType,
+    num_scan_inputs: int,
+    body: Body[Type | None],
+    directions: Sequence[int] | None,
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
+    each("directions", directions, len(scanned))
     batched = inputs if lengths is None else (*inputs, lengths)
     batch = common(batched, [0] * len(batched), "the batch")
     count = common(scanned, [1] * len(scanned), "the length of the scan inputs")
@@ -116,13 +138,17 @@ def infer(
     body: Body[Type | None],
     scan_input_axes: Sequence[int] | None,
     scan_output_axes: Sequence[int] | None,
+    scan_input_directions: Sequence[int] | None,
+    scan_output_directions: Sequence[int] | None,
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
     axes = each("scan_input_axes", scan_input_axes, len(scanned))
+    each("scan_input_directions", scan_input_directions, len(scanned))
     count = common(scanned, axes, "the length of the scan inputs")
     slices = list(map(without, scanned, axes))
     finals, items = infer_steps(body, states, slices, count)
     outer = each("scan_output_axes", scan_output_axes, len(items))
+    each("scan_output_directions", scan_output_directions, len(items))
     return (*finals, *(stacked(item, count, a) for item, a in zip(items, outer, strict=True)))
 
 

@@ -10,7 +10,16 @@ from sabir.ir import ArrayTensor, Tensor, TensorType
 from sabir.opsets.families import trees
 from sabir.opsets.families.classifiers import transformed
 from sabir.opsets.typing import Array
-from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+)
 
 tree_ensemble = Operator(
     "TreeEnsemble",
@@ -26,9 +35,9 @@ v5 = tree_ensemble.first(
     outputs=[Output("Y", T, "Shape [N, n_targets].")],
     attributes=[
         Attribute("aggregate_function", "int", "How leaves are joined: 0 mean of all trees, 1 sum, 2 least, "
-                  "3 greatest.", default=1),
+                  "3 greatest.", default=1, values=one_of(0, 1, 2, 3)),
         Attribute("post_transform", "int", "0 none, 1 softmax, 2 logistic, 3 softmax of non-zeros, 4 probit.",
-                  default=0),
+                  default=0, values=one_of(0, 1, 2, 3, 4)),
         Attribute("tree_roots", "ints", "The node at which each tree begins.", required=True),
         Attribute("nodes_hitrates", "tensor", "How often nodes are met; of no effect."),
         Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
@@ -69,10 +78,6 @@ def infer(
 
 @v5.evaluate
 def evaluate(x: Array, /, *, aggregate_function: int, post_transform: int, **attributes: Any) -> Array:
-    if not 0 <= aggregate_function < len(trees.AGGREGATES) or not 0 <= post_transform < len(_TRANSFORMS):
-        raise ValueError(
-            f"aggregate_function {aggregate_function} or post_transform {post_transform} is unknown"
-        )
     if x.ndim != len("NF"):
         raise ValueError(f"features must have shape [N, F], not {list(x.shape)}")
     forest = trees.of_nodes_and_leaves(trees.Given(attributes))

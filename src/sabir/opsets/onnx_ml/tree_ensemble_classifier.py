@@ -52,7 +52,12 @@ v1 = tree_ensemble_classifier.first(
         Attribute("nodes_hitrates", "floats", "How often nodes are met; of no effect."),
         Attribute("base_values", "floats", "What is added to each class's score."),
         Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
-        Attribute("nodes_modes", "strings", "What is asked: BRANCH_LEQ, _LT, _GTE, _GT, _EQ, _NEQ; LEAF."),
+        Attribute(
+            "nodes_modes",
+            "strings",
+            "What each node asks: <=, <, >=, >, ==, != or nothing.",
+            values=trees.NAMED_MODES,
+        ),
         Attribute("nodes_truenodeids", "ints", "The node behind each true branch."),
         Attribute("class_treeids", "ints", "For each vote the tree of its leaf."),
         Attribute("class_nodeids", "ints", "For each vote the leaf that casts it."),

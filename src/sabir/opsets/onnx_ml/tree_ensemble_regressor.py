@@ -8,7 +8,16 @@ import numpy as np
 from sabir.ir import ArrayTensor, Builder, TensorType, Value
 from sabir.opsets.families import classifiers, tree_conversion, trees
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+    tensors,
+)
 
 tree_ensemble_regressor = Operator(
     "TreeEnsembleRegressor",
@@ -24,7 +33,7 @@ v1 = tree_ensemble_regressor.first(
     outputs=[Output("Y", "tensor(float)", "Shape [N, n_targets].")],
     attributes=[
         Attribute("aggregate_function", "string", "How leaves are joined: SUM, AVERAGE, MIN or MAX.",
-                  default="SUM"),
+                  default="SUM", values=one_of(*trees.AGGREGATES)),
         classifiers.POST_TRANSFORM,
         Attribute("n_targets", "int", "The number of targets; by default as many as the leaves name."),
         Attribute("nodes_nodeids", "ints", "Each node's number in its tree."),
@@ -37,7 +46,8 @@ v1 = tree_ensemble_regressor.first(
         Attribute("nodes_hitrates", "floats", "How often nodes are met; of no effect."),
         Attribute("base_values", "floats", "What is added to each target after joining."),
         Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
-        Attribute("nodes_modes", "strings", "What is asked: BRANCH_LEQ, _LT, _GTE, _GT, _EQ, _NEQ; LEAF."),
+        Attribute("nodes_modes", "strings", "What each node asks: <=, <, >=, >, ==, != or nothing.",
+                  values=trees.NAMED_MODES),
         Attribute("nodes_truenodeids", "ints", "The node behind each true branch."),
         Attribute("target_treeids", "ints", "For each vote the tree of its leaf."),
         Attribute("target_ids", "ints", "For each vote its target."),

@@ -11,15 +11,12 @@ from sabir.opsets.families.axes import ints
 from sabir.opsets.families.resampling import CROP, OUTWARD, Manner, resample
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
 from sabir.opsets.families.shapes import axes_in
-from sabir.opsets.onnx.resize._history import v10, v11, v13, v18, v19
-from sabir.opsets.typing import Array, Rule
+from sabir.opsets.onnx.resize._history import FOR_NN, SYMMETRIC, v10, v11, v13, v18, v19
+from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
     Unconvertible,
 )
-
-_CLASSIC = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", CROP})
-_FOR_NN, _SYMMETRIC = "tf_half_pixel_for_nn", "half_pixel_symmetric"
 
 # ---------------------------------------------------------------- types
 
@@ -37,15 +34,29 @@ def infer(
     sizes: TensorType | None = None,
     /,
     *,
+    mode: str,
+    antialias: int = 0,
     axes: Sequence[int] | None = None,
     keep_aspect_ratio_policy: str = STRETCH,
 ) -> TensorType:
+    _check_antialias(mode, antialias)
     scales, sizes = (None if t is None or t.size == 0 else t for t in (scales, sizes))
     if scales is None and sizes is None and x.shape:
         raise InferenceError("either `scales` or `sizes` is needed")
+    if scales is not None and sizes is not None and _has_elements(scales) and _has_elements(sizes):
+        raise InferenceError("either `scales` or `sizes` is needed, and not both")
     if sizes is not None:
         return of_sizes(x, sizes, axes, keep_aspect_ratio_policy)
     return of_scales(x, scales, axes) if scales is not None else x
+
+
+def _check_antialias(mode: str, antialias: int) -> None:
+    if antialias and mode == "nearest":
+        raise InferenceError("`antialias` goes with the modes linear and cubic")
+
+
+def _has_elements(numbers: TensorType) -> bool:
+    return numbers.shape is not None and all(isinstance(d, int) and d > 0 for d in numbers.shape)
 
 
 # ---------------------------------------------------------------- values
@@ -53,47 +64,24 @@ def infer(
 
 @v10.evaluate
 def evaluate_scales(x: Array, scales: Array, /, *, mode: str) -> Array:
-    if mode == "cubic":
-        raise ValueError("Resize-10 knows nearest and linear")
     axes = scaled_axes(x.shape, tuple(range(x.ndim)), scales, None)
     return resample(x, axes, Manner(mode, "asymmetric", OUTWARD))
 
 
-def _evaluated(allowed: frozenset[str]) -> Rule:
-    """Return the rule of a version by the coordinates that it knows."""
-
-    def evaluate(
-        x: Array,
-        roi: Array | None = None,
-        scales: Array | None = None,
-        sizes: Array | None = None,
-        /,
-        **attributes: Any,
-    ) -> Array:
-        return _resized(x, roi, scales, sizes, attributes, allowed)
-
-    return evaluate
-
-
-v11.evaluate(_evaluated(_CLASSIC | {_FOR_NN}))
-v18.evaluate(_evaluated(_CLASSIC))
-v19.evaluate(_evaluated(_CLASSIC | {_SYMMETRIC}))
-
-
-def _resized(
+@v11.evaluate
+def evaluate(
     x: Array,
-    roi: Array | None,
-    scales: Array | None,
-    sizes: Array | None,
-    attributes: Mapping[str, Any],
-    allowed: frozenset[str],
+    roi: Array | None = None,
+    scales: Array | None = None,
+    sizes: Array | None = None,
+    /,
+    **attributes: Any,
 ) -> Array:
-    transformation = attributes["coordinate_transformation_mode"]
-    if transformation not in allowed:
-        raise ValueError(f"`coordinate_transformation_mode` {transformation!r} is none of {sorted(allowed)}")
     named = attributes.get("axes")
     places = tuple(range(x.ndim)) if named is None else axes_in(named, x.ndim)
-    part = roi if transformation == CROP and roi is not None and roi.size else None
+    part = (
+        roi if attributes["coordinate_transformation_mode"] == CROP and roi is not None and roi.size else None
+    )
     if part is not None and part.shape != (2 * len(places),):
         raise ValueError(f"`roi` {part.tolist()} must be a start and an end for each of {len(places)} axes")
     scales, sizes = (None if a is None or a.size == 0 else a for a in (scales, sizes))
@@ -109,15 +97,14 @@ def _resized(
 
 
 def _manner(attributes: Mapping[str, Any]) -> Manner:
-    antialias = bool(attributes.get("antialias"))
-    if antialias and attributes["mode"] == "nearest":
-        raise ValueError("`antialias` goes with the modes linear and cubic")
+    antialias = attributes.get("antialias", 0)
+    _check_antialias(attributes["mode"], antialias)
     return Manner(
         attributes["mode"],
         attributes["coordinate_transformation_mode"],
         attributes["nearest_mode"],
         attributes["cubic_coeff_a"],
-        antialias,
+        bool(antialias),
         bool(attributes["exclude_outside"]),
         attributes["extrapolation_value"],
     )
@@ -209,9 +196,9 @@ def put_in_the_empty(
 @v18.upgrade
 def another_name_for_nn(b: Builder, *inputs: Value | None, **attributes: Any) -> Value:
     """Half a place more, rounded down, is the same as rounding half up."""
-    if attributes["coordinate_transformation_mode"] == _FOR_NN:
+    if attributes["coordinate_transformation_mode"] == FOR_NN:
         if attributes["mode"] != "nearest" or attributes["nearest_mode"] != "floor":
-            raise Unconvertible(f"Resize-18 has no {_FOR_NN}, but for nearest rounded down")
+            raise Unconvertible(f"Resize-18 has no {FOR_NN}, but for nearest rounded down")
         renamed = {"coordinate_transformation_mode": "half_pixel", "nearest_mode": "round_prefer_ceil"}
         attributes = {**attributes, **renamed}
     return b.Resize(*inputs, **attributes)
@@ -221,7 +208,7 @@ def another_name_for_nn(b: Builder, *inputs: Value | None, **attributes: Any) ->
 def without_symmetry(
     b: Builder, *inputs: Value | None, axes: Sequence[int] | None, **attributes: Any
 ) -> Value:
-    if attributes["coordinate_transformation_mode"] == _SYMMETRIC:
-        raise Unconvertible(f"Resize-18 has no {_SYMMETRIC}")
+    if attributes["coordinate_transformation_mode"] == SYMMETRIC:
+        raise Unconvertible(f"Resize-18 has no {SYMMETRIC}")
     named = None if axes is None else ints("axes", axes)
     return b.Resize(*inputs, axes=named, **attributes)
