@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sabir.check._survey import Survey
     from sabir.ir import Graph, TrainingInfo, Type, Value
 
-TYPES, STATE = "TYPE001", "TRAIN007"
+TYPES, STATE, VALUES = "TYPE001", "TRAIN007", "ATTR009"
 
 
 class _Whole(Inference):
@@ -38,7 +38,8 @@ class _Whole(Inference):
 def type_findings(survey: Survey) -> Iterator[Finding]:
     """Yield what inference finds: types that contradict themselves, and state that training would spoil.
 
-    What nodes call is told by rules, for every graph.
+    What nodes call is told by rules, for every graph; but a value that a function's attribute has is known
+    only where the function is called.
     """
     model = survey.model
     inference = _Whole(model, registry=survey.registry)
@@ -50,7 +51,7 @@ def type_findings(survey: Survey) -> Iterator[Finding]:
             if graph is not None:
                 inference.go_on(graph, where.at(name))
         unfit += _unfit(training, where, inference.types)
-    yield from (f for f in inference.findings if f.rule == TYPES)
+    yield from (f for f in inference.findings if f.rule in {TYPES, VALUES})
     yield from unfit
 
 

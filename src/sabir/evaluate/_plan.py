@@ -15,6 +15,7 @@ from sabir.base import (
     ACCIDENTS,
     Budget,
     EvaluationError,
+    InferenceError,
     LimitError,
     SabirError,
     SchemaError,
@@ -27,13 +28,13 @@ from sabir.base import (
 from sabir.evaluate._sizes import LITTLE, Sizes, bytes_in, bytes_of, unseen_work
 from sabir.evaluate._types import Types
 from sabir.ir import Function, Graph, Node, SparseTensor, Value
-from sabir.schema import Call, Scope, as_results, check_call, check_expansion
+from sabir.schema import Call, Scope, as_results, check_call, check_expansion, check_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sabir.ir import Array, Constant, Type
-    from sabir.schema import Binding
+    from sabir.ir import Array, Attribute, Constant, Type
+    from sabir.schema import Binding, Version
 
 Frame: TypeAlias = "list[Any]"  # the values of one run, by slot; slot 0 is the absent input
 _ABSENT = 0
@@ -160,6 +161,8 @@ class Plan:
 
         arguments = binding.arguments(attributes, body)
         if not bodies:
+            if not any(node.inputs):
+                _check_constant(callee, attributes, call)
             function, sizes = binding.prepare(arguments, call), Sizes(callee, attributes, call)
             return Step(function, inputs, self._results_of(node), (), node, sizes)
         captured = tuple(slot for inner in bodies for slot in inner.captured)
@@ -222,6 +225,19 @@ class Bound:
         return self.plan.run(inputs, self.captured)
 
 
+def _check_constant(version: Version, attributes: Mapping[str, Attribute], call: Call) -> None:
+    """Raise SchemaError where a call without inputs gives a type that its version does not admit."""
+    binding = version.binding("infer")
+    try:
+        results = as_results(binding((), binding.arguments(attributes), call))
+    except (SabirError, *ACCIDENTS):
+        return  # the call itself will say what is wrong
+    try:
+        check_results(version, (), results)
+    except InferenceError as error:
+        raise SchemaError(str(error)) from error
+
+
 def _framed(binding: Binding, arguments: Mapping[str, Any], call: Call) -> Callable[..., Any]:
     """Return a behaviour as a function of the frame and its inputs; subgraphs see the frame."""
 
@@ -266,6 +282,8 @@ def _compute(step: Step, inputs: list[Any], frame: Frame, sizes: list[int], pres
     results = as_results(result)
     if len(results) < len(step.outputs):
         raise EvaluationError(f"it gave {len(results)} outputs, and the node names {len(step.outputs)}")
+    if step.framed and step.foreseen is not None:
+        step.foreseen.check_results(results)
     for slot, value in zip(step.outputs, results, strict=False):
         if slot != _ABSENT:
             frame[slot] = np.asarray(cast("Array", value)) if isinstance(value, np.generic) else value

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import (
     ACCIDENTS,
-    ExternalDataError,
     Finding,
     InferenceError,
     LimitError,
@@ -15,8 +14,6 @@ from sabir.base import (
     Location,
     SabirError,
     SchemaError,
-    UnsupportedError,
-    WireError,
     check_depth,
     check_nodes,
     check_time,
@@ -34,26 +31,15 @@ from sabir.infer._facts import (
 )
 from sabir.infer._folding import folded
 from sabir.infer._merge import merge, with_names, without_item_names, without_names, without_negatives
-from sabir.ir import (
-    Function,
-    Graph,
-    Model,
-    Node,
-    TensorType,
-    Type,
-    Value,
-)
+from sabir.infer._rules import rule_of
+from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value
 from sabir.opsets import STANDARD
-from sabir.schema import Call, Registry, Scope, Version, as_results, check_call
+from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, check_results, is_settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# calls and data have rules of their own, for every graph and tensor; what Sabir lacks breaks no rule
-_OTHERS: dict[type[Exception], str] = {
-    SchemaError: "CALL", WireError: "DATA", ExternalDataError: "DATA", UnsupportedError: "LACK",
-}  # fmt: skip
 _CALL = 32  # nodes that are inferred in the time that a call takes by itself
 _FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be an input, and meant a constant
 
@@ -158,8 +144,10 @@ class Inference:
             except SabirError as error:
                 if error is self._raised:  # in a subgraph, and says where
                     raise
-                self._report(error, _at(where, place, node))
+                self._report(error, _at(where, place, node), node)
                 results = (None,) * len(node.outputs)
+            else:
+                self._check_declared(node, results, scope, _at(where, place, node))
             for value, kind in zip(node.outputs, results, strict=False):
                 if value is not None:
                     self._define(value, kind, where, place, node)
@@ -170,6 +158,23 @@ class Inference:
         if graph is not self.model.graph:
             self._inner += _CALL + len(graph)
             check_nodes(self._inner)
+
+    def _check_declared(
+        self, node: Node, results: Sequence[Type | None], scope: Scope, where: Location
+    ) -> None:
+        """Report an output that is declared as what its operator cannot give, where inference cannot tell."""
+        if all(map(is_settled, results)):
+            return
+        callee = self._callee(node, scope)
+        if isinstance(callee, Function):
+            return
+        inputs = [v and self.types.get(v) for v in node.inputs]
+        declared = [v and self._declared(v) for v in node.outputs]
+        unknown = [None if is_settled(r) else d for r, d in zip(results, declared, strict=False)]
+        try:
+            check_results(callee, inputs, unknown)
+        except InferenceError as error:
+            self._report(error, where)
 
     def _define(self, value: Value, kind: Type | None, where: Location, place: int, node: Node) -> None:
         declared = self._declared(value)
@@ -285,6 +290,7 @@ class Inference:
         except ACCIDENTS as error:
             raise InferenceError(f"{version} on ({', '.join(map(str, inputs))}): {error}") from error
         check_sizes(results)
+        check_results(version, inputs, results)
         return folded(version, node, inputs, results, scope, call)
 
     def apply(
@@ -369,12 +375,11 @@ class Inference:
         """Return the one object that stands for a type here, so that calls can be remembered by identity."""
         return None if kind is None else self._interned.setdefault(kind, kind)
 
-    def _report(self, error: Exception, where: Location) -> None:
+    def _report(self, error: Exception, where: Location, node: Node | None = None) -> None:
         if self.strict:
             self._raised = InferenceError(f"{where}: {error}")
             raise self._raised from error
-        rule = _OTHERS.get(type(error), "TYPE001")
-        finding = Finding(rule, legible(str(error)), where)
+        finding = Finding(rule_of(error, node), legible(str(error)), where)
         if finding not in self._told:  # a subgraph may be inferred more than once
             self._told.add(finding)
             self.findings.append(finding)

@@ -6,6 +6,7 @@ from sabir.schema._expansion import check_expansion
 from sabir.schema._operator import Example, Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port
 from sabir.schema._registry import Registry, Rooms
+from sabir.schema._results import check_results, is_settled
 from sabir.schema._scope import Scope, check_call
 from sabir.schema._types import (
     BFLOAT16,
@@ -73,7 +74,9 @@ __all__ = [
     "at_least",
     "check_call",
     "check_expansion",
+    "check_results",
     "element_types",
+    "is_settled",
     "one_of",
     "optionals",
     "sequences",

@@ -2,6 +2,7 @@
 
 from sabir.check.rules import (
     attributes,
+    choices,
     contents,
     devices,
     external,
@@ -21,6 +22,7 @@ from sabir.check.rules import (
 
 __all__ = [
     "attributes",
+    "choices",
     "contents",
     "devices",
     "external",

@@ -6,7 +6,7 @@ Of several updates for one place the last one stays, or they are joined by a red
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,13 +16,13 @@ from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.indexing import check_known, checked
 from sabir.opsets.families.shapes import axis_in
-from sabir.schema import Unconvertible, one_of
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabir.ir import Builder, Shape, Value
-    from sabir.opsets.typing import Array, Rule
+    from sabir.ir import Shape
+    from sabir.opsets.typing import Array
 
 NONE = "none"
 _SUMS = (NONE, "add", "mul")
@@ -154,17 +154,3 @@ def tuples(data: Array, indices: Array, updates: Array, reduction: str) -> Array
     part = math.prod(data.shape[width:])
     flat: Array = places.reshape(-1, 1) * part + np.arange(part)
     return _written(data, flat.ravel(), updates.ravel(), reduction)
-
-
-# ---------------------------------------------------------------- adapters
-
-
-def without_extremes(name: str) -> Rule:
-    """Return the adapter to the version that has the reductions add and mul only."""
-
-    def downgrade(b: Builder, *inputs: Value, reduction: str, **attributes: Any) -> Value:
-        if not SUMS.admits(reduction):
-            raise Unconvertible(f"{name}-16 has no reduction {reduction!r}")
-        return b.op(name, *inputs, reduction=reduction, **attributes)
-
-    return downgrade

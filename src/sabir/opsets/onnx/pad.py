@@ -263,22 +263,6 @@ def pads_for_every_axis(
     return b.Pad(data, pads, constant, mode=mode)
 
 
-@v19.downgrade
-def without_wrap(
-    b: Builder,
-    data: Value,
-    pads: Value,
-    constant: Value | None = None,
-    axes: Value | None = None,
-    /,
-    *,
-    mode: str,
-) -> Value:
-    if mode not in _MODES:
-        raise Unconvertible(f"Pad-18 has no mode {mode!r}")
-    return b.Pad(data, pads, constant, axes, mode=mode)
-
-
 @pad.examples
 def examples() -> Iterator[Example]:
     f = np.float32

@@ -12,7 +12,6 @@ from sabir.opsets.families.scattering import (
     SUMS,
     elements,
     infer_elements,
-    without_extremes,
 )
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, tensors
@@ -84,9 +83,6 @@ def evaluate(data: Array, indices: Array, updates: Array, /, *, axis: int) -> Ar
 @v16.evaluate
 def evaluate_reduced(data: Array, indices: Array, updates: Array, /, *, axis: int, reduction: str) -> Array:
     return elements(data, indices, updates, axis, reduction)
-
-
-v18.downgrade(without_extremes("ScatterElements"))
 
 
 @scatter_elements.examples

@@ -12,7 +12,6 @@ from sabir.opsets.families.scattering import (
     SUMS,
     infer_tuples,
     tuples,
-    without_extremes,
 )
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
@@ -81,9 +80,6 @@ def evaluate(data: Array, indices: Array, updates: Array, /) -> Array:
 @v16.evaluate
 def evaluate_reduced(data: Array, indices: Array, updates: Array, /, *, reduction: str) -> Array:
     return tuples(data, indices, updates, reduction)
-
-
-v18.downgrade(without_extremes("ScatterND"))
 
 
 @scatter_nd.examples

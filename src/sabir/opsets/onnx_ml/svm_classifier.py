@@ -46,7 +46,8 @@ v1 = svm_classifier.first(
         Attribute("classlabels_strings", "strings", "The labels, if they are strings."),
         Attribute("prob_a", "floats", "A of each decision; with it Z holds probabilities."),
         Attribute("support_vectors", "floats", "[vectors, C]: those of the first class come first."),
-        Attribute("vectors_per_class", "ints", "How many vectors each class has; none: scores are linear.", values=at_least(0)),
+        Attribute("vectors_per_class", "ints", "How many vectors each class has; none: scores are linear.",
+                  values=at_least(0)),
         classifiers.POST_TRANSFORM,
         Attribute("kernel_params", "floats", "gamma, coef0 and degree."),
         Attribute("kernel_type", "string", "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "

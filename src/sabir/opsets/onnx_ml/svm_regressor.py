@@ -34,7 +34,8 @@ v1 = svm_regressor.first(
     attributes=[
         Attribute("rho", "floats", "What is added."),
         Attribute("coefficients", "floats", "One weight per support vector, or else per feature."),
-        Attribute("n_supports", "int", "The number of support vectors; 0: the value is linear.", default=0, values=at_least(0)),
+        Attribute("n_supports", "int", "The number of support vectors; 0: the value is linear.", default=0,
+                  values=at_least(0)),
         Attribute("one_class", "int", "1: the output is 1 where the value is positive, else -1.", default=0),
         Attribute("support_vectors", "floats", "[n_supports, C], row by row."),
         classifiers.POST_TRANSFORM,

@@ -7,11 +7,10 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.axes import ints
 from sabir.opsets.families.resampling import CROP, OUTWARD, Manner, resample
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
 from sabir.opsets.families.shapes import axes_in
-from sabir.opsets.onnx.resize._history import FOR_NN, SYMMETRIC, v10, v11, v13, v18, v19
+from sabir.opsets.onnx.resize._history import FOR_NN, v10, v11, v13, v18
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -202,13 +201,3 @@ def another_name_for_nn(b: Builder, *inputs: Value | None, **attributes: Any) ->
         renamed = {"coordinate_transformation_mode": "half_pixel", "nearest_mode": "round_prefer_ceil"}
         attributes = {**attributes, **renamed}
     return b.Resize(*inputs, **attributes)
-
-
-@v19.downgrade
-def without_symmetry(
-    b: Builder, *inputs: Value | None, axes: Sequence[int] | None, **attributes: Any
-) -> Value:
-    if attributes["coordinate_transformation_mode"] == SYMMETRIC:
-        raise Unconvertible(f"Resize-18 has no {SYMMETRIC}")
-    named = None if axes is None else ints("axes", axes)
-    return b.Resize(*inputs, axes=named, **attributes)
