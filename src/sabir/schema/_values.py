@@ -54,7 +54,7 @@ class OneOf:
     def fault(self, value: object) -> str:
         """Return what is wrong with a value that is not admitted, with the nearest name."""
         nearest = suggest(value, map(str, self.names)) if isinstance(value, str) and value else ""
-        return f"{quote(value)}, and must be {_either([str(n) for n in self.names])}{nearest}"
+        return f"{_shown(value)}, and must be {_either([str(n) for n in self.names])}{nearest}"
 
     def listed(self) -> str:
         """Return the values as the documentation lists them."""
@@ -112,9 +112,8 @@ class ElementTypes:
         """Return what is wrong with a value that is not admitted; the admitted ones where they are few."""
         found, admitted = _named(value), self._elements()
         if found is None:
-            told = quote(value) if isinstance(value, str) else str(value)
-            return f"{told}, which is no element type of the standard"
-        told = f"{value!r}" if isinstance(value, str) else f"{value} ({found})"
+            return f"{_shown(value)}, which is no element type of the standard"
+        told = _shown(value) if isinstance(value, str) else f"{value} ({found})"
         if len(admitted) > _MOST_LISTED:
             return f"{told}, an element type that this version does not admit here"
         return f"{told}, and must be {_either([f'{e.number} ({e})' for e in admitted])}"
@@ -179,6 +178,10 @@ def _named(value: object) -> ElementType | None:
     if isinstance(value, int):
         return find_element(value)
     return _BY_NAME.get(value.upper()) if isinstance(value, str) else None
+
+
+def _shown(value: object) -> str:
+    return quote(value) if isinstance(value, (str, bytes)) else str(value)
 
 
 def _either(names: Sequence[str]) -> str:
