@@ -29,7 +29,7 @@ from sabir.schema._types import (
     sequences,
     tensors,
 )
-from sabir.schema._values import Values, above, at_least, element_types, one_of
+from sabir.schema._values import ElementTypes, OneOf, Values, Within, above, at_least, element_types, one_of
 from sabir.schema._version import ADAPTERS, BEHAVIOURS, Behaviour, Version
 
 __all__ = [
@@ -57,8 +57,10 @@ __all__ = [
     "Binding",
     "Call",
     "Constraint",
+    "ElementTypes",
     "Example",
     "Input",
+    "OneOf",
     "Operator",
     "Output",
     "Port",
@@ -69,6 +71,7 @@ __all__ = [
     "Unconvertible",
     "Values",
     "Version",
+    "Within",
     "above",
     "as_results",
     "at_least",

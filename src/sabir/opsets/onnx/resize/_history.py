@@ -91,6 +91,8 @@ v13 = v11.evolve(
         Input("scales", "tensor(float)", _SCALES, optional=True, differentiable=False),
         Input("sizes", "tensor(int64)", _SIZES, optional=True, differentiable=False),
     ],
+    # gone from the text, but tf2onnx writes it, and runtimes run it
+    values={"coordinate_transformation_mode": one_of(*_COORDINATES, aliases={FOR_NN: FOR_NN})},
     widen={"T1": BFLOAT16},
 )
 v18 = v13.extend(
