@@ -6,7 +6,6 @@ import pytest
 from onnx import defs
 
 import sabir
-import sabir.text
 from sabir.elements import ELEMENTS
 from sabir.evaluate import Runner
 from sabir.infer import Inference
@@ -14,6 +13,7 @@ from sabir.ir import Attribute
 from sabir.opsets import STANDARD
 from sabir.reference import page
 from sabir.schema import ElementTypes, OneOf, Within
+from sabir.text import parse
 from support.rooms import VERSIONS, model_of
 
 FREE = {  # string attributes whose values the standard leaves open
@@ -232,9 +232,7 @@ def test_an_alias_is_admitted_and_known(domain, op, opset, name, value, meant):
 def test_an_alias_runs_as_what_it_means():
     head = '<ir_version: 4, opset_import: ["" : 9]> g (float[1,1,2,2] x, float[4] s) => (float[N,C,H,W] y) '
     x, s = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2), np.array([1, 1, 2, 2], np.float32)
-    asked, named = (
-        sabir.text.parse(head + f'{{ y = Upsample<mode = "{m}">(x, s) }}') for m in ("bilinear", "linear")
-    )
+    asked, named = (parse(head + f'{{ y = Upsample<mode = "{m}">(x, s) }}') for m in ("bilinear", "linear"))
     np.testing.assert_array_equal(*(sabir.evaluate(m, {"x": x, "s": s})["y"] for m in (asked, named)))
     (warning,) = [f for f in sabir.findings(asked) if f.rule == "ATTR010"]
     assert (warning.severity, warning.hint) == ("warning", "write 'linear'")
