@@ -45,7 +45,20 @@ class Prepared(BackendRep):
         self.names = [v.name for v in model.graph.input if v.name not in constants]
 
     def run(self, inputs, **_):
-        return list(self.session.run(dict(zip(self.names, inputs, strict=True))).values())
+        results = list(self.session.run(dict(zip(self.names, inputs, strict=True))).values())
+        for result in arrays_in(results):
+            assert result.flags.writeable
+            assert not any(np.may_share_memory(result, given) for given in arrays_in(inputs))
+        return results
+
+
+def arrays_in(values):
+    """The arrays among some values and in their sequences and maps."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, (list, dict)):
+            yield from arrays_in(value if isinstance(value, list) else value.values())
 
 
 class OnSabir(Backend):

@@ -526,7 +526,7 @@ def test_device_rules_hold_since_ir_11():
 
 def test_an_annotation_in_a_subgraph_may_tell_of_a_value_around_it():
     branch = (
-        'attribute {{ name: "{0}_branch" type: GRAPH g {{ name: "{0}" {1} output {{ name: "{2}" {3} }}'
+        'attribute {{ name: "{0}_branch" type: GRAPH g {{ name: "{0}_graph" {1} output {{ name: "{2}" {3} }}'
         ' quantization_annotation {{ tensor_name: "{4}" }} }} }}'
     )
     then = branch.format("then", constant("data_type: 1 float_data: 1", "t"), "t", SCALAR, "x")

@@ -117,8 +117,8 @@ def test_what_does_not_fit(fails, relu, save, tmp_path):
     np.save(tmp_path / "pickle.npy", np.array([{}], object), allow_pickle=True)
     (tmp_path / "junk.pb").write_bytes(b"\xff\xff\xff")
     told = {
-        f"x={wide}": "input 'x' declares float[N,3], and got shape [2, 4]",
-        f"x={double}": "input 'x' declares float[N,3], and got double[2, 3]",
+        f"x={wide}": "input 'x' is declared float[N,3], and has the shape [2, 4]",
+        f"x={double}": "input 'x' is declared float[N,3], and got double[2, 3]",
         f"z={wide}": "--input 'z': the model has none of that name; the inputs are 'x'",
         "x": "--input 'x': write it as NAME=FILE",
         "=x.npy": "--input '=x.npy': write it as NAME=FILE",

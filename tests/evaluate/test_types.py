@@ -41,11 +41,11 @@ REFUSED = {
 
 
 def held(body, opset=21):
-    """A model of this body over an input of which nothing is declared."""
+    """A model of this body whose input and output have no declared type."""
     calls = body if "y = " in body else f"y = {body}"
     head = f'<ir_version: 10, opset_import: ["": {opset}, "ai.onnx.ml": 3]>'
     model = sabir.parse(f"{head} g (float[N] x) => (float[N] y) {{ {calls} }}")
-    model.graph.inputs[0].type = None
+    model.graph.inputs[0].type = model.graph.outputs[0].type = None
     return model
 
 

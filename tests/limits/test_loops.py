@@ -14,9 +14,10 @@ START = "m = Constant <value = int64 {4611686018427387904}> ()  c = Constant <va
 
 def loop(kind, first, body):
     """A model with a loop that carries one value, and would turn 2^62 times."""
+    grown = kind.replace("[n", "[grown")
     return f"""{HEAD} g () => ({kind} y) {{
         {START}  s0 = {first}
-        y = Loop (m, c, s0) <body = b (int64 i, bool c0, {kind} s) => (bool c1, {kind} t) {{
+        y = Loop (m, c, s0) <body = b (int64 i, bool c0, {kind} s) => (bool c1, {grown} t) {{
             c1 = Identity (c0)  {body}
         }}>
     }}"""

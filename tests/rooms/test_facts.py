@@ -71,6 +71,12 @@ def test_deprecation(version):
     assert version.deprecated == published(version).deprecated
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_status(version):
+    level = published(version).support_level
+    assert version.status == ("experimental" if level.name == "EXPERIMENTAL" else "stable")
+
+
 def default_of(fact):
     if not fact.default_value.type:
         return None

@@ -35,6 +35,10 @@ class SabirError(Exception):
         return _remake, (type(self), self.args, self.__dict__)
 
 
+class SabirWarning(UserWarning):
+    """What a run goes on after, though the model or its file should be mended."""
+
+
 class FileError(SabirError):
     """A file that cannot be read or written: missing, a directory, not permitted."""
 

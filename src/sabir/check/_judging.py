@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.base import Finding, Location, TextError, legible, without_collector
 from sabir.check._held import is_plain
 from sabir.check._survey import AttributeSite, Survey
-from sabir.check._types import STATE, TYPES, VALUES, type_findings
+from sabir.check._types import INFERRED, type_findings
 from sabir.ir import Model
 from sabir.serial import load
 
@@ -34,7 +34,7 @@ def judged(
     with without_collector():
         survey = Survey(model, registry, verify)
         found = list(_broken(rules, survey))
-    inferred = {r.id for r in rules if r.id in {TYPES, STATE, VALUES} and r.holds_for(model.ir_version)}
+    inferred = {r.id for r in rules if r.id in INFERRED and r.holds_for(model.ir_version)}
     if types and inferred:
         # a node that is called with what it does not take has no types to be judged
         miscalled = {f.location for f in found if f.rule == ARITY}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Law(NamedTuple):
-    """One sentence with MUST, MUST NOT, SHALL or SHOULD; `rules` hold it, or `reason` says why none can."""
+    """One sentence that binds, in capitals or not; `rules` hold it, or `reason` says why none can."""
 
     sources: tuple[str, ...]
     sentence: str

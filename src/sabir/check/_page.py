@@ -104,7 +104,7 @@ def _introduction() -> Iterator[str]:
 def _sentences() -> Iterator[str]:
     yield "## The sentences\n"
     yield (
-        "Every sentence with MUST, MUST NOT, SHALL or SHOULD in the specification's ir.txt,"
+        "Every sentence that binds, in capitals or not, in the specification's ir.txt,"
         " ir-with-training.txt and versioning.txt, with the rules that hold it, or the reason why no model"
         " can break it.\n"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import Finding, InferenceError, Location, quote
+from sabir.check._items import UNEVEN, uneven_items
 from sabir.infer import Inference, merge
 from sabir.ir import SparseTensor, TensorType
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from sabir.check._survey import Survey
     from sabir.ir import Graph, TrainingInfo, Type, Value
 
-TYPES, STATE, VALUES = "TYPE001", "TRAIN007", "ATTR009"
+TYPES, CLAIMS, STATE, VALUES = "TYPE001", "TYPE009", "TRAIN007", "ATTR009"
+INFERRED = frozenset({TYPES, CLAIMS, UNEVEN, STATE, VALUES})
 
 
 class _Whole(Inference):
@@ -51,7 +53,8 @@ def type_findings(survey: Survey) -> Iterator[Finding]:
             if graph is not None:
                 inference.go_on(graph, where.at(name))
         unfit += _unfit(training, where, inference.types)
-    yield from (f for f in inference.findings if f.rule in {TYPES, VALUES})
+    yield from (f for f in inference.findings if f.rule in INFERRED)
+    yield from uneven_items(survey, inference.types)
     yield from unfit
 
 

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -78,6 +79,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # a model's names may hold what the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
     given = None if arguments is None else list(arguments)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        return _exit_code(given)
+
+
+def _exit_code(given: list[str] | None) -> int:
     try:
         code: object = app(args=given, prog_name="sabir", standalone_mode=False)
         sys.stdout.flush()
@@ -90,6 +97,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(_message(error), MISUSED if hasattr(error, "format_message") else FAILED)
     return code if isinstance(code, int) else 0
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    """Print a warning as a line of its own, without the place in the program that issued it."""
+    with contextlib.suppress(BrokenPipeError):
+        print(f"warning: {plain(str(message))}", file=sys.stderr)  # ruff: ignore[print]  this is where messages go
 
 
 def _message(error: Exception) -> str:

@@ -19,6 +19,7 @@ EXAMPLES = (
     "sabir infer model.onnx",
     "sabir infer model.onnx -o typed.onnx",
     "sabir infer model.onnx --strict",
+    "sabir infer model.onnx --fresh -o typed.onnx",
 )
 
 
@@ -27,14 +28,18 @@ def infer(
     *,
     output: OutputPath = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail at the first contradiction.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Replace what is declared of computed values, outputs too.")
+    ] = False,
     _: LimitOption = None,
 ) -> None:
     """Infer the type and shape of every value.
 
-    Tells those of the outputs. What contradicts itself is reported, and left as the model declares it.
+    Shows those of the outputs. What contradicts itself is reported, and left as the model declares it; so is
+    a declared number where the size depends on an input. Once an input was made dynamic, use `--fresh`.
     """
     loaded, screen = load_any(model), Screen()
-    engine = Inference(loaded, strict=strict)
+    engine = Inference(loaded, strict=strict, fresh=fresh)
     engine.run()
     engine.annotate()
     for found in engine.findings:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabir.base import FeedError, quote
+from sabir.check import check
 from sabir.cli._feeds import gather
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
@@ -52,6 +53,12 @@ def run(
     repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and tell the times.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, metavar="T", help="Use at most T threads.")] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="S", help="Draw other random inputs.")] = 0,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Check the model first, and stop at a value that contradicts its declared type."
+        ),
+    ] = False,
     _: LimitOption = None,
 ) -> None:
     """Run a model, and tell what its outputs are and how long it took.
@@ -59,7 +66,10 @@ def run(
     Inputs without a file are random, of the declared types: floats from the standard normal distribution,
     integers from 0 to 9, truth values, texts of one letter.
     """
-    session, screen = Session(load_any(model), threads=threads), Screen()
+    loaded, screen = load_any(model), Screen()
+    if strict:
+        check(loaded)
+    session = Session(loaded, threads=threads, strict=strict)
     files = {name: Path(file) for name, file in _pairs("--input", inputs, {p.name for p in session.inputs})}
     sizes = {name: _size(name, size) for name, size in _pairs("--dim", dims, ())}
     feeds = gather(session.inputs, files, sizes, seed)

@@ -2,84 +2,165 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import FeedError, Limits, UnsupportedError, suggest, within
-from sabir.evaluate._feeds import Ports, check_feeds, input_ports
+from sabir.base import (
+    EvaluationError,
+    FeedError,
+    Limits,
+    SabirWarning,
+    SchemaError,
+    UnsupportedError,
+    quote,
+    suggest,
+    within,
+)
+from sabir.evaluate._bodies import Port, compare
+from sabir.evaluate._declared import Dimensions, declaration
+from sabir.evaluate._feeds import FeedReader, Ports
 from sabir.evaluate._plan import Plan
+from sabir.evaluate._program import Binder, refuse_captures
+from sabir.evaluate._results import owned
 from sabir.evaluate._sizes import bytes_of
+from sabir.evaluate._steps import Run
 from sabir.opsets import STANDARD
-from sabir.schema import Registry, Scope
+from sabir.schema import Registry, Scope, check_expansion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
+    from sabir.evaluate._declared import Declaration
     from sabir.ir import Model, Value
 
 
 class Runner:
-    """A model bound and ready; plans are made once for each set of wanted outputs."""
+    """A snapshot of a model, bound and ready: later edits of the model do not reach it.
 
-    def __init__(self, model: Model, registry: Registry = STANDARD, limits: Limits | None = None) -> None:
-        """Bind a model, and hold it and its runs to `limits`.
+    Plans are made once for each set of wanted outputs, over the same constants. With `strict` a value that
+    contradicts its declared type or shape raises EvaluationError; else it is a SabirWarning, once a place.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        registry: Registry = STANDARD,
+        limits: Limits | None = None,
+        *,
+        strict: bool = False,
+    ) -> None:
+        """Bind a model; its binding and its runs keep to `limits`.
 
         Raises SchemaError for a node that calls nothing known, or calls it wrongly, LimitError.
         """
-        self.model, self.limits = model, limits
-        self._scope = Scope.of(model, registry)
-        self.outputs = tuple(v for v in model.graph.outputs if v is not None)
+        self._limits, self._strict = limits, strict
+        self._reported: set[str] = set()
+        graph = model.graph
+        with within(limits):
+            scope = Scope.of(model, registry)
+            check_expansion([graph], scope)
+            binder = Binder(graph, scope, strict=strict)
+            try:
+                self._program = binder.bind()
+                refuse_captures(binder)
+            except RecursionError as error:
+                raise UnsupportedError(
+                    "its graphs and functions are nested too deep for Python's stack; inline it first"
+                ) from error
+        slots = binder.own_slots()
+        self._feeds = FeedReader(graph, binder.arrays)
+        self._outputs = _output_slots(graph.outputs, slots)
+        self._slots = {v.name: slot for v, slot in reversed(slots.items())} | self._outputs
+        self._ports = {
+            v.name: Port(f"output {quote(v.name)}", v.type, declaration(v.type))
+            for v in graph.outputs
+            if v is not None
+        }
+        self._declared = _declarations(slots, set(graph.outputs)) if strict else None
         self._plans: dict[tuple[str, ...], Plan] = {}
-        self._plan(tuple(v.name for v in self.outputs))
+        self._plan(tuple(self._outputs))
 
     @property
     def input_ports(self) -> tuple[Ports, ...]:
-        """What the model takes."""
-        return input_ports(self.model.graph)
+        """The inputs of the model."""
+        return self._feeds.ports
 
     @property
     def output_ports(self) -> tuple[Ports, ...]:
-        """What the model gives."""
-        return tuple(Ports(v.name, v.type) for v in self.outputs)
+        """The outputs of the model."""
+        return tuple(Ports(name, port.type) for name, port in self._ports.items())
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the named outputs (all by default); any value of the main graph may be named.
 
-        Raises FeedError for feeds or names that do not fit, EvaluationError where a node fails, LimitError
-        where the run would cost more than it may.
+        The arrays are the caller's own: none shares memory with a feed, a constant or another result. Raises
+        FeedError for feeds or names that do not fit, EvaluationError where a node fails, LimitError where the
+        run would cost more than it may.
         """
-        names = tuple(v.name for v in self.outputs) if outputs is None else tuple(outputs)
+        names = tuple(self._outputs) if outputs is None else tuple(outputs)
         plan = self._plan(names)
-        inputs = check_feeds(self.model.graph, feeds)
+        dims = Dimensions()
+        inputs = self._feeds.read(feeds, dims, strict=self._strict)
         # infinities and NaNs are values like others
-        with np.errstate(all="ignore"), within(self.limits) as budget:
-            budget.give(plan.given + sum(map(bytes_of, inputs)))
-            results = plan.run(inputs)
-        return dict(zip(names, results, strict=True))
+        with np.errstate(all="ignore"), within(self._limits) as budget:
+            budget.give(self._program.constant_bytes + sum(map(bytes_of, inputs)))
+            run = Run(budget, dims, self._mismatch, self._strict)
+            results = plan.run(inputs, (), run, self._declared)
+        ports = [self._ports[name] for name in names if name in self._ports]
+        compare(ports, [r for name, r in zip(names, results, strict=True) if name in self._ports], run)
+        return dict(zip(names, owned(results, inputs), strict=True))
+
+    def _mismatch(self, where: str, problem: str) -> None:
+        if self._strict:
+            raise EvaluationError(problem)
+        if where not in self._reported:
+            self._reported.add(where)
+            warn(f"{problem}; a strict run makes this an error")
 
     def _plan(self, names: tuple[str, ...]) -> Plan:
-        if names not in self._plans:
-            wanted = [self._named(n) for n in names]
-            with within(self.limits):
-                try:
-                    self._plans[names] = Plan(self.model.graph, self._scope, wanted)
-                except RecursionError as error:
-                    told = "its graphs and functions are nested too deep for Python's stack; inline it first"
-                    raise UnsupportedError(told) from error
-        return self._plans[names]
+        plan = self._plans.get(names)
+        if plan is None:
+            plan = self._plans[names] = Plan(self._program, [self._slot(name) for name in names])
+        return plan
 
-    def _named(self, name: str) -> Value:
-        found = next((v for v in self.outputs if v.name == name), None)
-        if found is not None:
-            return found
-        by_name = {v.name: v for v in self.model.graph.defined()}
-        if name not in by_name:
-            hint = (
-                suggest(name, by_name) or f"; the outputs are {', '.join(repr(v.name) for v in self.outputs)}"
-            )
+    def _slot(self, name: str) -> int:
+        slot = self._slots.get(name)
+        if slot is None:
+            outputs = ", ".join(map(repr, self._outputs))
+            hint = suggest(name, self._slots) or f"; the outputs are {outputs}"
             raise FeedError(f"the model has no value {name!r}{hint}")
-        return by_name[name]
+        return slot
+
+
+def warn(message: str) -> None:
+    """Issue a SabirWarning at the line outside Sabir that asked for the run."""
+    depth, frame = 1, inspect.currentframe()
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("sabir."):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(message, SabirWarning, stacklevel=depth)
+
+
+def _output_slots(outputs: Sequence[Value | None], slots: Mapping[Value, int]) -> dict[str, int]:
+    """Return the slots of the outputs by name; raises SchemaError where two values have one name."""
+    found: dict[str, int] = {}
+    for value in outputs:
+        if value is not None and found.setdefault(value.name, slots[value]) != slots[value]:
+            raise SchemaError(f"two outputs are named {quote(value.name)}; a run gives its results by name")
+    return found
+
+
+def _declarations(
+    slots: Mapping[Value, int], outputs: Container[Value]
+) -> dict[int, tuple[str, Declaration]]:
+    found: dict[int, tuple[str, Declaration]] = {}
+    for value, slot in slots.items():
+        declared = declaration(value.type)
+        if declared is not None:
+            found[slot] = f"{'output' if value in outputs else 'value'} {quote(value.name)}", declared
+    return found
 
 
 def evaluate(
@@ -87,13 +168,15 @@ def evaluate(
     feeds: Mapping[str, Any],
     outputs: Sequence[str] | None = None,
     *,
+    strict: bool = False,
     limits: Limits | None = None,
 ) -> dict[str, Any]:
     """Return what a model computes from `feeds`, by output name.
 
-    `feeds` maps input names to arrays (lists for sequences, dicts for maps, None for an empty optional);
-    `limits` bounds what the run may spend, by default as `Limits()` does. Raises SchemaError, FeedError,
-    LimitError or EvaluationError, each naming the node or input.
+    `feeds` maps input names to arrays (lists for sequences, dicts for maps, None for an empty optional).
+    `strict` makes an error of what contradicts a declared type or shape, else a warning. `limits` bounds what
+    the run may spend, by default as `Limits()` does. Raises SchemaError, FeedError, LimitError or
+    EvaluationError, each naming the node or input.
     """
     with within(limits):
-        return Runner(model).run(feeds, outputs)
+        return Runner(model, strict=strict).run(feeds, outputs)

@@ -1,12 +1,19 @@
-"""The inference engine: each node's behaviour, applied to types in graph order. It names no operator."""
+"""The inference engine: each node's behaviour, applied to types in graph order. It names no operator.
+
+What a file declares of a computed value is a claim, which is kept and merged with what follows. Where the two
+contradict each other, that is an error; where the claim holds only for some sizes of the inputs, a warning.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import (
     ACCIDENTS,
+    AttributeValueError,
+    ExternalDataError,
     Finding,
     InferenceError,
     LimitError,
@@ -14,6 +21,8 @@ from sabir.base import (
     Location,
     SabirError,
     SchemaError,
+    UnsupportedError,
+    WireError,
     check_depth,
     check_nodes,
     check_time,
@@ -21,6 +30,8 @@ from sabir.base import (
     within,
 )
 from sabir.infer._applied import Applications, Body, values_of
+from sabir.infer._claims import claim_finding, symbols_of_inputs
+from sabir.infer._declared import Declarations, retype_leftovers
 from sabir.infer._facts import (
     check_sizes,
     check_types,
@@ -30,8 +41,8 @@ from sabir.infer._facts import (
     without_contents,
 )
 from sabir.infer._folding import folded
-from sabir.infer._merge import merge, with_names, without_item_names, without_names, without_negatives
-from sabir.infer._rules import rule_of
+from sabir.infer._merge import merge, without_negatives
+from sabir.infer._places import at_node, holding, is_output, is_referred
 from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value
 from sabir.opsets import STANDARD
 from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, check_results, is_settled
@@ -40,21 +51,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+# calls and data have rules of their own, for every graph and tensor; what Sabir lacks breaks no rule
+_OTHERS: dict[type[Exception], str] = {
+    SchemaError: "CALL", AttributeValueError: "CALL", WireError: "DATA", ExternalDataError: "DATA",
+    UnsupportedError: "LACK",
+}  # fmt: skip
+_REFERRED = "ATTR009"  # the rule for a value that only the call of a function tells
 _CALL = 32  # nodes that are inferred in the time that a call takes by itself
 _FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be an input, and meant a constant
-
-
-def infer(model: Model, *, strict: bool = False, limits: Limits | None = None) -> Model:
-    """Annotate every value of a model with its type and shape, as far as they follow, and return the model.
-
-    What contradicts itself is left as declared, or with `strict` raises InferenceError at the first place.
-    `limits` bounds what this may spend, by default as `Limits()` does; raises LimitError beyond.
-    """
-    with within(limits):
-        engine = Inference(model, strict=strict)
-        engine.run()
-        engine.annotate()
-    return model
 
 
 class _Memo(NamedTuple):
@@ -65,7 +69,10 @@ class _Memo(NamedTuple):
 
 
 class Inference:
-    """One pass over a model: `types` gets what is known of each value, `findings` what is wrong."""
+    """One pass over a model: `types` gets what is known of each value, `findings` what is wrong.
+
+    With `fresh` what is declared of a computed value counts only where nothing follows of it.
+    """
 
     def __init__(
         self,
@@ -73,6 +80,7 @@ class Inference:
         *,
         registry: Registry = STANDARD,
         strict: bool = False,
+        fresh: bool = False,
         limits: Limits | None = None,
     ) -> None:
         self.model, self.registry, self.strict, self._limits = model, registry, strict, limits
@@ -81,8 +89,9 @@ class Inference:
         self.findings: list[Finding] = []
         self._interned: dict[Type, Type] = {}
         self._memo: dict[tuple[object, ...], _Memo] = {}
-        self._merged: dict[tuple[int, int, bool], tuple[Type, Type, Type]] = {}
-        self._said: dict[tuple[int, bool], tuple[Type, Type]] = {}
+        self._declarations = Declarations(self._interned, fresh=fresh)
+        self._declared = self._declarations.of
+        self._sizes: dict[str, str] = {}  # the dimension variables of the model's inputs
         self._told: set[Finding] = set()
         self._raised: InferenceError | None = None
         self._callees: dict[tuple[int, str, str, str], tuple[Scope, Version | Function | SchemaError]] = {}
@@ -91,6 +100,7 @@ class Inference:
         self._depth = 0  # in subgraphs
         self._inner = 0  # nodes inferred outside the main graph, each time that they were
         self._calling: list[Function] = []  # whose bodies are inferred now; their values differ by call
+        self._absent: set[Value] = set()  # their inputs that the calls leave out
 
     def run(self) -> None:
         """Infer the main graph, and the graphs inside it as its nodes call them; raises LimitError."""
@@ -98,6 +108,7 @@ class Inference:
             self._run(self.model.graph)
 
     def _run(self, graph: Graph) -> None:
+        self._sizes = symbols_of_inputs(graph)
         for value in graph.inputs:
             declared = self._declared(value)
             if declared is not None:
@@ -125,11 +136,13 @@ class Inference:
             if plain is None:
                 plain = stripped[id(kind)] = without_contents(kind)
             if not isinstance(plain, TensorType) or plain.element.number:
-                found = with_names(plain, value.type)
+                found = self._declarations.written(value, kind, plain)
                 # a type is shared by all values that have it; what one value's file says beside it is not
                 if found != value.type:
                     note = value.type.note if value.type is not None else None
                     value.type = found if note is None else dataclasses.replace(found, note=note)
+        if self._declarations.fresh:
+            retype_leftovers(self.model)
 
     # graphs
 
@@ -144,10 +157,10 @@ class Inference:
             except SabirError as error:
                 if error is self._raised:  # in a subgraph, and says where
                     raise
-                self._report(error, _at(where, place, node), node)
+                self._report(error, at_node(where, place, node), node)
                 results = (None,) * len(node.outputs)
             else:
-                self._check_declared(node, results, scope, _at(where, place, node))
+                self._check_declared(node, results, scope, at_node(where, place, node))
             for value, kind in zip(node.outputs, results, strict=False):
                 if value is not None:
                     self._define(value, kind, where, place, node)
@@ -177,7 +190,7 @@ class Inference:
             self._report(error, where)
 
     def _define(self, value: Value, kind: Type | None, where: Location, place: int, node: Node) -> None:
-        declared = self._declared(value)
+        declared = self._declared(value, anyway=kind is None)
         if kind is None:
             if declared is not None:
                 self._set(value, declared)
@@ -186,19 +199,15 @@ class Inference:
             self.types[value] = kind
             return
         try:
-            self.types[value] = self._merge(declared, kind, of_output=_is_output(value))
+            merged = self._declarations.merged(declared, kind, of_output=is_output(value))
         except InferenceError as error:
-            self._report(error, _at(where, place, node).at("output", name=value.name))
+            self._report(error, at_node(where, place, node).at("output", name=value.name))
             self._set(value, declared)
-
-    def _merge(self, declared: Type, kind: Type, *, of_output: bool) -> Type:
-        """Return all that the two say together, remembered by identity."""
-        key = (id(declared), id(kind), of_output)
-        merged = self._merged.get(key)
-        if merged is None:
-            whole = merge(declared, kind, prefer_declared=of_output) or kind
-            merged = self._merged[key] = (declared, kind, self._interned.setdefault(whole, whole))
-        return merged[2]
+            return
+        self.types[value] = merged.whole
+        if merged.claim is not None:
+            at = at_node(where, place, node).at("output", name=value.name)
+            self._note(claim_finding(value, declared, merged.claim, self._sizes, at))
 
     def _output(self, value: Value | None, where: Location, place: int) -> Type | None:
         if value is None:
@@ -210,20 +219,6 @@ class Inference:
                 where.at("output", index=place, name=value.name),
             )
         return found or self._declared(value)
-
-    def _declared(self, value: Value) -> Type | None:
-        """Return what the file says of a value, a subgraph's own names of dimensions aside."""
-        if value.type is None:
-            return None
-        graph = value.home
-        inside = graph is not None and graph.parent is not None
-        key = (id(value.type), inside)
-        known = self._said.get(key)
-        if known is None:
-            open_ = without_names if inside else without_item_names
-            kind = without_negatives(open_(value.type))
-            known = self._said[key] = (value.type, self._interned.setdefault(kind, kind))
-        return known[1]
 
     def _constants(self, graph: Graph, *, fixed: bool = False) -> None:
         for value, tensor in graph.initializers.items():
@@ -244,19 +239,23 @@ class Inference:
         callee = self._callee(node, scope)
         types = tuple(None if v is None else self.types.get(v) for v in node.inputs)
         if isinstance(callee, Function):
-            return self._call(callee, node, types, scope, _at(where, place, node))
+            return self._call(callee, node, types, scope, at_node(where, place, node))
         if node.graphs:
-            return self._infer(callee, node, types, scope, _at(where, place, node))
+            return self._infer(callee, node, types, scope, at_node(where, place, node))
         held = tuple(node.attributes.values())
         key = (
             id(callee), id(scope.bindings), *map(id, held), None, *map(id, types), None,
-            *(v is None for v in node.inputs), None, *(v is None for v in node.outputs),
+            *(v is None for v in self._given(node)), None, *(v is None for v in node.outputs),
         )  # fmt: skip
         memo = self._memo.get(key)
         if memo is None:
             results = tuple(self._intern(t) for t in self._infer(callee, node, types, scope, where))
             memo = self._memo[key] = _Memo(results, (callee, scope, held, types))
         return memo.results
+
+    def _given(self, node: Node) -> Sequence[Value | None]:
+        """Return the inputs of a node, without those that the call of the function around it leaves out."""
+        return [None if v in self._absent else v for v in node.inputs] if self._absent else node.inputs
 
     def _callee(self, node: Node, scope: Scope) -> Version | Function:
         key = (id(scope), node.domain, node.op, node.overload)
@@ -275,11 +274,12 @@ class Inference:
         self, version: Version, node: Node, types: Sequence[Type | None], scope: Scope, where: Location
     ) -> tuple[Type | None, ...]:
         binding = version.binding("infer")
-        binding.signature.check_arity(node.inputs, len(node.outputs))
-        inputs = stand_ins(version, node, types)
+        given = self._given(node)
+        binding.signature.check_arity(given, len(node.outputs))
+        inputs = stand_ins(version, given, types)
         arguments = binding.arguments(
             scope.arguments(node.attributes),
-            lambda g: Body(self.apply, g, scope, where.at("attribute", name=_holding(node, g))),
+            lambda g: Body(self.apply, g, scope, where.at("attribute", name=holding(node, g))),
         )
         if inputs is None:
             return (None,) * len(node.outputs)
@@ -301,7 +301,7 @@ class Inference:
             raise InferenceError(
                 f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}"
             )
-        key = self._applied.key(graph, inputs, scope, self.types)
+        key = (*self._applied.key(graph, inputs, scope, self.types), frozenset(self._absent))
         found = self._applied.find(key)
         inside = values_of(graph)
         for value in inside:
@@ -332,10 +332,16 @@ class Inference:
             raise SchemaError(f"{function!r} calls itself")
         inner = scope.inside(function, node)
         held = (*types, *inner.bindings.values()) if inner.bindings else types
-        key = (id(function), len(types), *map(id, held))
+        ports = zip_longest(function.graph.inputs, self._given(node))
+        absent = frozenset(port for port, value in ports if value is None)
+        key = (id(function), absent, *map(id, held))
         memo = self._memo.get(key)
         if memo is None:
-            results = self._call_body(function, types, inner, where)
+            self._absent |= absent
+            try:
+                results = self._call_body(function, types, inner, where)
+            finally:
+                self._absent -= absent
             memo = self._memo[key] = _Memo(tuple(map(self._intern, results)), (function, held))
         return memo.results
 
@@ -379,20 +385,10 @@ class Inference:
         if self.strict:
             self._raised = InferenceError(f"{where}: {error}")
             raise self._raised from error
-        finding = Finding(rule_of(error, node), legible(str(error)), where)
-        if finding not in self._told:  # a subgraph may be inferred more than once
+        rule = _REFERRED if is_referred(error, node) else _OTHERS.get(type(error), "TYPE001")
+        self._note(Finding(rule, legible(str(error)), where))
+
+    def _note(self, finding: Finding | None) -> None:
+        if finding is not None and finding not in self._told:  # a subgraph may be inferred more than once
             self._told.add(finding)
             self.findings.append(finding)
-
-
-def _at(where: Location, place: int, node: Node) -> Location:
-    return where.at("node", index=place, name=node.name or node.op)
-
-
-def _holding(node: Node, graph: Graph) -> str:
-    """The attribute of a node that holds a subgraph."""
-    return next((name for name, a in node.attributes.items() if any(g is graph for g in a.graphs)), "")
-
-
-def _is_output(value: Value) -> bool:
-    return any(isinstance(use.user, Graph) and use.user.parent is None for use in value.uses)

@@ -15,7 +15,7 @@ from sabir.opsets.families import contents
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.ir import Array, Constant, Node
+    from sabir.ir import Array, Constant, Value
     from sabir.schema import Version
 
 _LARGEST = 2**63 - 1
@@ -57,10 +57,12 @@ def with_contents(kind: Type | None, value: Any) -> Type | None:
     return kind.with_known(contents.of_array(array)) if array.shape == kind.shape else kind
 
 
-def stand_ins(version: Version, node: Node, types: Sequence[Type | None]) -> list[Type | None] | None:
+def stand_ins(
+    version: Version, inputs: Sequence[Value | None], types: Sequence[Type | None]
+) -> list[Type | None] | None:
     """Return the input types, an unknown one as a tensor of unknown shape; None where it may be no tensor."""
     found: list[Type | None] = []
-    for place, (value, kind) in enumerate(zip(node.inputs, types, strict=True)):
+    for place, (value, kind) in enumerate(zip(inputs, types, strict=True)):
         if kind is None and value is not None:
             kind = _unknown(version.inputs[min(place, len(version.inputs) - 1)].allowed)  # ruff: ignore[redefined-loop-name] - refined
             if kind is None:

@@ -298,6 +298,9 @@ class Graph(Nested):
         """How many inputs it may be given as a subgraph: those that have an initializer can be left out."""
         return range(sum(v.constant is None for v in self.inputs), len(self.inputs) + 1)
 
+    def sorted_nodes(self) -> list[Node]:
+        return list(self)
+
     def defined(self) -> Iterator[Value]:
         """The values that this graph itself defines: inputs, initializers, then what its nodes compute."""
         yield from dict.fromkeys((*self.inputs, *self.initializers))

@@ -36,6 +36,10 @@ class Placeholders(Generic[Kept]):
         index = int.from_bytes(raw[TOKEN_SIZE:], "little")
         return self._views[index] if index < len(self._views) else None
 
+    def release(self) -> None:
+        """Let go of all buffers."""
+        self._views.clear()
+
 
 def byte_view(data: bytes | memoryview) -> memoryview:
     """Return a read-only view of the data as single bytes; TypeError where it is not contiguous."""

@@ -44,6 +44,10 @@ class Bulk:
         """Keep a view, and return the placeholder that stands for it."""
         return self._placeholders.add(view)
 
+    def release(self) -> None:
+        """Let go of all views, whose tensors have them now."""
+        self._placeholders.release()
+
     def get(self, raw: bytes) -> memoryview | bytes:
         """Return the data that a `raw_data` field stands for: a view into the buffer, or `raw` itself."""
         view = self._placeholders.get(raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.opsets import STANDARD
-from sabir.reference._page import file_name
+from sabir.reference._page import file_name, marked
 
 if TYPE_CHECKING:
     from sabir.schema import Operator, Registry
@@ -42,6 +42,6 @@ def index(registry: Registry = STANDARD) -> str:
 
 
 def _row(operator: Operator) -> str:
-    since = ", ".join(str(v.since) for v in operator.versions)
+    since = ", ".join(f"{v.since}{marked(v)}" for v in operator.versions)
     summary = operator.summary.replace("|", "\\|")
     return f"| [{operator.name}]({file_name(operator)}) | {since} | {summary} |"

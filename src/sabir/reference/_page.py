@@ -34,6 +34,8 @@ def _lines(operator: Operator, version: Version) -> Iterator[str]:
     since = f"Domain `{operator.domain or 'ai.onnx'}`, version {version.since}"
     others = [str(v.since) for v in operator.versions if v is not version]
     yield _heading(since, others)
+    if version.status == "experimental":
+        yield "\n**Experimental**: its syntax, meaning and presence may change without a new version."
     if version.deprecated:
         yield f"\n**Deprecated**: {version.changes}"
     yield ""
@@ -50,7 +52,12 @@ def _lines(operator: Operator, version: Version) -> Iterator[str]:
     yield from _behaviours(version)
     yield "\n## History\n"
     for one in operator.versions:
-        yield f"- **{one.since}**: {one.changes}"
+        yield f"- **{one.since}**{marked(one)}: {one.changes}"
+
+
+def marked(version: Version) -> str:
+    """Return what follows a version's number: nothing for a stable one, as nearly all are."""
+    return "" if version.status == "stable" else f" ({version.status})"
 
 
 def _heading(since: str, others: Sequence[str]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any, Literal
 
 from sabir.base import Limits, SabirError, UnsupportedError
 from sabir.evaluate import Ports, Runner
 from sabir.ir import Model
+from sabir.runtime._threads import ThreadLimit
 from sabir.serial import load
 
 if TYPE_CHECKING:
@@ -18,11 +18,15 @@ ENGINES = ("auto", "reference")
 
 
 class Session:
-    """A model ready to run.
+    """A snapshot of a model, ready to run: edits of the model after this do not reach it.
 
     `engine` is `"auto"`, the fastest there is for the model, or `"reference"`, the interpreter on numpy.
-    `threads` bounds the threads that one run may use; None leaves that to the libraries beneath. `limits`
-    bounds what one run may spend.
+    `threads` bounds the threads that one run may use; None leaves that to the libraries beneath. With
+    `strict` a value that contradicts its declared type or shape ends the run; else it is a SabirWarning, once
+    a place.
+    `limits` bounds what one run may spend.
+
+    Several threads may run a session at a time. Dropping it frees the constants at once.
     """
 
     def __init__(
@@ -31,6 +35,7 @@ class Session:
         *,
         engine: Literal["auto", "reference"] = "auto",
         threads: int | None = None,
+        strict: bool = False,
         limits: Limits | None = None,
     ) -> None:
         """Load and bind a model; raises WireError, SchemaError or UnsupportedError, each saying where."""
@@ -38,15 +43,18 @@ class Session:
             raise UnsupportedError(f"there is no engine {engine!r}; the engines are {', '.join(ENGINES)}")
         if threads is not None and threads < 1:
             raise UnsupportedError(f"threads must be 1 or more, or None; got {threads}")
-        self.model = model if isinstance(model, Model) else load(model)
         self.engine: str = "reference"
         self.threads = threads
+        loaded = model if isinstance(model, Model) else load(model)
         try:
-            self._runner = Runner(self.model, limits=limits)
+            self._runner = Runner(loaded, limits=limits, strict=strict)
         except SabirError as error:
-            if self.model.path is None:
+            if loaded.path is None:
                 raise
-            raise error.within(str(self.model.path)) from error
+            raise error.within(str(loaded.path)) from error
+        self._model = repr(loaded)
+        if loaded is not model:
+            _drop_constants(loaded)
 
     @property
     def inputs(self) -> tuple[Ports, ...]:
@@ -59,22 +67,30 @@ class Session:
         return self._runner.output_ports
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the named outputs (all by default) by name.
+        """Return the named outputs (all by default) by name, in arrays that are the caller's own.
 
         Raises FeedError for feeds that do not match the inputs, EvaluationError where a node fails.
         """
-        with _limited(self.threads):
+        if self.threads is None:
             return self._runner.run(feeds, outputs)
+        limit = ThreadLimit(self.threads)
+        try:
+            return self._runner.run(feeds, outputs)
+        finally:
+            limit.release()
 
     def __repr__(self) -> str:
-        return f"<Session of {self.model!r}, engine {self.engine!r}>"
+        return f"<Session of {self._model}, engine {self.engine!r}>"
 
 
-def _limited(threads: int | None) -> contextlib.AbstractContextManager[Any]:
-    """Bound the threads of numpy's BLAS while a run lasts."""
-    if threads is None:
-        return contextlib.nullcontext()
-    # ruff: ignore[import-outside-top-level]  20 ms that only this option needs
-    from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs] - it has none
+def _drop_constants(model: Model) -> None:
+    """Take the constants out of a model that nobody else has.
 
-    return threadpool_limits(limits=threads)
+    Its nodes and values refer to one another, so that it lives on until the cycle collector runs; the
+    constants of a session are freed with the session.
+    """
+    for graph in [inner for root in model.graphs() for inner in root.scopes()]:
+        graph.initializers.clear()
+        for node in graph:
+            if node.attributes:
+                node.attributes.clear()

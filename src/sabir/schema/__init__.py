@@ -4,7 +4,7 @@ from sabir.schema._adapters import Unconvertible
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
 from sabir.schema._expansion import check_expansion
 from sabir.schema._operator import Example, Operator
-from sabir.schema._ports import Attribute, Constraint, Input, Output, Port
+from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status
 from sabir.schema._registry import Registry, Rooms
 from sabir.schema._results import check_results, is_settled
 from sabir.schema._scope import Scope, check_call
@@ -68,6 +68,7 @@ __all__ = [
     "Rooms",
     "Scope",
     "Signature",
+    "Status",
     "Unconvertible",
     "Values",
     "Version",

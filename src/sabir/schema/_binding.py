@@ -164,7 +164,7 @@ def _value(attribute: ir.Attribute, body: Callable[[ir.Graph], Any] | None) -> A
     return tuple(body(g) for g in attribute.graphs)
 
 
-def _check_ports(owner: str, kind: str, formal: Sequence[Port], given: Sequence[bool]) -> None:
+def _check_ports(owner: str, kind: str, formal: Sequence[Port], given: list[bool]) -> None:
     variadic = bool(formal) and formal[-1].variadic
     if len(given) > len(formal) and not variadic:
         raise SchemaError(f"{owner} takes {len(formal)} {kind}s, and the node has {len(given)}")
@@ -174,5 +174,10 @@ def _check_ports(owner: str, kind: str, formal: Sequence[Port], given: Sequence[
                 needed = f"{owner} needs {place + port.minimum} or more {kind}s"
                 hint = "; an empty name leaves an optional one out" if place else ""
                 raise SchemaError(f"{needed}, and the node has {len(given)}{hint}")
+            if not all(given[place:]):
+                absent = given.index(False, place)
+                raise SchemaError(
+                    f"{owner} needs its {kind} number {absent}: one of any number is not optional"
+                )
         elif not port.optional and not (place < len(given) and given[place]):
             raise SchemaError(f"{owner} needs its {kind} {port.name!r} (number {place})")

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import SchemaError
+from sabir.schema._ports import check_names, check_variadic
 from sabir.schema._version import Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from sabir.ir import Type
-    from sabir.schema._ports import Attribute, Input, Output
+    from sabir.schema._ports import Attribute, Input, Output, Status
 
 
 class Example:
@@ -62,16 +63,20 @@ class Operator:
         inputs: Sequence[Input] = (),
         outputs: Sequence[Output],
         attributes: Sequence[Attribute] = (),
+        status: Status = "stable",
     ) -> Version:
-        """Start the history."""
-        return self.record(
-            Version(self, since, "First version.", tuple(inputs), tuple(outputs), tuple(attributes))
-        )
+        """Start the history; raises SchemaError for a signature that no call can fit."""
+        ports = tuple(inputs), tuple(outputs), tuple(attributes)
+        return self.record(Version(self, since, "First version.", *ports, status=status))
 
     def record(self, version: Version) -> Version:
-        """Add a version; raises SchemaError unless it comes after the last."""
+        """Add a version; raises SchemaError unless it comes after the last, with a sound signature."""
         if self.versions and version.since <= self.versions[-1].since:
             raise SchemaError(f"{version} must come after {self.versions[-1]}")
+        for kind, ports in (("input", version.inputs), ("output", version.outputs)):
+            check_names(str(version), kind, ports)
+            check_variadic(str(version), kind, ports)
+        check_names(str(version), "attribute", version.attributes)
         self.versions.append(version)
         return version
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from sabir.base import SchemaError, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from sabir.ir import AttributeType
     from sabir.schema._values import Values
+
+Status = Literal["stable", "experimental"]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -83,6 +87,24 @@ class Attribute:
             given = self.default
             rounded = _rounded(given) if self.type == "float" else tuple(_rounded(v) for v in given)
             object.__setattr__(self, "default", rounded)
+
+
+def check_names(owner: str, kind: str, parameters: Iterable[Port | Attribute]) -> None:
+    """Raise SchemaError where two parameters of one kind have the same name."""
+    seen: set[str] = set()
+    for parameter in parameters:
+        if parameter.name in seen:
+            raise SchemaError(f"{owner} declares two {kind}s named {quote(parameter.name)}; rename one")
+        seen.add(parameter.name)
+
+
+def check_variadic(owner: str, kind: str, ports: Sequence[Port]) -> None:
+    """Raise SchemaError for a variadic port before the last: no call could tell where its values end."""
+    for port in ports[:-1]:
+        if port.variadic:
+            raise SchemaError(
+                f"{owner} declares the variadic {kind} {quote(port.name)} before others; it must be the last"
+            )
 
 
 def _rounded(number: float) -> float:

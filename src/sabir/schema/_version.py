@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from sabir.base import SchemaError
 from sabir.schema._adapters import same_call
 from sabir.schema._binding import Binding, Signature
-from sabir.schema._ports import Attribute, Constraint, Input, Output, Port
+from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,10 @@ AnyPort = TypeVar("AnyPort", bound=Port)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Version:
-    """One (operator, since_version) pair of the standard, compared by identity."""
+    """One (operator, since_version) pair of the standard, compared by identity.
+
+    The syntax, meaning and presence of an `experimental` version may change without a new version.
+    """
 
     operator: Operator
     since: int
@@ -36,6 +39,7 @@ class Version:
     outputs: tuple[Output, ...]
     attributes: tuple[Attribute, ...] = ()
     deprecated: bool = False
+    status: Status = "stable"
     behaviours: dict[Behaviour, Callable[..., Any]] = field(
         default_factory=dict[Behaviour, "Callable[..., Any]"], repr=False
     )
@@ -77,7 +81,7 @@ class Version:
         )  # fmt: skip
         return self._derive(newer)
 
-    def evolve(
+    def evolve(  # ruff: ignore[too-many-arguments]  each is a way in which versions differ
         self,
         since: int,
         changes: str,
@@ -89,11 +93,13 @@ class Version:
         defaults: Mapping[str, Any] | None = None,
         values: Mapping[str, Values] | None = None,
         widen: Mapping[str, frozenset[str]] | None = None,
+        status: Status | None = None,
     ) -> Version:
         """Declare the next version as a difference from this one.
 
         `drop` and `add` name attributes gone and new (an added one replaces its namesake), `defaults` new
-        defaults, `values` new values that attributes may have, `widen` more types by constraint name. A
+        defaults, `values` new values that attributes may have, `widen` more types by constraint name; the
+        status stays unless `status` changes it. A
         version that only drops legacy attributes gets both adapters; for the rest they are written in the
         room.
         """
@@ -105,6 +111,7 @@ class Version:
             _widened(self.inputs if inputs is None else tuple(inputs), widen or {}),
             _widened(self.outputs if outputs is None else tuple(outputs), widen or {}),
             _changed(self.attributes, gone, add, defaults or {}, values or {}),
+            status=status or self.status,
         )
         self.operator.record(newer)
         legacy = {a.name for a in self.attributes if a.legacy}

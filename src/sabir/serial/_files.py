@@ -346,7 +346,9 @@ def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:
         return parse(read_text(data), opener=folder)
     proto, bulk = read_model(data) if chosen == "protobuf" else (read_message_text(data, chosen), Bulk())
     _require_graph(proto, data)
-    return Reader(proto, bulk, folder).model()
+    model = Reader(proto, bulk, folder).model()
+    bulk.release()  # a reader refers to itself, and would keep the data until the cycle collector runs
+    return model
 
 
 def _require_graph(proto: Any, data: memoryview) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import quote
+from sabir.check._identifiers import KEYWORDS
 from sabir.check._survey import AttributeSite
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def graphs_in_defaults(function: Function) -> Iterator[Graph]:
 def plain_name(name: str) -> str:
     """Return the C identifier that is most like a name: itself, where it is one."""
     plain = _NOT_IN_NAMES.sub("_", name)
-    return f"_{plain}" if plain[:1].isdigit() else plain
+    return f"_{plain}" if plain[:1].isdigit() or plain in KEYWORDS else plain
 
 
 def renamed(what: str, old: str, new: str) -> str:

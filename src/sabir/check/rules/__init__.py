@@ -2,9 +2,12 @@
 
 from sabir.check.rules import (
     attributes,
+    calls,
     choices,
     contents,
+    descriptions,
     devices,
+    documentation,
     external,
     functions,
     graphs,
@@ -22,9 +25,12 @@ from sabir.check.rules import (
 
 __all__ = [
     "attributes",
+    "calls",
     "choices",
     "contents",
+    "descriptions",
     "devices",
+    "documentation",
     "external",
     "functions",
     "graphs",

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _GRAPH = f'graph {{ {RELU} name: "g" {X} {Y} }}'
 _FIRST_SEQUENCE, _FIRST_SPARSE, _FIRST_OPTIONAL, _FIRST_METADATA = 6, 6, 8, 10
 _NEWEST_IN_GRAPHS = 11
-_DOMAIN = re.compile(r"[a-z][\w-]*(\.[\w-]+)+", re.IGNORECASE)
+# labels as of the domain name system or of a Java package; the first is a top-level domain, of letters alone
+_DOMAIN = re.compile(r"[a-z]{2,63}(\.(?!.{0,62}-(\.|\Z))\w[\w-]{0,62})+", re.IGNORECASE | re.ASCII)
 
 
 def _here(step: str = "", *, name: str = "") -> Location:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from sabir.base import quote
 from sabir.check._examples import GOOD, HEAD
+from sabir.check._identifiers import IDENTIFIER
 from sabir.check._rule import Problem, rule
 from sabir.check._survey import parts_of_type
 from sabir.ir import Expr, SparseTensorType, TensorType
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from sabir.check._survey import AttributeSite, GraphSite, Survey, TypeSite
     from sabir.ir import Type
 
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _MOST_SHOWN = 3
 
 
@@ -40,11 +39,14 @@ def _told(names: Iterable[str], what: str, where: Location) -> Iterator[Problem]
     over="graph",
     severity="warning",
     note="exporters write paths and dots, every runtime takes them, and later editions of the text allow it",
-    bad=HEAD + 'g (float[N] "x.1") => (float[N] y) { y = Relu("x.1") }',
+    bad=(
+        HEAD + 'g (float[N] "x.1") => (float[N] y) { y = Relu("x.1") }',
+        HEAD + 'g (float[N] "register") => (float[N] y) { y = Relu("register") }',
+    ),
     good=GOOD,
 )
 def value_names(site: GraphSite) -> Iterator[Problem]:
-    """The names of a graph's values: a letter or underscore, then letters, digits and underscores."""
+    """Names of a graph's values: a letter or underscore, then letters, digits and underscores; no keyword."""
     yield from _told([v.name for v in site.values], "value", site.where)
 
 
@@ -96,7 +98,8 @@ def node_names_once(site: GraphSite) -> Iterator[Problem]:
 def dimension_names(site: TypeSite) -> Iterator[Problem]:
     """The names of dimensions are C identifiers."""
     dims = (d for part in parts_of_type(site.type) for d in _dims(part))
-    odd = [str(d) for d in dims if isinstance(d, Expr) and not IDENTIFIER.fullmatch(str(d))]
+    names = (str(d) for d in dims if isinstance(d, Expr))
+    odd = [name for name in names if name != "*" and not IDENTIFIER.fullmatch(name)]  # TYPE012 tells of that
     if odd:
         yield Problem(f"the dimension {quote(odd[0])} is no C identifier", site.where, "give it a plain name")
 

@@ -118,15 +118,11 @@ def _check_arity(callee: Version | Function, node: Node) -> None:
         check_call(callee, node)
     else:
         callee.formal.check_arity(node.inputs, len(node.outputs))
-        _check_empty_names(callee, node)
+        _check_output_names(callee, node)
 
 
-def _check_empty_names(version: Version, node: Node) -> None:
-    """An empty name leaves out what is optional; inputs that are neither that nor variadic are seen to."""
-    ports = version.formal.inputs
-    for place, value in enumerate(node.inputs):
-        if value is None and ports[min(place, len(ports) - 1)].variadic:
-            raise SchemaError(f"{version}: input number {place} is not optional, and its name is empty")
+def _check_output_names(version: Version, node: Node) -> None:
+    """An empty name leaves out an output that is optional, or one of any number; inputs are seen to."""
     ports = version.formal.outputs
     for place, value in enumerate(node.outputs):
         port = ports[min(place, len(ports) - 1)]
@@ -315,3 +311,51 @@ def has_outputs(site: GraphSite) -> Iterator[Problem]:
             yield Problem(
                 "the node names no output", site.at_node(index), "drop it: nothing can use what it gives"
             )
+
+
+@rule(
+    "NODE011",
+    "The 'status' property indicates whether the syntax, semantics, or presence of the operator is in an"
+    " experimental or stable stage.",
+    source="ir.txt",
+    over="calls",
+    severity="warning",
+    bad='<ir_version: 3, opset_import: ["" : 1]>\ng (float[1,1,2,2] x) => (float[1,1,4,4] y)'
+    " { y = Upsample<height_scale = 2.0, width_scale = 2.0>(x) }",
+    good='<ir_version: 3, opset_import: ["" : 7]>\ng (float[1,1,2,2] x) => (float[1,1,4,4] y)'
+    " { y = Upsample<scales = [1.0, 1.0, 2.0, 2.0]>(x) }",
+)
+def stable(site: GraphSite) -> Iterator[Problem]:
+    """No node calls an experimental operator: the next release may give it another meaning."""
+    for callee, places in site.calls.items():
+        if isinstance(callee, Version) and callee.status == "experimental":
+            hint = "call a stable operator, or keep to readers of the release that wrote the model"
+            for index in places:
+                told = f"{callee} is experimental: it may change without a new version"
+                yield Problem(told, site.at_node(index), hint)
+
+
+@rule(
+    "NODE012",
+    "Must be unique among attributes, inputs, and outputs for any given operator and node.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    pedantic=True,
+    note="attributes and values are apart in everything else, so that only a reader may confuse the two",
+    bad=(
+        HEAD + "g (float[N] axis) => (float[N] y) { y = Softmax<axis = 0>(axis) }",
+        HEAD + "g (float[N] x) => (float[N] axis) { axis = Softmax<axis = 0>(x) }",
+    ),
+    good=HEAD + "g (float[N] x) => (float[N] y) { y = Softmax<axis = 0>(x) }",
+)
+def attributes_unlike_values(site: GraphSite) -> Iterator[Problem]:
+    """No attribute of a node is named as one of the values that the node reads or computes."""
+    for index in site.attributed:
+        node = site.nodes[index]
+        values = {v.name for v in (*site.reads[index], *node.outputs) if v is not None}
+        for name in node.attributes:
+            if name and name in values:
+                where = site.at_node(index).at("attribute", name=name)
+                told = f"{quote(name)} is an attribute and a value of the node"
+                yield Problem(told, where, "rename the value")

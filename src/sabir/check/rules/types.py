@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sabir.base import quote
 from sabir.check._examples import GOOD, HEAD, RELU, X, Y, in_graph, with_tensor
 from sabir.check._rule import Problem, rule
 from sabir.check._survey import parts_of_type
 from sabir.elements import ElementType, find_element
-from sabir.ir import MapType, OpaqueType, OptionalType, SequenceType, SparseTensorType, TensorType
+from sabir.ir import (
+    Expr,
+    MapType,
+    OpaqueType,
+    OptionalType,
+    SequenceType,
+    SparseTensorType,
+    TensorType,
+)
+from sabir.proto import TypeProto
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -190,3 +199,98 @@ def elements_of_their_time(survey: Survey) -> Iterator[Problem]:
                 told = f"{element.name} came with IR {since}; the model is of IR {version}"
                 yield Problem(told, site.where, f"raise ir_version to {since}")
                 break
+
+
+@rule(
+    "TYPE009",
+    'A dimension variable "N" represents the same value across the entire graph in a model.',
+    source="ir.txt",
+    over="model",
+    severity="warning",
+    note="a model that is fed one size only may declare it; more often an input was made dynamic afterwards",
+    bad=HEAD + "g (float[N, 3] x) => (float[2, 3] y) { y = Relu(x) }",
+    good=HEAD + "g (float[N, 3] x) => (float[N, 3] y) { y = Relu(x) }",
+)
+def claimed_sizes(_: Survey) -> Iterator[Problem]:
+    """No computed value is declared with a number where its size follows from the inputs' dimensions."""
+    yield from ()  # the engine adds what one inference over the whole model finds
+
+
+@rule(
+    "TYPE010",
+    "The dimension variables M or N must be omitted from the above type if that dimension does not have a"
+    " fixed size across all tensors in the sequence.",
+    source="ir.txt",
+    over="model",
+    severity="warning",
+    note="no runtime holds a sequence to it, and the standard's own test cases break it",
+    bad=(
+        HEAD + "g (float[2] x, float[3] z) => (seq(float[N]) y) { y = SequenceConstruct(x, z) }",
+        HEAD + "g (float[2] x, float[1,3] z) => (seq(float[N]) y) { y = SequenceConstruct(x, z) }",
+        HEAD + "g (seq(float[2]) x, float[3] z) => (seq(float[2]) y) { y = SequenceInsert(x, z) }",
+    ),
+    good=(
+        HEAD + "g (float[2] x, float[3] z) => (seq(float[?]) y) { y = SequenceConstruct(x, z) }",
+        HEAD + "g (float[2] x, float[1,3] z) => (seq(float[]) y) { y = SequenceConstruct(x, z) }",
+        HEAD + "g (float[N] x, float[3] z) => (seq(float[N]) y) { y = SequenceConstruct(x, z) }",
+    ),
+)
+def even_items(_: Survey) -> Iterator[Problem]:
+    """Tensors of different shapes become no items of a sequence that declares one shape for all of them."""
+    yield from ()  # the engine adds what one inference over the whole model finds
+
+
+_EMPTY = 'type { tensor_type { elem_type: 1 shape { dim { dim_param: "" } } } }'
+
+
+@rule(
+    "TYPE011",
+    "The use of an empty string (as a dimension variable) to denote an unknown dimension not related to any"
+    " other dimension.",
+    source="ir.txt",
+    over="type",
+    severity="warning",
+    pedantic=True,
+    note="the text discards this spelling, and every reader takes it as the open dimension that is meant",
+    bad=in_graph(f'{RELU} name: "g" input {{ name: "x" {_EMPTY} }} output {{ name: "y" {_EMPTY} }}'),
+    good=HEAD + "g (float[?] x) => (float[?] y) { y = Relu(x) }",
+)
+def no_empty_variables(site: TypeSite) -> Iterator[Problem]:
+    """An open dimension has neither a number nor a name; an empty name is one too."""
+    if site.type.note is None or not site.type.note.wire:
+        return
+    if _has_empty_variable(TypeProto.FromString(site.type.note.wire)):
+        told = "a dimension has an empty text for its name"
+        yield Problem(told, site.where, "leave dim_param unset where the dimension is open")
+
+
+def _has_empty_variable(proto: Any) -> bool:
+    while proto.WhichOneof("value") in {"sequence_type", "optional_type", "map_type"}:
+        held = getattr(proto, proto.WhichOneof("value"))
+        proto = held.value_type if proto.WhichOneof("value") == "map_type" else held.elem_type
+    which = proto.WhichOneof("value")
+    if which not in {"tensor_type", "sparse_tensor_type"}:
+        return False
+    dims = getattr(proto, which).shape.dim
+    return any(d.WhichOneof("value") == "dim_param" and not d.dim_param for d in dims)
+
+
+@rule(
+    "TYPE012",
+    "In the current implementation, the number of dimensions in a shape MUST represent the rank of the"
+    " tensor.",
+    source="ir.txt",
+    over="type",
+    severity="warning",
+    note="every reader takes it as one dimension; whoever wrote it may have meant that",
+    bad=HEAD + 'g (float["*"] x) => (float["*"] y) { y = Relu(x) }',
+    good=HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x) }",
+)
+def no_stars(site: TypeSite) -> Iterator[Problem]:
+    """No dimension is named `*`: it stands for one dimension, and for no sequence of them."""
+    for kind in parts_of_type(site.type):
+        shape = kind.shape if isinstance(kind, (TensorType, SparseTensorType)) else None
+        if any(isinstance(dim, Expr) and str(dim) == "*" for dim in shape or ()):
+            hint = "leave the whole shape out where the rank is not known, or name the dimension"
+            yield Problem("a dimension is named '*', which stands for one dimension only", site.where, hint)
+            return

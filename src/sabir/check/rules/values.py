@@ -142,6 +142,8 @@ def no_shadowing(site: GraphSite) -> Iterator[Problem]:
     " appear in both the graph input list and graph initializer list.",
     source="ir.txt",
     over="root",
+    severity="warning",
+    note="in subgraphs the text forbids this for what nodes compute; runtimes take the inner value",
     bad=_LOOP.format(state="x"),
     good=_LOOP.format(state="s"),
 )
@@ -156,6 +158,16 @@ def no_shadowing_inputs(site: GraphSite) -> Iterator[Problem]:
             )
 
 
+def _again_among_outputs(site: GraphSite) -> Iterator[Problem]:
+    seen: set[Value] = set()
+    for index, value in enumerate(site.graph.outputs):
+        if value is not None and value in seen:
+            where = site.where.at("output", index=index, name=value.name)
+            yield Problem(f"{quote(value.name)} is an output already", where, "give it through an Identity")
+        elif value is not None:
+            seen.add(value)
+
+
 @rule(
     "GRAPH009",
     "Within a namespace, each name MUST be unique for each given graph.",
@@ -165,16 +177,33 @@ def no_shadowing_inputs(site: GraphSite) -> Iterator[Problem]:
     good=GOOD,
 )
 def outputs_once(site: GraphSite) -> Iterator[Problem]:
-    """No graph lists an output twice: a caller could not tell the two apart. A function's may."""
-    if site.kind == "function":
-        return
-    seen: set[Value] = set()
-    for index, value in enumerate(site.graph.outputs):
-        if value is not None and value in seen:
-            where = site.where.at("output", index=index, name=value.name)
-            yield Problem(f"{quote(value.name)} is an output already", where, "give it through an Identity")
-        elif value is not None:
-            seen.add(value)
+    """A model lists an output once: a caller could not tell two of one name apart."""
+    if site.kind not in {"function", "subgraph"}:
+        yield from _again_among_outputs(site)
+
+
+_TWICE = (
+    HEAD + "g (bool c, float[N] x) => (float[N] y, float[N] z) {{ y, z = If (c) <then_branch = a () =>"
+    " (float[N] u, float[N] {other}) {{ u = Relu(x)  w = Neg(x) }}, else_branch = b () =>"
+    " (float[N] v, float[N] t) {{ v = Abs(x)  t = Exp(x) }}> }}"
+)
+
+
+@rule(
+    "GRAPH022",
+    "The occurrence of a name as a graph input, a graph initializer, or as a node output is said to be a"
+    " definition and the occurrence of a name as a node input or as a graph output is said to be a use.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    note="an output is a use, and the node takes outputs by their place; but some readers go by the name",
+    bad=_TWICE.format(other="u"),
+    good=_TWICE.format(other="w"),
+)
+def inner_outputs_once(site: GraphSite) -> Iterator[Problem]:
+    """A subgraph lists an output once."""
+    if site.kind == "subgraph":
+        yield from _again_among_outputs(site)
 
 
 @rule(

@@ -56,6 +56,7 @@ v1 = upsample.first(
             "width_scale", "float", "New over old width; 1 or more.", required=True, values=at_least(1)
         ),
     ],
+    status="experimental",
 )
 v7 = v1.evolve(
     7,
@@ -79,6 +80,7 @@ v7 = v1.evolve(
         ),
     ],
     widen={"T": CLASSIC},
+    status="stable",
 )
 v9 = v7.evolve(
     9,

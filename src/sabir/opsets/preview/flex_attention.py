@@ -45,6 +45,7 @@ v1 = flex_attention.first(
         ),
         Attribute("scale", "float", "Factor of the products; 1 / sqrt(size) by default."),
     ],
+    status="experimental",
 )
 
 RANK = 4

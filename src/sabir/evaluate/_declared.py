@@ -1,0 +1,155 @@
+"""Declared types in a run: element types, sizes, and dimension variables that have one size each.
+
+Spec/ir.txt, "Static tensor shapes": all tensors of a graph that mention a dimension variable have the same
+size there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from sabir.ir import Expr, OptionalType, SequenceType, TensorType, Type
+
+_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+
+
+class Dimensions:
+    """The sizes of dimension variables in one run, each with the place that fixed it.
+
+    A graph inside another sees the sizes of the outer one; what it fixes itself lasts for one call of it.
+    """
+
+    __slots__ = ("_outer", "_sizes")
+
+    def __init__(self, outer: Dimensions | None = None) -> None:
+        self._outer = outer
+        self._sizes: dict[str, tuple[int, str]] = {}
+
+    def fix(self, name: str, size: int, where: str) -> tuple[int, str]:
+        """Return the size of a variable and the place that fixed it: this one, if it is the first."""
+        scope: Dimensions | None = self
+        while scope is not None:
+            known = scope._sizes.get(name)  # ruff: ignore[private-member-access]  of its own class
+            if known is not None:
+                return known
+            scope = scope._outer  # ruff: ignore[private-member-access]  of its own class
+        self._sizes[name] = size, where
+        return size, where
+
+
+class Declaration(Protocol):
+    """What a value must be like."""
+
+    @property
+    def has_variables(self) -> bool:
+        """Whether a dimension is a variable."""
+        ...
+
+    def conflict(self, value: Any, where: str, dims: Dimensions, *, strict: bool = False) -> str:
+        """Return how a value contradicts the declaration, "" where it does not.
+
+        Dimension variables are fixed in `dims`. With `strict` all items of a sequence have one shape.
+        """
+        ...
+
+
+def declaration(kind: Type | None) -> Declaration | None:
+    """Return a declared type as it is compared with values, or None where it says nothing comparable."""
+    match kind:
+        case TensorType() if kind.element.number or kind.shape is not None:
+            return TensorDeclaration(kind)
+        case SequenceType():
+            return _SequenceDeclaration(declaration(kind.item))
+        case OptionalType() if (item := declaration(kind.item)) is not None:
+            return _OptionalDeclaration(item)
+        case _:
+            return None
+
+
+class TensorDeclaration:
+    """A declared tensor type. A dimension below 0 is open, as onnx and onnxruntime take it."""
+
+    __slots__ = ("_element", "_fixed", "_kind", "_rank", "_variables", "has_variables")
+
+    def __init__(self, kind: TensorType) -> None:
+        self._kind = kind
+        self._element = kind.element.dtype if kind.element.number else None
+        self._rank = kind.rank
+        shape = kind.shape or ()
+        self._fixed = tuple((axis, d) for axis, d in enumerate(shape) if isinstance(d, int) and d >= 0)
+        self._variables = tuple((axis, str(d)) for axis, d in enumerate(shape) if isinstance(d, Expr))
+        self.has_variables = bool(self._variables)
+
+    def conflict(self, value: Any, where: str, dims: Dimensions, *, strict: bool = False) -> str:  # ruff: ignore[unused-method-argument]  a tensor has no items
+        """Return how a value contradicts the type, "" where it does not."""
+        if type(value) is not _ARRAY:
+            return "" if value is None else self._sentence(where, f"is a {type(value).__name__}")
+        dtype = value.dtype
+        if self._element is not None and dtype is not self._element and dtype != self._element:
+            return self._sentence(where, f"has elements of {dtype}")
+        return self.shape_conflict(value.shape, where, dims)
+
+    def shape_conflict(self, shape: tuple[int, ...], where: str, dims: Dimensions) -> str:
+        """Return how a shape contradicts the type, "" where it does not."""
+        if self._rank is None:
+            return ""
+        if len(shape) != self._rank:
+            return self._sentence(
+                where, f"has the shape {list(shape)}, of rank {len(shape)} and not {self._rank}"
+            )
+        if not shape:
+            return ""
+        for axis, size in self._fixed:
+            if shape[axis] != size:
+                return self._sentence(
+                    where, f"has the shape {list(shape)}: axis {axis} is {shape[axis]}, and must be {size}"
+                )
+        for axis, name in self._variables:
+            size, first = dims.fix(name, shape[axis], where)
+            if size != shape[axis]:
+                shown = f"has the shape {list(shape)}: {name} is {size} in {first}, and {shape[axis]} here"
+                return self._sentence(where, shown)
+        return ""
+
+    def _sentence(self, where: str, problem: str) -> str:
+        return f"{where} is declared {self._kind}, and {problem}"
+
+
+class _SequenceDeclaration:
+    __slots__ = ("_item", "has_variables")
+
+    def __init__(self, item: Declaration | None) -> None:
+        self._item = item
+        self.has_variables = item is not None and item.has_variables
+
+    def conflict(self, value: Any, where: str, dims: Dimensions, *, strict: bool = False) -> str:
+        if not isinstance(value, list):
+            return "" if value is None else f"{where} is declared a sequence, and is a {type(value).__name__}"
+        items = cast("list[Any]", value)
+        # outside a strict run a variable may have another size in each item, as in the official tests
+        shared = Dimensions(dims)
+        for index, item in enumerate(items):
+            place = f"{where}, item {index}"
+            if self._item is not None:
+                inner = shared if strict else Dimensions()
+                problem = self._item.conflict(item, place, inner, strict=strict)
+                if problem:
+                    return problem
+            if strict and np.shape(item) != np.shape(items[0]):
+                shapes = f"{list(np.shape(items[0]))} and {list(np.shape(item))}"
+                return (
+                    f"{place} differs in shape from item 0: {shapes}; all items of a sequence have one shape"
+                )
+        return ""
+
+
+class _OptionalDeclaration:
+    __slots__ = ("_item", "has_variables")
+
+    def __init__(self, item: Declaration) -> None:
+        self._item, self.has_variables = item, item.has_variables
+
+    def conflict(self, value: Any, where: str, dims: Dimensions, *, strict: bool = False) -> str:
+        return "" if value is None else self._item.conflict(value, where, dims, strict=strict)

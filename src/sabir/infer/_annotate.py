@@ -1,0 +1,29 @@
+"""Inference as one call: types worked out, and written into the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import Limits, within
+from sabir.infer._engine import Inference
+
+if TYPE_CHECKING:
+    from sabir.ir import Model
+
+
+def infer(model: Model, *, strict: bool = False, fresh: bool = False, limits: Limits | None = None) -> Model:
+    """Annotate every value of a model with its type and shape, as far as they follow, and return the model.
+
+    What the model declares of its values stays, and inference adds to it. So a declared number stays even
+    where an input has become dynamic since and the size follows from it; `sabir.findings` reports TYPE009.
+    With `fresh` what is declared of computed values is dropped, and replaced by what follows from the inputs,
+    the initializers and the inputs of subgraphs; a value of which nothing follows keeps its type.
+
+    What contradicts itself is left as declared, or with `strict` raises InferenceError at the first place.
+    `limits` bounds what this may spend, by default as `Limits()` does; raises LimitError beyond.
+    """
+    with within(limits):
+        engine = Inference(model, strict=strict, fresh=fresh)
+        engine.run()
+        engine.annotate()
+    return model

@@ -1,0 +1,150 @@
+"""Declared types hold in a run: one size for each dimension variable, in feeds, defaults, outputs and subgraphs."""
+
+import numpy as np
+import pytest
+
+import sabir
+from sabir.base import EvaluationError, FeedError, SabirWarning
+from sabir.ir import ArrayTensor
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
+F = np.float32
+
+
+def model_of(text, **defaults):
+    model = sabir.parse(HEAD + text)
+    for name, data in defaults.items():
+        value = next(v for v in model.graph.inputs if v.name == name)
+        model.graph.set_initializer(value, ArrayTensor(np.asarray(data)))
+    return model
+
+
+def strictly(model, feeds):
+    return sabir.Session(model, strict=True).run(feeds)
+
+
+def test_a_default_that_disagrees_with_a_feed_is_an_error():
+    model = model_of("g (float[N] a, float[N] b) => (float[N] y) { y = Add (a, b) }", b=F([1, 2]))
+    assert sabir.evaluate(model, {"a": F([1, 1])})["y"].tolist() == [2, 3]
+    assert sabir.evaluate(model, {"a": F([1]), "b": F([5])})["y"].tolist() == [6]
+    with pytest.raises(
+        FeedError, match=r"default of input 'b' is declared float\[N\].*N is 1 in input 'a', and 2"
+    ):
+        sabir.evaluate(model, {"a": F([1])})
+
+
+def test_a_default_that_contradicts_its_input_is_an_error_where_it_serves():
+    model = model_of("g (float[N] a, float[3] b) => (y) { y = Identity (b) }", b=F([1, 2]))
+    with pytest.raises(
+        FeedError, match=r"default of input 'b' is declared float\[3\].*axis 0 is 2, and must be 3"
+    ):
+        sabir.evaluate(model, {"a": F([1])})
+    assert sabir.evaluate(model, {"a": F([1]), "b": F([1, 2, 3])})["y"].size == 3
+    model = model_of("g (float[2] b) => (y) { y = Identity (b) }", b=[1, 2])
+    with pytest.raises(FeedError, match="default of input 'b' is declared .* has elements of int64"):
+        sabir.evaluate(model, {})
+
+
+DISAGREE = {
+    "an output of 2N": ("g (float[N] x) => (float[N] y) { y = Concat <axis = 0> (x, x) }", "N is 3 in input 'x', and 6"),
+    "an output of another size": ("g (float[N] x) => (float[4] y) { y = Relu (x) }", "axis 0 is 3, and must be 4"),
+    "an output of another rank": ("g (float[N] x) => (float[N,N] y) { y = Relu (x) }", "of rank 1 and not 2"),
+    "an output of another type": ("g (float[N] x) => (float[N] y) { y = Cast <to = 11> (x) }", "elements of float64"),
+    "a branch": (
+        """g (float[N] x) => (y) { c = Constant <value = bool {1}> ()  y = If (c) <
+            then_branch = t () => (float[N] a) { a = Concat <axis = 0> (x, x) },
+            else_branch = e () => (float[M] b) { b = Identity (x) }> }""",
+        "output 'a' of the subgraph 't' .* N is 3 in input 'x', and 6",
+    ),
+    "a loop's body": (
+        """g (float[N] x) => (y) { m = Constant <value = int64 {2}> ()  y = Loop (m, "", x) <
+            body = b (int64 i, bool c, float[N] s) => (bool d, float[K] t) {
+                d = Identity (c)  t = Concat <axis = 0> (s, x) }> }""",
+        "input 's' of the subgraph 'b' .* N is 3 in input 'x', and 6",
+    ),
+    "a body in a body": (
+        """g (float[N] x) => (y) { c = Constant <value = bool {1}> ()  y = If (c) <
+            then_branch = t () => (float[A] a) { a = If (c) <
+                then_branch = u () => (float[N] v) { v = Concat <axis = 0> (x, x) },
+                else_branch = w () => (float[B] v) { v = Identity (x) }> },
+            else_branch = e () => (float[M] b) { b = Identity (x) }> }""",
+        "output 'v' of the subgraph 'u'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DISAGREE)
+def test_what_disagrees_warns_once_and_ends_a_strict_run(what):
+    text, message = DISAGREE[what]
+    model, feeds = model_of(text), {"x": F([1, 2, 3])}
+    session = sabir.Session(model)
+    with pytest.warns(SabirWarning, match=message):
+        first = session.run(feeds)
+    second = session.run(feeds)  # a second warning would be an error here
+    np.testing.assert_array_equal(first["y"], second["y"])
+    with pytest.raises(EvaluationError, match=message):
+        strictly(model, feeds)
+    with pytest.raises(EvaluationError, match=message):
+        sabir.evaluate(model, feeds, strict=True)
+
+
+def test_a_variable_that_a_body_introduces_may_change_from_turn_to_turn():
+    text = """g (float[N] x) => (y) { m = Constant <value = int64 {3}> ()  y = Loop (m, "", x) <
+        body = b (int64 i, bool c, float[S] s) => (bool d, float[T] t) {
+            d = Identity (c)  t = Concat <axis = 0> (s, s) }> }"""
+    assert strictly(model_of(text), {"x": F([1])})["y"].size == 8
+
+
+def test_a_function_has_variables_of_its_own():
+    text = """g (float[N] x, float[M] z) => (y, w) { y = d.f (x)  w = d.f (z) }
+    <domain: "d", opset_import: ["" : 21]> f (a) => (b) {
+        c = Constant <value = bool {1}> ()
+        b = If (c) <then_branch = t () => (float[N] v) { v = Identity (a) },
+                    else_branch = e () => (float[N] v) { v = Identity (a) }> }"""
+    model = sabir.parse(HEAD.replace("]", ', "d" : 1]') + text)
+    assert strictly(model, {"x": F([1]), "z": F([1, 2])})["w"].size == 2
+
+
+def test_a_strict_run_compares_the_values_between_too():
+    model = model_of(
+        "g (float[N] x) => (float[N] y) { a = Concat <axis = 0> (x, x)  y, z = Split <num_outputs = 2> (a) }"
+    )
+    value = next(iter(model.graph)).output
+    value.type = model.graph.inputs[0].type
+    sabir.evaluate(model, {"x": F([1, 2])})
+    with pytest.raises(
+        EvaluationError, match=r"value 'a' is declared float\[N\].*N is 2 in input 'x', and 4 here"
+    ):
+        strictly(model, {"x": F([1, 2])})
+
+
+def test_what_inference_finds_holds_in_strict_runs():
+    model = sabir.infer(
+        model_of("g (float[N,3] x) => (y) { a = Concat <axis = 0> (x, x)  y = Transpose (a) }")
+    )
+    assert strictly(model, {"x": np.ones((2, 3), F)})["y"].shape == (3, 4)
+
+
+def test_a_dimension_below_0_is_open():
+    model = model_of("g (float[N] x) => (y) { y = Identity (x) }")
+    model.graph.inputs[0].type = model.graph.outputs[0].type = sabir.ir.tensor_type("float", [-1, 3])
+    assert strictly(model, {"x": np.ones((2, 3), F)})["y"].shape == (2, 3)
+    with pytest.raises(FeedError, match=r"float\[-1,3\].*axis 1 is 4, and must be 3"):
+        strictly(model, {"x": np.ones((2, 4), F)})
+
+
+def test_the_items_of_a_sequence_have_one_shape_in_a_strict_run():
+    model = model_of("g (seq(float[N]) s) => (int64 y) { y = SequenceLength (s) }")
+    feeds = {"s": [F([1]), F([1, 2])]}
+    assert sabir.evaluate(model, feeds)["y"] == 2
+    with pytest.raises(FeedError, match="item 1.*N is 1 in input 's', item 0, and 2 here"):
+        strictly(model, feeds)
+    model = model_of("g (seq(float[?]) s) => (int64 y) { y = SequenceLength (s) }")
+    with pytest.raises(FeedError, match=r"item 1 differs in shape from item 0: \[1\] and \[2\]"):
+        strictly(model, feeds)
+    model = model_of(
+        "g (float[N] x) => (seq(float[?]) s) { y = Concat <axis = 0> (x, x)  s = SequenceConstruct (x, y) }"
+    )
+    assert len(sabir.evaluate(model, {"x": F([1])})["s"]) == 2
+    with pytest.raises(EvaluationError, match="output 's', item 1 differs in shape"):
+        strictly(model, {"x": F([1])})
