@@ -11,7 +11,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sabir.base import AttributeValueError, SchemaError, suggest
-from sabir.schema._values import alias_of, bound, fault_of
+from sabir.schema._values import Within, alias_of, bound, fault_of, is_admitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ Arguments = dict[str, Any]
 class Signature:
     """What a version takes and gives; holds calls against it."""
 
-    __slots__ = ("attributes", "inputs", "outputs", "owner", "requires", "values")
+    __slots__ = ("attributes", "inputs", "outputs", "owner", "requires", "spelt", "values")
 
     def __init__(
         self, owner: str, inputs: Sequence[Input], outputs: Sequence[Output], attributes: Sequence[Attribute]
@@ -50,6 +50,7 @@ class Signature:
         self.values: dict[str, Values] = {
             a.name: bound(a.values, admitted) for a in attributes if a.values is not None
         }
+        self.spelt = {name: v for name, v in self.values.items() if not isinstance(v, Within)}
 
     def check_arity(self, inputs: Sequence[Any], outputs: int) -> None:
         """Raise SchemaError where a node gives too few or too many inputs or outputs."""
@@ -72,12 +73,15 @@ class Signature:
 
     def check_values(self, attributes: Mapping[str, ir.Attribute]) -> None:
         """Raise AttributeValueError for an attribute whose value is not among those it may have."""
-        for name, told in self.faults(attributes):
-            raise AttributeValueError(name, told)
+        for name, values in self.values.items():
+            given = attributes.get(name)
+            if given is not None and given.value is not None and not is_admitted(values, given.value):
+                for fault in self.faults({name: given}):
+                    raise AttributeValueError(*fault)
 
     def faults(self, attributes: Mapping[str, ir.Attribute]) -> Iterator[tuple[str, str]]:
         """Yield each attribute whose value is not admitted, and a message; references have no value yet."""
-        for name, values, value in self._valued(attributes):
+        for name, values, value in self._valued(attributes, self.values):
             found = fault_of(values, value)
             if found is not None:
                 place, told = found
@@ -86,13 +90,15 @@ class Signature:
 
     def aliases(self, attributes: Mapping[str, ir.Attribute]) -> Iterator[tuple[str, object, Choice]]:
         """Yield each attribute with a value that the standard does not name, and what it stands for."""
-        for name, values, value in self._valued(attributes):
+        for name, values, value in self._valued(attributes, self.spelt):
             found = alias_of(values, value)
             if found is not None:
                 yield name, *found
 
-    def _valued(self, attributes: Mapping[str, ir.Attribute]) -> Iterator[tuple[str, Values, Any]]:
-        for name, values in self.values.items():
+    def _valued(
+        self, attributes: Mapping[str, ir.Attribute], among: Mapping[str, Values]
+    ) -> Iterator[tuple[str, Values, Any]]:
+        for name, values in among.items():
             given = attributes.get(name)
             if given is not None and given.value is not None and given.type == self.attributes[name].type:
                 yield name, values, given.value

@@ -6,6 +6,7 @@ be admitted.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Choice: TypeAlias = str | int
 _ELEMENT = re.compile(r"tensor\((\w+)\)")  # in the type strings of a constraint
 _BY_NAME = {e.name.upper(): e for e in ELEMENTS}
+_FEW = 8  # items: of more, each that comes often is looked at once
 _MOST_LISTED = 12  # element types in a message; `sabir op` lists all of them
 
 
@@ -100,7 +102,9 @@ class ElementTypes:
     def admits(self, value: object) -> bool:
         """Whether a value names one of the element types."""
         found = _named(value)
-        return found in self._elements() if found is not None else value is not None and value == self.unset
+        return (
+            found in _elements_in(self.of) if found is not None else value is not None and value == self.unset
+        )
 
     def alias_of(self, value: object) -> str | None:
         """Return the name of an element type that is written in other letters than in TensorProto."""
@@ -110,7 +114,7 @@ class ElementTypes:
 
     def fault(self, value: object) -> str:
         """Return what is wrong with a value that is not admitted; the admitted ones where they are few."""
-        found, admitted = _named(value), self._elements()
+        found, admitted = _named(value), _elements_in(self.of)
         if found is None:
             return f"{_shown(value)}, which is no element type of the standard"
         told = _shown(value) if isinstance(value, str) else f"{value} ({found})"
@@ -121,11 +125,7 @@ class ElementTypes:
     def listed(self) -> str:
         """Return the element types as the documentation lists them."""
         unset = () if self.unset is None else (f"`{self.unset}` (as if absent)",)
-        return ", ".join([*unset, *(f"`{e.number}` ({e})" for e in self._elements())])
-
-    def _elements(self) -> list[ElementType]:
-        found = {m[1] for t in self.of if (m := _ELEMENT.search(t))} if isinstance(self.of, frozenset) else ()
-        return sorted(map(element, found), key=lambda e: e.number)
+        return ", ".join([*unset, *(f"`{e.number}` ({e})" for e in _elements_in(self.of))])
 
 
 Values: TypeAlias = OneOf | Within | ElementTypes
@@ -158,13 +158,23 @@ def bound(values: Values, constraints: Mapping[str, frozenset[str]]) -> Values:
     return values
 
 
+def is_admitted(values: Values, given: Any) -> bool:
+    """Whether an attribute's value is admitted, of a list every item."""
+    if not isinstance(given, tuple):
+        return values.admits(given)
+    items = cast("Sequence[object]", given)
+    return all(map(values.admits, items if len(items) <= _FEW else set(items)))
+
+
 def fault_of(values: Values, given: Any) -> tuple[int | None, str] | None:
     """Return what is wrong with an attribute's value, and which item of a list; None where it is admitted."""
+    if is_admitted(values, given):
+        return None
     if not isinstance(given, tuple):
-        return None if values.admits(given) else (None, values.fault(given))
+        return None, values.fault(given)
     items = cast("Sequence[object]", given)
-    wrong = next((item for item in dict.fromkeys(items) if not values.admits(item)), None)
-    return None if wrong is None else (items.index(wrong), values.fault(wrong))
+    wrong = next(i for i, item in enumerate(items) if not values.admits(item))
+    return wrong, values.fault(items[wrong])
 
 
 def alias_of(values: Values, given: Any) -> tuple[object, Choice] | None:
@@ -172,6 +182,13 @@ def alias_of(values: Values, given: Any) -> tuple[object, Choice] | None:
     items = cast("Sequence[object]", given) if isinstance(given, tuple) else (given,)
     found = ((item, values.alias_of(item)) for item in dict.fromkeys(items))
     return next(((item, name) for item, name in found if name is not None), None)
+
+
+@functools.cache  # there are as many as constraints
+def _elements_in(types: str | frozenset[str]) -> tuple[ElementType, ...]:
+    """Return the element types in type strings, by number; none for the name of a constraint, until bound."""
+    found = {m[1] for t in types if (m := _ELEMENT.search(t))} if isinstance(types, frozenset) else ()
+    return tuple(sorted(map(element, found), key=lambda e: e.number))
 
 
 def _named(value: object) -> ElementType | None:

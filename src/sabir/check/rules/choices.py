@@ -12,9 +12,7 @@ from sabir.schema import Version
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.base import Location
     from sabir.check._survey import GraphSite
-    from sabir.ir import Node
 
 _REFERRED = (
     '<ir_version: 8, opset_import: ["" : 17, "d" : 1]>\n'
@@ -28,13 +26,20 @@ _SIGNATURE = (
 )
 
 
-def _choosing(site: GraphSite) -> Iterator[tuple[Version, Node, Location]]:
-    """The calls with an attribute of which the operator version admits some values only."""
+def _choosing(site: GraphSite) -> Iterator[tuple[Version, list[int]]]:
+    """The nodes whose operator version admits some values of an attribute only, those with the same together.
+
+    The reader makes equal attributes one object.
+    """
     attributed = set(site.attributed)
     for callee, places in site.calls.items():
-        if isinstance(callee, Version) and callee.formal.values:
-            for index in attributed.intersection(places):
-                yield callee, site.nodes[index], site.at_node(index)
+        if not isinstance(callee, Version) or not callee.formal.values:
+            continue
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for index in attributed.intersection(places):
+            alike.setdefault(tuple(map(id, site.nodes[index].attributes.values())), []).append(index)
+        for group in alike.values():
+            yield callee, group
 
 
 @rule(
@@ -58,11 +63,11 @@ def admitted(site: GraphSite) -> Iterator[Problem]:
 
     Where a function passes an attribute on, each call is looked at.
     """
-    for version, node, where in _choosing(site):
-        for _, told in version.formal.faults(node.attributes):
+    for version, group in _choosing(site):
+        for _, told in version.formal.faults(site.nodes[group[0]].attributes):
             domain = f" --domain {version.operator.domain}" if version.operator.domain else ""
             hint = f"`sabir op {version.operator.name} --opset {version.since}{domain}` lists the values"
-            yield Problem(told, where, hint)
+            yield from (Problem(told, site.at_node(index), hint) for index in group)
 
 
 @rule(
@@ -83,8 +88,8 @@ def admitted(site: GraphSite) -> Iterator[Problem]:
 )
 def named(site: GraphSite) -> Iterator[Problem]:
     """An attribute's value is written as the standard names it."""
-    for version, node, where in _choosing(site):
-        for name, value, meant in version.formal.aliases(node.attributes):
+    for version, group in _choosing(site):
+        for name, value, meant in version.formal.aliases(site.nodes[group[0]].attributes):
             told = f"{version}: the standard does not name the value {quote(value)} of attribute {name!r}"
             hint = f"write {meant!r}" if value != meant else "choose one that it names"
-            yield Problem(told, where, hint)
+            yield from (Problem(told, site.at_node(index), hint) for index in group)
