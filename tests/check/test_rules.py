@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import sabir
-from sabir.check import RULES, laws
+from sabir.check import GROUPS, RULES, chosen, laws
 from sabir.check._examples import build
 from sabir.check._rule import Wire
 
 QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}  # as a text editor has them
-ALWAYS = [r.id for r in RULES if not r.pedantic]
+ALWAYS = [r.id for r in RULES if not r.group]
 CASES = [(r.id, kind, i) for r in RULES for kind in ("bad", "good") for i in range(len(getattr(r, kind)))]
 BINDING = re.compile(
     r"\b(must|shall|should|required?|requires|recommend\w*|mandat\w*|only|unique|distinct|restricted|cannot|illegal"
@@ -97,8 +97,28 @@ def test_rules_are_chosen_by_id_or_its_beginning():
     assert [f.rule for f in sabir.findings(model, select=["GRAPH"])] == ["GRAPH005"]
     assert [f.rule for f in sabir.findings(model, select=["GRAPH014"])] == ["GRAPH014"]
     assert {f.rule for f in sabir.findings(model, strict=True)} == {"GRAPH005", "GRAPH014", "MODEL009"}
+    assert {r.id for r in chosen(["NODE001", "style"])} == {"NODE001"} | {
+        r.id for r in RULES if r.group == "style"
+    }
+    assert {r.id for r in chosen(["NAME"])} == {
+        r.id for r in RULES if r.id.startswith("NAME")
+    }  # all of style
+    assert {r.id for r in chosen(strict=True, ignore=["style"])} == {
+        r.id for r in RULES if r.group != "style"
+    }
+    assert chosen(iter(["GRAPH001"])) == [RULES.find("GRAPH001")]
+    assert chosen(iter([])) == [r for r in RULES if not r.group]
+    with pytest.raises(sabir.SchemaError, match="no rule 'styles'; is it 'style'"):
+        chosen(["styles"])
     with pytest.raises(sabir.SchemaError, match="no rule 'GRAPH04'; is it 'GRAPH"):
         list(sabir.findings(model, select=["GRAPH04"]))
+
+
+def test_names_and_style_are_not_looked_at_unasked():
+    for rule in RULES:
+        assert rule.group in {"", *GROUPS}
+        assert not rule.group or rule.severity == "warning"
+    assert {r.group for r in RULES if r.id.startswith("NAME")} == {"style"}
 
 
 def test_strict_makes_warnings_count():

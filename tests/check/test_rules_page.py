@@ -7,7 +7,7 @@ import pytest
 from google.protobuf import text_format
 
 import sabir
-from sabir.check import REPAIRS, RULES, laws, rule_page, rules_document
+from sabir.check import GROUPS, REPAIRS, RULES, UNSAFE_REPAIRS, laws, rule_page, rules_document
 from sabir.check._examples import build
 from sabir.check._page import folded
 from sabir.check._rule import Textproto, Wire
@@ -55,7 +55,15 @@ def test_the_page_of_a_rule(rule):
     page = rule_page(rule)
     assert page.count("```") == 2 * (len(rule.bad) + len(rule.good))
     assert ("`sabir check --fix` repairs it" in page) == (rule.id in REPAIRS)
+    assert (f"Only `sabir check --fix-unsafe {rule.id}` repairs" in page) == (rule.id in UNSAFE_REPAIRS)
     assert all(len(line) <= 110 for line in page.split("\nBad:")[1].splitlines())
+
+
+def test_the_groups_are_in_the_introduction():
+    introduction = rules_document().split("## The sentences")[0]
+    listed = {group: introduction.split(f"Group `{group}`")[1].split("\n")[0] for group in GROUPS}
+    for rule in RULES:
+        assert {group for group, line in listed.items() if f"[{rule.id}]" in line} == {rule.group} - {""}
 
 
 def test_ir_versions_in_words():

@@ -30,3 +30,24 @@ def test_contradictions(cli, fails, write):
 
 def test_a_folder_that_is_not_there(fails, relu, tmp_path):
     assert f"{tmp_path}/none/out.onnx" in fails("infer", relu, "-o", tmp_path / "none" / "out.onnx")
+
+
+def test_a_node_that_cannot_be_judged_is_a_warning_as_in_a_check(cli, write):
+    nodes = "".join(f"v{i} = other.Thing(x) " for i in range(9))
+    header = '<ir_version: 8, opset_import: ["" : 17, "other" : 1]>'
+    path = write(f"{header} g (float[1] x) => (float[1] y) {{ {nodes} y = Relu(x) }}")
+    code, out, err = cli("infer", path, "--strict")
+    assert (code, err) == (0, "")
+    first, *rest = out.splitlines()
+    assert first.startswith(
+        "graph/node[0] 'Thing': warning NODE007: other.Thing is no operator that Sabir knows"
+    )
+    assert first.endswith("; 8 more of NODE007, which --verbose lists")
+    assert rest[0] == f"{path}: the types of 1 of 10 values are known"
+    assert cli("infer", path, "--verbose").out.count("warning NODE007") == 9
+    assert "warning NODE007" in cli("check", path).out
+    unknown = write(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1] x) => (float[1] y) { y = Thing(x) }'
+    )
+    assert "error NODE001" in cli("infer", unknown).out
+    assert "error NODE001" in cli("check", unknown).out

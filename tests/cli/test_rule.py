@@ -1,6 +1,6 @@
 import pytest
 
-from sabir.check import RULES, rule_page
+from sabir.check import GROUPS, RULES, rule_page
 
 
 def test_every_rule_is_listed_with_its_severity(cli):
@@ -10,14 +10,22 @@ def test_every_rule_is_listed_with_its_severity(cli):
     assert [line.split()[0] for line in lines] == [r.id for r in RULES]
     told = dict(line.split(maxsplit=1) for line in lines)
     assert told["GRAPH001"].startswith("error  ")
-    assert told["NAME001"].startswith("warning  ")
-    assert told["GRAPH014"].startswith("warning, pedantic  ")
+    assert told["NODE007"].startswith("warning  ")
+    assert told["NAME001"].startswith("warning, style  ")
+    assert told["GRAPH014"].startswith("warning, style  ")
+    assert told["DATA007"].startswith("warning, pedantic  ")
     assert told["GRAPH014"].endswith(RULES.find("GRAPH014").explanation)
 
 
 def test_the_beginning_of_an_id_lists_those_rules(cli):
     lines = cli("rule", "NAME").out.splitlines()
     assert [line.split()[0] for line in lines] == [r.id for r in RULES if r.id.startswith("NAME")]
+
+
+@pytest.mark.parametrize("group", list(GROUPS))
+def test_a_group_lists_its_rules(cli, group):
+    lines = cli("rule", group).out.splitlines()
+    assert [line.split()[0] for line in lines] == [r.id for r in RULES if r.group == group]
 
 
 @pytest.mark.parametrize("rule", list(RULES), ids=lambda r: r.id)
@@ -36,7 +44,8 @@ def test_several_rules_at_once(cli):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"), [("GRAPH0004", "is it 'GRAPH004'?"), ("node001", "is it 'NODE001'?")]
+    ("given", "told"),
+    [("GRAPH0004", "is it 'GRAPH004'?"), ("node001", "is it 'NODE001'?"), ("styl", "is it 'style'?")],
 )
 def test_an_unknown_rule(cli, given, told):
     code, out, err = cli("rule", given)

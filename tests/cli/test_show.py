@@ -25,7 +25,7 @@ def test_a_summary(cli, softmax):
         out
         == f"""softmax.onnx
    graph        tiny
-   producer     sabir
+   producer     sabir {sabir.__version__}
    IR           8
    opsets       ai.onnx 17
    file         {softmax.stat().st_size} bytes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import EvaluationError, FeedError, LimitError, SchemaError
+from sabir.base import EvaluationError, FeedError, LimitError, SabirWarning, SchemaError, UnsupportedError
 from sabir.evaluate import Runner
 from sabir.ir import Attribute, Builder, Function, Graph, Node, SequenceType, Value, tensor_type
 
@@ -130,14 +130,55 @@ def test_wrong_nodes_are_told_before_anything_runs(build, message):
         sabir.Session(b.model())
 
 
-def test_nodes_out_of_order_are_told():
+def unsorted():
     b = Builder(21)
-    x = b.input("x", "float", [1])
-    first, second = b.Relu(x).node, b.Softmax(x).node
+    x = b.input("x", "float", [2])
+    first, second = b.Relu(x).node, b.Neg(x).node
     first.inputs[0] = second.output
     b.output(first.output, "y")
-    with pytest.raises(SchemaError, match="read before Softmax"):
-        sabir.evaluate(b.model(), {"x": [1.0]})
+    return b.model(), first, second
+
+
+def test_unsorted_nodes_run_in_order_with_a_warning():
+    model, first, second = unsorted()
+    with pytest.warns(SabirWarning, match="the graph 'main' are not in topological order.*check --fix"):
+        assert sabir.evaluate(model, {"x": [1.0, -2.0]})["y"].tolist() == [0, 2]
+    assert list(model.graph) == [first, second]
+
+
+def test_nodes_that_read_one_another_are_refused():
+    model, first, second = unsorted()
+    second.inputs[0] = first.output
+    with pytest.raises(SchemaError, match="cycle"):
+        sabir.evaluate(model, {"x": [1.0, 2.0]})
+
+
+def test_the_default_operator_set_is_imported_implicitly():
+    text = '<ir_version: 8, opset_import: ["ai.onnx.ml" : 3]> g (float[2] x) => (float[2] y) { y = Relu (x) }'
+    with pytest.warns(
+        SabirWarning, match="the model uses Relu without importing ai.onnx; opset 18 is assumed"
+    ):
+        assert sabir.evaluate(sabir.parse(text), {"x": [1.0, -2.0]})["y"].tolist() == [1, 0]
+
+
+def test_an_unknown_newer_opset_is_refused_unless_asked_for():
+    text = '<ir_version: 8, opset_import: ["" : 999]> g (float[2] x) => (float[2] y) { y = Relu (x) }'
+    with pytest.raises(UnsupportedError, match="opset 999.*newest known one is 28.*newer_opsets"):
+        sabir.evaluate(sabir.parse(text), {"x": [1.0, -2.0]})
+    got = sabir.Session(sabir.parse(text), newer_opsets=True).run({"x": [1.0, -2.0]})
+    assert got["y"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "opset"), [("Scatter (x, i, x)", 11), ('Upsample <mode = "nearest"> (x, s)', 10)]
+)
+def test_a_removed_operator_is_refused(call, opset):
+    text = f"""<ir_version: 8, opset_import: ["" : {opset}]> g (float[2] x) => (float[2] y) {{
+        i = Constant <value = int64[2] {{1, 0}}> ()  s = Constant <value = float[1] {{1}}> ()  y = {call} }}"""
+    with pytest.raises(
+        SchemaError, match=f"was removed from ai.onnx with opset {opset}, and the model imports {opset}"
+    ):
+        sabir.evaluate(sabir.parse(text), {"x": [1.0, 2.0]})
 
 
 def function_model(*calls, nested=False):

@@ -15,7 +15,7 @@ from sabir.cli import main
 EVIL = "x\x1b[2J\x1b]0;title\x07\r\n::error ::fake\u202egnp\x9b31m\u2028\u2066\x00\x7fé"
 FORBIDDEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 COMMANDS = {
-    "show": ("show", "--nodes", "--tree"), "check": ("check",), "check as for GitHub": ("check", "--format", "github"),
+    "show": ("show", "--nodes", "--tree"), "check": ("check", "--strict"), "check as for GitHub": ("check", "--strict", "--format", "github"),
     "infer": ("infer",), "strict": ("infer", "--strict"), "run": ("run",), "text": ("text",),
 }  # fmt: skip
 
@@ -102,7 +102,9 @@ def test_reprs_print(evil):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 @pytest.mark.parametrize(
-    "command", [("show",), ("check",), ("text",), ("convert", "-", "--format", "onnxtxt")], ids=" ".join
+    "command",
+    [("show",), ("check", "--strict"), ("text",), ("convert", "-", "--format", "onnxtxt")],
+    ids=" ".join,
 )
 def test_on_a_real_terminal(tmp_path, command):
     path = tmp_path / "evil.onnx"

@@ -4,17 +4,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from sabir.check._engine import check, chosen, findings
-from sabir.check._rule import RULES, Rule, Rules
+from sabir.check._rule import GROUPS, RULES, Rule, Rules
 
 if TYPE_CHECKING:
-    from sabir.check._fix import REPAIRS, Repair, fix
+    from sabir.check._fix import REPAIRS, UNSAFE_REPAIRS, Repair, fix
     from sabir.check._laws import Law, laws
     from sabir.check._page import rule_page, rules_document, severity_of
 
 # repairs, laws and pages are for those who ask; `import sabir` does not wait for them
 _LATER = {
-    "REPAIRS": "_fix", "Repair": "_fix", "fix": "_fix", "Law": "_laws", "laws": "_laws",
-    "rule_page": "_page", "rules_document": "_page", "severity_of": "_page",
+    "REPAIRS": "_fix", "UNSAFE_REPAIRS": "_fix", "Repair": "_fix", "fix": "_fix", "Law": "_laws",
+    "laws": "_laws", "rule_page": "_page", "rules_document": "_page", "severity_of": "_page",
 }  # fmt: skip
 
 
@@ -25,8 +25,10 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "GROUPS",
     "REPAIRS",
     "RULES",
+    "UNSAFE_REPAIRS",
     "Law",
     "Repair",
     "Rule",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sabir.check._fix import REPAIRS
+from sabir.check._fix import REPAIRS, UNSAFE_REPAIRS
 from sabir.check._laws import laws
-from sabir.check._rule import RULES, Rule, Textproto, Wire
+from sabir.check._rule import GROUPS, RULES, Rule, Textproto, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +37,8 @@ def rules_document() -> str:
 
 
 def severity_of(rule: Rule) -> str:
-    """Return the severity and, for a rule that must be asked for, that it is pedantic."""
-    return f"{rule.severity}, pedantic" if rule.pedantic else rule.severity
+    """Return the severity and, for a rule that must be asked for, its group."""
+    return f"{rule.severity}, {rule.group}" if rule.group else rule.severity
 
 
 def _lines(rule: Rule, level: int) -> Iterator[str]:
@@ -48,9 +48,12 @@ def _lines(rule: Rule, level: int) -> Iterator[str]:
     yield f"- Severity: {severity_of(rule)}{f' ({rule.note})' if rule.note else ''}"
     yield f"- IR versions: {_versions(rule)}\n"
     yield rule.explanation
-    repair = REPAIRS.get(rule.id)
-    if repair is not None:
-        yield f"\n`sabir check --fix` repairs it. {repair}"
+    safe, unsafe = REPAIRS.get(rule.id), UNSAFE_REPAIRS.get(rule.id)
+    if safe is not None:
+        yield f"\n`sabir check --fix` repairs it. {safe}"
+    if unsafe is not None:
+        more = "more of it" if safe else "it"
+        yield f"\nOnly `sabir check --fix-unsafe {rule.id}` repairs {more}, as that can hurt. {unsafe}"
     for title, examples in (("Bad", rule.bad), ("Good", rule.good)):
         yield f"\n{title}:"
         for example in examples:
@@ -91,14 +94,20 @@ def folded(text: str) -> Iterator[str]:
 
 
 def _introduction() -> Iterator[str]:
-    repaired, pedantic = sum(r.id in REPAIRS for r in RULES), sum(r.pedantic for r in RULES)
+    asked = sum(bool(r.group) for r in RULES)
     yield "# Rules\n"
     yield (
-        f"What `sabir check` looks at: {len(RULES)} rules, of which {pedantic} are pedantic: nearly every"
-        " model breaks them, and only `--strict`, or their name, asks for them. `sabir check --fix` repairs"
-        f" what breaks {repaired} of them. This page is written by `tools/write_rules.py`, from the rules"
+        f"What `sabir check` looks at: {len(RULES)} rules, of which {asked} are tried only with `--strict`,"
+        " or where their id or their group is selected. `sabir check --fix` repairs what breaks"
+        f" {len(REPAIRS)} of them, without a change to any value that is computed or any name that others"
+        f" rely on. `--fix-unsafe ID` repairs breaks of {len(UNSAFE_REPAIRS)} rules that take such a change,"
+        " each asked for by its id. This page is written by `tools/write_rules.py`, from the rules"
         " themselves; `sabir rule ID` shows the page of one.\n"
     )
+    for group, what in GROUPS.items():
+        members = ", ".join(f"[{r.id}](#{r.id.lower()})" for r in RULES if r.group == group)
+        yield f"- Group `{group}`, {what}: {members}."
+    yield ""
 
 
 def _sentences() -> Iterator[str]:

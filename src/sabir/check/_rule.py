@@ -15,6 +15,13 @@ Subject = Literal[
     "model", "root", "graph", "calls", "attribute", "tensor", "sparse", "type", "function", "training"
 ]
 Source = Literal["ir.txt", "ir-with-training.txt", "versioning.txt", "onnx.proto", "functions", "practice"]
+Group = Literal["", "style", "pedantic"]
+
+GROUPS: dict[Group, str] = {
+    "style": "names, documentation and leftover descriptions, which change nothing that a model computes",
+    "pedantic": "what nearly every model of some exporter breaks, and hardly any reader minds",
+}
+"""The groups of rules that only `strict`, the rule's id or the group's name asks for."""
 
 
 class Problem(NamedTuple):
@@ -46,8 +53,8 @@ class Rule:
 
     `over` is what `check` looks at: once for the model, for each root graph (main, training, function body)
     with all that is inside it, for each graph, attribute, tensor and so on. The rule holds for IR versions
-    `since` to `until`. A `pedantic` rule is one that nearly every model in the world breaks; it is asked for
-    by `strict` or by name. `note` says why a severity is not what the sentence's verb would make it.
+    `since` to `until`. A rule in a `group` is tried only with `strict`, or where its id or its group is
+    selected. `note` says why a severity is not what the sentence's verb would make it.
     """
 
     id: str
@@ -60,7 +67,7 @@ class Rule:
     severity: Severity
     since: int = 0
     until: int | None = None
-    pedantic: bool = False
+    group: Group = ""
     note: str = ""
 
     @property
@@ -94,7 +101,7 @@ class Rules:
         severity: Severity = "error",
         since: int = 0,
         until: int | None = None,
-        pedantic: bool = False,
+        group: Group = "",
         note: str = "",
     ) -> Callable[[Callable[[Any], Iterable[Problem]]], Callable[[Any], Iterable[Problem]]]:
         """Declare the decorated function to be the check of a rule."""
@@ -113,7 +120,7 @@ class Rules:
                 severity,
                 since,
                 until,
-                pedantic,
+                group,
                 note,
             )
             return check

@@ -13,11 +13,8 @@ from sabir.ir import (
     ExternalTensor,
     Function,
     Graph,
-    MapType,
     Model,
     Node,
-    OptionalType,
-    SequenceType,
     SparseTensor,
     Tensor,
     Value,
@@ -225,7 +222,7 @@ class Survey:
         self._alike: dict[tuple[int, Function | None], list[AttributeSite]] = {}
         self._callees: dict[tuple[int, str, str, str], Callee] = {}
         self._scopes: list[Scope] = []  # kept alive, as callees are remembered by their identity
-        model, scope = self.model, Scope.of(self.model, self.registry)
+        model, scope = self.model, Scope.of(self.model, self.registry, newer_opsets=True)
         self._scopes.append(scope)
         self.roots.append(self._graph(model.graph, "main", Location().at("graph"), scope))
         for place, training in enumerate(model.training):
@@ -380,19 +377,6 @@ def lacks_value(attribute: Attribute) -> bool:
 
 
 _WHOLE = frozenset({"tensor", "sparse_tensor", "graph", "type"})
-
-
-def parts_of_type(kind: Type | None) -> Iterator[Type]:
-    """A type and those inside it."""
-    while kind is not None:
-        yield kind
-        match kind:
-            case SequenceType() | OptionalType():
-                kind = kind.item
-            case MapType():
-                kind = kind.value
-            case _:
-                return
 
 
 def _listed(value: Any) -> tuple[Any, ...]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sabir.check._survey import Survey
     from sabir.ir import Graph, TrainingInfo, Type, Value
 
-TYPES, CLAIMS, STATE, VALUES = "TYPE001", "TYPE009", "TRAIN007", "ATTR009"
-INFERRED = frozenset({TYPES, CLAIMS, UNEVEN, STATE, VALUES})
+TYPES, CLAIMS, STATE, UNJUDGED, VALUES = "TYPE001", "TYPE009", "TRAIN007", "TYPE008", "ATTR009"
+INFERRED = frozenset({TYPES, CLAIMS, UNEVEN, STATE, UNJUDGED, VALUES})
 
 
 class _Whole(Inference):
@@ -38,10 +38,10 @@ class _Whole(Inference):
 
 
 def type_findings(survey: Survey) -> Iterator[Finding]:
-    """Yield what inference finds: types that contradict themselves, and state that training would spoil.
+    """Yield what inference finds: contradictions, what it cannot judge, state that training would spoil.
 
-    What nodes call is told by rules, for every graph; but a value that a function's attribute has is known
-    only where the function is called.
+    What nodes call is reported by rules, for every graph; a value that an attribute of a function has is
+    known only where the function is called.
     """
     model = survey.model
     inference = _Whole(model, registry=survey.registry)
@@ -56,6 +56,13 @@ def type_findings(survey: Survey) -> Iterator[Finding]:
     yield from (f for f in inference.findings if f.rule in INFERRED)
     yield from uneven_items(survey, inference.types)
     yield from unfit
+
+
+def in_function(where: Location) -> tuple[object, ...]:
+    """Return a place as it stands in its function, whoever calls it."""
+    steps = where.steps
+    inner = max((i for i, step in enumerate(steps) if step.kind == "function"), default=None)
+    return steps if inner is None else (steps[inner].name, *steps[inner + 1 :])
 
 
 def _unfit(training: TrainingInfo, where: Location, types: dict[Value, Type]) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ import typer
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, OutputPath, load_any, save_any
+from sabir.cli._reports import finding_lines
 from sabir.cli._screen import Screen, counted, plain
 from sabir.infer import Inference
 
@@ -31,20 +32,22 @@ def infer(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Replace what is declared of computed values, outputs too.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="A line for each finding, however many there are of a rule.")
+    ] = False,
     _: LimitOption = None,
 ) -> None:
     """Infer the type and shape of every value.
 
-    Shows those of the outputs. What contradicts itself is reported, and left as the model declares it; so is
-    a declared number where the size depends on an input. Once an input was made dynamic, use `--fresh`.
+    Shows the types of the outputs. A contradiction is reported, and the model's own declaration stays; so is
+    a declared number where the size depends on an input. Once an input was made dynamic, use `--fresh`. A
+    node that cannot be judged, such as one of an unknown domain, is a warning, as in a check.
     """
     loaded, screen = load_any(model), Screen()
     engine = Inference(loaded, strict=strict, fresh=fresh)
     engine.run()
     engine.annotate()
-    for found in engine.findings:
-        told = screen.paint(found.severity, fg="yellow")
-        screen.line(f"{plain(found.location)}: {told} {found.rule}: {plain(found.message)}")
+    screen.lines(finding_lines(engine.findings, screen, verbose=verbose))
     known, values = _coverage(loaded)
     screen.line(f"{plain(model)}: the types of {known:,} of {counted(values, 'value')} are known")
     outputs = [v for v in loaded.graph.outputs if v is not None]

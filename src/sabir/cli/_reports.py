@@ -12,7 +12,7 @@ from sabir.cli._screen import Screen, counted, plain
 from sabir.cli._usage import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from sabir.base import Finding
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"error": "red", "warning": "yellow"}
 _MOST_SHOWN = 10  # repairs under one rule; a model may have ten thousand odd names
+_MOST_PLACES = 3  # findings under one rule; where there are more, one stands for all
 
 
 class Format(StrEnum):
@@ -33,16 +34,16 @@ class Format(StrEnum):
 class Report(Protocol):
     """Where the findings of one model after the other go."""
 
-    def model(self, path: Path, found: Sequence[Finding]) -> None:
-        """Tell what is wrong with a model."""
+    def model(self, path: Path, found: Sequence[Finding], more: int) -> None:
+        """Report what is wrong with a model; `more` is how much else `--strict` finds."""
         ...
 
     def unreadable(self, path: Path, message: str) -> None:
-        """Tell why a file cannot be checked."""
+        """Report why a file cannot be checked."""
         ...
 
     def repairs(self, path: Path, done: Sequence[Repair], saved: Path) -> None:
-        """Tell what was put right, and where it was saved."""
+        """Report what was repaired, and where it was saved."""
         ...
 
     def end(self) -> None:
@@ -50,28 +51,34 @@ class Report(Protocol):
         ...
 
 
-def report_as(kind: Format) -> Report:
-    """Return what writes findings to standard output in a format."""
-    return {Format.TEXT: TextReport, Format.JSON: JsonReport, Format.GITHUB: GithubReport}[kind]()
+def report_as(kind: Format, *, verbose: bool = False) -> Report:
+    """Return what writes findings to standard output in a format; only for a person any are left out."""
+    if kind is Format.TEXT:
+        return TextReport(verbose=verbose)
+    return JsonReport() if kind is Format.JSON else GithubReport()
 
 
 class TextReport:
-    """A line a finding; after those of a model the sentences that were broken, each once."""
+    """A line a finding, or a rule where many places break it; then the sentences that were broken, each once.
 
-    def __init__(self) -> None:
-        self._screen = Screen()
+    With `verbose` every finding has a line.
+    """
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        self._screen, self._verbose = Screen(), verbose
         self._rules = {r.id: r for r in RULES}
 
-    def model(self, path: Path, found: Sequence[Finding]) -> None:
+    def model(self, path: Path, found: Sequence[Finding], more: int) -> None:
         """Write the findings, the sentences and how many there are."""
         screen, where = self._screen, plain(path)
-        screen.lines(f"{where}: {self._line(f)}" for f in found)
+        screen.lines(f"{where}: {line}" for line in finding_lines(found, screen, verbose=self._verbose))
         broken = [self._rules[name] for name in dict.fromkeys(f.rule for f in found)]
         if broken:
             screen.table([(r.id, f"{r.law} ({r.source})") for r in broken], "bold")
         counts = Counter(f.severity for f in found)
         told = " and ".join(counted(count, severity) for severity, count in sorted(counts.items()))
-        screen.line(f"{told or 'no problems'} found in {where}")
+        hidden = f" ({more:,} more with --strict)" if more else ""
+        screen.line(f"{told or 'no problems'} found in {where}{hidden}")
 
     def unreadable(self, path: Path, message: str) -> None:
         """Write the message, which may show where in a text it is, on lines of its own."""
@@ -86,10 +93,24 @@ class TextReport:
     def end(self) -> None:
         """Do nothing: all is written."""
 
-    def _line(self, finding: Finding) -> str:
-        severity = self._screen.paint(finding.severity, fg=_COLOURS[finding.severity])
-        hint = f" ({plain(finding.hint)})" if finding.hint else ""
-        return f"{plain(finding.location)}: {severity} {finding.rule}: {plain(finding.message)}{hint}"
+
+def finding_lines(found: Sequence[Finding], screen: Screen, *, verbose: bool) -> Iterator[str]:
+    """Yield a line for each finding; without `verbose` one line for all of a rule that many places break."""
+    counts = Counter(f.rule for f in found)
+    merged = set[str]()
+    for f in found:
+        others = counts[f.rule] - 1
+        if verbose or others < _MOST_PLACES:
+            yield _line(f, screen)
+        elif f.rule not in merged:
+            merged.add(f.rule)
+            yield f"{_line(f, screen)}; {others:,} more of {f.rule}, which --verbose lists"
+
+
+def _line(finding: Finding, screen: Screen) -> str:
+    severity = screen.paint(finding.severity, fg=_COLOURS[finding.severity])
+    hint = f" ({plain(finding.hint)})" if finding.hint else ""
+    return f"{plain(finding.location)}: {severity} {finding.rule}: {plain(finding.message)}{hint}"
 
 
 class JsonReport:
@@ -99,7 +120,7 @@ class JsonReport:
         self._rules = {r.id: r for r in RULES}
         self._found: list[dict[str, Any]] = []
 
-    def model(self, path: Path, found: Sequence[Finding]) -> None:
+    def model(self, path: Path, found: Sequence[Finding], more: int) -> None:  # ruff: ignore[unused-method-argument]  for a person alone
         """Keep the findings for the end."""
         for f in found:
             rule = self._rules[f.rule]
@@ -129,7 +150,7 @@ class GithubReport:
     def __init__(self) -> None:
         self._screen = Screen()
 
-    def model(self, path: Path, found: Sequence[Finding]) -> None:
+    def model(self, path: Path, found: Sequence[Finding], more: int) -> None:  # ruff: ignore[unused-method-argument]  for a person alone
         """Write a command for each finding."""
         for f in found:
             hint = f" ({f.hint})" if f.hint else ""
@@ -152,7 +173,7 @@ class GithubReport:
 
 
 def write_repairs(path: Path, done: Sequence[Repair], saved: Path, write: Callable[[str], None]) -> None:
-    """Write what was put right, a line each; under one rule no more than a person wants to read."""
+    """Write what was repaired, a line each; under one rule no more than a person wants to read."""
     where, shown = plain(path), Counter[str]()
     for repair in done:
         shown[repair.rule] += not repair.interface

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sabir.base import suggest
-from sabir.check import RULES, rule_page, severity_of
+from sabir.check import GROUPS, RULES, rule_page, severity_of
 from sabir.cli._screen import Screen
 from sabir.cli._usage import refuse
 
@@ -16,28 +16,35 @@ if TYPE_CHECKING:
 
     from sabir.check import Rule
 
-EXAMPLES = ("sabir rule", "sabir rule GRAPH004", "sabir rule NAME")
+EXAMPLES = ("sabir rule", "sabir rule GRAPH004", "sabir rule NAME", "sabir rule style")
 
 
 def rule(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Rules, or the beginning of ids: NODE.")
+        list[str] | None,
+        typer.Argument(metavar="ID", help="Rules, the beginning of ids (NODE), or a group: style, pedantic."),
     ] = None,
 ) -> None:
     """Show what a rule of `sabir check` is, or list them.
 
-    A page has the sentence of the standard that the rule holds, what is looked at, and examples.
+    A page has the sentence of the standard that the rule holds, what is looked at, and examples. The rules of
+    the groups `style` and `pedantic` are tried only with `check --strict`, or where they are selected.
     """
     screen, known = Screen(), {r.id: r for r in RULES}
     asked = ids or [""]
-    for given in asked:
-        if given not in known and not any(name.startswith(given) for name in known):
-            refuse(f"there is no rule {given!r}{suggest(given, known)}")
-    for given in asked:
-        if given in known:
-            screen.lines(rule_page(known[given]).splitlines())
+    for name in asked:
+        if name not in known and not _listed(name):
+            refuse(f"there is no rule {name!r}{suggest(name, (*known, *GROUPS))}")
+    for name in asked:
+        if name in known:
+            screen.lines(rule_page(known[name]).splitlines())
         else:
-            _list(screen, (r for name, r in known.items() if name.startswith(given)))
+            _list(screen, _listed(name))
+
+
+def _listed(name: str) -> list[Rule]:
+    """Return the rules of a group, or those whose ids begin with a name."""
+    return [r for r in RULES if r.id.startswith(name) or (name and r.group == name)]
 
 
 def _list(screen: Screen, rules: Iterable[Rule]) -> None:

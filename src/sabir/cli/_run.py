@@ -59,6 +59,10 @@ def run(
             "--strict", help="Check the model first, and stop at a value that contradicts its declared type."
         ),
     ] = False,
+    newer_opsets: Annotated[
+        bool,
+        typer.Option("--newer-opsets", help="Take an unknown newer operator set as the newest known one."),
+    ] = False,
     _: LimitOption = None,
 ) -> None:
     """Run a model, and tell what its outputs are and how long it took.
@@ -69,7 +73,7 @@ def run(
     loaded, screen = load_any(model), Screen()
     if strict:
         check(loaded)
-    session = Session(loaded, threads=threads, strict=strict)
+    session = Session(loaded, threads=threads, strict=strict, newer_opsets=newer_opsets)
     files = {name: Path(file) for name, file in _pairs("--input", inputs, {p.name for p in session.inputs})}
     sizes = {name: _size(name, size) for name, size in _pairs("--dim", dims, ())}
     feeds = gather(session.inputs, files, sizes, seed)

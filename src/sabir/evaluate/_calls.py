@@ -28,7 +28,7 @@ class Callees:
         found = self._found.get(key)
         if found is None:
             try:
-                found = self._scope.callee(node)
+                found = self._scope.runnable(node)
             except SchemaError as error:
                 found = error
             self._found[key] = found

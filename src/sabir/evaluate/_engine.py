@@ -28,13 +28,14 @@ from sabir.evaluate._results import owned
 from sabir.evaluate._sizes import bytes_of
 from sabir.evaluate._steps import Run
 from sabir.opsets import STANDARD
-from sabir.schema import Registry, Scope, check_expansion
+from sabir.schema import Registry, Scope, check_expansion, implicit_imports
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from sabir.evaluate._declared import Declaration
     from sabir.ir import Model, Value
+    from sabir.schema import ImplicitImport
 
 
 class Runner:
@@ -51,16 +52,19 @@ class Runner:
         limits: Limits | None = None,
         *,
         strict: bool = False,
+        newer_opsets: bool = False,
     ) -> None:
         """Bind a model; its binding and its runs keep to `limits`.
 
-        Raises SchemaError for a node that calls nothing known, or calls it wrongly, LimitError.
+        With `newer_opsets` an operator set newer than the registry knows counts as the newest known one.
+        Raises SchemaError for a node that calls nothing known, or calls it wrongly, UnsupportedError,
+        LimitError.
         """
         self._limits, self._strict = limits, strict
         self._reported: set[str] = set()
         graph = model.graph
         with within(limits):
-            scope = Scope.of(model, registry)
+            scope = Scope.of(model, registry, newer_opsets=newer_opsets)
             check_expansion([graph], scope)
             binder = Binder(graph, scope, strict=strict)
             try:
@@ -70,6 +74,8 @@ class Runner:
                 raise UnsupportedError(
                     "its graphs and functions are nested too deep for Python's stack; inline it first"
                 ) from error
+        for note in (*map(_implicit_import, implicit_imports(model)), *binder.notes):
+            warn(f"{note}; `sabir check --fix` mends the file")
         slots = binder.own_slots()
         self._feeds = FeedReader(graph, binder.arrays)
         self._outputs = _output_slots(graph.outputs, slots)
@@ -143,6 +149,11 @@ def warn(message: str) -> None:
     warnings.warn(message, SabirWarning, stacklevel=depth)
 
 
+def _implicit_import(found: ImplicitImport) -> str:
+    where = "the model" if found.function is None else f"function {found.function}"
+    return f"{where} uses {found.node.op} without importing ai.onnx; opset {found.version} is assumed"
+
+
 def _output_slots(outputs: Sequence[Value | None], slots: Mapping[Value, int]) -> dict[str, int]:
     """Return the slots of the outputs by name; raises SchemaError where two values have one name."""
     found: dict[str, int] = {}
@@ -169,14 +180,16 @@ def evaluate(
     outputs: Sequence[str] | None = None,
     *,
     strict: bool = False,
+    newer_opsets: bool = False,
     limits: Limits | None = None,
 ) -> dict[str, Any]:
     """Return what a model computes from `feeds`, by output name.
 
     `feeds` maps input names to arrays (lists for sequences, dicts for maps, None for an empty optional).
-    `strict` makes an error of what contradicts a declared type or shape, else a warning. `limits` bounds what
-    the run may spend, by default as `Limits()` does. Raises SchemaError, FeedError, LimitError or
+    `strict` makes an error of what contradicts a declared type or shape, else a warning. With `newer_opsets`
+    an operator set newer than any known one counts as the newest. `limits` bounds what the run may spend, by
+    default as `Limits()` does. Raises SchemaError, UnsupportedError, FeedError, LimitError or
     EvaluationError, each naming the node or input.
     """
     with within(limits):
-        return Runner(model, strict=strict).run(feeds, outputs)
+        return Runner(model, strict=strict, newer_opsets=newer_opsets).run(feeds, outputs)

@@ -76,12 +76,16 @@ class BoundFunction(NamedTuple):
 
 @dataclass(slots=True)
 class Shared:
-    """What the binders of one model share: bound functions, and what the nodes of each scope call."""
+    """What the binders of one model share: bound functions, and what the nodes of each scope call.
+
+    `notes` are what a run goes on after, though the file should be mended.
+    """
 
     functions: dict[tuple[object, ...], BoundFunction] = field(
         default_factory=dict[tuple[object, ...], BoundFunction]
     )
     callees: dict[int, Callees] = field(default_factory=dict[int, Callees])
+    notes: list[str] = field(default_factory=list[str])
 
     def callees_in(self, scope: Scope) -> Callees:
         """Return what the nodes of a scope call."""
@@ -128,13 +132,23 @@ class Binder:
         for value, tensor in graph.initializers.items():
             self._initialize(value, tensor)
         needed = _needed(graph)
-        steps = [self._step(node, later=node not in needed) for node in graph.sorted_nodes()]
+        nodes = graph.sorted_nodes()
+        if nodes != tuple(graph):
+            self._shared.notes.append(
+                f"the nodes of the graph {quote(graph.name)} are not in topological order"
+            )
+        steps = [self._step(node, later=node not in needed) for node in nodes]
         outputs = tuple(self._read(v) for v in graph.outputs)
         producers = {
             slot: place for place, step in enumerate(steps) for slot in step.outputs if slot != ABSENT
         }
         captures = tuple(self.captured.values())
         return Program(self._constants, inputs, outputs, captures, steps, producers, self._bytes)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a run goes on after, though the file should be mended."""
+        return self._shared.notes
 
     def own_slots(self) -> dict[Value, int]:
         """Return the slots of the values that the graph itself defines."""

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import (
     ACCIDENTS,
-    AttributeValueError,
-    ExternalDataError,
     Finding,
     InferenceError,
     LimitError,
@@ -22,7 +20,6 @@ from sabir.base import (
     SabirError,
     SchemaError,
     UnsupportedError,
-    WireError,
     check_depth,
     check_nodes,
     check_time,
@@ -36,27 +33,25 @@ from sabir.infer._facts import (
     check_sizes,
     check_types,
     constant_type,
+    misdeclared,
     stand_ins,
     tensor_type_of,
     without_contents,
 )
 from sabir.infer._folding import folded
 from sabir.infer._merge import merge, without_negatives
-from sabir.infer._places import at_node, holding, is_output, is_referred
+from sabir.infer._orders import Orders
+from sabir.infer._places import at_node, holding, is_output
+from sabir.infer._rules import Broken, broken_by
 from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value
 from sabir.opsets import STANDARD
-from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, check_results, is_settled
+from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, check_results, newer_opset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# calls and data have rules of their own, for every graph and tensor; what Sabir lacks breaks no rule
-_OTHERS: dict[type[Exception], str] = {
-    SchemaError: "CALL", AttributeValueError: "CALL", WireError: "DATA", ExternalDataError: "DATA",
-    UnsupportedError: "LACK",
-}  # fmt: skip
-_REFERRED = "ATTR009"  # the rule for a value that only the call of a function tells
+_CYCLE = Broken("GRAPH006")
 _CALL = 32  # nodes that are inferred in the time that a call takes by itself
 _FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be an input, and meant a constant
 
@@ -71,7 +66,8 @@ class _Memo(NamedTuple):
 class Inference:
     """One pass over a model: `types` gets what is known of each value, `findings` what is wrong.
 
-    With `fresh` what is declared of a computed value counts only where nothing follows of it.
+    With `fresh` what is declared of a computed value counts only where nothing follows of it. A finding has
+    the rule and the severity that the checker reports: a warning where a node cannot be judged.
     """
 
     def __init__(
@@ -84,7 +80,8 @@ class Inference:
         limits: Limits | None = None,
     ) -> None:
         self.model, self.registry, self.strict, self._limits = model, registry, strict, limits
-        self._scope = Scope.of(model, registry)
+        self._scope = Scope.of(model, registry, newer_opsets=True)
+        self._state = model.state()  # what training changes: its contents are not known
         self.types: dict[Value, Type] = {}
         self.findings: list[Finding] = []
         self._interned: dict[Type, Type] = {}
@@ -97,6 +94,7 @@ class Inference:
         self._callees: dict[tuple[int, str, str, str], tuple[Scope, Version | Function | SchemaError]] = {}
         self._inside: dict[Value, Type | None] = {}  # values of functions, over all calls
         self._applied = Applications()
+        self._orders = Orders()
         self._depth = 0  # in subgraphs
         self._inner = 0  # nodes inferred outside the main graph, each time that they were
         self._calling: list[Function] = []  # whose bodies are inferred now; their values differ by call
@@ -109,6 +107,7 @@ class Inference:
 
     def _run(self, graph: Graph) -> None:
         self._sizes = symbols_of_inputs(graph)
+        self._report_newer(self._scope, Location())
         for value in graph.inputs:
             declared = self._declared(value)
             if declared is not None:
@@ -121,7 +120,8 @@ class Inference:
         for value in node.inputs:
             if value is not None and value not in self.types and value.type is not None:
                 data = value.constant
-                self._set(value, value.type if data is None else constant_type(data, known=True))
+                known = value not in self._state
+                self._set(value, value.type if data is None else constant_type(data, known=known))
         results = self._node(node, self._scope, Location(), 0)
         for value, kind in zip(node.outputs, results, strict=False):
             if value is not None and kind is not None:
@@ -148,7 +148,7 @@ class Inference:
 
     def _graph(self, graph: Graph, scope: Scope, where: Location) -> tuple[Type | None, ...]:
         self._count(graph)
-        for place, node in enumerate(graph):
+        for place, node in self._orders.placed(graph, lambda error: self._report(error, where, _CYCLE)):
             check_time()
             try:
                 results = self._node(node, scope, where, place)
@@ -157,7 +157,7 @@ class Inference:
             except SabirError as error:
                 if error is self._raised:  # in a subgraph, and says where
                     raise
-                self._report(error, at_node(where, place, node), node)
+                self._report(error, at_node(where, place, node), broken_by(error, node, scope))
                 results = (None,) * len(node.outputs)
             else:
                 self._check_declared(node, results, scope, at_node(where, place, node))
@@ -176,18 +176,14 @@ class Inference:
         self, node: Node, results: Sequence[Type | None], scope: Scope, where: Location
     ) -> None:
         """Report an output that is declared as what its operator cannot give, where inference cannot tell."""
-        if all(map(is_settled, results)):
+        if all(isinstance(r, TensorType) and r.element.number for r in results):
             return
         callee = self._callee(node, scope)
-        if isinstance(callee, Function):
-            return
-        inputs = [v and self.types.get(v) for v in node.inputs]
-        declared = [v and self._declared(v) for v in node.outputs]
-        unknown = [None if is_settled(r) else d for r, d in zip(results, declared, strict=False)]
-        try:
-            check_results(callee, inputs, unknown)
-        except InferenceError as error:
-            self._report(error, where)
+        if isinstance(callee, Version):
+            inputs = [v and self.types.get(v) for v in node.inputs]
+            error = misdeclared(callee, inputs, results, [v and self._declared(v) for v in node.outputs])
+            if error is not None:
+                self._report(error, where)
 
     def _define(self, value: Value, kind: Type | None, where: Location, place: int, node: Node) -> None:
         declared = self._declared(value, anyway=kind is None)
@@ -223,10 +219,10 @@ class Inference:
     def _constants(self, graph: Graph, *, fixed: bool = False) -> None:
         for value, tensor in graph.initializers.items():
             given = value in self.types
+            known = (fixed or not given) and value not in self._state
             try:
                 kind = merge(
-                    self.types.get(value) or self._declared(value),
-                    constant_type(tensor, known=fixed or not given),
+                    self.types.get(value) or self._declared(value), constant_type(tensor, known=known)
                 )
             except (SabirError, *ACCIDENTS) as error:
                 self._report(error, Location().at("graph").at("initializer", name=value.name))
@@ -331,6 +327,7 @@ class Inference:
         if any(f is function for f in self._calling):
             raise SchemaError(f"{function!r} calls itself")
         inner = scope.inside(function, node)
+        self._report_newer(inner, where)
         held = (*types, *inner.bindings.values()) if inner.bindings else types
         ports = zip_longest(function.graph.inputs, self._given(node))
         absent = frozenset(port for port, value in ports if value is None)
@@ -381,12 +378,18 @@ class Inference:
         """Return the one object that stands for a type here, so that calls can be remembered by identity."""
         return None if kind is None else self._interned.setdefault(kind, kind)
 
-    def _report(self, error: Exception, where: Location, node: Node | None = None) -> None:
-        if self.strict:
+    def _report_newer(self, scope: Scope, where: Location) -> None:
+        """Report the versions that are newer than any known one; the newest known one is what is inferred."""
+        for domain, versions in scope.newer().items():
+            at = where.at("opset_import", name=domain or "ai.onnx")
+            self._report(UnsupportedError(newer_opset(domain, *versions)), at, Broken("MODEL006"))
+
+    def _report(self, error: Exception, where: Location, broken: Broken | None = None) -> None:
+        rule, severity = broken or broken_by(error)
+        if self.strict and severity == "error":
             self._raised = InferenceError(f"{where}: {error}")
             raise self._raised from error
-        rule = _REFERRED if is_referred(error, node) else _OTHERS.get(type(error), "TYPE001")
-        self._note(Finding(rule, legible(str(error)), where))
+        self._note(Finding(rule, legible(str(error)), where, severity=severity))
 
     def _note(self, finding: Finding | None) -> None:
         if finding is not None and finding not in self._told:  # a subgraph may be inferred more than once

@@ -11,6 +11,7 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import UNDEFINED, SparseTensorType, Tensor, TensorType, Type
 from sabir.opsets.families import contents
+from sabir.schema import check_results, is_settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sabir.schema import Version
 
 _LARGEST = 2**63 - 1
+_MOST_SHOWN = 6  # types in a message; an operator may admit 70
 _MOST_FLOATS = 16  # known contents of float tensors serve scales and limits, not data
 
 
@@ -99,7 +101,7 @@ def check_types(version: Version, inputs: Sequence[Type | None]) -> None:
             continue
         signature = kind.signature
         if signature not in port.allowed and "?" not in signature:
-            admitted = ", ".join(sorted(port.allowed))
+            admitted = _shown(port.allowed, signature, version)
             raise InferenceError(
                 f"{version} does not admit {signature} for {port.name!r}; it admits {admitted}"
             )
@@ -109,3 +111,29 @@ def check_types(version: Version, inputs: Sequence[Type | None]) -> None:
         if first[0] != signature:
             ports = f"{first[1]!r} and {port.name!r}"
             raise InferenceError(f"{version} takes one type for {ports}; it gets {first[0]} and {signature}")
+
+
+def misdeclared(
+    version: Version,
+    inputs: Sequence[Type | None],
+    results: Sequence[Type | None],
+    declared: Sequence[Type | None],
+) -> InferenceError | None:
+    """Return what is wrong with the declared types of those outputs of which inference knows no type."""
+    unknown = [None if is_settled(r) else d for r, d in zip(results, declared, strict=False)]
+    try:
+        check_results(version, inputs, unknown)
+    except InferenceError as error:
+        return error
+    return None
+
+
+def _shown(allowed: frozenset[str], wrong: str, version: Version) -> str:
+    """Return some of the admitted types, those of the same kind as the wrong one first."""
+    kind = wrong.split("(", 1)[0]
+    listed = sorted(allowed, key=lambda t: (t.split("(", 1)[0] != kind, not t.startswith("tensor("), t))
+    if len(listed) <= _MOST_SHOWN + 1:
+        return ", ".join(listed)
+    domain = f"{version.operator.domain}." if version.operator.domain else ""
+    page = f"sabir op {domain}{version.operator.name} --opset {version.since}"
+    return f"{', '.join(listed[:_MOST_SHOWN])} and {len(listed) - _MOST_SHOWN} more; see `{page}`"

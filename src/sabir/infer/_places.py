@@ -1,10 +1,9 @@
-"""Where a node stands, and the attribute that holds a subgraph or a wrong value."""
+"""Where a node stands, and the attribute that holds a subgraph."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import AttributeValueError
 from sabir.ir import Graph
 
 if TYPE_CHECKING:
@@ -25,10 +24,3 @@ def holding(node: Node, graph: Graph) -> str:
 def is_output(value: Value) -> bool:
     """Return whether a value is an output of a graph that stands in no node."""
     return any(isinstance(use.user, Graph) and use.user.parent is None for use in value.uses)
-
-
-def is_referred(error: Exception, node: Node | None) -> bool:
-    """Return whether a wrong value of an attribute comes from the call of the function around its node."""
-    if node is None or not isinstance(error, AttributeValueError):
-        return False
-    return bool(node.attributes[error.attribute].ref)

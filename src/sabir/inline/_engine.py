@@ -15,8 +15,10 @@ from sabir.ir import (
     Node,
     TensorType,
     Value,
+    bound_opsets,
     canonical_domain,
     clone_node,
+    find_opset,
 )
 from sabir.opsets import STANDARD
 from sabir.schema import (
@@ -28,6 +30,7 @@ from sabir.schema import (
     as_results,
     check_call,
     check_expansion,
+    implicit_imports,
 )
 
 if TYPE_CHECKING:
@@ -46,13 +49,14 @@ def inline(
     `operators` asks for the same of operators that have a body: of all (True), or of those named. Raises
     SchemaError for a call that is wrong or calls itself, UnsupportedError where a body is written for another
     operator set version than the model's, LimitError where the result would have more nodes than `limits`
-    let it; the model is then as it was.
+    let it; the model is then as it was. Functions alone are replaced under any opsets.
     """
     with within(limits):
-        engine = _Inliner(model, registry)
+        engine = _Inliner(model, registry, newer_opsets=not operators)
         bodies = {id(f.graph) for f in model.functions}
         graphs = [g for g in model.graphs() if id(g) not in bodies]
         engine.check_size(graphs)
+        engine.state_default()
         for graph in graphs:
             engine.expand_functions(graph)
         model.functions.clear()
@@ -62,15 +66,22 @@ def inline(
 
 
 class _Inliner:
-    def __init__(self, model: Model, registry: Registry) -> None:
+    def __init__(self, model: Model, registry: Registry, *, newer_opsets: bool) -> None:
         self._model, self._registry = model, registry
-        self._scope = Scope.of(model, registry)
+        self._scope = Scope.of(model, registry, newer_opsets=newer_opsets)
         self._numbers: dict[str, int] = {}
         self._taken = {v.name for g in model.graphs() for inner in g.scopes() for v in inner.defined()}
 
     def check_size(self, graphs: Iterable[Graph]) -> None:
         """Count what inlining makes; raises SchemaError for a function that calls itself, LimitError."""
         check_expansion(graphs, self._scope)
+
+    def state_default(self) -> None:
+        """Import the default domain where the model implies it, before a function brings another version."""
+        model = self._model
+        if model.functions and find_opset(model.opsets, "") is None:
+            for _, _, version in tuple(implicit_imports(model)):
+                model.opsets[""] = version
 
     def expand_functions(self, graph: Graph) -> None:
         """Replace the calls of functions in a graph and in those inside it."""
@@ -94,7 +105,7 @@ class _Inliner:
         made: list[Node] = []
         for value, data in function.graph.initializers.items():
             copies[value] = graph.add_initializer(self._fresh(value.name), data)
-        for original in function.graph:
+        for original in function.graph.sorted_nodes():
             copy = clone_node(original, copies, inner.arguments)
             place = graph.insert(copy, after=place)
             made += [copy, *(n for g in copy.graphs for n in g.all_nodes())]
@@ -114,13 +125,13 @@ class _Inliner:
 
     def _agree(self, function: Function) -> None:
         """Make sure that the body means the same under the model's imports."""
-        for domain, version in function.opsets.items():
-            present = self._model.opset(domain)
-            if present is None:
+        body = self._scope.within(function)
+        for domain, version in bound_opsets(function.opsets).items():
+            if find_opset(self._model.opsets, domain) is None:
                 self._model.opsets[domain] = version
         for node in function.graph.all_nodes():
             domain = canonical_domain(node.domain)
-            wanted, present = function.opsets.get(node.domain), self._model.opset(node.domain)
+            wanted, present = body.opset(domain), self._model.opset(domain)
             here = self._registry.find_version(domain, node.op, present)
             if wanted != present and here is not self._registry.find_version(domain, node.op, wanted):
                 told = f"{function!r} is written for opset {wanted} of {domain or 'ai.onnx'!r}"
@@ -144,7 +155,8 @@ class _Inliner:
             for node in graph.all_nodes():
                 if names is not None and node.op not in names:
                     continue
-                version = self._registry.find_version(node.domain, node.op, self._model.opset(node.domain))
+                opset = self._model.opset(canonical_domain(node.domain))
+                version = self._registry.find_version(node.domain, node.op, opset)
                 if version is not None and version.find("body") is not None:
                     found.append((node, version))
         return found
@@ -154,7 +166,8 @@ class _Inliner:
         declared = {v: v.type for v in node.inputs if v is not None}
         for value in declared:
             value.type = inference.types.get(value, value.type)
-        b = Builder(graph=Graph(), opsets=dict(self._model.opsets), after=inference.visit)
+        opsets = bound_opsets(self._model.opsets, self._model.opset())
+        b = Builder(graph=Graph(), opsets=opsets, after=inference.visit)
         binding = version.binding("body")
         call = Call(tuple(v is not None for v in node.outputs), version.since)
         try:

@@ -27,11 +27,32 @@ from sabir.ir._dims import (
     trunc_div,
     upper_bound,
 )
+from sabir.ir._features import (
+    CONTAINERS,
+    DEVICES,
+    NEWEST_IN_GRAPHS,
+    OPTIONALS,
+    SPARSE,
+    TRAINING,
+    VALUE_INFO,
+    Feature,
+    elements_of_type,
+    features_of_function,
+    features_of_graph,
+    features_of_node,
+    features_of_tensor,
+    features_of_type,
+    features_of_value,
+    first_ir_of_element,
+    least_ir,
+    parts_of_type,
+)
 from sabir.ir._graph import Annotation, Constant, Graph, Node, Use, Value
+from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, find_opset
 from sabir.ir._labels import Labels
-from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo, canonical_domain, find_opset
+from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._names import NameScope
-from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset
+from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
 from sabir.ir._residue import Residue
 from sabir.ir._tensors import (
     MAX_RANK,
@@ -65,9 +86,16 @@ from sabir.ir._walk import TensorPlace, all_tensors
 
 __all__ = [
     "ATTRIBUTE_TYPES",
+    "CONTAINERS",
+    "DEVICES",
     "MAX_RANK",
+    "NEWEST_IN_GRAPHS",
     "NEWEST_IR",
+    "OPTIONALS",
+    "SPARSE",
+    "TRAINING",
     "UNDEFINED",
+    "VALUE_INFO",
     "Annotation",
     "Array",
     "ArrayTensor",
@@ -82,6 +110,7 @@ __all__ = [
     "ElementKey",
     "Expr",
     "ExternalTensor",
+    "Feature",
     "Function",
     "FunctionKey",
     "Graph",
@@ -113,24 +142,37 @@ __all__ = [
     "WireTensor",
     "add",
     "all_tensors",
+    "binding_places",
+    "bound_opsets",
     "canonical_domain",
     "ceil_div",
     "clone_graph",
     "clone_node",
     "dim_max",
     "dim_min",
+    "elements_of_type",
     "exact_quotient",
+    "features_of_function",
+    "features_of_graph",
+    "features_of_node",
+    "features_of_tensor",
+    "features_of_type",
+    "features_of_value",
     "find_opset",
     "first_ir_of",
+    "first_ir_of_element",
     "floor_div",
     "is_nonnegative",
     "known_equal",
+    "least_ir",
     "lower_bound",
     "minimum_ir",
     "mod",
     "mul",
     "newest_opset",
+    "newest_opset_of_ir",
     "parse_dim",
+    "parts_of_type",
     "product",
     "read_dim",
     "sub",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sabir._version import __version__
 from sabir.ir._attributes import Attribute
+from sabir.ir._features import least_ir
 from sabir.ir._graph import Constant, Graph, Node, Value
+from sabir.ir._imports import bound_opsets
 from sabir.ir._model import Model
-from sabir.ir._releases import minimum_ir
 from sabir.ir._types import Type, tensor_type
 
 if TYPE_CHECKING:
@@ -37,9 +39,12 @@ class Builder:
         opsets: dict[str, int] | None = None,
         after: Callable[[Node], None] | None = None,
     ) -> None:
-        """Start a graph at `opset`, or continue `graph`; `after` is called on each new node."""
+        """Start a graph at `opset`, or continue `graph`; `after` is called on each new node.
+
+        `opsets` are more imports; a version of the default domain in it, under either name, replaces `opset`.
+        """
         self.graph = Graph(name) if graph is None else graph
-        self.opsets = {"": opset, **(opsets or {})}
+        self.opsets = bound_opsets(opsets or {}, opset)
         self._after = after
         self._taken = {v.name for inner in self.graph.scopes() for v in inner.defined()}
         self._numbers: dict[str, int] = {}
@@ -105,11 +110,14 @@ class Builder:
         return emit
 
     def model(self, *, ir_version: int | None = None, **fields: Any) -> Model:
-        """Return the model of this graph; the IR version is the oldest that carries its opset."""
+        """Return the model of this graph; its IR version is the oldest that has all that it uses."""
         fields.setdefault("producer_name", "sabir")
-        model = Model(self.graph, dict(self.opsets), ir_version or minimum_ir(self.opset), **fields)
+        fields.setdefault("producer_version", __version__)
+        model = Model(self.graph, dict(self.opsets), **fields)
+        model.ir_version = ir_version or least_ir(model)
         if Builder.complete is not None:
             Builder.complete(model)
+            model.ir_version = ir_version or least_ir(model)  # the types of the outputs may need a later one
         return model
 
     def _fresh(self, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sabir.ir._graph import Annotation, Graph, Node, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from sabir.ir._attributes import Attribute
 
@@ -34,9 +34,11 @@ def clone_graph(
         made.inputs.append(_value(value, known))
     for value, data in graph.initializers.items():
         made.set_initializer(known.get(value) or _value(value, known), data)
-    for node in graph:
-        made.append(clone_node(node, known, arguments))
+    nodes = [(node, [None if v is None else _value(v, known) for v in node.outputs]) for node in graph]
+    for node, outputs in nodes:  # a node may read what one after it computes
+        made.append(_node(node, outputs, known, arguments))
     made.outputs.extend(known.get(v, v) if v is not None else None for v in graph.outputs)
+    made.clashes = {_of(v, known): name for v, name in graph.clashes.items()}
     made.stale = tuple(_value(v, {}) for v in graph.stale)
     made.annotations = tuple(
         Annotation(_of(a.value, known), tuple((k, _of(v, known)) for k, v in a.parameters), a.residue)
@@ -51,11 +53,21 @@ def clone_node(
     arguments: Callable[[Mapping[str, Attribute]], Mapping[str, Attribute]] | None = None,
 ) -> Node:
     """Return a detached copy of a node; its outputs are added to `copies`."""
+    outputs = [None if v is None else _value(v, copies) for v in node.outputs]
+    return _node(node, outputs, copies, arguments)
+
+
+def _node(
+    node: Node,
+    outputs: Iterable[Value | None],
+    copies: Copies,
+    arguments: Callable[[Mapping[str, Attribute]], Mapping[str, Attribute]] | None,
+) -> Node:
     given = node.attributes if arguments is None else arguments(node.attributes)
     made = Node(
         node.op,
         [None if v is None else copies.get(v, v) for v in node.inputs],
-        [None if v is None else _value(v, copies) for v in node.outputs],
+        outputs,
         {name: _attribute(a, copies, arguments) for name, a in given.items()},
         domain=node.domain,
         name=node.name,

@@ -17,10 +17,11 @@ import numpy as np
 from sabir.base import legible
 from sabir.ir._attributes import Attribute, Attributes, Nested
 from sabir.ir._links import Inputs, Reads, Use
+from sabir.ir._order import in_order
 from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sabir.ir._devices import NodeDevice
     from sabir.ir._residue import Residue
@@ -150,18 +151,19 @@ class Node:
         return legible(f"<Node {domain}{self.op}{f' {self.name!r}' if self.name else ''}>")
 
 
-class Graph(Nested):
+class Graph(Nested):  # ruff: ignore[too-many-public-methods]  each edit is a method that keeps the links
     """A sequence of nodes between inputs and outputs; it may be edited while it is iterated.
 
     `initializers` maps values to their data: a default where the value is an input, a constant elsewhere.
     `parent` is the node whose attribute holds this graph, or None. `stale` keeps value_info entries that
     name nothing in the graph. `output_infos` are descriptions of outputs that are described elsewhere too: by
-    the place among the outputs, the value that stood there and the description.
+    the place among the outputs, the value that stood there and the description. `clashes` has the values
+    whose names were not unique in the file, with these names: a save keeps them.
     """
 
     __slots__ = (
-        "_count", "_first", "_last", "annotations", "doc", "initializers", "inputs", "metadata", "name",
-        "output_infos", "outputs", "residue", "stale",
+        "_count", "_first", "_last", "annotations", "clashes", "doc", "initializers", "inputs", "metadata",
+        "name", "output_infos", "outputs", "residue", "stale",
     )  # fmt: skip
 
     def __init__(self, name: str = "", inputs: Iterable[Value] = ()) -> None:
@@ -173,6 +175,7 @@ class Graph(Nested):
         self.annotations: tuple[Annotation, ...] = ()
         self.stale: tuple[Value, ...] = ()
         self.output_infos: dict[int, tuple[Value, Value]] = {}
+        self.clashes: dict[Value, str] = {}
         self.residue: Residue | None = None
         self.parent: Node | None = None
         self._first: Node | None = None
@@ -274,6 +277,38 @@ class Graph(Nested):
         if value not in self.inputs:
             value.source = None
 
+    def sorted_nodes(self) -> tuple[Node, ...]:
+        """Return the nodes in topological order, and leave the graph as it is.
+
+        Nodes that need not move keep their order; what a subgraph captures counts as read by its node. Raises
+        SchemaError for nodes that read one another in a cycle, naming them.
+        """
+        return in_order(self)
+
+    def sort(self) -> bool:
+        """Put the nodes, and those of every graph inside, in topological order; return whether any moved.
+
+        Raises SchemaError as `sorted_nodes` does, before anything is moved.
+        """
+        orders = [(graph, tuple(graph), in_order(graph)) for graph in self.scopes()]
+        unsorted = [(graph, order) for graph, before, order in orders if order != before]
+        for graph, order in unsorted:
+            graph.arrange(order)
+        return bool(unsorted)
+
+    def arrange(self, nodes: Sequence[Node]) -> None:
+        """Put the nodes of this graph, all of them, in another order; raises ValueError for any others."""
+        if len(nodes) != self._count or {*nodes} != {*self}:
+            raise ValueError("the nodes to arrange are not those of the graph")
+        self._first = self._last = None
+        for node in nodes:
+            node._previous, node._next = self._last, None
+            if self._last is None:
+                self._first = node
+            else:
+                self._last._next = node
+            self._last = node
+
     def captures(self) -> tuple[Value, ...]:
         """The values of outer graphs that this graph or one inside it reads, in reading order."""
         found: dict[Value, None] = {}
@@ -297,9 +332,6 @@ class Graph(Nested):
     def takes(self) -> range:
         """How many inputs it may be given as a subgraph: those that have an initializer can be left out."""
         return range(sum(v.constant is None for v in self.inputs), len(self.inputs) + 1)
-
-    def sorted_nodes(self) -> list[Node]:
-        return list(self)
 
     def defined(self) -> Iterator[Value]:
         """The values that this graph itself defines: inputs, initializers, then what its nodes compute."""

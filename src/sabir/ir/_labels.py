@@ -6,9 +6,10 @@ import itertools
 from typing import TYPE_CHECKING
 
 from sabir.base import check_depth
+from sabir.ir._rereading import misread_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sabir.ir._graph import Graph, Value
 
@@ -17,24 +18,37 @@ class Labels:
     """Names for every value of some graphs and of the graphs inside them, without a change to the model.
 
     A value keeps its name unless another of its graph has it, or a graph inside reads an outer value, or one
-    that nothing defines, that the name would hide.
+    that nothing defines, that the name would hide. Of values that share a name an input or an output of the
+    graph keeps it. Names that clashed in the file (`Graph.clashes`) stay as they are, as long as every reader
+    finds its own value by them.
     """
 
-    __slots__ = ("_captures", "_counts", "_every", "_names")
+    __slots__ = ("_captures", "_counts", "_every", "_given", "_names", "_outside", "_shared", "_single")
 
-    def __init__(self, *graphs: Graph, around: Iterable[Value | None] = ()) -> None:
-        """Name the values of graphs, and first those `around` them, which belong to no graph."""
+    def __init__(
+        self, *graphs: Graph, around: Iterable[Value | None] = (), outside: Iterable[Value] = ()
+    ) -> None:
+        """Name the values of graphs, and first those `around` them, which belong to no graph.
+
+        `outside` are values of the graphs that something outside refers to by name, as training does.
+        """
         self._names: dict[Value, str] = {}
         self._every: set[str] = set()
         self._counts: dict[str, Iterator[int]] = {}
         self._captures: dict[Graph, set[Value]] = {}
+        self._outside = frozenset(outside)
+        self._given: set[str] = set()
+        self._shared = False  # whether values have one name, in one graph or in two
+        self._single: set[str] = (
+            set()
+        )  # the names that only one value may have, or a reader takes another one
         outer = [v for v in dict.fromkeys(around) if v is not None]
         self._every.update(v.name for v in outer)
         for graph in graphs:
             self._survey(graph, 1)
-        self._give(outer, set())
+        self._give(outer, set(), {}, {})
         for graph in graphs:
-            self._graph(graph)
+            self._root(graph)
 
     def __call__(self, value: Value) -> str:
         """Return the name of a value; one from elsewhere keeps its own."""
@@ -43,7 +57,7 @@ class Labels:
     def add(self, graph: Graph) -> None:
         """Name the values of another graph that sees those named so far; raises LimitError as at first."""
         self._survey(graph, 1)
-        self._graph(graph)
+        self._root(graph)
 
     def _survey(self, graph: Graph, depth: int) -> set[Value]:
         """Note the names in a graph, and what it and each graph inside it reads from around it."""
@@ -59,21 +73,52 @@ class Labels:
         self._every.update(v.name for v in captured)
         return captured
 
+    def _root(self, graph: Graph) -> None:
+        """Name what a graph and those inside it define, until every reader finds its value by name."""
+        outer = frozenset(self._given)
+        while True:
+            self._given, self._shared = set(outer), False
+            self._graph(graph)
+            misread = misread_names(graph, self, self._outside) if self._shared else set[str]()
+            if misread <= self._single:
+                return
+            self._single |= misread
+
     def _graph(self, graph: Graph) -> None:
-        self._give(graph.defined(), {self(v) for v in self._captures.pop(graph)})
+        ports = (*graph.inputs, *(v for v in graph.outputs if v is not None and v.home is graph))
+        keepers: dict[str, Value] = {}
+        for value in ports:
+            keepers.setdefault(value.name, value)
+        self._give(graph.defined(), {self(v) for v in self._captures[graph]}, keepers, graph.clashes)
         for node in graph:
             if node.attributes:
                 for inner in node.graphs:
                     self._graph(inner)
 
-    def _give(self, values: Iterable[Value], hidden: set[str]) -> None:
-        taken = hidden
+    def _give(
+        self, values: Iterable[Value], hidden: set[str], keepers: Mapping[str, Value],
+        clashes: Mapping[Value, str],
+    ) -> None:  # fmt: skip
+        """Name values, apart from one another and from what is `hidden`; `keepers` come before others."""
+        taken = dict.fromkeys(hidden, True)  # and whether all that have the name had it in the file
         for value in values:
             name = value.name
-            if not name or name in taken:
+            keeper = keepers.get(name, value)
+            clashed = self._clashed(value, clashes)
+            if name in taken or keeper is not value:
+                free = clashed and taken.get(name, True) and self._clashed(keeper, clashes)
+            else:
+                free = bool(name) and not (name in self._single and name in self._given)
+            if not free:
                 name = self._fresh(name)
-            taken.add(name)
+            taken[name] = taken.get(name, True) and clashed
+            self._shared = self._shared or name in self._given
+            self._given.add(name)
             self._names[value] = name
+
+    def _clashed(self, value: Value, clashes: Mapping[Value, str]) -> bool:
+        """Whether the name of a value clashed in the file already, and may stay."""
+        return bool(clashes) and clashes.get(value) == value.name and value.name not in self._single
 
     def _fresh(self, stem: str) -> str:
         """Return a name that nothing else has: a numbered form of the old one."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from sabir.base import legible
 from sabir.ir._graph import Graph, Value
+from sabir.ir._imports import canonical_domain, find_opset
+from sabir.ir._releases import newest_opset_of_ir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,8 +90,29 @@ class Model:
     path: Path | None = None
 
     def opset(self, domain: str = "") -> int | None:
-        """Return the version imported of a domain; `""` and `"ai.onnx"` are one."""
-        return find_opset(self.opsets, domain)
+        """Return the version that binds of a domain; `""` and `"ai.onnx"` are one.
+
+        Of several imports the highest binds. Every model imports the default domain: where it does not say
+        the version, the newest one that its IR version carried binds.
+        """
+        found = find_opset(self.opsets, domain)
+        return (
+            newest_opset_of_ir(self.ir_version) if found is None and not canonical_domain(domain) else found
+        )
+
+    def state(self) -> frozenset[Value]:
+        """Return the values that training initializes or updates: no step may take them as constants."""
+        return frozenset(
+            key for t in self.training for key, _ in (*t.initialization_binding, *t.update_binding)
+        )
+
+    def training_reads(self) -> Iterator[Value]:
+        """Yield the values that training refers to by name: in its graphs, and in its bindings."""
+        for training in self.training:
+            for graph in (training.initialization, training.algorithm):
+                yield from graph.captures() if graph is not None else ()
+            for pairs in (training.initialization_binding, training.update_binding):
+                yield from (value for pair in pairs for value in pair)
 
     def functions_by_key(self) -> dict[FunctionKey, Function]:
         """Return the functions by what a call names."""
@@ -107,15 +130,3 @@ class Model:
         opsets = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in self.opsets.items())
         nodes = f"{len(self.graph)} nodes"
         return legible(f"<Model {self.graph.name!r}: {nodes}, IR {self.ir_version}, {opsets}>")
-
-
-def canonical_domain(domain: str) -> str:
-    """Return the one name of a domain that has two: `ai.onnx` is the empty domain."""
-    return "" if domain == "ai.onnx" else domain
-
-
-def find_opset(opsets: dict[str, int], domain: str) -> int | None:
-    """Return the version that `opsets` imports of `domain`, under either of its names."""
-    domain = canonical_domain(domain)
-    found = opsets.get(domain)
-    return opsets.get("ai.onnx") if found is None and not domain else found

@@ -11,14 +11,17 @@ class NameScope:
 
     A name that is read before anything defines it gets a value without a source. A later definition in the
     same graph adopts that value; when the graph is over, the graph around it takes on what is left.
+
+    `clashes` has the values whose name another value of this graph or of one around it has too.
     """
 
-    __slots__ = ("_outer", "_pending", "_values")
+    __slots__ = ("_outer", "_pending", "_values", "clashes")
 
     def __init__(self, outer: NameScope | None = None) -> None:
         self._outer = outer
         self._values: dict[str, Value] = {}
         self._pending: dict[str, Value] = {}
+        self.clashes: dict[Value, str] = {}
 
     def read(self, name: str) -> Value | None:
         """Return what a name means here, None for the empty one; raises WireError for one that is no text."""
@@ -36,8 +39,19 @@ class NameScope:
         if value is None:
             value = Value(_text(name))
         if name:
+            if name in self._values:
+                self.clashes[self._values[name]] = self.clashes[value] = name
+            elif self._outer is not None and self._outer.has(name):
+                self.clashes[value] = name
             self._values[name] = value
         return value
+
+    def has(self, name: str) -> bool:
+        """Return whether this graph or one around it has defined a name so far."""
+        scope: NameScope | None = self
+        while scope is not None and name not in scope._values:
+            scope = scope._outer
+        return scope is not None
 
     def own(self, name: str) -> Value | None:
         """Return the value that this very graph gives a name, if it does."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from sabir.ir._model import canonical_domain
+from sabir.ir._imports import canonical_domain
 
 NEWEST_IR = 14
+_FIRST_IR_OF_IMPORTS = 3
 # (newest opset of the release, its IR version), for every release that raised the IR version
 _RELEASES: dict[str, tuple[tuple[int, int], ...]] = {
     "": (
@@ -31,6 +32,16 @@ def newest_opset(domain: str) -> int | None:
     """Return the newest version of a standard domain, or None for any other domain."""
     releases = _RELEASES.get(canonical_domain(domain))
     return None if releases is None else releases[-1][0]
+
+
+def newest_opset_of_ir(ir_version: int) -> int | None:
+    """Return the newest version of the default domain that came with an IR version, None where none did.
+
+    Before IR 3 there was only the first.
+    """
+    if 0 < ir_version < _FIRST_IR_OF_IMPORTS:
+        return 1
+    return next((opset for opset, ir in _RELEASES[""] if ir == ir_version), None)
 
 
 def minimum_ir(opset: int) -> int:

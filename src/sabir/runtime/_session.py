@@ -23,8 +23,8 @@ class Session:
     `engine` is `"auto"`, the fastest there is for the model, or `"reference"`, the interpreter on numpy.
     `threads` bounds the threads that one run may use; None leaves that to the libraries beneath. With
     `strict` a value that contradicts its declared type or shape ends the run; else it is a SabirWarning, once
-    a place.
-    `limits` bounds what one run may spend.
+    a place. With `newer_opsets` an operator set newer than any known one counts as the newest, where it is
+    refused otherwise. `limits` bounds what one run may spend.
 
     Several threads may run a session at a time. Dropping it frees the constants at once.
     """
@@ -36,6 +36,7 @@ class Session:
         engine: Literal["auto", "reference"] = "auto",
         threads: int | None = None,
         strict: bool = False,
+        newer_opsets: bool = False,
         limits: Limits | None = None,
     ) -> None:
         """Load and bind a model; raises WireError, SchemaError or UnsupportedError, each saying where."""
@@ -47,7 +48,7 @@ class Session:
         self.threads = threads
         loaded = model if isinstance(model, Model) else load(model)
         try:
-            self._runner = Runner(loaded, limits=limits, strict=strict)
+            self._runner = Runner(loaded, limits=limits, strict=strict, newer_opsets=newer_opsets)
         except SabirError as error:
             if loaded.path is None:
                 raise

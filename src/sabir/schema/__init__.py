@@ -3,11 +3,12 @@
 from sabir.schema._adapters import Unconvertible
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
 from sabir.schema._expansion import check_expansion
+from sabir.schema._implicit import ImplicitImport, implicit_imports
 from sabir.schema._operator import Example, Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status
 from sabir.schema._registry import Registry, Rooms
 from sabir.schema._results import check_results, is_settled
-from sabir.schema._scope import Scope, check_call
+from sabir.schema._scope import Scope, check_call, newer_opset
 from sabir.schema._types import (
     BFLOAT16,
     BOOL,
@@ -59,6 +60,7 @@ __all__ = [
     "Constraint",
     "ElementTypes",
     "Example",
+    "ImplicitImport",
     "Input",
     "OneOf",
     "Operator",
@@ -80,7 +82,9 @@ __all__ = [
     "check_expansion",
     "check_results",
     "element_types",
+    "implicit_imports",
     "is_settled",
+    "newer_opset",
     "one_of",
     "optionals",
     "sequences",

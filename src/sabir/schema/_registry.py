@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING
 
+from sabir.ir import canonical_domain, newest_opset
 from sabir.schema._operator import Operator
 
 if TYPE_CHECKING:
@@ -54,13 +55,20 @@ class Rooms:
 class Registry:
     """Operators by domain and name. A value: add to it by making another one."""
 
-    def __init__(self, rooms: Mapping[str, Rooms], more: tuple[Operator, ...] = ()) -> None:
+    def __init__(
+        self,
+        rooms: Mapping[str, Rooms],
+        more: tuple[Operator, ...] = (),
+        opsets: Mapping[str, int] | None = None,
+    ) -> None:
+        """Hold packages of operators by domain, and `more` operators; `opsets` are newest known versions."""
         self._rooms = dict(rooms)
         self._more = {(o.domain, o.name): o for o in more}
+        self._opsets = _canonical(opsets or {})
 
     def find(self, domain: str, name: str) -> Operator | None:
         """Return an operator, or None; `""` and `"ai.onnx"` are one domain."""
-        domain = "" if domain == "ai.onnx" else domain
+        domain = canonical_domain(domain)
         added = self._more.get((domain, name))
         if added is not None:
             return added
@@ -74,24 +82,41 @@ class Registry:
 
     def has_domain(self, domain: str) -> bool:
         """Whether this registry knows operators of a domain."""
-        domain = "" if domain == "ai.onnx" else domain
+        domain = canonical_domain(domain)
         return domain in self._rooms or any(d == domain for d, _ in self._more)
+
+    def newest_opset(self, domain: str) -> int | None:
+        """Return the newest known version of a domain, or None where nothing bounds its versions.
+
+        It is the one that `with_operators` declared, else, of a standard domain, the one released last.
+        """
+        declared = self._opsets.get(canonical_domain(domain))
+        return newest_opset(domain) if declared is None else declared
 
     def names(self, domain: str) -> list[str]:
         """Return the names of a domain's operators, as far as they can be told without importing rooms."""
-        rooms = self._rooms.get("" if domain == "ai.onnx" else domain)
+        rooms = self._rooms.get(canonical_domain(domain))
         added = [name for d, name in self._more if d == domain]
         return [*added, *(rooms.names() if rooms else ())]
 
-    def with_operators(self, *operators: Operator) -> Registry:
-        """Return a registry that also has these operators, before its own of the same name."""
-        return Registry(self._rooms, (*self._more.values(), *operators))
+    def with_operators(self, *operators: Operator, opsets: Mapping[str, int] | None = None) -> Registry:
+        """Return a registry that also has these operators, before its own of the same name.
+
+        `opsets` declares the newest version of their domains. A model that imports a newer one is refused;
+        without a declaration any version of a domain of your own is taken.
+        """
+        more = (*self._more.values(), *operators)
+        return Registry(self._rooms, more, {**self._opsets, **_canonical(opsets or {})})
 
     def __iter__(self) -> Iterator[Operator]:
         """Every operator; imports every room."""
         yield from self._more.values()
         for rooms in self._rooms.values():
             yield from rooms
+
+
+def _canonical(opsets: Mapping[str, int]) -> dict[str, int]:
+    return {canonical_domain(domain): version for domain, version in opsets.items()}
 
 
 def _operator_of(module: str) -> Operator:

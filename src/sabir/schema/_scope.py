@@ -5,38 +5,67 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sabir.base import SchemaError, legible, suggest
-from sabir.ir import Attribute, Function, FunctionKey, Model, Node, canonical_domain, find_opset
+from sabir.base import SchemaError, UnsupportedError, legible, quote, suggest
+from sabir.ir import Attribute, Function, FunctionKey, Model, Node, bound_opsets, canonical_domain
+from sabir.schema._version import Version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sabir.schema._registry import Registry
-    from sabir.schema._version import Version
 
-_FIRST_IR_OF_IMPORTS = 3
 MOST_CALLS = 100  # functions inside functions; the standard forbids recursion, a file may not
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The operator sets, functions and attribute bindings that hold for a graph's nodes."""
+    """The operator sets, functions and attribute bindings that hold for a graph's nodes.
+
+    `opsets` has the version that binds of each domain, by its canonical name. `default` is the model's
+    version of the default domain, which binds in a function that imports none. With `newer_opsets` a version
+    that the registry does not know yet is taken as the newest that it knows.
+    """
 
     registry: Registry
     opsets: dict[str, int]
     functions: Mapping[FunctionKey, Function] = field(default_factory=dict[FunctionKey, Function])
     bindings: Mapping[str, Attribute] | None = None
     depth: int = 0
+    default: int | None = None
+    newer_opsets: bool = False
 
     @classmethod
-    def of(cls, model: Model, registry: Registry) -> Scope:
-        """Return the scope of a model's main graph; before IR 3 all models meant the first operator set."""
-        opsets = model.opsets or ({"": 1} if 0 < model.ir_version < _FIRST_IR_OF_IMPORTS else {})
-        return cls(registry, opsets, model.functions_by_key())
+    def of(cls, model: Model, registry: Registry, *, newer_opsets: bool = False) -> Scope:
+        """Return the scope of a model's main graph; before IR 3 all models meant the first operator set.
+
+        Raises UnsupportedError for a model that imports a version newer than any that the registry knows,
+        unless `newer_opsets` says to take it as the newest known one.
+        """
+        default = model.opset()
+        opsets, functions = bound_opsets(model.opsets, default), model.functions_by_key()
+        scope = cls(registry, opsets, functions, default=default, newer_opsets=newer_opsets)
+        scope.require_known()
+        return scope
 
     def opset(self, domain: str) -> int | None:
-        """Return the version imported of a domain, or None."""
-        return find_opset(self.opsets, domain)
+        """Return the version that binds of a domain, or None."""
+        return self.opsets.get(canonical_domain(domain))
+
+    def newer(self) -> dict[str, tuple[int, int]]:
+        """Return the domains whose version is newer than any known one: that version, the newest known."""
+        found: dict[str, tuple[int, int]] = {}
+        for domain, version in self.opsets.items():
+            newest = self.registry.newest_opset(domain)
+            if newest is not None and version > newest:
+                found[domain] = version, newest
+        return found
+
+    def require_known(self) -> None:
+        """Raise UnsupportedError for a version newer than any known one, unless `newer_opsets` is set."""
+        newer = self.newer()
+        if newer and not self.newer_opsets:
+            domain, versions = next(iter(newer.items()))
+            raise UnsupportedError(f"{newer_opset(domain, *versions)}; `newer_opsets` binds that one")
 
     def callee(self, node: Node) -> Version | Function:
         """Return what a node calls: a model-local function, or the operator version in force.
@@ -47,7 +76,7 @@ class Scope:
         function = self.functions.get((domain, node.op, node.overload))
         if function is not None:
             return function
-        opset = find_opset(self.opsets, domain)
+        opset = self.opsets.get(domain)
         shown = legible(f"{node.domain or 'ai.onnx'}.{node.op}")
         if opset is None:
             raise SchemaError(f"{shown}: no operator set of {node.domain or 'ai.onnx'!r} is imported")
@@ -60,6 +89,17 @@ class Scope:
                 f"{shown} came with opset {operator.versions[0].since}; what is imported is {opset}"
             )
         return version
+
+    def runnable(self, node: Node) -> Version | Function:
+        """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too."""
+        found = self.callee(node)
+        if isinstance(found, Version) and found.deprecated:
+            domain = found.operator.domain
+            raise SchemaError(
+                f"{found.operator.name} was removed from {domain or 'ai.onnx'} with opset {found.since}, and"
+                f" the model imports {self.opsets[domain]}. {found.changes}"
+            )
+        return found
 
     def arguments(self, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
         """Return a node's attributes with references to the function's attributes resolved.
@@ -77,7 +117,10 @@ class Scope:
         return found
 
     def inside(self, function: Function, node: Node) -> Scope:
-        """Return the scope of a function's body for one call; raises SchemaError for a bad call."""
+        """Return the scope of a function's body for one call.
+
+        Raises SchemaError for a bad call, UnsupportedError as `of` does.
+        """
         if self.depth >= MOST_CALLS:
             raise SchemaError(
                 f"functions call one another deeper than {MOST_CALLS}; {function!r} may call itself"
@@ -87,16 +130,23 @@ class Scope:
         if unknown:
             raise SchemaError(f"{function!r} has no attribute {min(unknown)!r}")
         defaults = {name: a for name, a in function.attributes.items() if a is not None}
-        return Scope(self.registry, function.opsets, self.functions, {**defaults, **given}, self.depth + 1)
+        inner = self.within(function)
+        inner.require_known()
+        return replace(inner, bindings={**defaults, **given}, depth=self.depth + 1)
 
     def within(self, function: Function) -> Scope:
         """Return the scope of a function's body, whoever calls it."""
-        return replace(self, opsets=function.opsets, bindings={})
+        return replace(self, opsets=bound_opsets(function.opsets, self.default), bindings={})
 
     def _hint(self, domain: str, name: str) -> str:
         if not self.registry.has_domain(domain):
             return f"; no operators of domain {domain!r} are known, and the model defines no such function"
         return suggest(name, self.registry.names(domain))
+
+
+def newer_opset(domain: str, version: int, newest: int) -> str:
+    """Return the message about a version that is newer than the newest known one."""
+    return f"opset {version} of {quote(domain or 'ai.onnx')} is not known; the newest known one is {newest}"
 
 
 def check_call(function: Function, node: Node) -> None:

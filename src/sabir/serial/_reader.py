@@ -106,6 +106,7 @@ class Reader:
         self._value_info(proto.value_info, graph, scope, graph.inputs)
         self._annotate(proto, graph, scope)
         scope.close()
+        graph.clashes = scope.clashes
         self._scope = outer
         self._depth -= 1
         return graph
@@ -263,6 +264,7 @@ class Reader:
         graph.metadata = left.pairs("metadata_props")
         opsets = left.opsets()
         attributes = self._parameters(proto, left)
+        graph.clashes = scope.clashes
         self._scope = outer
         return Function(name, domain, overload, graph, attributes, opsets, left.residue(_FUNCTION_TEXTS))
 

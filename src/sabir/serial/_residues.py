@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from google.protobuf.message import DecodeError
 
 from sabir.base import TextError, WireError, quote
-from sabir.ir import Residue
+from sabir.ir import Residue, binding_places, bound_opsets, canonical_domain
 from sabir.proto import unknown_bytes
 
 if TYPE_CHECKING:
@@ -105,23 +105,23 @@ class Leftovers:
         return found
 
     def opsets(self) -> dict[str, int]:
-        """Return the imports by domain; raises TextError as `texts` does."""
-        found: dict[str, int] = {}
+        """Return the imports that bind, by domain as it is spelled; raises TextError as `texts` does."""
+        listed = [(texts(entry, "domain")[0], entry.version) for entry in self._proto.opset_import]
+        binding = frozenset(binding_places(listed))
         again: dict[int, tuple[str, Any]] = {}
         odd: list[Entry] = []
         for place, entry in enumerate(self._proto.opset_import):
-            (domain,) = texts(entry, "domain")
-            if domain in found:
+            domain = listed[place][0]
+            if place not in binding:
                 again[place] = domain, entry
                 continue
-            found[domain] = entry.version
             if not domain and not entry.HasField("domain"):
                 self.absent(OPSETS)
             if self._unknown or not entry.HasField("version"):
                 odd.append((OPSETS, place, entry.SerializeToString()))
         self._entries += tuple(odd)
         self.keep_again(OPSETS, again)
-        return found
+        return {domain: version for place, (domain, version) in enumerate(listed) if place in binding}
 
     def residue(self, optional: Iterable[str] = ()) -> Residue | None:
         """Return what is left, and which of the `optional` fields are there but empty."""
@@ -195,6 +195,16 @@ def _respell(entry: Any, wire: bytes) -> None:
     if getattr(old, value) != getattr(entry, value):
         old.MergeFrom(entry)
     entry.CopyFrom(old)
+
+
+def drop_outdated_imports(opsets: Mapping[str, int], field: Any) -> None:
+    """Drop the second imports that a file had where, since an edit, another version would bind by them."""
+    bound = bound_opsets(opsets)
+    kept = [e for e in field if canonical_domain(e.domain) in bound]
+    kept = [e for e in kept if e.version <= bound[canonical_domain(e.domain)]]
+    if len(kept) < len(field):
+        del field[:]
+        field.extend(kept)
 
 
 def write_entries(entries: dict[str, str] | None, field: Any) -> None:

@@ -9,7 +9,7 @@ from sabir.ir import Graph, Labels, SparseTensor, Value
 from sabir.proto import ModelProto
 from sabir.serial._attributes import write_attribute
 from sabir.serial._devices import write_node_device
-from sabir.serial._residues import OPSETS, restore, write_entries
+from sabir.serial._residues import OPSETS, drop_outdated_imports, restore, write_entries
 from sabir.serial._types import fill_type
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Writer:
         )
         if model.version:
             proto.model_version = model.version
-        labels = Labels(model.graph)
+        labels = Labels(model.graph, outside=model.training_reads())
         self._label = labels
         self._graph(model.graph, proto.graph)
         if model.residue is not None and "graph" in model.residue.absent and not proto.graph.ByteSize():
@@ -63,6 +63,7 @@ class Writer:
                 made.name, made.num_devices = device.name, device.num_devices
                 made.device.extend(device.devices)
         restore(model.residue, proto)
+        drop_outdated_imports(model.opsets, proto.opset_import)
         return proto
 
     # graphs
@@ -205,6 +206,7 @@ class Writer:
             self._value_info(graph, proto.value_info)
         write_entries(graph.metadata, proto.metadata_props)
         restore(function.residue, proto)
+        drop_outdated_imports(function.opsets, proto.opset_import)
 
     def _training(self, training: TrainingInfo, proto: Any, labels: Labels) -> None:
         for graph, field in ((training.initialization, "initialization"), (training.algorithm, "algorithm")):

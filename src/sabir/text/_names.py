@@ -8,6 +8,8 @@ from sabir.ir import Graph, Labels
 from sabir.text._words import spelled
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sabir.ir import Node, Value
 
 
@@ -20,8 +22,10 @@ class Names:
 
     __slots__ = ("_labels", "_spelled")
 
-    def __init__(self, root: Graph | Node) -> None:
-        self._labels = Labels(root) if isinstance(root, Graph) else _labels_around(root)
+    def __init__(self, root: Graph | Node, outside: Iterable[Value] = ()) -> None:
+        """Name the values; `outside` are some that something outside the graph refers to."""
+        is_graph = isinstance(root, Graph)
+        self._labels = Labels(root, outside=outside) if is_graph else _labels_around(root)
         self._spelled: dict[Value, str] = {}
 
     def add(self, graph: Graph) -> None:

@@ -63,6 +63,7 @@ class GraphReader:
             if note is None:
                 told.done()
         scope.close()
+        graph.clashes = scope.clashes
         self._scope = before
         self._depth -= 1
         return graph
@@ -85,6 +86,7 @@ class GraphReader:
         self._nodes(graph)
         self._describe(graph, infos, first=len(inputs))
         graph.outputs.extend(self._scope.read(e.name) for e in outputs)
+        graph.clashes = self._scope.clashes
         self._depth -= 1
         return graph
 

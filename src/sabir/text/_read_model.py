@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sabir.base import quote, within, without_collector
+from sabir.base import within, without_collector
 from sabir.ir import DeviceConfiguration, Function, Model, NameScope, Residue, TrainingInfo, Value
 from sabir.proto import DeviceConfigurationProto, FunctionProto, ModelProto, TrainingInfoProto
+from sabir.text._imports import bind_imports
 from sabir.text._read_graph import GraphReader, spread_empty
 from sabir.text._read_notes import read_note
 from sabir.text._read_tensors import read_pairs
@@ -72,8 +73,10 @@ def _model(cursor: Cursor) -> Model:
     model, reader, main = Model(), GraphReader(cursor), NameScope()
     if note is None or cursor.tokens[cursor.at] == "<":
         fields, spelled = _header(cursor, _MODEL_FIELDS)
-        model = Model(**fields)
-        _annotate_model(model, spelled, note)
+        told = None if note is None else note.residue(ModelProto)
+        residue = _bound(fields, _joined(spelled, told), ModelProto)
+        model = Model(**fields, residue=residue)
+        _annotate_model(model, note)
         note = None
     model.graph = reader.graph(note, main)
     if note is not None:
@@ -87,8 +90,7 @@ def _model(cursor: Cursor) -> Model:
     return model
 
 
-def _annotate_model(model: Model, spelled: Residue, note: Note | None) -> None:
-    model.residue = spelled if any(spelled) else None
+def _annotate_model(model: Model, note: Note | None) -> None:
     if note is None:
         return
     for device in note.objects("configuration"):
@@ -96,14 +98,19 @@ def _annotate_model(model: Model, spelled: Residue, note: Note | None) -> None:
         wire = device.message("wire", DeviceConfigurationProto)
         model.devices.append(DeviceConfiguration(name, count, device.texts("device"), wire))
         device.done()
-    model.residue = _joined(spelled, note.residue(ModelProto))
     note.done()
 
 
-def _joined(spelled: Residue, told: Residue | None) -> Residue | None:
+def _joined(spelled: Residue, told: Residue | None) -> Residue:
     """Return what a header and a note say together: which fields are there though empty, and the rest."""
-    found = spelled if told is None else told._replace(empty=(*spelled.empty, *told.empty))
-    return found if any(found) else None
+    return spelled if told is None else told._replace(empty=(*spelled.empty, *told.empty))
+
+
+def _bound(fields: dict[str, Any], residue: Residue, kind: Any) -> Residue | None:
+    """Reduce the imports in a header to those that bind, and return the residue with the others."""
+    if "opsets" in fields:
+        fields["opsets"], residue = bind_imports(fields["opsets"], kind, residue)
+    return residue if any(residue) else None
 
 
 def _function(cursor: Cursor, note: Note | None = None) -> Function:
@@ -115,10 +122,10 @@ def _function(cursor: Cursor, note: Note | None = None) -> Function:
     attributes = reader.parameters()
     graph = reader.body(name)
     graph.doc = doc
-    residue = spelled if any(spelled) else None
+    told = None if note is None else note.residue(FunctionProto)
+    residue = _bound(fields, _joined(spelled, told), FunctionProto)
     if note is not None:
         graph.metadata = note.pairs("metadata_props")
-        residue = _joined(spelled, note.residue(FunctionProto))
         spread_empty(graph, note)
         note.done()
     return Function(name, graph=graph, attributes=attributes, residue=residue, **fields)
@@ -188,18 +195,15 @@ def _header(cursor: Cursor, known: Fields) -> tuple[dict[str, Any], Residue]:
     return fields, Residue(empty=tuple(empty))
 
 
-def _opsets(cursor: Cursor) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _opsets(cursor: Cursor) -> list[tuple[str, int]]:
+    found: list[tuple[str, int]] = []
     cursor.expect("[")
     if cursor.skip("]"):
         return found
     while True:
-        start = cursor.at
         domain = cursor.string("a domain")
-        if domain in found:
-            raise cursor.error(f"domain {quote(domain)} is imported twice", start)
         cursor.expect(":")
-        found[domain] = cursor.integer("the version of the domain")
+        found.append((domain, cursor.integer("the version of the domain")))
         if not cursor.skip(","):
             break
     cursor.expect("]")

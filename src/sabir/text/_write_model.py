@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from sabir.base import UnsupportedError, within
 from sabir.ir import Function, Graph, Model
+from sabir.proto import FunctionProto, ModelProto
+from sabir.text._imports import list_imports
 from sabir.text._names import Names
 from sabir.text._words import quoted
 from sabir.text._write_graph import GraphWriter, common_empty
@@ -46,8 +48,9 @@ def _written(model: Model | Graph | Function | Node) -> str:
 
 
 def _model(model: Model) -> str:
-    residue = _told_in_header(model.residue, _MODEL_TEXTS)
-    entries = [f"ir_version: {model.ir_version}", f"opset_import: {_opsets(model.opsets)}"]
+    imports, residue = list_imports(model.opsets, model.residue, ModelProto)
+    residue = _told_in_header(residue, _MODEL_TEXTS)
+    entries = [f"ir_version: {model.ir_version}", f"opset_import: {_opsets(imports)}"]
     entries += _texts(
         model.residue,
         producer_name=model.producer_name,
@@ -62,7 +65,7 @@ def _model(model: Model) -> str:
     note = note_text(
         Fields(configuration=[_device(d) for d in model.devices], residue=residue_fields(residue))
     )
-    names = Names(model.graph)
+    names = Names(model.graph, outside=model.training_reads())
     parts = [above(note, "") + _header(entries) + GraphWriter(names).graph(model.graph)]
     parts += [_training(training, names) for training in model.training]
     parts += map(_function, model.functions)
@@ -70,9 +73,10 @@ def _model(model: Model) -> str:
 
 
 def _function(function: Function) -> str:
-    residue = _told_in_header(function.residue, _FUNCTION_TEXTS)
+    imports, residue = list_imports(function.opsets, function.residue, FunctionProto)
+    residue = _told_in_header(residue, _FUNCTION_TEXTS)
     entries = _texts(function.residue, domain=function.domain, overload=function.overload)
-    entries.append(f"opset_import: {_opsets(function.opsets)}")
+    entries.append(f"opset_import: {_opsets(imports)}")
     entries += _texts(function.residue, doc_string=function.doc)
     common = sorted(common_empty(function.graph))
     note = note_text(
@@ -138,5 +142,5 @@ def _header(entries: list[str]) -> str:
     return f"<\n   {listed}\n>\n"
 
 
-def _opsets(opsets: dict[str, int]) -> str:
-    return f"[{', '.join(f'{quoted(domain)} : {version}' for domain, version in opsets.items())}]"
+def _opsets(imports: list[tuple[str, int]]) -> str:
+    return f"[{', '.join(f'{quoted(domain)} : {version}' for domain, version in imports)}]"

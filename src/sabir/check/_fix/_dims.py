@@ -1,4 +1,4 @@
-"""Names of dimensions."""
+"""Dimensions: names that are no identifiers, and sizes below 0."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from sabir.base import Location
+    from sabir.check._survey import Survey
     from sabir.ir import Dim, Graph, Type, Value
 
 
@@ -40,22 +41,48 @@ def rename_dimensions(task: Task) -> Iterator[Repair]:
     if "NAME004" not in task.wanted:
         return
     survey = task.survey
-    graphs = [(site.graph, site.where) for site in survey.graphs]
-    graphs += [(g, f.where) for f in survey.functions for g in graphs_in_defaults(f.function)]
-    values = [(value, where) for graph, where in graphs for value in _described(graph)]
-    kinds = {id(v.type): v.type for v, _ in values if v.type is not None}
-    found = _Dimensions(name for kind in kinds.values() for name in _names_in(kind))
-    for value, where in values:
-        if value.type is not None:
-            value.type = found.in_type(value.type, where)
-    for held in attributes_of(survey):
-        if held.attribute.type in {"type", "types"} and held.attribute.value:
-            _in_attribute(held, found)
+    kinds = {id(v.type): v.type for v, _ in _typed_values(survey)}
+    found = _Dimensions(name for kind in kinds.values() if kind is not None for name in _names_in(kind))
+    _change_types(survey, found.in_type)
     for site in survey.graphs:
         for node in site.nodes:
             if node.devices:
                 node.devices = tuple(found.in_layout(d, site.where) for d in node.devices)
     yield from found.repairs
+
+
+def clear_negatives(task: Task) -> Iterator[Repair]:
+    """Leave dimensions below 0 open, as whoever wrote them means: no tensor has such a size."""
+    if "TYPE003" not in task.wanted:
+        return
+    repairs: list[Repair] = []
+
+    def cleared(kind: Type, where: Location) -> Type:
+        made = with_dims(kind, lambda dim: None if isinstance(dim, int) and dim < 0 else dim)
+        if made is not kind:
+            repairs.append(Repair("TYPE003", f"left open what is below 0 in {kind}", where))
+        return made
+
+    _change_types(task.survey, cleared)
+    yield from repairs
+
+
+def _typed_values(survey: Survey) -> list[tuple[Value, Location]]:
+    """Return whatever declares a type, with its place."""
+    graphs = [(site.graph, site.where) for site in survey.graphs]
+    graphs += [(g, f.where) for f in survey.functions for g in graphs_in_defaults(f.function)]
+    values = ((value, where) for graph, where in graphs for value in _described(graph))
+    return [(value, where) for value, where in values if value.type is not None]
+
+
+def _change_types(survey: Survey, change: Callable[[Type, Location], Type]) -> None:
+    """Change every type that a model declares, those in attributes too."""
+    for value, where in _typed_values(survey):
+        if value.type is not None:
+            value.type = change(value.type, where.at("value_info", name=value.name))
+    for held in attributes_of(survey):
+        if held.attribute.type in {"type", "types"} and held.attribute.value:
+            _in_attribute(held, change)
 
 
 def _described(graph: Graph) -> Iterator[Value]:
@@ -66,10 +93,10 @@ def _described(graph: Graph) -> Iterator[Value]:
     yield from (told for _, told in graph.output_infos.values())
 
 
-def _in_attribute(held: Held, found: _Dimensions) -> None:
+def _in_attribute(held: Held, change: Callable[[Type, Location], Type]) -> None:
     many = held.attribute.type == "types"
     old: tuple[Type, ...] = held.attribute.value if many else (held.attribute.value,)
-    new = tuple(found.in_type(kind, held.site.where) for kind in old)
+    new = tuple(change(kind, held.site.where) for kind in old)
     if any(a is not b for a, b in zip(old, new, strict=True)):
         held.put(value=new if many else new[0])
 

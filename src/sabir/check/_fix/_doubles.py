@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
+from sabir.check._fix._infos import tidy_infos
 from sabir.check._fix._repair import Repair, Task
-from sabir.ir import Annotation, Model, WireTensor, canonical_domain
+from sabir.ir import Annotation, Model, WireTensor, bound_opsets, canonical_domain
 from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 from sabir.serial import dumps
 
@@ -46,7 +48,7 @@ def _in_graph(site: GraphSite, wanted: frozenset[str]) -> Iterator[Repair]:
         if node.residue is not None and node.residue.wire:
             yield from _in_node(node, site.at_node(index), wanted)
     if graph.stale:
-        yield from _stale(graph, where, wanted)
+        yield from tidy_infos(graph, where, wanted)
     for value in (*graph.defined(), *graph.stale, *(told for _, told in graph.output_infos.values())):
         if value.residue is not None and value.residue.wire:
             yield from _in_value(value, where, wanted)
@@ -96,7 +98,10 @@ class _Leftovers:
         wire = self.message.SerializeToString()
         if wire == self._residue.wire:
             return self._residue
-        made = self._residue._replace(wire=wire, repeated=())
+        placed = Counter(field for field, _ in self._residue.places)
+        whole = {field for field, count in placed.items() if len(getattr(self.message, field)) == count}
+        places = tuple(p for p in self._residue.places if p[0] in whole)  # of other lists they have moved
+        made = self._residue._replace(wire=wire, repeated=(), places=places)
         return made if any(made) else None
 
     def metadata(self, first: dict[str, str] | None, rule: str) -> Iterator[Repair]:
@@ -105,21 +110,32 @@ class _Leftovers:
             yield from _again(self.message.metadata_props, set(first or ()), rule, self._where)
 
     def imports(self, opsets: dict[str, int]) -> Iterator[Repair]:
-        """Drop imports of a domain that is imported already, under either of its names."""
+        """Drop the imports of a domain but the one that binds, where their versions differ."""
         if "MODEL004" not in self._wanted:
             return
-        again = [(entry.domain, entry.version) for entry in self.message.opset_import]
-        del self.message.opset_import[:]
-        if "" in opsets and "ai.onnx" in opsets:
-            again.append(("ai.onnx", opsets.pop("ai.onnx")))
-            if self._residue is not None:  # they go by place, and the places have moved
-                kept = tuple(e for e in self._residue.entries if e[0] != "opset_import")
-                self._residue = self._residue._replace(entries=kept)
+        bound, field = bound_opsets(opsets), self.message.opset_import
+        every = [*opsets.items(), *((entry.domain, entry.version) for entry in field)]
+        differing = {name for d, v in every if (name := canonical_domain(d)) in bound and bound[name] != v}
+        if not differing:
+            return
+        dropped = [e for e in field if canonical_domain(e.domain) in differing]
+        kept = [e for e in field if canonical_domain(e.domain) not in differing]
+        again = [(e.domain, e.version) for e in dropped]
+        del field[:]
+        field.extend(kept)
+        for domain, version in tuple(opsets.items()):
+            name = canonical_domain(domain)
+            first = next(d for d, v in opsets.items() if canonical_domain(d) == name and v == bound[name])
+            if name in differing and domain != first:
+                again.append((domain, version))
+                del opsets[domain]
+        if self._residue is not None:  # they go by place, and the places have moved
+            entries = tuple(e for e in self._residue.entries if e[0] != "opset_import")
+            self._residue = self._residue._replace(entries=entries)
         for domain, version in again:
-            kept_version = opsets.get(domain, opsets.get(canonical_domain(domain)))
-            told = f"dropped the second import of {quote(domain or 'ai.onnx')}, version {version}"
+            told = f"dropped the import of {quote(domain or 'ai.onnx')} in version {version}"
             where = self._where.at("opset_import", name=domain or "ai.onnx")
-            yield Repair("MODEL004", f"{told}; {kept_version} stays", where)
+            yield Repair("MODEL004", f"{told}; {bound[canonical_domain(domain)]} stays", where)
 
     def attributes(self, function: Function) -> Iterator[Repair]:
         """Drop a function's attributes that are declared already; one with a default is what counts."""
@@ -146,24 +162,6 @@ def _again(pairs: Any, seen: set[str], rule: str, where: Location) -> Iterator[R
         seen.add(pair.key)
     for place in reversed(again):
         del pairs[place]
-
-
-def _stale(graph: Graph, where: Location, wanted: frozenset[str]) -> Iterator[Repair]:
-    """Drop descriptions of what is described already, or is not there."""
-    defined = {v.name: v for v in graph.defined()}
-    described = {name for name, v in defined.items() if v.info is not None}
-    kept: list[Value] = []
-    for value in graph.stale:
-        missing = value.name not in defined
-        rule = "GRAPH011" if missing else "GRAPH010" if value.name in described else ""
-        described.add(value.name)
-        if rule not in wanted:
-            kept.append(value)
-            continue
-        what = "what the graph does not define" if missing else "what is described already"
-        at = where.at("value_info", index=value.info, name=value.name)
-        yield Repair(rule, f"dropped the description of {quote(value.name)}: {what}", at)
-    graph.stale = tuple(kept)
 
 
 def _annotations(graph: Graph, where: Location) -> Iterator[Repair]:

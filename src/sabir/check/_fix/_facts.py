@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
 from sabir.check._fix._dims import is_plain, with_dims
+from sabir.check._fix._imports import keep_implicit_import
 from sabir.check._fix._repair import Held, Repair, Task, attributes_of
 from sabir.check._rule import RULES
 from sabir.infer import Inference
@@ -27,20 +28,23 @@ _LISTS = frozenset({"floats", "ints", "strings", "tensors", "graphs", "sparse_te
 
 
 def state_ir_version(task: Task) -> Iterator[Repair]:
-    """Set a missing IR version to the lowest that has all that the model uses; raise one that is too low."""
+    """Set a missing IR version to the lowest that has all that the model uses; raise one where asked."""
     model, stated = task.survey.model, task.survey.model.ir_version
     if not 0 <= stated <= NEWEST_IR or (not stated and "MODEL001" not in task.wanted):
         return
-    rules = [r for r in RULES if r.id in _OF_VERSIONS and (not stated or r.id in task.wanted)]
+    rules = [r for r in RULES if r.id in _OF_VERSIONS and (not stated or r.id in task.unsafe)]
     broken = [] if not stated else [r.id for r in rules if _breaks(task.survey, r)]
     if stated and not broken:
         return
     for version in range(stated or _FIRST_IR_OF_IMPORTS, NEWEST_IR + 1):
         model.ir_version = version
         if not any(_breaks(task.survey, rule) for rule in rules):
+            model.ir_version = stated
             told = (
                 f"raised ir_version from {stated} to {version}" if stated else f"set ir_version to {version}"
             )
+            told += keep_implicit_import(model, version)
+            model.ir_version = version
             yield from (Repair(rule, told, Location()) for rule in broken or ["MODEL001"])
             return
     model.ir_version = stated

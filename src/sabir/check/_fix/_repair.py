@@ -37,10 +37,14 @@ class Repair(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A model as surveyed, and the ids of the rules whose breaks are to be repaired."""
+    """A model as surveyed, and the ids of the rules whose breaks are to be repaired.
+
+    `unsafe` are those whose repairs may also do what can hurt.
+    """
 
     survey: Survey
     wanted: frozenset[str]
+    unsafe: frozenset[str] = frozenset()
 
 
 class Names:

@@ -28,7 +28,7 @@ def rename_values(task: Task) -> Iterator[Repair]:
         function = roots[0].function
         if function is not None:
             taken.update(name for graph in graphs_in_defaults(function) for name in _names_at(graph))
-        naming = _Naming(Names(taken), task.wanted)
+        naming = _Naming(Names(taken), task)
         for root in roots:
             naming.graph(root, 0)
             follow(root, naming.renamed)
@@ -50,10 +50,10 @@ class _Level:
 class _Naming:
     """One pass over root graphs that share their names."""
 
-    def __init__(self, names: Names, wanted: frozenset[str]) -> None:
+    def __init__(self, names: Names, task: Task) -> None:
         self.repairs: list[Repair] = []
         self.renamed: dict[Graph, dict[str, str]] = {}
-        self._names, self._wanted = names, wanted
+        self._names, self._wanted, self._unsafe = names, task.wanted, task.unsafe
         self._visible: dict[
             str, int
         ] = {}  # each name that can be seen: how deep the graph stands that gives it
@@ -112,16 +112,22 @@ class _Naming:
                 "GRAPH004" if level.keepers.get(name, value) is not value else "",
                 ("GRAPH008" if value.node is None else "GRAPH007") if hides else "",
             ]
-        return next((rule for rule in rules if rule in self._wanted), "")
+        known_outside = bool(name) and kind == "main" and (what != "value" or value in level.outputs)
+        allowed = self._unsafe if known_outside else self._wanted
+        return next((rule for rule in rules if rule in allowed), "")
 
 
 def _keepers(graph: Graph) -> dict[str, Value]:
-    """Return which value keeps each name: an output before others, then one that is read."""
+    """Return which value keeps each name: an output, then an input or initializer, then one that is read."""
     found: dict[str, Value] = {}
     outputs = set(graph.outputs)
+
+    def rank(value: Value) -> tuple[bool, bool, bool]:
+        return value in outputs, value.node is None, bool(value.uses)
+
     for value in graph.defined():
         other = found.setdefault(value.name, value)
-        if other is not value and (value in outputs, bool(value.uses)) > (other in outputs, bool(other.uses)):
+        if other is not value and rank(value) > rank(other):
             found[value.name] = value
     return found
 

@@ -137,7 +137,7 @@ def reference_or_value(site: AttributeSite) -> Iterator[Problem]:
     source="ir.txt",
     over="attribute",
     severity="warning",
-    pedantic=True,
+    group="style",
     bad=_GOOD,
     good=_softmax('name: "axis" type: INT i: 0 doc_string: "the batch"'),
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     source="ir.txt",
     over="graph",
     severity="warning",
-    pedantic=True,
+    group="style",
     note="such an entry changes nothing where it agrees, as GRAPH018 sees to",
     bad=(
         in_graph(f'{RELU} name: "g" {X} {Y} {float_info("value_info", "x")}'),

@@ -54,7 +54,7 @@ _HTML = 'doc_string: "The <b>positive</b> part.<br/>"'
     source="ir.txt",
     over="model",
     severity="warning",
-    pedantic=True,
+    group="style",
     note="it changes nothing that is computed, and many viewers of Markdown show HTML",
     bad=(
         in_graph(f'{RELU} name: "g" {X} {Y} {_HTML}'),

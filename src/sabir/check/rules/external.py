@@ -248,7 +248,7 @@ def digest_is_right(survey: Survey) -> Iterator[Problem]:
     source="onnx.proto",
     over="model",
     severity="warning",
-    pedantic=True,
+    group="pedantic",
     note="the text says SHOULD, and exporters put one tensor behind the other",
     bad=_with(_range(0, 4), _range(4, 12)),
     good=_GOOD,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import quote
+from sabir.check._described import described_twice
 from sabir.check._examples import GOOD, HEAD, IF, RELU, X, Y, float_info, in_graph
 from sabir.check._rule import Problem, Textproto, rule
 from sabir.check._survey import lacks_name
@@ -104,33 +105,63 @@ def named_ports(site: GraphSite) -> Iterator[Problem]:
                 yield Problem(f"this {kind} has no name", site.where.at(kind, index=index), "name it")
 
 
+_INFO = "Used to store the type and shape information of values that are not inputs or outputs."
+
+
+def _info_twice(first: str, second: str) -> Textproto:
+    """Return an example that has two entries in value_info for one value, with these dimensions."""
+    info = 'value_info {{ name: "t" type {{ tensor_type {{ elem_type: 1 shape {{ {} }} }} }} }}'
+    return in_graph(
+        f'node {{ op_type: "Relu" input: "x" output: "t" }} node {{ op_type: "Neg" input: "t" output: "y" }}'
+        f' name: "g" {X} {Y} {info.format(first)} {info.format(second)}'
+    )
+
+
 @rule(
     "GRAPH010",
-    "Used to store the type and shape information of values that are not inputs or outputs.",
+    _INFO,
     source="ir.txt",
     over="graph",
-    bad=in_graph(
-        f'node {{ op_type: "Relu" input: "x" output: "t" }} node {{ op_type: "Neg" input: "t" output: "y" }}'
-        f' name: "g" {X} {Y} {float_info("value_info", "t")} {float_info("value_info", "t")}'
+    bad=_info_twice('dim { dim_param: "N" }', 'dim { dim_param: "N" } dim { dim_value: 1 }'),
+    good=(
+        HEAD + "g (float[N] x) => (float[N] y) <float[N] t> { t = Relu(x)  y = Neg(t) }",
+        _info_twice('dim { dim_param: "N" }', 'dim { dim_param: "N" }'),
     ),
-    good=HEAD + "g (float[N] x) => (float[N] y) <float[N] t> { t = Relu(x)  y = Neg(t) }",
+)
+def described_without_contradiction(site: GraphSite) -> Iterator[Problem]:
+    """Two entries of value_info for one value agree: with two that contradict each other, neither counts."""
+    for value, first, where in described_twice(site.graph, site.where):
+        told = contradiction(first.type, value.type)
+        if told:
+            yield Problem(f"{quote(value.name)} is described twice: {told}", where, "keep the right one")
+
+
+@rule(
+    "GRAPH019",
+    _INFO,
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    note="both hold, but a reader may use either and so know less than the file says",
+    bad=_info_twice('dim { dim_param: "N" }', "dim { dim_value: 4 }"),
+    good=_info_twice("dim { dim_value: 4 }", "dim { dim_value: 4 }"),
 )
 def described_once(site: GraphSite) -> Iterator[Problem]:
-    """A value has at most one entry in value_info: with two, nobody knows which one counts."""
-    names = {v.name for v in site.values if v.info is not None} if site.graph.stale else set[str]()
-    for value in site.graph.stale:
-        if value.name in names:
-            where = site.where.at("value_info", index=value.info, name=value.name)
-            yield Problem(f"{quote(value.name)} is described twice", where, "keep one of them")
-        names.add(value.name)
+    """A value has one description in value_info, or several that are the same."""
+    for value, first, where in described_twice(site.graph, site.where):
+        if value.type != first.type and not contradiction(first.type, value.type):
+            shown = " and as ".join(str(v.type or "of unknown type") for v in (first, value))
+            told = f"{quote(value.name)} is described twice: as {shown}"
+            yield Problem(told, where, "keep one entry that says all")
 
 
 @rule(
     "GRAPH011",
-    "Used to store the type and shape information of values that are not inputs or outputs.",
+    _INFO,
     source="ir.txt",
     over="graph",
     severity="warning",
+    group="style",
     note="an entry for nothing misleads nobody but a reader",
     bad=in_graph(f'{RELU} name: "g" {X} {Y} {float_info("value_info", "ghost")}'),
     good=HEAD + "g (float[N] x) => (float[N] y) <float[N] t> { t = Relu(x)  y = Neg(t) }",
@@ -249,7 +280,7 @@ def _supplied(site: GraphSite) -> int:
     source="ir.txt",
     over="graph",
     severity="warning",
-    pedantic=True,
+    group="style",
     bad=GOOD,
     good=in_graph(f'{RELU} name: "g" doc_string: "The positive part of x." {X} {Y}'),
 )
@@ -261,18 +292,18 @@ def documented(site: GraphSite) -> Iterator[Problem]:
 
 @rule(
     "GRAPH015",
-    "Nested subgraphs (specified as attribute values) MUST define the names of its inputs and outputs and MAY"
-    " define the types of its inputs and outputs.",
-    source="ir.txt",
+    "The outputs of a subgraph have types, so that a reader needs no inference to know them.",
+    source="practice",
     over="graph",
     severity="warning",
-    note="the text leaves it free, and runtimes infer it, but some refuse such a model",
+    group="pedantic",
+    note="the standard lets a subgraph leave them out: it MAY define the types of its inputs and outputs",
     bad=HEAD + "g (bool c, float[N] x) => (float[N] y) { y = If (c) <then_branch = a () => (t)"
     " { t = Relu(x) }, else_branch = b () => (float[N] v) { v = Abs(x) }> }",
     good=IF.format(then="u"),
 )
 def typed_inner_outputs(site: GraphSite) -> Iterator[Problem]:
-    """An output of a subgraph says its type."""
+    """An output of a subgraph declares its type."""
     if site.kind != "subgraph":
         return
     for index, value in enumerate(site.graph.outputs):
@@ -283,7 +314,7 @@ def typed_inner_outputs(site: GraphSite) -> Iterator[Problem]:
 
 @rule(
     "GRAPH018",
-    "Used to store the type and shape information of values that are not inputs or outputs.",
+    _INFO,
     source="ir.txt",
     over="graph",
     bad=(

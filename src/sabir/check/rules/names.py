@@ -9,8 +9,7 @@ from sabir.base import quote
 from sabir.check._examples import GOOD, HEAD
 from sabir.check._identifiers import IDENTIFIER
 from sabir.check._rule import Problem, rule
-from sabir.check._survey import parts_of_type
-from sabir.ir import Expr, SparseTensorType, TensorType
+from sabir.ir import Expr, SparseTensorType, TensorType, parts_of_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,14 +21,15 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 3
 
 
-def _told(names: Iterable[str], what: str, where: Location) -> Iterator[Problem]:
+def _told(names: Iterable[str], what: str, where: Location, rule_id: str) -> Iterator[Problem]:
     """One problem for all names of a graph: a model exported by path has a thousand of them."""
     odd = [n for n in dict.fromkeys(names) if n and not IDENTIFIER.fullmatch(n)]
     if not odd:
         return
     shown = ", ".join(map(quote, odd[:_MOST_SHOWN])) + (", ..." if len(odd) > _MOST_SHOWN else "")
     count = f"{len(odd)} names of {what}s are" if len(odd) > 1 else f"the name of a {what} is"
-    yield Problem(f"{count} no C identifier: {shown}", where, "`sabir check --fix` renames them")
+    hint = f"`sabir check --fix-unsafe {rule_id}` renames them"
+    yield Problem(f"{count} no C identifier: {shown}", where, hint)
 
 
 @rule(
@@ -38,6 +38,7 @@ def _told(names: Iterable[str], what: str, where: Location) -> Iterator[Problem]
     source="ir.txt",
     over="graph",
     severity="warning",
+    group="style",
     note="exporters write paths and dots, every runtime takes them, and later editions of the text allow it",
     bad=(
         HEAD + 'g (float[N] "x.1") => (float[N] y) { y = Relu("x.1") }',
@@ -47,7 +48,7 @@ def _told(names: Iterable[str], what: str, where: Location) -> Iterator[Problem]
 )
 def value_names(site: GraphSite) -> Iterator[Problem]:
     """Names of a graph's values: a letter or underscore, then letters, digits and underscores; no keyword."""
-    yield from _told([v.name for v in site.values], "value", site.where)
+    yield from _told([v.name for v in site.values], "value", site.where, "NAME001")
 
 
 @rule(
@@ -56,13 +57,14 @@ def value_names(site: GraphSite) -> Iterator[Problem]:
     source="ir.txt",
     over="graph",
     severity="warning",
+    group="style",
     note="as NAME001",
     bad=HEAD + 'g (float[N] x) => (float[N] y) { ["/relu"] y = Relu(x) }',
     good=HEAD + "g (float[N] x) => (float[N] y) { [relu] y = Relu(x) }",
 )
 def node_names(site: GraphSite) -> Iterator[Problem]:
     """The names of nodes and graphs, where they have one."""
-    yield from _told([site.graph.name, *(n.name for n in site.nodes)], "node", site.where)
+    yield from _told([site.graph.name, *(n.name for n in site.nodes)], "node", site.where, "NAME002")
 
 
 @rule(
@@ -71,6 +73,7 @@ def node_names(site: GraphSite) -> Iterator[Problem]:
     source="ir.txt",
     over="graph",
     severity="warning",
+    group="style",
     note="a node's name serves diagnostics only",
     bad=HEAD + "g (float[N] x) => (float[N] y) { [n] t = Relu(x)  [n] y = Neg(t) }",
     good=HEAD + "g (float[N] x) => (float[N] y) { [n] t = Relu(x)  [m] y = Neg(t) }",
@@ -88,6 +91,7 @@ def node_names_once(site: GraphSite) -> Iterator[Problem]:
     source="ir.txt",
     over="type",
     severity="warning",
+    group="style",
     note="exporters and shape inference write expressions such as `past + 1`, and they mean what they say",
     bad=(
         HEAD + 'g (float["N-1"] x) => (float["N-1"] y) { y = Relu(x) }',
@@ -114,7 +118,7 @@ def _dims(kind: Type) -> Iterable[object]:
     source="ir.txt",
     over="model",
     severity="warning",
-    pedantic=True,
+    group="style",
     note="branches and bodies are named alike by every exporter, and nothing refers to a graph by its name",
     bad=HEAD + "g (bool c, float[N] x) => (float[N] y) { y = If (c) <then_branch = a () => (float[N] u)"
     " { u = Relu(x) }, else_branch = a () => (float[N] v) { v = Abs(x) }> }",
@@ -145,6 +149,7 @@ _CALL = (
     source="ir.txt",
     over="attribute",
     severity="warning",
+    group="style",
     note="as NAME001; what an operator calls its attributes, only its owner can change",
     bad=_CALL.format(name='"a.b"'),
     good=_CALL.format(name="a_b"),

@@ -341,7 +341,7 @@ def stable(site: GraphSite) -> Iterator[Problem]:
     source="ir.txt",
     over="graph",
     severity="warning",
-    pedantic=True,
+    group="style",
     note="attributes and values are apart in everything else, so that only a reader may confuse the two",
     bad=(
         HEAD + "g (float[N] axis) => (float[N] y) { y = Softmax<axis = 0>(axis) }",

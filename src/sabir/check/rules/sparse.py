@@ -194,7 +194,7 @@ def indices_ascend(site: SparseSite) -> Iterator[Problem]:
     source="onnx.proto",
     over="sparse",
     severity="warning",
-    pedantic=True,
+    group="pedantic",
     note="a zero written out says what leaving it out says",
     bad=_sparse("dims: 6", values="dims: 2 data_type: 1 float_data: [1, 0]"),
     good=_GOOD,

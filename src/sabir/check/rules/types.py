@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import quote
-from sabir.check._examples import GOOD, HEAD, RELU, X, Y, in_graph, with_tensor
+from sabir.check._examples import GOOD, HEAD, RELU, X, Y, around, in_graph, with_tensor
 from sabir.check._rule import Problem, rule
-from sabir.check._survey import parts_of_type
-from sabir.elements import ElementType, find_element
+from sabir.elements import find_element
 from sabir.ir import (
+    NEWEST_IR,
     Expr,
     MapType,
     OpaqueType,
@@ -17,27 +17,18 @@ from sabir.ir import (
     SequenceType,
     SparseTensorType,
     TensorType,
+    elements_of_type,
+    first_ir_of_element,
+    parts_of_type,
 )
 from sabir.proto import TypeProto
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from sabir.check._survey import Survey, TypeSite
-    from sabir.ir import Type
 
-# the IR version that brought an element type; those of IR 3 and earlier are not listed
-_FIRST_IR = {17: 9, 18: 9, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 14, 28: 14}
 _KEYS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string"})
-
-
-def elements_of(kind: Type) -> Iterable[ElementType]:
-    """The element types in a type, its map keys included."""
-    for part in parts_of_type(kind):
-        if isinstance(part, (TensorType, SparseTensorType)):
-            yield part.element
-        elif isinstance(part, MapType):
-            yield part.key
 
 
 @rule(
@@ -59,6 +50,24 @@ def consistent(_: Survey) -> Iterator[Problem]:
 
 
 @rule(
+    "TYPE008",
+    "A node's types can be judged: its operator's inference is there, and takes what the node has.",
+    source="practice",
+    over="model",
+    severity="warning",
+    note="the model may be right; what is computed from such a node has the types that the file declares",
+    bad=around(
+        f'node {{ op_type: "Constant" output: "c" attribute {{ name: "value" type: TENSOR t {{ data_type: 1'
+        f" {'dims: 1 ' * 65} float_data: 1 }} }} }} {RELU}"
+    ),
+    good=GOOD,
+)
+def judged(_: Survey) -> Iterator[Problem]:
+    """What inference cannot judge: an operator without inference, a tensor that no array can hold."""
+    yield from ()  # as TYPE001
+
+
+@rule(
     "TYPE002",
     "Primitive numeric, string, and Boolean types MUST be used as elements of tensors.",
     source="ir.txt",
@@ -71,7 +80,7 @@ def consistent(_: Survey) -> Iterator[Problem]:
 )
 def known_elements(site: TypeSite) -> Iterator[Problem]:
     """The element types of a type are of the standard."""
-    for element in elements_of(site.type):
+    for element in elements_of_type(site.type):
         if element.number and find_element(element.number) is None:
             yield Problem(f"element type {element.number} is not in the standard", site.where)
 
@@ -187,14 +196,13 @@ def stated_elements(site: TypeSite) -> Iterator[Problem]:
 def elements_of_their_time(survey: Survey) -> Iterator[Problem]:
     """An element type is one that the IR version had: int4 came with IR 10, float6 with IR 14, ..."""
     version = survey.model.ir_version
-    newest = max(_FIRST_IR.values())
-    if not 0 < version < newest:
+    if not 0 < version < NEWEST_IR:
         return
-    typed = ((site, elements_of(site.type)) for site in survey.types)
+    typed = ((site, elements_of_type(site.type)) for site in survey.types)
     constants = ((site, (site.tensor.element,)) for site in survey.tensors)
     for site, elements in (*typed, *constants):
         for element in elements:
-            since = _FIRST_IR.get(element.number, 0)
+            since = first_ir_of_element(element)
             if version < since:
                 told = f"{element.name} came with IR {since}; the model is of IR {version}"
                 yield Problem(told, site.where, f"raise ir_version to {since}")
@@ -250,7 +258,7 @@ _EMPTY = 'type { tensor_type { elem_type: 1 shape { dim { dim_param: "" } } } }'
     source="ir.txt",
     over="type",
     severity="warning",
-    pedantic=True,
+    group="pedantic",
     note="the text discards this spelling, and every reader takes it as the open dimension that is meant",
     bad=in_graph(f'{RELU} name: "g" input {{ name: "x" {_EMPTY} }} output {{ name: "y" {_EMPTY} }}'),
     good=HEAD + "g (float[?] x) => (float[?] y) { y = Relu(x) }",

@@ -18,6 +18,6 @@ def inlined(b: Builder, graph: Graph, inputs: Iterable[Value]) -> list[Value]:
     for value, data in graph.initializers.items():
         if value not in copies:  # a default gives way to what is given
             copies[value] = b.initializer(value.name, data)
-    for node in graph:
+    for node in graph.sorted_nodes():
         b.graph.append(clone_node(node, copies))
     return [copies.get(v) or v for v in graph.outputs if v is not None]

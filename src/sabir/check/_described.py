@@ -1,0 +1,22 @@
+"""Which values of a graph value_info describes more than once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.base import Location
+    from sabir.ir import Graph, Value
+
+
+def described_twice(graph: Graph, where: Location) -> Iterator[tuple[Value, Value, Location]]:
+    """Yield each further description of a value, the value that the first one describes, and the place."""
+    if not graph.stale:
+        return
+    first = {v.name: v for v in graph.defined() if v.info is not None}
+    for value in graph.stale:
+        known = first.setdefault(value.name, value)
+        if known is not value:
+            yield value, known, where.at("value_info", index=value.info, name=value.name)
