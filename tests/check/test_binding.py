@@ -40,7 +40,7 @@ def test_there_are_32_keywords_in_c90():
 def test_a_keyword_for_a_name_is_found_and_repaired(text, rule):
     model = sabir.parse(text)
     assert set(rules(model, rule)) == {rule}
-    fix(model, select=[rule])
+    fix(model, unsafe=[rule])
     assert not rules(model, rule)
 
 

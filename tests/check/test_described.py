@@ -50,7 +50,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_descriptions_of_one_value(case):
     infos, expected = CASES[case]
-    assert [(f.rule, f.severity) for f in findings(model(*infos))] == expected
+    assert [(f.rule, f.severity) for f in findings(model(*infos), ignore=["TYPE009"])] == expected
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -58,7 +58,7 @@ def test_the_text_of_a_model_described_twice_is_read(case):
     made = model(*CASES[case][0])
     read = sabir.parse(onnx.printer.to_text(onnx.load_from_string(sabir.dumps(made))))
     assert [str(v) for v in read.graph.stale] == [str(v) for v in made.graph.stale]
-    assert [f.rule for f in findings(read)] == [rule for rule, _ in CASES[case][1]]
+    assert [f.rule for f in findings(read, ignore=["TYPE009"])] == [rule for rule, _ in CASES[case][1]]
     assert sabir.dumps(sabir.parse(sabir.text(made))) == sabir.dumps(made)
 
 

@@ -402,7 +402,7 @@ def test_raising_the_ir_version_does_not_change_what_is_implied():
     )
     model = sabir.parse(text)
     before = run(model)
-    (repair,) = fix(model, select=["MODEL011"])
+    (repair,) = fix(model, select=["MODEL011"], unsafe=["MODEL011"])
     assert (model.ir_version, model.opsets[""]) == (7, 11)
     assert "imported version 11 of the default domain" in repair.message
     np.testing.assert_array_equal(run(model), before)

@@ -1,25 +1,31 @@
 """Decision trees: models that scikit-learn trained, and trees that no row may be sent down."""
 
+import itertools
 import time
 
 import numpy as np
 import pytest
 
-from sabir.base import EvaluationError, SabirError
+import sabir
+from sabir.base import CheckError, EvaluationError, SabirError
 from sabir.evaluate import Runner
 from sabir.ir import ArrayTensor, Attribute, Builder, tensor_type
-from sabir.opsets.families import trees
+from sabir.opsets.families import tree_attributes, trees
 
 NODE_LISTS = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
 
 
-def run(operator, x, opset=3, outputs=1, **attributes):
+def model_of(operator, x, opset, outputs, attributes):
     b = Builder(21, opsets={"ai.onnx.ml": opset})
     value = b.input("x", tensor_type(x.dtype, x.shape))
     made = b.op(operator, value, outputs=outputs, domain="ai.onnx.ml", **attributes)
     for each in made if outputs > 1 else (made,):
         b.output(each)
-    return list(Runner(b.model()).run({"x": x}).values())
+    return b.model()
+
+
+def run(operator, x, opset=3, outputs=1, **attributes):
+    return list(Runner(model_of(operator, x, opset, outputs, attributes)).run({"x": x}).values())
 
 
 def of_sklearn(estimators, votes, targets):
@@ -197,7 +203,7 @@ def test_the_root_is_where_no_node_leads_to():
 
 def test_a_forest_is_made_once_for_one_node():
     x = np.zeros((1, 1), np.float32)
-    trees.of_lists.cache_clear()
+    tree_attributes.of_lists.cache_clear()
     b = Builder(21, opsets={"ai.onnx.ml": 3})
     value = b.input("x", tensor_type(x.dtype, x.shape))
     facts = {name: Attribute.of(name, v) for name, v in chain(3).items()}
@@ -207,4 +213,105 @@ def test_a_forest_is_made_once_for_one_node():
     for _ in range(3):
         runner.run({"x": x})
 
-    assert (trees.of_lists.cache_info().misses, trees.of_lists.cache_info().hits) == (1, 2)
+    info = tree_attributes.of_lists.cache_info()  # inference makes it, and every run uses it
+    assert (info.misses, info.hits) == (1, 3)
+
+
+# a sound tree of the nodes 0 and 1, and two nodes apart from it, which lead to each other or to themselves
+APART = {
+    "each other": ([1, 1, 3, 2], [1, 1, 3, 2]),
+    "itself": ([1, 1, 2, 1], [1, 1, 2, 1]),
+    "itself by the false branch": ([1, 1, 1, 1], [1, 1, 1, 3]),
+    "a cycle beyond": ([1, 1, 3, 3], [1, 1, 1, 1]),
+}
+
+
+def lists_with_a_cycle(where, votes):
+    to_true, to_false = APART[where]
+    return {
+        "nodes_treeids": [0] * 4,
+        "nodes_nodeids": [0, 1, 2, 3],
+        "nodes_featureids": [0] * 4,
+        "nodes_values": [0.0] * 4,
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "BRANCH_LEQ", "BRANCH_GT"],
+        "nodes_truenodeids": to_true,
+        "nodes_falsenodeids": to_false,
+        f"{votes}_treeids": [0],
+        f"{votes}_nodeids": [1],
+        f"{votes}_ids": [0],
+        f"{votes}_weights": [1.0],
+    }
+
+
+def nodes_with_a_cycle(where):
+    """The same for TreeEnsemble, whose leaf is no node."""
+    to_true, to_false = (np.array(side) for side in APART[where])
+    inner = np.array([0, 2, 3])
+    number = {0: 0, 1: 0, 2: 1, 3: 2}
+    return {
+        "n_targets": 1,
+        "tree_roots": [0],
+        "nodes_featureids": [0] * 3,
+        "nodes_splits": ArrayTensor(np.zeros(3, np.float32)),
+        "nodes_modes": ArrayTensor(np.zeros(3, np.uint8)),
+        "nodes_truenodeids": [number[n] for n in to_true[inner].tolist()],
+        "nodes_trueleafs": (to_true[inner] == 1).astype(int).tolist(),
+        "nodes_falsenodeids": [number[n] for n in to_false[inner].tolist()],
+        "nodes_falseleafs": (to_false[inner] == 1).astype(int).tolist(),
+        "leaf_targetids": [0],
+        "leaf_weights": ArrayTensor(np.ones(1, np.float32)),
+    }
+
+
+def cyclic(operator, where):
+    match operator:
+        case "TreeEnsemble":
+            return {"attributes": nodes_with_a_cycle(where)}
+        case "TreeEnsembleRegressor":
+            return {"attributes": {"n_targets": 1, **lists_with_a_cycle(where, "target")}}
+        case _:
+            facts = {"classlabels_int64s": [1, 2], **lists_with_a_cycle(where, "class")}
+            return {"attributes": facts, "outputs": 2}
+
+
+VERSIONS = [
+    ("TreeEnsemble", 5),
+    *itertools.product(("TreeEnsembleRegressor", "TreeEnsembleClassifier"), (1, 3)),
+]
+
+
+@pytest.mark.parametrize("where", APART)
+@pytest.mark.parametrize(("operator", "opset"), VERSIONS)
+def test_a_cycle_that_no_row_reaches(operator, opset, where):
+    call = cyclic(operator, where)
+    x, told = np.zeros((1, 1), np.float32), r"the node at place [123] of the `nodes_` lists leads back"
+    with pytest.raises(EvaluationError, match=told):
+        run(operator, x, opset=opset, outputs=call.get("outputs", 1), **call["attributes"])
+    with pytest.raises(CheckError, match=f"TYPE001: {told}"):
+        sabir.check(model_of(operator, x, opset, call.get("outputs", 1), call["attributes"]), select=["TYPE"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"nodes_featureids": [5, 0, 0, 0]}, "feature 5, and rows have 1"),
+        ({"target_ids": [4]}, "target 4, and there are 1"),
+        ({"base_values": [1.0, 2.0]}, "2 base values are given for 1 targets"),
+        ({"nodes_modes": ["BRANCH_UP", "LEAF", "LEAF", "LEAF"]}, "a node's mode is 'BRANCH_UP'"),
+        ({"aggregate_function": "MOST"}, "'MOST'"),
+    ],
+)
+def test_the_checker_finds_what_a_run_finds(changes, told):
+    x = np.zeros((1, 1), np.float32)
+    facts = {"n_targets": 1, **chain(3, **changes)}
+    with pytest.raises(CheckError, match=told):
+        sabir.check(model_of("TreeEnsembleRegressor", x, 3, 1, facts), select=["TYPE"])
+    with pytest.raises(EvaluationError, match=told):
+        run("TreeEnsembleRegressor", x, **facts)
+
+
+def test_nodes_that_share_a_branch_form_no_cycle():
+    x = np.array([[-1.0], [1.0]], np.float32)
+    diamond = chain(3, nodes_truenodeids=[1, 2, 3, 0], nodes_falsenodeids=[2, 3, 3, 0])
+    (values,) = run("TreeEnsembleRegressor", x, n_targets=1, **diamond)
+    np.testing.assert_array_equal(values, np.array([[2.5], [2.5]], np.float32))

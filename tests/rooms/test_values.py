@@ -119,9 +119,7 @@ def test_another_value_is_refused_once_everywhere(version, name, values):
     with pytest.raises(sabir.InferenceError, match=f"attribute {name!r}"):
         Inference(model, strict=True).run()
     # a version that came to an end is refused as such
-    with pytest.raises(
-        sabir.SchemaError, match="eprecated" if version.deprecated else f"attribute {name!r}"
-    ):
+    with pytest.raises(sabir.SchemaError, match="eprecated" if version.deprecated else f"attribute {name!r}"):
         Runner(model)
 
 

@@ -1,22 +1,27 @@
-"""Types over a whole model: one inference over the main graph, then over those that train it."""
+"""Types over a whole model: one inference over the main graph, then over those that train it.
+
+What an operator's room warns about is asked then, as it may depend on types.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Finding, InferenceError, Location, quote
+from sabir.base import ACCIDENTS, Finding, InferenceError, LimitError, Location, SabirError, legible, quote
 from sabir.check._items import UNEVEN, uneven_items
 from sabir.infer import Inference, merge
-from sabir.ir import SparseTensor, TensorType
+from sabir.ir import UNDEFINED, SparseTensor, TensorType
+from sabir.schema import Binding, Call, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.check._survey import Survey
-    from sabir.ir import Graph, TrainingInfo, Type, Value
+    from sabir.check._survey import GraphSite, Survey
+    from sabir.ir import Graph, Node, TrainingInfo, Type, Value
 
-TYPES, CLAIMS, STATE, UNJUDGED, VALUES = "TYPE001", "TYPE009", "TRAIN007", "TYPE008", "ATTR009"
-INFERRED = frozenset({TYPES, CLAIMS, UNEVEN, STATE, UNJUDGED, VALUES})
+TYPES, CLAIMS, STATE, UNJUDGED = "TYPE001", "TYPE009", "TRAIN007", "TYPE008"
+DOUBTS, VALUES = "NODE017", "ATTR009"
+INFERRED = frozenset({TYPES, CLAIMS, UNEVEN, STATE, UNJUDGED, DOUBTS, VALUES})
 
 
 class _Whole(Inference):
@@ -36,12 +41,19 @@ class _Whole(Inference):
             self.findings[place] = found._replace(location=Location(steps))
         self._graph(graph, self._scope, where)
 
+    def inputs(self, node: Node) -> list[Type | None]:
+        """Return the types of a node's inputs as they are known now; in a function, over all its calls."""
+        return [None if v is None else self._known(v) for v in node.inputs]
+
+    def _known(self, value: Value) -> Type:
+        return self.types.get(value) or self._inside.get(value) or value.type or TensorType(UNDEFINED)
+
 
 def type_findings(survey: Survey) -> Iterator[Finding]:
     """Yield what inference finds: contradictions, what it cannot judge, state that training would spoil.
 
-    What nodes call is reported by rules, for every graph; a value that an attribute of a function has is
-    known only where the function is called.
+    The warnings of the operators' rooms follow. What nodes call is reported by rules, for every graph; a
+    value that an attribute of a function has is known only where the function is called.
     """
     model = survey.model
     inference = _Whole(model, registry=survey.registry)
@@ -56,6 +68,32 @@ def type_findings(survey: Survey) -> Iterator[Finding]:
     yield from (f for f in inference.findings if f.rule in INFERRED)
     yield from uneven_items(survey, inference.types)
     yield from unfit
+    for site in survey.graphs:
+        yield from _doubts(site, inference)
+
+
+def _doubts(site: GraphSite, inference: _Whole) -> Iterator[Finding]:
+    """Yield what the rooms of the operators that a graph calls warn about."""
+    for callee, places in site.calls.items():
+        if not isinstance(callee, Version):
+            continue
+        for check in callee.operator.checks:
+            binding = Binding(callee.formal, check)
+            for index in places:
+                for told in _warnings(binding, callee.since, site.nodes[index], site, inference):
+                    message = legible(f"{callee}: {told}")
+                    yield Finding(DOUBTS, message, site.at_node(index), severity="warning")
+
+
+def _warnings(binding: Binding, since: int, node: Node, site: GraphSite, inference: _Whole) -> list[str]:
+    call = Call(tuple(v is not None for v in node.outputs), since)
+    try:
+        arguments = binding.arguments(site.scope.arguments(node.attributes))
+        return list(binding(inference.inputs(node), arguments, call))
+    except LimitError:
+        raise
+    except (SabirError, *ACCIDENTS):
+        return []  # a call that is wrong: inference and other rules report it
 
 
 def in_function(where: Location) -> tuple[object, ...]:

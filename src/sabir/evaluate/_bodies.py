@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sabir.evaluate._declared import Declaration
     from sabir.evaluate._plan import Plan
     from sabir.evaluate._steps import Frame, Run
+    from sabir.evaluate._typing import Typing
     from sabir.ir import Type
     from sabir.schema import Binding, Call
 
@@ -35,6 +36,7 @@ class Inner(NamedTuple):
     outputs: tuple[Port, ...]
     declares: bool
     has_variables: bool
+    typing: Typing | None
 
     def in_frame(self, run: Run, frame: Frame) -> Bound:
         """Return the subgraph as a function of its inputs."""
@@ -58,6 +60,11 @@ class Bound:
     def outputs(self) -> tuple[Type | None, ...]:
         """The declared types of its outputs."""
         return tuple(port.type for port in self._inner.outputs)
+
+    def typed(self, *inputs: Type | None) -> tuple[Type | None, ...]:
+        """Return the types of its outputs for such inputs, declared or inferred; it is not run."""
+        typing = self._inner.typing
+        return self.outputs if typing is None else typing.of(inputs, self._captured)
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """Run the subgraph, and compare its inputs and outputs with what it declares of them."""

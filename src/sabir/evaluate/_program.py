@@ -30,6 +30,7 @@ from sabir.evaluate._plan import Plan
 from sabir.evaluate._sizes import bytes_in, bytes_of
 from sabir.evaluate._steps import ABSENT, Later, Step, Unbound
 from sabir.evaluate._types import Types
+from sabir.evaluate._typing import Typing, is_whole
 from sabir.ir import Function, Graph, Node, SparseTensor, TensorType, Value
 from sabir.schema import check_call
 
@@ -242,12 +243,17 @@ class Binder:
         plan = Plan(program, program.outputs)
         self._bytes += program.constant_bytes
         outer = list(binder.captured)
-        captured = tuple(self._read(outer[place]) for place in plan.captured)
+        outside = [outer[place] for place in plan.captured]
+        whole = all(v is not None and is_whole(v.type) for v in graph.outputs)
+        typing = None if whole else Typing(graph, self._scope, outside)
         inputs = _ports(graph, "input", graph.inputs, strict=strict)
         outputs = _ports(graph, "output", graph.outputs, strict=strict)
         declared = [port.declared for port in (*inputs, *outputs) if port.declared is not None]
         has_variables = any(d.has_variables for d in declared)
-        return Inner(plan, captured, graph.name, graph.takes, inputs, outputs, bool(declared), has_variables)
+        return Inner(
+            plan, tuple(map(self._read, outside)), graph.name, graph.takes, inputs, outputs,
+            declares=bool(declared), has_variables=has_variables, typing=typing,
+        )  # fmt: skip
 
     def _function_step(self, function: Function, node: Node, inputs: tuple[int, ...]) -> Step:
         """Return the call of a function; calls with the same attributes and inputs left out share a plan."""

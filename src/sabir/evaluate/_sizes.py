@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, SabirError, UnsupportedError, check_elements
-from sabir.elements import element
+from sabir.base import ACCIDENTS, InferenceError, SabirError, UnsupportedError, check_elements
 from sabir.evaluate._types import Kind, Types, kind_of
 from sabir.ir import MAX_RANK, Tensor, TensorType
+from sabir.opsets.families.ranks import type_of
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
@@ -132,9 +132,19 @@ class Sizes(Types):
                 largest = max(largest, (count, kind.element.dtype.itemsize))
         return largest
 
-    def _inferred(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    def objection(self, inputs: Sequence[Any]) -> str | None:
+        """Return what inference finds wrong with the inputs' types and small contents, or None."""
+        try:
+            self._inferred(inputs, known=True)
+        except (InferenceError, UnsupportedError) as error:
+            return str(error)
+        except (SabirError, *ACCIDENTS):
+            pass  # what is wrong lies in the contents, or in too many of them
+        return None
+
+    def _inferred(self, inputs: Sequence[Any], *, known: bool = False) -> tuple[Any, ...]:
         if any(not isinstance(x, np.ndarray) and x is not None for x in inputs):
             return ()
-        types = [None if x is None else TensorType(element(x.dtype), x.shape) for x in inputs]
+        types = [None if x is None else type_of(x, known=known) for x in inputs]
         binding = self.version.binding("infer")
         return as_results(binding(types, binding.arguments(self._attributes), self._call))

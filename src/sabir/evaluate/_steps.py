@@ -10,6 +10,7 @@ import numpy as np
 from sabir.base import ACCIDENTS, Budget, EvaluationError, LimitError, SabirError, check_time
 from sabir.evaluate._declared import Dimensions
 from sabir.evaluate._sizes import LITTLE, bytes_of, unseen_work
+from sabir.evaluate._types import shown_type
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
@@ -90,8 +91,10 @@ def run_step(step: Step, frame: Frame, sizes: list[int], run: Run) -> None:
     except SabirError as error:
         raise EvaluationError(f"{step.label}: {error}") from error
     except ACCIDENTS as error:
-        shown = ", ".join(map(_type_text, inputs))
-        raise EvaluationError(f"{step.label} on ({shown}): {error}") from error
+        shown = ", ".join(map(shown_type, inputs))
+        # numpy and Python speak of their own operands; inference says in ONNX's terms what is wrong
+        reason = (step.types.objection(inputs) if step.types else None) or error
+        raise EvaluationError(f"{step.label} on ({shown}): {reason}") from error
     for slot in step.dead:
         frame[slot] = None
         run.budget.held -= sizes[slot]
@@ -116,10 +119,3 @@ def _compute(step: Step, inputs: list[Any], frame: Frame, sizes: list[int], run:
             if size > LITTLE:
                 budget.work -= unseen_work(value)
             budget.hold(size)
-
-
-def _type_text(x: object) -> str:
-    if not isinstance(x, np.ndarray):
-        return type(x).__name__
-    array = cast("Array", x)
-    return f"{array.dtype}{list(array.shape)}"

@@ -13,11 +13,13 @@ import numpy as np
 
 from sabir.base import EvaluationError, UnsupportedError
 from sabir.elements import element
+from sabir.opsets.families.ranks import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.schema import Version
+    from sabir.ir import Array
+    from sabir.schema import Input, Version
 
 Kind: TypeAlias = "np.dtype[Any] | tuple[object, ...]"  # of a tensor; of another value, () of none
 
@@ -39,6 +41,10 @@ class Types:
     def check(self, inputs: Sequence[Any], plain: float) -> None:  # ruff: ignore[unused-method-argument]  as Sizes
         """Raise EvaluationError for an input of a type that is not admitted."""
         self.check_kinds([x.dtype if type(x) is _ARRAY else kind_of(x) for x in inputs])
+
+    def objection(self, inputs: Sequence[Any]) -> str | None:  # ruff: ignore[unused-method-argument]  as Sizes
+        """Return why the inputs cannot be computed with, as far as their types show it."""
+        return None
 
     def check_kinds(self, kinds: list[Kind]) -> None:
         """Raise EvaluationError for kinds that are not admitted."""
@@ -71,12 +77,25 @@ def kind_of(value: Any) -> Kind:
     return () if value is None else (type(cast("object", value)),)
 
 
+def shown_type(value: Any) -> str:
+    """Return the type of a value as a message shows it: `float[2,3]`."""
+    if isinstance(value, np.ndarray):
+        array = cast("Array", value)
+        try:
+            return str(type_of(array))
+        except UnsupportedError:
+            return f"{array.dtype}{list(array.shape)}"
+    return "nothing" if value is None else (_signature(kind_of(value)) or type(value).__name__)
+
+
 @functools.lru_cache(_MOST_REMEMBERED)
 def _admit(version: Version, kinds: tuple[Kind, ...]) -> None:
     """Raise EvaluationError for a type that a port does not admit, or ports of one constraint that differ."""
     bound: dict[str, tuple[str, str]] = {}
     for place, kind in enumerate(kinds[: len(kinds) if version.inputs else 0]):
         port = version.inputs[min(place, len(version.inputs) - 1)]
+        if isinstance(kind, tuple) and not kind and not _may_be_absent(port):
+            raise EvaluationError(f"{version} needs its input {port.name!r}, and nothing is passed for it")
         told = _signature(kind)
         if told is None:
             continue
@@ -89,6 +108,11 @@ def _admit(version: Version, kinds: tuple[Kind, ...]) -> None:
         if first != told:
             ports = f"all of {other!r}" if other == port.name else f"{other!r} and {port.name!r}"
             raise EvaluationError(f"{version} takes one type for {ports}; it gets {first} and {told}")
+
+
+def _may_be_absent(port: Input) -> bool:
+    """Whether a port takes nothing: an input that is left out, or an empty optional."""
+    return port.optional or any(a.startswith("optional(") for a in port.allowed)
 
 
 def _admits(allowed: frozenset[str], told: str) -> bool:

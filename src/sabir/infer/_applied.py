@@ -31,6 +31,11 @@ class Body:
     where: Location
 
     @property
+    def inputs(self) -> Types:
+        """The declared types of what it takes."""
+        return tuple(v.type for v in self.graph.inputs)
+
+    @property
     def outputs(self) -> Types:
         """The declared types of what it gives."""
         return tuple(None if v is None else v.type for v in self.graph.outputs)
@@ -38,6 +43,10 @@ class Body:
     def __call__(self, *inputs: Type | None) -> Types:
         """Infer the subgraph for these inputs."""
         return self.apply(self.graph, inputs, self.scope, self.where)
+
+    def typed(self, *inputs: Type | None) -> Types:
+        """Infer the subgraph, as a call does."""
+        return self(*inputs)
 
 
 class Found(NamedTuple):

@@ -15,8 +15,20 @@ class Body(Protocol[T_co]):
     """A subgraph attribute, as a function of its inputs."""
 
     @property
+    def inputs(self) -> tuple[Type | None, ...]:
+        """The declared types of what it takes."""
+        ...
+
+    @property
     def outputs(self) -> tuple[Type | None, ...]:
-        """The declared types of what it gives; a loop that never runs has nothing else to go by."""
+        """The declared types of what it gives."""
+        ...
+
+    def typed(self, *inputs: Type | None) -> tuple[Type | None, ...]:
+        """Return the types of what it would give on such inputs, declared or not; it is not run.
+
+        A loop without iterations has nothing else to go by.
+        """
         ...
 
     def __call__(self, *inputs: Any) -> tuple[T_co, ...]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+_TENSORS = frozenset({"tensor", "tensors", "sparse_tensor", "sparse_tensors"})
 ENGINES = ("auto", "reference")
 
 
@@ -93,5 +94,6 @@ def _drop_constants(model: Model) -> None:
     for graph in [inner for root in model.graphs() for inner in root.scopes()]:
         graph.initializers.clear()
         for node in graph:
-            if node.attributes:
-                node.attributes.clear()
+            for name, attribute in list(node.attributes.items()) if node.attributes else ():
+                if attribute.type in _TENSORS:
+                    del node.attributes[name]

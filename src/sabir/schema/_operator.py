@@ -55,6 +55,9 @@ class Operator:
     sources: list[Callable[[], Iterable[Example]]] = field(
         default_factory=list["Callable[[], Iterable[Example]]"], repr=False
     )
+    checks: list[Callable[..., Iterable[str]]] = field(
+        default_factory=list["Callable[..., Iterable[str]]"], repr=False
+    )
 
     def first(
         self,
@@ -96,6 +99,15 @@ class Operator:
     def examples(self, function: Callable[[], Iterable[Example]]) -> Callable[[], Iterable[Example]]:
         """Attach the calls that every behaviour in the room is tested on."""
         self.sources.append(function)
+        return function
+
+    def check(self, function: Callable[..., Iterable[str]]) -> Callable[..., Iterable[str]]:
+        """Attach what the checker warns about: called as `infer` is, it yields a sentence for each doubt.
+
+        It serves every version. What makes a call wrong is an error of `infer`; a warning is for a call that
+        runs though the standard's text has it otherwise, or though its writer cannot have meant it.
+        """
+        self.checks.append(function)
         return function
 
     def all_examples(self) -> list[Example]:

@@ -143,8 +143,8 @@ def described_without_contradiction(site: GraphSite) -> Iterator[Problem]:
     over="graph",
     severity="warning",
     note="both hold, but a reader may use either and so know less than the file says",
-    bad=_info_twice('dim { dim_param: "N" }', "dim { dim_value: 4 }"),
-    good=_info_twice("dim { dim_value: 4 }", "dim { dim_value: 4 }"),
+    bad=_info_twice('dim { dim_param: "N" }', "dim { }"),
+    good=_info_twice('dim { dim_param: "N" }', 'dim { dim_param: "N" }'),
 )
 def described_once(site: GraphSite) -> Iterator[Problem]:
     """A value has one description in value_info, or several that are the same."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.base import spend_work
+from sabir.base import InferenceError, spend_work
 from sabir.elements import element
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.sizes import allotted
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 RAW, CAPPED, BIASED, PROBABILITIES = range(4)  # the stages of the scores, of which one may be asked for
+_RANK = 4  # (batch, heads, length, size)
 _BLOCK = 1 << 22  # scores that are held at once, unless one row has more
 PRECISIONS = element_types(FLOATS | BFLOAT16)  # of a softmax
 
@@ -155,10 +156,14 @@ def attend(q: Array, k: Array, v: Array, masks: Masks, stages: Stages) -> tuple[
 
 
 def check(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:
-    """Raise ValueError unless the shapes of queries, keys and values belong together."""
-    if not q[0] == k[0] == v[0] or q[3] != k[3] or k[1:3] != v[1:3] or not k[1] or q[1] % k[1]:
+    """Raise InferenceError unless the shapes of queries, keys and values belong together."""
+    if not len(q) == len(k) == len(v) == _RANK or not _match(q, k, v):
         shapes = ", ".join(str(list(s)) for s in (q, k, v))
-        raise ValueError(f"queries, keys and values of the shapes {shapes} do not belong together")
+        raise InferenceError(f"queries, keys and values of the shapes {shapes} do not belong together")
+
+
+def _match(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> bool:
+    return q[0] == k[0] == v[0] and q[3] == k[3] and k[1:3] == v[1:3] and k[1] > 0 and q[1] % k[1] == 0
 
 
 def _probabilities(x: Array, masks: Masks, dead: Array | None, stages: Stages, asked: Array | None) -> Array:

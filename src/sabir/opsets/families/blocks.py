@@ -9,6 +9,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import TensorType, floor_div, mul
 from sabir.opsets.families import contents
+from sabir.opsets.families.ranks import check_rank
 from sabir.schema import one_of
 
 if TYPE_CHECKING:
@@ -24,14 +25,17 @@ _TO_DEPTH = {"DCR": (0, 3, 5, 1, 2, 4), "CRD": (0, 1, 3, 5, 2, 4)}
 
 
 def _parted(size: Dim, block: int, what: str) -> Dim:
-    if isinstance(size, int) and size % block:
-        raise InferenceError(f"a {what} of {size} cannot be cut into {block}")
+    _check_parts(size, block, what)
     return floor_div(size, block)
 
 
+def _check_parts(size: Dim, block: int, what: str) -> None:
+    if isinstance(size, int) and size % block:
+        raise InferenceError(f"a {what} of {size} cannot be cut into {block}")
+
+
 def _image(x: TensorType) -> tuple[Dim, ...] | None:
-    if x.shape is not None and len(x.shape) != _IMAGE:
-        raise InferenceError(f"`input` must be of rank {_IMAGE}, and has rank {len(x.shape)}")
+    check_rank("input", x, _IMAGE)
     return x.shape
 
 
@@ -65,7 +69,9 @@ def to_space(x: Array, block: int, mode: str) -> Array:
 
 
 def _to_space(x: Array, block: int, mode: str, order: tuple[int, ...]) -> Array:
+    check_rank("input", x, _IMAGE)
     n, c, h, w = x.shape
+    _check_parts(c, block * block, "depth")
     left = c // (block * block)
     split = (n, block, block, left, h, w) if mode == "DCR" else (n, left, block, block, h, w)
     return x.reshape(split).transpose(order).reshape(n, left, h * block, w * block)
@@ -77,7 +83,10 @@ def to_depth(x: Array, block: int, mode: str) -> Array:
 
 
 def _to_depth(x: Array, block: int, order: tuple[int, ...]) -> Array:
+    check_rank("input", x, _IMAGE)
     n, c, h, w = x.shape
+    _check_parts(h, block, "height")
+    _check_parts(w, block, "width")
     split = x.reshape(n, c, h // block, block, w // block, block)
     return split.transpose(order).reshape(n, c * block * block, h // block, w // block)
 

@@ -52,6 +52,11 @@ def batch(x: TensorType) -> Dim:
     return 1 if len(x.shape) == 1 else x.shape[0]
 
 
+def width(x: TensorType) -> Dim:
+    """Return how many features each row has."""
+    return x.shape[-1] if x.shape else None
+
+
 def products(x: Array, weights: Array) -> Array:
     """Return the product of each row of features with each row of weights."""
     allotted((len(x), len(weights)), np.dtype(np.float64), x.size)  # as the transforms compute
@@ -61,9 +66,31 @@ def products(x: Array, weights: Array) -> Array:
 def matrix(values: Sequence[float], width: int, what: str) -> Array:
     """Return a flat attribute as float32 rows of `width`."""
     flat = np.array(values, np.float32)
-    if width == 0 or flat.size % width:
-        raise ValueError(f"{flat.size} {what} do not make rows of {width}")
+    check_rows(flat.size, width, what)
     return flat.reshape(-1, width)
+
+
+def features(x: TensorType) -> Dim:
+    """Return how many features a row has, as far as it is known."""
+    return x.shape[-1] if x.shape else None
+
+
+def row_count(size: int, width: Dim, what: str) -> int | None:
+    """Return how many rows of `width` a flat attribute makes, None where the width is unknown."""
+    check_rows(size, width, what)
+    return size // width if isinstance(width, int) else None
+
+
+def check_rows(size: int, width: Dim, what: str) -> None:
+    """Raise InferenceError where so many numbers do not make rows of `width`."""
+    if isinstance(width, int) and (width == 0 or size % width):
+        raise InferenceError(f"{size} {what} do not make rows of {width} features")
+
+
+def check_each(size: int, width: Dim, what: str) -> None:
+    """Raise InferenceError unless an attribute has one number, or one for each feature."""
+    if isinstance(width, int) and size not in {1, width}:
+        raise InferenceError(f"there are {size} {what} for {width} features")
 
 
 # ---------------------------------------------------------------- scores

@@ -10,6 +10,7 @@ import numpy as np
 
 from sabir.base import InferenceError, spend_work
 from sabir.ir import known_equal, mod, mul
+from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.families.windows import LEAST_RANK, Window
@@ -45,8 +46,9 @@ def convolved_shape(
         raise InferenceError(f"{lengths[1]} channels do not go with weights {w} in {group} groups")
     kernel = kernel_of(filters, kernel_shape)
     window = Window.of(kernel, strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations)
-    addends = None if bias is None or not bias.shape else bias.shape[0]
-    return lengths[0], same_dim((filters[0], addends), "filters of W and B"), *window.outputs(lengths[2:])
+    check_shape("B", bias, filters[0])
+    count = same_dim((filters[0], None if bias is None or bias.shape is None else bias.shape[0]), "filters")
+    return lengths[0], count, *window.outputs(lengths[2:])
 
 
 def spatial_rank(x: TensorType, w: TensorType, kernel_shape: Sequence[int] | None) -> int | None:

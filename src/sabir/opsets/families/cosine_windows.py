@@ -10,6 +10,7 @@ import numpy as np
 from sabir.elements import DOUBLE, FLOAT
 from sabir.ir import Expr, TensorType, dim_max
 from sabir.opsets.families.casting import converted
+from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 def infer(size: TensorType, kind: ElementType) -> TensorType:
     """Return a vector of as many elements as the input says."""
+    check_one("size", size)
     length = size.known[0] if size.known else None
     if isinstance(length, (int, Expr)):
         return TensorType(kind, (dim_max(length, 0),))
@@ -30,7 +32,7 @@ def infer(size: TensorType, kind: ElementType) -> TensorType:
 
 def sampled(size: Array, terms: Sequence[float], kind: ElementType, *, periodic: bool) -> Array:
     """Return a window computed in float64; a symmetric one of one element is no number, by its formula."""
-    (count,) = allotted([max(0, int(size.item()))], np.dtype(np.complex128))  # several of float64
+    (count,) = allotted([max(0, int(as_number("size", size)))], np.dtype(np.complex128))  # several of float64
     angles = np.arange(count) * np.divide(math.tau, count if periodic else count - 1)
     y = np.full(angles.shape, terms[0])
     for times, term in enumerate(terms[1:], 1):

@@ -9,6 +9,7 @@ import numpy as np
 from sabir.ir import TensorType
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dims, as_items, widened
+from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.families.shapes import axis_in
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def inferred(combine: Callable[[Dim, Dim], Dim], neutral: int) -> Rule:
 
     def infer(x: TensorType, axis: TensorType, /, *, reverse: int, exclusive: int) -> TensorType:
         y = TensorType(x.element, x.shape)
+        check_one("axis", axis)
         place = contents.ints(axis.known)
         if x.shape is None or not place:
             return y
@@ -42,7 +44,7 @@ def evaluated(combine: np.ufunc, neutral: int) -> Rule:
     """Return the evaluation: integers wrap, halves accumulate in float32."""
 
     def evaluate(x: Array, axis: Array, /, *, reverse: int, exclusive: int) -> Array:
-        along = axis_in(int(axis.item()), x.ndim)
+        along = axis_in(int(as_number("axis", axis)), x.ndim)
         runs = _running(widened(x), along, reverse, exclusive, neutral, combine.accumulate)
         return runs.astype(x.dtype, copy=False)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
@@ -16,11 +18,17 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array, Rule
 
 
+_NOTHING = "axis {} has no elements, and none of them is an extreme"
+
+
 def infer(data: TensorType, /, *, axis: int, keepdims: int) -> TensorType:
     """The output has indices in the input's shape, where the axis is 1 or gone."""
     if data.shape is None:
         return TensorType(INT64)
     place = axis_in(axis, len(data.shape))
+    rest = (*data.shape[:place], *data.shape[place + 1 :])
+    if data.shape[place] == 0 and all(isinstance(d, int) and d for d in rest):
+        raise InferenceError(_NOTHING.format(place))
     return TensorType(INT64, (*data.shape[:place], *((1,) if keepdims else ()), *data.shape[place + 1 :]))
 
 
@@ -48,5 +56,10 @@ def first_or_last(find: Rule) -> Rule:
 def _found(find: Rule, data: Array, axis: int, keepdims: int) -> Array:
     """Return indices by numpy's argmax or argmin, to which the first NaN is an extreme, as to its max."""
     passed_over(data)
+    if not data.shape[axis]:
+        rest = (*data.shape[:axis], *((1,) if keepdims else ()), *data.shape[axis + 1 :])
+        if math.prod(rest):
+            raise InferenceError(_NOTHING.format(axis))
+        return np.zeros(rest, np.int64)
     places = np.asarray(find(widened(data), axis=axis, keepdims=keepdims != 0))
     return places.astype(np.int64, copy=False)

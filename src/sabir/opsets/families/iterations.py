@@ -1,17 +1,24 @@
-"""Subgraphs that run again and again: the types of what they carry from one iteration to the next."""
+"""Subgraphs that run again and again: the types of what they carry from one iteration to the next.
+
+A body MAY declare the types of its inputs and outputs, the standard says. Where it declares them, a loop
+passes its number and its condition in the declared shape; where it does not, and no iteration runs, the types
+of what would be stacked are inferred.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from sabir.base import EvaluationError, InferenceError, budget
+from sabir.elements import element
 from sabir.ir import OptionalType, SequenceType, TensorType, Type
+from sabir.opsets.families import contents
 from sabir.opsets.families.shapes import axis_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from sabir.ir import Dim
     from sabir.opsets.typing import Array
@@ -51,18 +58,86 @@ def stacked(item: Type | None, count: Dim, axis: int = 0) -> Type | None:
     return TensorType(item.element, tuple(dims))
 
 
-def stack(items: Sequence[Array], declared: Type | None, axis: int = 0) -> Array:
-    """Return the tensors of all iterations on a new axis; without any, what the body declares of one serves.
+def stack(items: Sequence[Array], kind: Type | None, axis: int = 0) -> Array:
+    """Return the tensors of all iterations on a new axis; without any, an empty stack of the type `kind`.
 
-    A dimension that it does not give as a number is then 0.
+    A dimension of it that is no number is then 0. Raises EvaluationError for items of several types.
     """
     if items:
+        _check_alike(items)
         return np.stack(items, axis)
-    if not isinstance(declared, TensorType) or not declared.element.number:
-        raise EvaluationError("no iteration runs, and the body does not declare the type of what it stacks")
-    shape = [d if isinstance(d, int) else 0 for d in declared.shape or ()]
+    if not isinstance(kind, TensorType) or not kind.element.number:
+        raise EvaluationError(
+            "no iteration runs, and the body does not declare the type of what it stacks; nor does it follow"
+        )
+    shape = [max(d, 0) if isinstance(d, int) else 0 for d in kind.shape or ()]
     shape.insert(axis_in(axis, len(shape) + 1), 0)
-    return np.empty(shape, declared.element.dtype)
+    return np.empty(shape, kind.element.dtype)
+
+
+def _check_alike(items: Sequence[Any]) -> None:
+    first: Any = items[0]
+    for turn, item in enumerate(items):
+        if not isinstance(item, np.ndarray):
+            given = "nothing" if item is None else f"a {type(item).__name__}"
+            raise EvaluationError(f"only tensors can be stacked, and iteration {turn} gives {given}")
+        array = cast("Array", item)
+        if array.shape != first.shape or array.dtype != first.dtype:
+            raise EvaluationError(
+                f"what is stacked keeps its type and shape, and is {type_of(first)} in the first iteration,"
+                f" {type_of(array)} in iteration {turn}"
+            )
+
+
+def one_of(what: str, value: Any) -> Array:
+    """Return a tensor of one element; raises EvaluationError for anything else."""
+    if not isinstance(value, np.ndarray):
+        raise EvaluationError(f"{what} must be a tensor of one element, and is missing or no tensor")
+    array = cast("Array", value)
+    if array.size != 1:
+        raise EvaluationError(f"{what} must have one element, and has the shape {list(array.shape)}")
+    return array
+
+
+def check_one(what: str, kind: Type | None) -> None:
+    """Raise InferenceError for a type that is known to have another number of elements than one."""
+    size = kind.size if isinstance(kind, TensorType) else None
+    if isinstance(size, int) and size != 1:
+        raise InferenceError(f"{what} must have one element, and is {kind}")
+
+
+def shape_of_one(declared: Sequence[Type | None], place: int) -> tuple[int, ...]:
+    """Return the shape in which a body takes the one element of its input number `place`.
+
+    It is the declared one, `[1]` for instance, or that of a scalar, as the standard has it.
+    """
+    kind = declared[place] if place < len(declared) else None
+    shape = kind.shape if isinstance(kind, TensorType) else None
+    # a number below 0 stands for an open dimension, as files of several tools have it
+    if shape is None or any(isinstance(d, int) and (d == 0 or d > 1) for d in shape):
+        return ()
+    return (1,) * len(shape)
+
+
+def type_of(value: Any) -> Type | None:
+    """Return the type of a value of a run, with small contents; None where it does not show one."""
+    if isinstance(value, np.ndarray):
+        array = cast("Array", value)
+        kind = TensorType(element(array.dtype), array.shape)
+        tells = kind.element.is_integer or kind.element.kind == "bool"
+        return kind.with_known(contents.of_array(array)) if tells and array.size <= contents.MOST else kind
+    if isinstance(value, list):
+        return SequenceType(_joined(map(type_of, cast("list[Any]", value))))
+    return None
+
+
+def _joined(kinds: Iterable[Type | None]) -> Type | None:
+    whole: Type | None = None
+    for kind in kinds:
+        if kind is None:
+            return None
+        whole = kind if whole is None else whole.join(kind)
+    return whole
 
 
 class Gathered:

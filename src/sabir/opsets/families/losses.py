@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import EvaluationError
 from sabir.elements import INT64
-from sabir.ir import TensorType, known_equal
+from sabir.ir import TensorType
 from sabir.opsets.families import axes, halves, reductions
+from sabir.opsets.families.ranks import check_least_rank, check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.schema import Unconvertible, one_of
 
 if TYPE_CHECKING:
-    from sabir.ir import Builder, Dim, Value
+    from sabir.ir import Builder, Shape, Value
     from sabir.opsets.typing import Array
 
 REDUCTIONS = one_of("none", "sum", "mean")
@@ -28,27 +29,24 @@ _AXES_BY_INPUT = 13  # from this opset on Squeeze and Unsqueeze take their axes 
 
 def infer(scores: TensorType, labels: TensorType, weights: TensorType | None, reduction: str) -> TensorType:
     """Return the type of the loss; raises InferenceError for shapes that do not fit together."""
-    losses = _losses(scores, labels)
-    classes: Dim = None if scores.shape is None else scores.shape[1]
-    scales = None if weights is None else weights.shape
-    if scales is not None and (len(scales) != 1 or known_equal(scales[0], classes) is False):
-        raise InferenceError(f"{weights} must be a vector with one weight for each class of {scores}")
+    losses = _losses(scores, labels, weights)
     return TensorType(scores.element, losses if reduction == "none" else ())
 
 
-def _losses(scores: TensorType, labels: TensorType) -> tuple[Dim, ...] | None:
+def _losses(
+    scores: TensorType | Array, labels: TensorType | Array, weights: TensorType | Array | None
+) -> Shape | None:
+    """Return the shape of the single losses; raises InferenceError for shapes that do not fit together."""
+    check_least_rank("the scores", scores, _LEAST_RANK)
+    check_rank("weight", weights, 1)
     if scores.shape is None:
         return labels.shape
-    if len(scores.shape) < _LEAST_RANK:
-        raise InferenceError(f"{scores} must have a dimension of the batch and one of the classes")
+    check_shape("weight", weights, scores.shape[1])
     places = (scores.shape[0], *scores.shape[2:])
+    check_shape("the labels", labels, *places)
     if labels.shape is None:
         return places
-    if len(places) != len(labels.shape):
-        raise InferenceError(f"{labels} must have one dimension less than {scores}")
-    return tuple(
-        same_dim(pair, "places of scores and labels") for pair in zip(places, labels.shape, strict=True)
-    )
+    return tuple(same_dim(pair, "places") for pair in zip(places, labels.shape, strict=True))
 
 
 # ---------------------------------------------------------------- on arrays
@@ -62,12 +60,15 @@ def log_softmax(x: Array, axis: int) -> Array:
 
 def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | None, reduction: str) -> Array:
     """Return the loss of log-probabilities; the mean is by weight, and NaN where all labels are ignored."""
+    _losses(logs, labels, weights)
     places = labels.astype(np.int64, copy=False)
     counted = None if ignored is None else places != ignored
     if counted is not None:
         places = np.where(counted, places, 0)
-    if ((places < 0) | (places >= logs.shape[1])).any() and (counted is None or counted.any()):
-        raise ValueError(f"a label is outside [0, {logs.shape[1] - 1}]")
+    if ((places < 0) | (places >= logs.shape[1])).any() and (
+        counted is None or counted.any() or not logs.shape[1]
+    ):
+        raise EvaluationError(f"a label is outside [0, {logs.shape[1] - 1}]")
     losses = -np.take_along_axis(logs, places[:, None], axis=1)[:, 0]
     scale = None if weights is None else weights[places]
     if scale is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import InferenceError
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.ranks import check_least_rank, check_rank
 from sabir.opsets.families.shapes import same_dim
 from sabir.schema import BFLOAT16, FLOATS, element_types
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 STASHES = element_types(FLOATS | BFLOAT16)  # to normalise in
+_PARAMETERS = "scale", "B", "mean", "var"
 _BLOCK = 1 << 18  # bytes of input that are passed over while they are in the cache
 
 
@@ -98,11 +99,11 @@ def over_places(parameter: Array, x: Array) -> Array:
     return parameter.reshape(*parameter.shape, *spread).astype(x.dtype)
 
 
-def channels(x: TensorType, parameters: Sequence[TensorType]) -> Dim:
-    """Return the number of channels that `x` (N, C, ...) and vectors of one element each agree on."""
-    wrong = next((p for p in parameters if p.shape is not None and len(p.shape) != 1), None)
-    if wrong is not None:
-        raise InferenceError(f"{wrong} must be a vector, with one element for each channel")
+def channels(x: TensorType | Array, *parameters: TensorType | Array) -> Dim:
+    """Return the number of channels that `x` (N, C, ...) and parameters, 1-D of one element each, share."""
+    check_least_rank("X", x, 1)
+    for name, parameter in zip(_PARAMETERS, parameters, strict=False):
+        check_rank(name, parameter, 1)
     dims: list[Dim] = [p.shape[0] for p in parameters if p.shape is not None]
     if x.shape is not None:  # a vector of items has one channel
         dims.insert(0, x.shape[1] if len(x.shape) > 1 else 1)

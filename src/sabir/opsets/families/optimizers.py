@@ -1,4 +1,8 @@
-"""Steps of optimisers that move several tensors in one call: [X1, X2, ..., G1, G2, ..., state of X1, ...]."""
+"""Steps of optimisers that move several tensors in one call: [X1, X2, ..., G1, G2, ..., state of X1, ...].
+
+The standard's pseudo code computes with numpy's broadcasting: the gradient and what is kept of earlier steps
+may be smaller or larger than the tensor, and what comes out has the shape to which they broadcast.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType
+from sabir.opsets.families.shapes import broadcast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,11 +31,23 @@ def grouped(inputs: Sequence[Item], parts: int) -> list[tuple[Item, ...]]:
     return [tuple(inputs[place::count]) for place in range(count)]
 
 
-def infer(inputs: Sequence[TensorType], parts: int) -> tuple[TensorType, ...]:
-    """Return the types of the new tensors and of their new states: those that they had."""
-    groups = grouped(inputs, parts)
-    kept = [[group[0], *group[_PARAMETERS:]] for group in groups]
-    return tuple(TensorType(t.element, t.shape) for part in zip(*kept, strict=True) for t in part)
+def infer(r: TensorType, t: TensorType, inputs: Sequence[TensorType], parts: int) -> tuple[TensorType, ...]:
+    """Return the types of the new tensors and of their new states.
+
+    A new state follows from the tensor, its gradient and that state, the new tensor from all of its group.
+    """
+    _check_one("R", r)
+    _check_one("T", t)
+    kept: list[list[TensorType]] = []
+    for x, gradient, *states in grouped(inputs, parts):
+        after = [TensorType(s.element, broadcast(x.shape, gradient.shape, s.shape)) for s in states]
+        kept.append([TensorType(x.element, broadcast(*(s.shape for s in after))), *after])
+    return tuple(kind for part in zip(*kept, strict=True) for kind in part)
+
+
+def _check_one(what: str, x: TensorType | Array) -> None:
+    if isinstance(x.size, int) and x.size != 1:
+        raise InferenceError(f"{what} must be a scalar, not of shape {list(x.shape or ())}")
 
 
 def stepped(inputs: Sequence[Array], parts: int, rule: Callable[..., tuple[Array, ...]]) -> tuple[Array, ...]:
@@ -44,9 +61,8 @@ def stepped(inputs: Sequence[Array], parts: int, rule: Callable[..., tuple[Array
 
 
 def number(x: Array, what: str) -> float:
-    """Return the one number in a tensor."""
-    if x.size != 1:
-        raise ValueError(f"{what} must be a scalar, not of shape {list(x.shape)}")
+    """Return the one number in a tensor; raises InferenceError for none or several."""
+    _check_one(what, x)
     return float(x.item())
 
 

@@ -15,6 +15,7 @@ _PLACE = 24  # bytes, about, of a place while its source is found
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from sabir.ir import Dim
     from sabir.opsets.typing import Array
 
 
@@ -39,10 +40,20 @@ def padded(data: Array, begin: Sequence[int], end: Sequence[int], mode: str, fil
     allotted(sizes, data.dtype, data.size)
     if mode == "constant":
         return _filled(data, begin, sizes, filling)
+    check_sources(data.shape, begin, end, mode)
     for axis, (n, b, e) in enumerate(zip(data.shape, begin, end, strict=True)):
         if b or e:
             data = np.take(data, _source(n, b, e, mode), axis)
     return data.copy() if not any((*begin, *end)) else data
+
+
+def check_sources(shape: Sequence[Dim], begin: Sequence[int], end: Sequence[int], mode: str) -> None:
+    """Raise InferenceError where a mode that repeats elements has none to repeat."""
+    if mode == "constant":
+        return
+    for n, b, e in zip(shape, begin, end, strict=True):
+        if isinstance(n, int) and n + min(b, 0) + min(e, 0) <= 0 < max(b, e):
+            raise InferenceError(f"the mode {mode!r} has nothing to repeat in an axis of {n} elements")
 
 
 def _filled(data: Array, begin: Sequence[int], sizes: Sequence[int], filling: object) -> Array:
@@ -66,8 +77,6 @@ def _source(n: int, before: int, behind: int, mode: str) -> Array:
     check_elements(length, length, what="the places", width=_PLACE)
     place = np.arange(-max(0, before), left + max(0, behind))
     if left <= 0:
-        if place.size:
-            raise ValueError(f"the mode {mode!r} has nothing to repeat in an axis of {max(left, 0)} elements")
         return place
     return _FOLDS[mode](place, left) + first
 

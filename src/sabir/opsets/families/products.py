@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +40,9 @@ def matmul(a: Array, b: Array) -> Array:
     if a.dtype.itemsize < np.dtype(np.float32).itemsize:
         return np.asarray(matmul(a.astype(np.float32), b.astype(np.float32))).astype(a.dtype)
     if a.ndim > b.ndim == 2:  # ruff: ignore[magic-value-comparison] - a stack times one matrix: one call of BLAS instead of many
-        return np.matmul(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[1])
+        return np.matmul(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b).reshape(
+            *a.shape[:-1], b.shape[1]
+        )
     return np.matmul(a, b)
 
 

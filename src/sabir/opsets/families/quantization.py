@@ -16,12 +16,13 @@ from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT8E8M0, FLOAT16, element
 from sabir.ir import TensorType, ceil_div, known_equal
 from sabir.opsets.families.casting import converted
 from sabir.opsets.families.products import matmul
+from sabir.opsets.families.ranks import check_alike, check_broadcast, check_one, check_rank, check_shape
 from sabir.opsets.families.shapes import axis_in
 from sabir.schema import FLOATS, Unconvertible, tensors
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
-    from sabir.ir import Dim, Value
+    from sabir.ir import Dim, Shape, Value
     from sabir.opsets.typing import Array
     from sabir.schema import Version
 
@@ -153,29 +154,24 @@ def wrapped(y: Array) -> Array:
     return y.astype(np.int64).astype(np.int32)
 
 
-def along_rows(parameter: Array, matrix: Array) -> Array:
+def along_rows(name: str, parameter: Array, matrix: Array) -> Array:
     """Return a scale or zero point, of which each row of a stack of matrices may have its own."""
-    if parameter.ndim == 1 and matrix.ndim > 1 and parameter.size > 1:
-        return parameter[:, None]
-    return along_columns(parameter, matrix)
+    check_rows(name, parameter, matrix)
+    if parameter.size == 1:
+        return parameter.reshape(())
+    return parameter[:, None] if parameter.ndim == 1 else parameter
 
 
-def along_columns(parameter: Array, matrix: Array) -> Array:
+def along_columns(name: str, parameter: Array, matrix: Array) -> Array:
     """Return a scale or zero point, of which each column of a stack of matrices may have its own."""
-    if parameter.size == 1:
-        return parameter.reshape(())
-    if matrix.ndim < 2 or parameter.ndim not in {1, matrix.ndim}:  # ruff: ignore[magic-value-comparison]  a matrix
-        raise ValueError(f"scales of shape {list(parameter.shape)} do not go with {list(matrix.shape)}")
-    return parameter
+    check_columns(name, parameter, matrix)
+    return parameter.reshape(()) if parameter.size == 1 else parameter
 
 
-def along_filters(parameter: Array, w: Array) -> Array:
+def along_filters(name: str, parameter: Array, w: Array) -> Array:
     """Return a scale or zero point, of which each filter (M, ...) may have its own."""
-    if parameter.size == 1:
-        return parameter.reshape(())
-    if parameter.shape != w.shape[:1]:
-        raise ValueError(f"scales of shape {list(parameter.shape)} do not go with {len(w)} filters")
-    return parameter.reshape(-1, *(1,) * (w.ndim - 1))
+    check_filters(name, parameter, len(w))
+    return parameter.reshape(()) if parameter.size == 1 else parameter.reshape(-1, *(1,) * (w.ndim - 1))
 
 
 def requantized(y: Array, factor: Array, zero: Array, to: ElementType) -> Array:
@@ -213,6 +209,53 @@ def check_parameter(x: TensorType, parameter: TensorType | None, axis: int, bloc
     for i, (dim, length) in enumerate(zip(parameter.shape, x.shape, strict=True)):
         if block_size and parameter.is_static:
             _check_equal(x, parameter, dim, ceil_div(length, block_size) if i == axis else length)
+
+
+def check_pair(scale: TensorType | Array, zero: TensorType | Array | None) -> None:
+    """Raise InferenceError where scale and zero point differ in shape, unless each is one element."""
+    if zero is not None and not scale.size == zero.size == 1:
+        check_alike(["the scale", "the zero point"], [scale, zero])
+
+
+def check_rows(name: str, parameter: TensorType | Array | None, matrix: TensorType | Array) -> None:
+    """Raise InferenceError for what is neither one element nor one for each row of (..., M, K).
+
+    Those are (M), or of the matrix's rank with a last dimension of 1.
+    """
+    if _is_several(parameter) and matrix.shape is not None:
+        if parameter is not None and len(parameter.shape or ()) == 1 < len(matrix.shape):
+            check_shape(name, parameter, matrix.shape[-2])
+        else:
+            _check_stack(name, parameter, matrix.shape, (*matrix.shape[:-1], 1))
+
+
+def check_columns(name: str, parameter: TensorType | Array | None, matrix: TensorType | Array) -> None:
+    """Raise InferenceError for what is neither one element nor one for each column of (..., K, N).
+
+    Those are (N), or of the matrix's rank with the second last dimension 1.
+    """
+    if _is_several(parameter) and matrix.shape is not None:
+        if parameter is not None and len(parameter.shape or ()) == 1 < len(matrix.shape):
+            check_shape(name, parameter, matrix.shape[-1])
+        else:
+            _check_stack(name, parameter, matrix.shape, (*matrix.shape[:-2], 1, *matrix.shape[-1:]))
+
+
+def check_filters(name: str, parameter: TensorType | Array | None, filters: Dim) -> None:
+    """Raise InferenceError for what is neither one element nor one for each filter."""
+    if _is_several(parameter):
+        check_shape(name, parameter, filters)
+
+
+def _is_several(parameter: TensorType | Array | None) -> bool:
+    return parameter is not None and isinstance(parameter.size, int) and parameter.size != 1
+
+
+def _check_stack(name: str, parameter: TensorType | Array | None, matrix: Shape, target: Shape) -> None:
+    if len(matrix) < 2:  # ruff: ignore[magic-value-comparison]  a matrix
+        check_one(name, parameter)
+    check_rank(name, parameter, len(matrix))
+    check_broadcast(name, parameter, target)
 
 
 def _check_equal(x: TensorType, parameter: TensorType, found: Dim, needed: Dim) -> None:

@@ -1,18 +1,23 @@
 """Recurrent layers: directions, layouts, sequences of their own lengths, and the activation functions.
 
 A room gives one direction's gates, computed for all time steps at once, and what one step makes of them.
+
+`clip` bounds the input of the activation functions to [-clip, clip]; "no clip if not specified", the standard
+says. Taken literally, a clip of 0 makes every activation see 0, whatever the layer is fed; whoever writes it
+means a framework's "0: do not clip". So 0 does not clip, and the checker warns. onnxruntime's LSTM and GRU
+refuse 0, its RNN takes it literally. A clip below 0, or NaN, bounds nothing and is an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sabir.base import InferenceError, spend_work
-from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.recurrence_shapes import Inputs, sizes, ways_of
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import one_of
@@ -20,22 +25,25 @@ from sabir.schema import one_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sabir.ir import Dim, TensorType
+    from sabir.ir import TensorType
 
 
 States: TypeAlias = tuple[Array, ...]  # at one time, each of shape (batch, hidden); the first is the output
 Step: TypeAlias = Callable[..., States]  # a step's gates and the states before it, to the states after it
 Activation: TypeAlias = Callable[[Array], Array]
 
-# by `direction`, for each way through time whether it goes backwards
-_WAYS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-DIRECTIONS = one_of(*_WAYS)
 ACTIVATIONS = one_of(
     "Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu",
     "Softsign", "Softplus", any_case=True,
 )  # fmt: skip
-LAYOUTS = one_of(0, 1)
-_RANK = 3  # of the input and of every state
+
+
+class Layer(NamedTuple):
+    """A kind of layer: how many gates and states it has, and its activation functions by default."""
+
+    gates: int
+    states: int
+    default: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +77,26 @@ _FORMULAS: dict[str, _Formula] = {
 }
 
 
-def activations(
+def chosen(
+    layer: Layer,
     names: Sequence[str] | None,
     alphas: Sequence[float] | None,
     betas: Sequence[float] | None,
     *,
-    default: Sequence[str],
     direction: str,
 ) -> list[list[Activation]]:
     """Return the activation functions of each direction.
 
     The parameters go in turn to the functions that take one; a function beyond the list has its default.
     """
-    ways = len(_WAYS[direction])
-    chosen = list(names or [*default] * ways)
-    if len(chosen) != ways * len(default):
-        raise ValueError(
-            f"{direction!r} needs {ways * len(default)} activations, and {len(chosen)} are given"
+    ways, default = len(ways_of(direction)), layer.default
+    wanted = list(names or [*default] * ways)
+    if len(wanted) != ways * len(default):
+        raise InferenceError(
+            f"`activations` of a {direction} layer must be {ways * len(default)}, not {len(wanted)}"
         )
     alpha, beta = iter(alphas or ()), iter(betas or ())
-    made = [_activation(name, alpha, beta) for name in chosen]
+    made = [_activation(name, alpha, beta) for name in wanted]
     return [made[i : i + len(default)] for i in range(0, len(made), len(default))]
 
 
@@ -101,68 +109,70 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> A
 
 def limited(function: Activation, clip: float | None) -> Activation:
     """Return an activation function that sees its input limited to [-clip, clip]."""
-    return function if clip is None else lambda x: function(np.clip(x, -clip, clip))
+    bound = _bound(clip)
+    return function if bound is None else lambda x: function(np.clip(x, -bound, bound))
+
+
+def _bound(clip: float | None) -> float | None:
+    if clip is not None and not clip >= 0:
+        raise InferenceError(f"`clip` is {clip}, and must be above 0, or 0 for no clip")
+    return clip or None
+
+
+def doubts(clip: float | None) -> Iterator[str]:
+    """Yield what the checker warns about."""
+    if clip == 0:
+        yield "`clip` is 0 and is taken as no clip; runtimes differ: leave it out"
 
 
 def infer(
-    x: TensorType,
-    recurrent: TensorType,
-    states: Sequence[TensorType | None],
+    layer: Layer,
+    inputs: Inputs[TensorType],
+    *,
+    activations: Sequence[str] | None,
+    clip: float | None,
+    direction: str,
+    hidden_size: int | None,
+    layout: int,
+) -> tuple[TensorType, ...]:
+    """Return the types of the output over time, and of each state after it."""
+    _bound(clip)
+    chosen(layer, activations, None, None, direction=direction)
+    found = sizes(inputs, layer.gates, direction=direction, hidden_size=hidden_size, layout=layout)
+    output, state = found.of_outputs(layout)
+    return (inputs.x.with_shape(*output), *[inputs.x.with_shape(*state)] * layer.states)
+
+
+def recur(
+    layer: Layer,
+    inputs: Inputs[Array],
+    cell: Callable[[Array, int], tuple[Array, Step]],
     *,
     direction: str,
     hidden_size: int | None,
     layout: int,
-) -> tuple[TensorType, TensorType]:
-    """Return the types of the output over time, and of each state after it."""
-    ways = len(_WAYS[direction])
-    for kind in (x, recurrent, *states):
-        if kind is not None and kind.shape is not None and len(kind.shape) != _RANK:
-            raise InferenceError(f"a recurrent layer takes tensors of rank {_RANK}, and gets {kind}")
-    time, batch, _ = _in_order(x.shape, layout) if x.shape else (None, None, None)
-    hidden: Dim = recurrent.shape[2] if recurrent.shape else None
-    if hidden_size:
-        hidden = same_dim([hidden, hidden_size], "hidden_size and the recurrence weights")
-    for state in states:
-        if state is not None and state.shape:
-            way, rows, columns = _in_order(state.shape, layout)
-            same_dim([ways, way], "the directions of an initial state")
-            batch = same_dim([batch, rows], "the batch of an initial state")
-            hidden = same_dim([hidden, columns], "the hidden size of an initial state")
-    if layout:
-        return x.with_shape(batch, time, ways, hidden), x.with_shape(batch, ways, hidden)
-    return x.with_shape(time, ways, batch, hidden), x.with_shape(ways, batch, hidden)
-
-
-def recur(
-    x: Array,
-    states: Sequence[Array | None],
-    cell: Callable[[Array, int], tuple[Array, Step]],
-    *,
-    direction: str,
-    hidden: int,
-    lens: Array | None,
-    layout: int,
 ) -> tuple[Array, ...]:
-    """Return the output of every step, and the states after the last, in the type and layout of `x`.
+    """Return the output of every step, and the states after the last, in the type and layout of X.
 
     `cell(x, way)` gives the gates of direction number `way` for all steps of `x` (time, batch, input) at
-    once, and its step.
+    once, and its step. Raises InferenceError for inputs that do not agree.
     """
-    kind, wide = x.dtype, np.promote_types(x.dtype, np.float32)
-    x = _swapped(x.astype(wide, copy=False), layout)
-    ways = _WAYS[direction]
-    shape = (len(ways), x.shape[1], hidden)
+    sizes(inputs, layer.gates, direction=direction, hidden_size=hidden_size, layout=layout)
+    kind, wide = inputs.x.dtype, np.promote_types(inputs.x.dtype, np.float32)
+    x = _swapped(inputs.x.astype(wide, copy=False), layout)
+    ways = ways_of(direction)
+    shape = (len(ways), x.shape[1], inputs.r.shape[-1])
     before = [
-        np.zeros(shape, wide) if s is None else _swapped(s.astype(wide, copy=False), layout) for s in states
+        np.zeros(shape, wide) if s is None else _swapped(s.astype(wide, copy=False), layout)
+        for s in (inputs.h, inputs.c)[: layer.states]
     ]
-    if any(s.shape != shape for s in before):
-        raise ValueError(f"an initial state must have the shape {list(shape)}, in layout 0")
     spend_work(0, 8 * len(ways) * len(x))  # operations of a step
     y = np.zeros(allotted((len(x), *shape), wide, x.size), wide)
     after = [np.empty(shape, wide) for _ in before]
     for way, backwards in enumerate(ways):
         gates, step = cell(x, way)
-        final = _over_time(y[:, way], gates, step, tuple(s[way] for s in before), lens, backwards=backwards)
+        initial = tuple(s[way] for s in before)
+        final = _over_time(y[:, way], gates, step, initial, inputs.lens, backwards=backwards)
         for state, value in zip(after, final, strict=True):
             state[way] = value
     y = y.transpose(2, 0, 1, 3) if layout else y
@@ -187,12 +197,6 @@ def _over_time(
         y[t] = np.where(active, new[0], y.dtype.type(0))
         states = tuple(np.where(active, after, before) for after, before in zip(new, states, strict=True))
     return states
-
-
-def _in_order(shape: Sequence[Dim], layout: int) -> tuple[Dim, Dim, Dim]:
-    """Return the dimensions of layout 0, in which the batch comes second."""
-    first, second, third = shape
-    return (second, first, third) if layout else (first, second, third)
 
 
 def _swapped(x: Array, layout: int) -> Array:

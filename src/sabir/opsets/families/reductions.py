@@ -16,6 +16,7 @@ from sabir.ir import TensorType
 from sabir.opsets.families import contents, halves
 from sabir.opsets.families.arithmetic import as_dims, as_items, widened
 from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.families.shapes import axes_in, with_some_dropped
 from sabir.opsets.families.sizes import passed_over
 from sabir.schema import Unconvertible
@@ -52,6 +53,7 @@ def infer_input(combine: Combine | None = None) -> Callable[..., TensorType]:
     def infer(
         data: TensorType, axes: TensorType | None = None, /, *, keepdims: int, noop_with_empty_axes: int
     ) -> TensorType:
+        check_rank("axes", axes, 1)
         count = 0 if axes is None else axes.size
         known = () if count == 0 else contents.ints(axes.known if axes else None)
         if known is None:
@@ -78,7 +80,7 @@ def over_input(reduction: Reduction) -> Callable[..., Array]:
         data: Array, axes: Array | None = None, /, *, keepdims: int, noop_with_empty_axes: int
     ) -> Array:
         passed_over(data)
-        given = [] if axes is None else axes.ravel().tolist()
+        given = [] if axes is None else as_list("axes", axes)
         return reduction(
             data, _axes(given or (() if noop_with_empty_axes else None), data.ndim), keepdims != 0
         )

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import InferenceError
-from sabir.ir import TensorType, known_equal
+from sabir.base import EvaluationError
+from sabir.ir import TensorType
+from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
 
 if TYPE_CHECKING:
@@ -23,12 +24,15 @@ def regions_type(
     x: TensorType, rois: TensorType, columns: int, pooled: Sequence[int], count: Dim
 ) -> TensorType:
     """Return the type (R, C, *pooled) of `rois` (R, columns) of the feature maps `x` (N, C, H, W)."""
-    if x.shape is not None and len(x.shape) != _MAP_RANK:
-        raise InferenceError(f"the feature maps are {x}, and must be (N, C, H, W)")
-    if rois.shape is not None and (len(rois.shape) != 2 or known_equal(rois.shape[1], columns) is False):  # ruff: ignore[magic-value-comparison]  a matrix
-        raise InferenceError(f"the regions are {rois}, and must be rows of {columns} numbers")
+    check_regions(x, rois, columns)
     regions = same_dim((rois.shape[0] if rois.shape else None, count), "the number of regions")
     return TensorType(x.element, (regions, x.shape[1] if x.shape else None, *pooled))
+
+
+def check_regions(x: TensorType | Array, rois: TensorType | Array, columns: int) -> None:
+    """Raise InferenceError where the feature maps are not (N, C, H, W), or the regions not (R, columns)."""
+    check_rank("X", x, _MAP_RANK)
+    check_shape("rois", rois, None, columns)
 
 
 def items_in(indices: Array, x: Array) -> list[int]:
@@ -36,7 +40,7 @@ def items_in(indices: Array, x: Array) -> list[int]:
     found = [int(i) for i in indices.tolist()]
     wrong = next((i for i in found if not 0 <= i < len(x)), None)
     if wrong is not None:
-        raise ValueError(f"a region lies in item {wrong} of a batch of {len(x)}")
+        raise EvaluationError(f"a region lies in item {wrong} of a batch of {len(x)}")
     return found
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import EvaluationError, InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families import contents
+from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.resampling import Axis, scaled
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.families.sizes import sizes_in
@@ -28,6 +29,7 @@ STRETCH = "stretch"
 
 def of_scales(x: TensorType, scales: TensorType, axes: Sequence[int] | None) -> TensorType:
     """Return the type of `x` with its axes scaled."""
+    check_rank("scales", scales, 1)
     count = scales.size
     if x.shape is None:
         if axes is not None or not isinstance(count, int) or count > contents.MOST:
@@ -43,7 +45,7 @@ def of_scales(x: TensorType, scales: TensorType, axes: Sequence[int] | None) -> 
 
 def of_sizes(x: TensorType, sizes: TensorType, axes: Sequence[int] | None, policy: str) -> TensorType:
     """Return the type of `x` with its axes brought to the sizes that a tensor holds."""
-    wanted = sizes_in(sizes)
+    wanted = sizes_in("sizes", sizes)
     if x.shape is None:
         known = wanted if axes is None else None
         if known is not None and policy != STRETCH:
@@ -55,6 +57,8 @@ def of_sizes(x: TensorType, sizes: TensorType, axes: Sequence[int] | None, polic
     if policy != STRETCH:
         wanted = _in_ratio([dims[a] for a in places], wanted, policy)
     for axis, size in zip(places, wanted, strict=True):
+        if dims[axis] == 0 and isinstance(size, int) and size:
+            raise InferenceError(f"a dimension of no elements has nothing to make {size} from")
         dims[axis] = size
     return TensorType(x.element, tuple(dims))
 
@@ -79,8 +83,9 @@ def _axes(axes: Sequence[int] | None, count: Dim, rank: int, name: str) -> tuple
 
 def scaled_axes(shape: Sequence[int], places: Sequence[int], scales: Array, part: Array | None) -> list[Axis]:
     """Take the scales as the exact numbers that they are."""
-    if scales.shape != (len(places),) or not ((scales > 0) & np.isfinite(scales)).all():
-        raise ValueError(f"`scales` {scales.tolist()} must be {len(places)} positive numbers, one per axis")
+    check_shape("scales", scales, len(places))
+    if not ((scales > 0) & np.isfinite(scales)).all():
+        raise EvaluationError(f"`scales` {scales.tolist()} must be finite numbers above 0")
     exact = [Fraction(s) for s in scales.tolist()]
     lengths = [math.floor(s * shape[a]) for s, a in zip(exact, places, strict=True)]
     return _assembled(shape, places, lengths, exact, part)
@@ -90,8 +95,9 @@ def sized_axes(
     shape: Sequence[int], places: Sequence[int], sizes: Array, part: Array | None, policy: str
 ) -> list[Axis]:
     """Return every axis, of which those in `places` get new sizes."""
-    if sizes.shape != (len(places),) or (sizes < 0).any():
-        raise ValueError(f"`sizes` {sizes.tolist()} must be {len(places)} lengths, one per axis")
+    check_shape("sizes", sizes, len(places))
+    if (sizes < 0).any():
+        raise EvaluationError(f"`sizes` {sizes.tolist()} must be 0 or more")
     pairs = [(shape[a], n) for a, n in zip(places, sizes.tolist(), strict=True)]
     if policy == STRETCH:
         scales = [Fraction(n, d) if d and n else Fraction(1) for d, n in pairs]

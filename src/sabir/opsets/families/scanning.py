@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sabir.base import EvaluationError, InferenceError
+from sabir.elements import element
 from sabir.ir import TensorType, Type, lower_bound
 from sabir.opsets.families import iterations
 from sabir.opsets.families.shapes import axis_in, same_dim
 from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sabir.ir import Dim
     from sabir.opsets.typing import Array, Body
@@ -48,6 +49,27 @@ def without(x: TensorType, axis: int) -> TensorType:
         return TensorType(x.element)
     axis = axis_in(axis, len(x.shape))
     return TensorType(x.element, (*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+def item_type(x: Array) -> TensorType:
+    """Return the type of an array, whose contents are not those of a step."""
+    return TensorType(element(x.dtype), x.shape)
+
+
+def check_lengths(lengths: Iterable[object], longest: int) -> None:
+    """Raise InferenceError for a number of steps that a sequence cannot have."""
+    for place, length in enumerate(lengths):
+        if isinstance(length, int) and not 0 <= length <= longest:
+            raise InferenceError(f"`sequence_lens`[{place}] is {length}, and must be 0 to {longest}")
+
+
+def unrun(
+    body: Body[Any], states: Sequence[Type | None], slices: Sequence[TensorType]
+) -> tuple[Type | None, ...]:
+    """Return the types of what a first step would give to be stacked."""
+    if len(body.outputs) == len(states):
+        return ()
+    return body.typed(*states, *slices)[len(states) :]
 
 
 def infer_steps(

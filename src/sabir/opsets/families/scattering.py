@@ -15,6 +15,7 @@ from sabir.ir import TensorType, known_equal
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.indexing import check_known, checked
+from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.families.shapes import axis_in
 from sabir.schema import one_of
 
@@ -122,6 +123,7 @@ def infer_tuples(
 ) -> TensorType:
     """The output has the type of `data`; contents are moved where the indices are known."""
     kind = TensorType(data.element, data.shape)
+    check_least_rank("indices", indices, 1)
     if data.shape is None or not indices.shape or not isinstance(indices.shape[-1], int):
         return kind
     width = indices.shape[-1]
@@ -141,6 +143,7 @@ def infer_tuples(
 
 def tuples(data: Array, indices: Array, updates: Array, reduction: str) -> Array:
     """Write the parts that tuples, the last rows of `indices`, name by the first axes of `data`."""
+    check_least_rank("indices", indices, 1)
     width = indices.shape[-1]
     if width > data.ndim or updates.shape != (*indices.shape[:-1], *data.shape[width:]):
         raise ValueError(

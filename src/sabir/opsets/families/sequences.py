@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import InferenceError
 from sabir.ir import UNDEFINED, SequenceType, TensorType
+from sabir.opsets.families.ranks import as_number
 
 if TYPE_CHECKING:
     from sabir.ir import Type
@@ -42,7 +43,7 @@ def check_items(*items: Array) -> None:
 
 def place(position: Array | None, count: int, *, default: int, last: int) -> int:
     """Return a position among `count` items from the front; raises ValueError outside [-count, last]."""
-    index = default if position is None else int(position.item())
+    index = default if position is None else int(as_number("position", position))
     if not -count <= index <= last:
         raise ValueError(f"position {index} is outside [{-count}, {last}] of a sequence of {count}")
     return index + count if index < 0 else index

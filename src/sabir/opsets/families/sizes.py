@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import InferenceError, check_elements, spend_work
 from sabir.opsets.families import contents
+from sabir.opsets.families.ranks import check_rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,15 +39,16 @@ def passed_over(x: Array, times: int = 1) -> None:
         spend_work(times * x.size * max(x.itemsize, _NUMBER))
 
 
-def sizes_in(t: TensorType) -> Shape | None:
+def sizes_in(name: str, t: TensorType) -> Shape | None:
     """Return the sizes that a 1-D tensor holds, unknown ones where only their number is known, else None.
 
-    Raises InferenceError for one below 0.
+    Raises InferenceError for a tensor of another rank, and for a size below 0.
     """
+    check_rank(name, t, 1)
     if t.known is None:
         count = t.size
         return (None,) * count if isinstance(count, int) and count <= contents.MOST else None
     sizes: tuple[Dim, ...] = tuple(k if not isinstance(k, (float, str)) else None for k in t.known)
     if any(isinstance(s, int) and s < 0 for s in sizes):
-        raise InferenceError(f"sizes cannot be negative: [{', '.join(map(str, sizes))}]")
+        raise InferenceError(f"the sizes in `{name}` cannot be negative: [{', '.join(map(str, sizes))}]")
     return sizes

@@ -22,7 +22,7 @@ _VIEW = 256  # bytes, about, of a part itself, whose elements are the whole's
 
 def parts_of(x: TensorType, axis: int, lengths: TensorType, call: Call) -> tuple[TensorType, ...]:
     """Return the type of each output, the sizes given by the contents of `lengths`."""
-    sizes = sizes_in(lengths)
+    sizes = sizes_in("split", lengths)
     return parts_of_unknown(x, axis, call) if sizes is None else parts(x, axis, sizes, call)
 
 

@@ -47,7 +47,11 @@ class Transposed(NamedTuple):
             raise InferenceError(
                 f"a window over {len(self.window.kernel)} axes cannot slide along {len(lengths)}"
             )
-        return self.given or tuple(starmap(self._length, enumerate(lengths)))
+        if not self.given:
+            return tuple(starmap(self._length, enumerate(lengths)))
+        for i, (length, output) in enumerate(zip(lengths, self.given, strict=True)):
+            self._check_reach(i, self._whole(i, length), output)
+        return self.given
 
     def axes(self, lengths: Sequence[int]) -> tuple[Axis, ...]:
         """Lay the windows over the output that an input of this size makes."""
@@ -60,15 +64,24 @@ class Transposed(NamedTuple):
         return tuple(self._axis(i, *side) for i, side in enumerate(sides))
 
     def _length(self, i: int, length: Dim) -> Dim:
-        stride = self.window.strides[i]
-        reach = add(mul(sub(self.window.kernel[i], 1), self.window.dilations[i]), 1)
-        whole = add(mul(sub(length, 1), stride), add(reach, self.added[i]))
+        stride, whole = self.window.strides[i], self._whole(i, length)
         # without padding the size can also be less than the stride asks for, when the window is short
         cut = dim_max(0, sub(whole, mul(length, stride))) if self.window.same else sum(self.window.pads[i])
         output = sub(whole, cut)
         if isinstance(output, int) and output < 0:
             raise InferenceError(f"padding of {cut} leaves nothing of {whole}")
         return output
+
+    def _whole(self, i: int, length: Dim) -> Dim:
+        """Return how far the windows reach along an axis before padding is cut off."""
+        reach = add(mul(sub(self.window.kernel[i], 1), self.window.dilations[i]), 1)
+        return add(mul(sub(length, 1), self.window.strides[i]), add(reach, self.added[i]))
+
+    def _check_reach(self, i: int, whole: Dim, output: Dim) -> None:
+        if not isinstance(whole, int) or not isinstance(output, int):
+            return
+        if output - whole >= max(self.window.strides[i], self.window.dilations[i]):
+            raise InferenceError(f"output_shape asks for {output}, and the windows reach only to {whole}")
 
     def _axis(self, i: int, length: int, output: int, kernel: int) -> Axis:
         window, (begin, end) = self.window, self.window.pads[i]
@@ -78,6 +91,4 @@ class Transposed(NamedTuple):
             cut = max(0, whole - output)
             begin = cut // 2 if self.upper else cut - cut // 2
             end = cut - begin
-        if output - whole >= max(stride, dilation):
-            raise InferenceError(f"output_shape asks for {output}, and the windows reach only to {whole}")
         return Axis(output, length, kernel, stride, dilation, begin, end)

@@ -10,6 +10,7 @@ from sabir.elements import FLOAT, ElementType
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.ranks import as_list, check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
@@ -64,13 +65,14 @@ _BATCH_AND_DEPTH = 2
 
 @v20.infer
 def infer(theta: TensorType, size: TensorType, /, *, align_corners: int) -> TensorType:
-    sizes = sizes_in(size)
+    sizes = sizes_in("size", size)
     if sizes is None:
         rank = _dimensions(theta)
         return TensorType(theta.element, None if rank is None else (*(None,) * (rank + 1), rank))
     rank = len(sizes) - _BATCH_AND_DEPTH
     if rank not in _DIMENSIONS or _dimensions(theta) not in {None, rank}:
         raise InferenceError(f"`size` has {len(sizes)} numbers, and `theta` is {theta}")
+    check_shape("theta", theta, sizes[0], rank, rank + 1)
     batch = sizes[0] if theta.shape is None else same_dim([theta.shape[0], sizes[0]], "the batch of `size`")
     return TensorType(theta.element, (batch, *sizes[_BATCH_AND_DEPTH:], rank))
 
@@ -90,10 +92,11 @@ def _dimensions(theta: TensorType) -> int | None:
 
 @v20.evaluate
 def evaluate(theta: Array, size: Array, /, *, align_corners: int) -> Array:
-    sizes = size.tolist()
+    sizes = as_list("size", size)
     rank = len(sizes) - _BATCH_AND_DEPTH
-    if rank not in _DIMENSIONS or theta.shape != (sizes[0], rank, rank + 1):
-        raise ValueError(f"`theta` {list(theta.shape)} does not fit the sizes {sizes}")
+    if rank not in _DIMENSIONS:
+        raise InferenceError(f"`size` has {len(sizes)} numbers, and must have 4 or 5")
+    check_shape("theta", theta, sizes[0], rank, rank + 1)
     allotted([sizes[0], *sizes[_BATCH_AND_DEPTH:], rank], np.dtype(np.float64))
     maps = widened(theta).reshape(sizes[0], *(1,) * rank, rank, rank + 1)
     grid = np.broadcast_to(maps[..., rank], (sizes[0], *sizes[_BATCH_AND_DEPTH:], rank))

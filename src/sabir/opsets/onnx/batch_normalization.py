@@ -10,6 +10,7 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.normalization import Statistics, channels, scaled, statistics
+from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -126,10 +127,18 @@ def infer(
     spatial: int = 1,
 ) -> tuple[TensorType, ...]:  # fmt: skip
     if not spatial:
+        _check_places(x, scale, bias, mean, var)
         return TensorType(x.element, x.shape), *(TensorType(x.element, mean.shape),) * 4
-    count = channels(x, (scale, bias, mean, var))
+    count = channels(x, scale, bias, mean, var)
     y = TensorType(x.element, x.shape and (*x.shape[:1], *(count,) * (len(x.shape) > 1), *x.shape[2:]))
     return y, *(TensorType(x.element, (count,)),) * 4
+
+
+def _check_places(x: TensorType | Array, *parameters: TensorType | Array) -> None:
+    """Raise InferenceError where parameters have not one element for each place of an item."""
+    for name, parameter in zip(("scale", "B", "mean", "var"), parameters, strict=True):
+        if x.shape is not None:
+            check_shape(name, parameter, *x.shape[1:])
 
 
 @v14.infer
@@ -148,6 +157,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     x: Array, scale: Array, bias: Array, mean: Array, var: Array, /, *,
     is_test: int, spatial: int, epsilon: float, momentum: float, call: Call,
 ) -> tuple[Array, ...]:  # fmt: skip
+    (channels if spatial else _check_places)(x, scale, bias, mean, var)
     given = Statistics(mean, var)
     if is_test and any(call.outputs[1:]):
         raise ValueError(_NO_STATISTICS)

@@ -9,6 +9,7 @@ from sabir.base import InferenceError, spend_work
 from sabir.elements import FLOAT
 from sabir.ir import Builder, TensorType, Value, known_equal, sub
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.ranks import check_rank, hold
 from sabir.opsets.families.recurrences import sigmoid
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
@@ -81,6 +82,7 @@ def infer(
     for kind in (x, weight, past):
         if kind is not None and kind.shape is not None and len(kind.shape) != RANK:
             raise InferenceError(f"input, weight and state are of rank {RANK}, and one is {kind}")
+    check_rank("bias", bias, 1)
     batch, channels, length = x.shape or (None,) * RANK
     rows, one, k = weight.shape or (None,) * RANK
     if known_equal(one, 1) is False or (isinstance(k, int) and k < 1):
@@ -104,14 +106,11 @@ def evaluate(
     *,
     activation: str,
 ) -> tuple[Array, Array]:
+    hold(infer, x, weight, bias, past)
     gated, k, length = activation != "none", weight.shape[2], x.shape[2]
-    if k < 1 or weight.shape[:2] != (x.shape[1], 1):
-        raise ValueError(f"weights of the shape {list(weight.shape)} do not fit {x.shape[1]} channels")
     before = (*x.shape[:2], k - 1)
     if past is None:
         past = np.zeros(before, x.dtype)
-    if past.shape != before:
-        raise ValueError(f"a state of the shape {list(past.shape)} must be of the shape {list(before)}")
     whole = np.concatenate([past, x], axis=2)
     wide, taps = widened(whole), widened(weight)
     y = (

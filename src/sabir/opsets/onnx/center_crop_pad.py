@@ -8,6 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
@@ -54,7 +55,7 @@ v18 = center_crop_pad.first(
 
 @v18.infer
 def infer(x: TensorType, shape: TensorType, /, *, axes: Sequence[int] | None) -> TensorType:
-    sizes = sizes_in(shape)
+    sizes = sizes_in("shape", shape)
     if x.shape is None:
         return TensorType(x.element, sizes if axes is None else None)
     places = axes_in(range(len(x.shape)) if axes is None else axes, len(x.shape))
@@ -70,8 +71,7 @@ def infer(x: TensorType, shape: TensorType, /, *, axes: Sequence[int] | None) ->
 @v18.evaluate
 def evaluate(x: Array, shape: Array, /, *, axes: Sequence[int] | None) -> Array:
     places = axes_in(range(x.ndim) if axes is None else axes, x.ndim)
-    if shape.shape != (len(places),) or (shape < 0).any():
-        raise ValueError(f"`shape` {shape.tolist()} must be {len(places)} sizes, one per axis")
+    check_shape("shape", shape, len(places))
     frame = list(x.shape)
     source, target = [slice(None)] * x.ndim, [slice(None)] * x.ndim
     for axis, size in zip(places, shape.tolist(), strict=True):

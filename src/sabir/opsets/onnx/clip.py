@@ -7,6 +7,7 @@ import numpy as np
 
 from sabir.ir import Builder, Dim, TensorType, Value, dim_max, dim_min
 from sabir.opsets.families import arithmetic
+from sabir.opsets.families.ranks import check_one
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -68,6 +69,9 @@ def infer_from_attributes(x: TensorType, /) -> TensorType:
 
 @v11.infer
 def infer(x: TensorType, low: TensorType | None = None, high: TensorType | None = None, /) -> TensorType:
+    # exporters of old write limits of the shape [1], and onnxruntime runs them
+    check_one("min", low)
+    check_one("max", high)
     limits = [t for t in (low, high) if t is not None]
     if not limits:
         return TensorType(x.element, x.shape, x.known)
@@ -90,6 +94,8 @@ def evaluate_from_attributes(x: Array, /, *, min: float | None, max: float | Non
 
 @v11.evaluate
 def evaluate(x: Array, low: Array | None = None, high: Array | None = None, /) -> Array:
+    check_one("min", low)
+    check_one("max", high)
     if low is not None:
         x = np.maximum(x, low.reshape(()))
     return x if high is None else np.minimum(x, high.reshape(()))

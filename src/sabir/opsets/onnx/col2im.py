@@ -10,6 +10,7 @@ from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, exact_quotient, known_equal, mod, product
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import scatter
+from sabir.opsets.families.ranks import as_list
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.families.windows import Window
 from sabir.opsets.typing import Array
@@ -73,7 +74,7 @@ def infer(
     x: TensorType, image_shape: TensorType, block_shape: TensorType, /, *, strides: Sequence[int] | None,
     pads: Sequence[int] | None, dilations: Sequence[int] | None,
 ) -> TensorType:  # fmt: skip
-    image, block = sizes_in(image_shape), sizes_in(block_shape)
+    image, block = sizes_in("image_shape", image_shape), sizes_in("block_shape", block_shape)
     if x.shape is not None and len(x.shape) != _RANK:
         raise InferenceError(f"the blocks are {x}, and must be of rank {_RANK}")
     batch, elements, count = x.shape or (None,) * _RANK
@@ -103,7 +104,7 @@ def evaluate(
 ) -> Array:  # fmt: skip
     if x.dtype == np.object_:
         raise ValueError("texts cannot be added up")
-    image, block = image_shape.tolist(), block_shape.tolist()
+    image, block = as_list("image_shape", image_shape), as_list("block_shape", block_shape)
     axes = Window.of(block, strides=strides, pads=pads, auto_pad="", dilations=dilations).axes(image)
     counts = [a.windows for a in axes]
     if x.ndim != _RANK or x.shape[2] != math.prod(counts) or x.shape[1] % math.prod(block):

@@ -9,6 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value, total
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import from_front
+from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array
@@ -47,8 +48,7 @@ v28 = v11.widen(28, T=BFLOAT16)
 @v9.infer
 def infer(x: TensorType, condition: TensorType, /, *, axis: int | None) -> TensorType:
     flags = condition.known
-    if condition.shape is not None and len(condition.shape) != 1:
-        raise InferenceError(f"`condition` must be a vector, and has rank {len(condition.shape)}")
+    check_rank("condition", condition, 1)
     picked: Dim = None if flags is None else total(int(f) if isinstance(f, int) else None for f in flags)
     if axis is None:
         kind = TensorType(x.element, (picked,))
@@ -58,17 +58,28 @@ def infer(x: TensorType, condition: TensorType, /, *, axis: int | None) -> Tenso
         axis = axis_in(axis, len(x.shape))
         kind = TensorType(x.element, (*x.shape[:axis], picked, *x.shape[axis + 1 :]))
     mask = contents.array_of(condition)
+    if mask is not None:
+        _check_places(np.flatnonzero(mask), x.size if axis is None or x.shape is None else x.shape[axis])
     return kind if mask is None else contents.moved(kind, lambda held: _picked(held, mask, axis), x)
 
 
 @v9.evaluate
 def evaluate(x: Array, condition: Array, /, *, axis: int | None) -> Array:
+    check_rank("condition", condition, 1)
     return _picked(x, condition, None if axis is None else axis_in(axis, x.ndim))
 
 
 def _picked(x: Array, condition: Array, axis: int | None) -> Array:
     passed_over(condition)
-    return np.take(x, np.flatnonzero(condition), axis)
+    places = np.flatnonzero(condition)
+    _check_places(places, x.size if axis is None else x.shape[axis])
+    return np.take(x, places, axis)
+
+
+def _check_places(places: Array, count: Dim) -> None:
+    """Raise InferenceError where a true flag has no place; false ones may be too many."""
+    if places.size and isinstance(count, int) and places[-1] >= count:
+        raise InferenceError(f"`condition` picks the place {places[-1]}, and there are {count}")
 
 
 @v11.downgrade

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sabir.base import EvaluationError
 from sabir.ir import SequenceType, TensorType
+from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.sequences import item_of
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
@@ -58,8 +60,15 @@ def infer(sequence: SequenceType, /, *, new_axis: int, axis: int) -> TensorType:
 @v11.evaluate
 def evaluate(sequence: Sequence[Array], /, *, new_axis: int, axis: int) -> Array:
     if not sequence:
-        raise ValueError("the sequence is empty; the shape of the result would be unknown")
-    return np.stack(sequence, axis) if new_axis else np.concatenate(sequence, axis)
+        raise EvaluationError("the sequence is empty; the shape of the result would be unknown")
+    rank = sequence[0].ndim
+    along = axis_in(axis, rank + new_axis)
+    free = None if new_axis else along
+    for number, item in enumerate(sequence):
+        check_shape(
+            f"item {number}", item, *(None if a == free else d for a, d in enumerate(sequence[0].shape))
+        )
+    return np.stack(sequence, along) if new_axis else np.concatenate(sequence, along)
 
 
 @concat_from_sequence.examples

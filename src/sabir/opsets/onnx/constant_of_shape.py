@@ -8,6 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Tensor, TensorType
+from sabir.opsets.families.ranks import as_list
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -53,14 +54,14 @@ def infer(sizes: TensorType, /, *, value: Tensor | None) -> TensorType:
     element = FLOAT if value is None else value.element
     if value is not None and value.size != 1:
         raise InferenceError(f"`value` must hold one element, and holds {value.size}")
-    return TensorType(element, sizes_in(sizes))
+    return TensorType(element, sizes_in("input", sizes))
 
 
 @v9.evaluate
 def evaluate(sizes: Array, /, *, value: Tensor | None) -> Array:
     """Zeros cost nothing before they are touched; the rest is filled, for BLAS would copy a view."""
     one = np.zeros(1, np.float32) if value is None else value.array().reshape(1)
-    dims = allotted(sizes.tolist(), one.dtype)
+    dims = allotted(as_list("input", sizes), one.dtype)
     return np.full(dims, one[0], one.dtype) if any(one.tobytes()) else np.zeros(dims, one.dtype)
 
 

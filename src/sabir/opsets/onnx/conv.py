@@ -8,6 +8,7 @@ from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import convolve, convolved_shape
+from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.windows import AUTO_PADS, Window
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -105,6 +106,7 @@ def evaluate(
     window = Window.of(w.shape[2:], strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations)
     y = convolve(widened(x), widened(w), window.axes(x.shape[2:]), group)
     if b is not None:
+        check_shape("B", b, len(w))
         y += widened(b).reshape(-1, *(1,) * (x.ndim - 2))
     return y.astype(x.dtype, copy=False)
 

@@ -7,7 +7,15 @@ import numpy as np
 from sabir.elements import INT32
 from sabir.ir import TensorType
 from sabir.opsets.families.convolution import convolve, convolved_shape, kernel_of
-from sabir.opsets.families.quantization import along_filters, centred, exact_kind, largest, wrapped
+from sabir.opsets.families.quantization import (
+    along_filters,
+    centred,
+    check_filters,
+    exact_kind,
+    largest,
+    wrapped,
+)
+from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.windows import AUTO_PADS, Window
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -95,6 +103,8 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
         x, w, None, group=group, auto_pad=auto_pad, kernel_shape=kernel_shape, strides=strides,
         dilations=dilations, pads=pads,
     )  # fmt: skip
+    check_one("x_zero_point", x_zero)
+    check_filters("w_zero_point", w_zero, None if shape is None else shape[1])
     return TensorType(INT32, shape)
 
 
@@ -106,8 +116,9 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
 ) -> Array:  # fmt: skip
     kernel = kernel_of(w.shape, kernel_shape)
     window = Window.of(kernel, strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations)
+    check_one("x_zero_point", x_zero)
     inputs = centred(x, None if x_zero is None else x_zero.reshape(()))
-    weights = centred(w, None if w_zero is None else along_filters(w_zero, w))
+    weights = centred(w, None if w_zero is None else along_filters("w_zero_point", w_zero, w))
     kind = exact_kind(largest(inputs) * largest(weights, tuple(range(1, w.ndim))))
     y = convolve(
         inputs.astype(kind, copy=False), weights.astype(kind, copy=False), window.axes(x.shape[2:]), group

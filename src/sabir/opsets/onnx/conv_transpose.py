@@ -10,6 +10,7 @@ from sabir.base import InferenceError
 from sabir.ir import TensorType, known_equal, mod, mul
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import convolve_transposed, kernel_of, spatial_rank
+from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.transposed import Transposed
 from sabir.opsets.families.windows import AUTO_PADS, Window
@@ -119,6 +120,7 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     kernel = kernel_of(weights, kernel_shape)
     window = Window.of(kernel, strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations)
     laid = Transposed.of(window, output_padding=output_padding, output_shape=output_shape, auto_pad=auto_pad)
+    check_shape("B", b, mul(weights[1], group))
     addends = b.shape[0] if b is not None and b.shape else None
     channels = same_dim((mul(weights[1], group), addends), "channels of W and B")
     return TensorType(x.element, (lengths[0], channels, *laid.outputs(lengths[2:])))
@@ -135,6 +137,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     laid = Transposed.of(window, output_padding=output_padding, output_shape=output_shape, auto_pad=auto_pad)
     y = convolve_transposed(widened(x), widened(w), laid.axes(x.shape[2:]), group)
     if b is not None:
+        check_shape("B", b, w.shape[1] * group)
         y += widened(b).reshape(-1, *(1,) * (x.ndim - 2))
     return y.astype(x.dtype, copy=False)
 

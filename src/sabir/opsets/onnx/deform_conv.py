@@ -11,6 +11,7 @@ from sabir.base import InferenceError, spend_work
 from sabir.ir import Dim, TensorType, known_equal, mul, product
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import convolved_shape, kernel_of
+from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.windows import Window
 from sabir.opsets.typing import Array
@@ -126,6 +127,10 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     offset_group: int, kernel_shape: Sequence[int] | None, strides: Sequence[int] | None,
     pads: Sequence[int] | None, dilations: Sequence[int] | None,
 ) -> Array:  # fmt: skip
+    hold(
+        infer, x, w, offset, b, mask, group=group, offset_group=offset_group, kernel_shape=kernel_shape,
+        strides=strides, pads=pads, dilations=dilations,
+    )  # fmt: skip
     kernel = kernel_of(w.shape, kernel_shape)
     window = Window.of(kernel, strides=strides, pads=pads, auto_pad="", dilations=dilations)
     axes = window.axes(x.shape[2:])

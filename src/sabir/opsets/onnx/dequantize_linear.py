@@ -9,7 +9,8 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT, ElementType, element
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.quantization import check_parameter, dequantized, hold_against, spread
+from sabir.opsets.families.quantization import check_pair, check_parameter, dequantized, hold_against, spread
+from sabir.opsets.families.ranks import check_one
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -100,8 +101,11 @@ def infer(
     x: TensorType, scale: TensorType, zero: TensorType | None = None, /, *, axis: int = 1,
     block_size: int = 0, output_dtype: int = 0, call: Call,
 ) -> TensorType:  # fmt: skip
+    if call.opset < v13.since:
+        _check_whole(scale, zero)
     for parameter in (scale, zero):
         check_parameter(x, parameter, axis, block_size)
+    check_pair(scale, zero)
     return TensorType(_target(scale.element, output_dtype, call.opset), x.shape)
 
 
@@ -114,9 +118,14 @@ def _target(scale: ElementType, output_dtype: int, opset: int) -> ElementType:
 
 @v10.evaluate
 def evaluate_whole(x: Array, scale: Array, zero: Array | None = None, /) -> Array:
-    if scale.size != 1 or (zero is not None and zero.size != 1):
-        raise ValueError("DequantizeLinear-10 takes one scale and one zero point for the whole tensor")
+    _check_whole(scale, zero)
     return dequantized(x, scale.reshape(()), None if zero is None else zero.reshape(()), FLOAT)
+
+
+def _check_whole(scale: TensorType | Array, zero: TensorType | Array | None) -> None:
+    """Raise InferenceError for more than one scale, which DequantizeLinear-10 does not know."""
+    check_one("x_scale", scale)
+    check_one("x_zero_point", zero)
 
 
 @v13.evaluate
@@ -125,6 +134,7 @@ def evaluate(
     output_dtype: int = 0, call: Call,
 ) -> Array:  # fmt: skip
     to = _target(element(scale.dtype), output_dtype, call.opset)
+    check_pair(scale, zero)
     zero = None if zero is None else spread(zero, x.shape, axis, block_size)
     return dequantized(x, spread(scale, x.shape, axis, block_size), zero, to)
 

@@ -8,6 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.opsets.families import axes, spectra
+from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.families.shapes import shared_dim
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
@@ -80,6 +81,7 @@ def infer(
     inverse: int,
     onesided: int,
 ) -> TensorType:
+    check_one("axis", axis)
     along = LAST if axis is None else spectra.scalar(axis)
     number = along if isinstance(along, int) else None
     return _inferred(x, length, number, inverse=bool(inverse), onesided=bool(onesided))
@@ -88,8 +90,11 @@ def infer(
 def _inferred(
     x: TensorType, length: TensorType | None, axis: int | None, *, inverse: bool, onesided: bool
 ) -> TensorType:
+    check_one("dft_length", length)
     if x.shape is None:
         return TensorType(x.element)
+    if x.shape and isinstance(x.shape[-1], int) and x.shape[-1] not in {spectra.REAL, spectra.COMPLEX}:
+        raise InferenceError(f"the last dimension holds one or two parts of a number, and is {x.shape[-1]}")
     real = inverse and onesided
     if onesided and x.shape and x.shape[-1] == (spectra.REAL if inverse else spectra.COMPLEX):
         raise InferenceError(
@@ -100,6 +105,8 @@ def _inferred(
         places = range(len(dims) - 1)
         if real and length is None:
             places = [i for i in places if dims[i] != 1]  # one frequency makes no real signal
+        if length is None:
+            places = [i for i in places if dims[i] != 0]
         ways = (_inferred(x, length, i, inverse=inverse, onesided=onesided).shape or () for i in places)
         return x.with_shape(*map(shared_dim, zip(*ways, strict=True))) if places else TensorType(x.element)
     along = spectra.signal_axis(axis, len(dims))
@@ -107,6 +114,8 @@ def _inferred(
         count = spectra.original_length(dims[along]) if real else dims[along]
     else:
         count = spectra.scalar(length)
+    if isinstance(count, int) and count < 1:
+        raise InferenceError(f"there is no transform of length {count}")
     dims[along] = spectra.bins(count, onesided=onesided and not inverse)
     return x.with_shape(*dims)
 
@@ -122,7 +131,7 @@ def evaluate_from_attribute(
 def evaluate(
     x: Array, length: Array | None = None, axis: Array | None = None, /, *, inverse: int, onesided: int
 ) -> Array:
-    along = LAST if axis is None else int(axis.item())
+    along = LAST if axis is None else int(as_number("axis", axis))
     return _transformed(x, length, along, inverse=bool(inverse), onesided=bool(onesided))
 
 
@@ -131,7 +140,7 @@ def _transformed(x: Array, length: Array | None, axis: int, *, inverse: bool, on
     if onesided and (given.dtype.kind == "c") != inverse:
         raise ValueError("one side of a spectrum belongs to a real signal")
     if length is not None:
-        count = int(length.item())
+        count = int(as_number("dft_length", length))
     else:
         count = 2 * (x.shape[along] - 1) if inverse and onesided else x.shape[along]
     spectra.make_room(given, count, along)

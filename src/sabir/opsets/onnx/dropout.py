@@ -7,6 +7,7 @@ import numpy as np
 from sabir.elements import BOOL as BOOLEAN
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -90,7 +91,11 @@ def infer_with_mask_of_numbers(x: TensorType, /) -> tuple[TensorType, TensorType
 
 
 @v10.infer
-def infer(x: TensorType, /, *_: TensorType | None) -> tuple[TensorType, TensorType]:
+def infer(
+    x: TensorType, ratio: TensorType | None = None, training: TensorType | None = None, /
+) -> tuple[TensorType, TensorType]:
+    check_one("ratio", ratio)
+    check_one("training_mode", training)
     return TensorType(x.element, x.shape), TensorType(BOOLEAN, x.shape)
 
 
@@ -114,9 +119,10 @@ def evaluate_in_inference(x: Array, /, *, ratio: float) -> tuple[Array, Array]:
 def evaluate(
     x: Array, ratio: Array | None = None, training: Array | None = None, /, *, seed: int | None
 ) -> tuple[Array, Array]:
-    if training is None or not training.item():
+    check_one("ratio", ratio)
+    if training is None or not as_number("training_mode", training):
         return x, np.ones(x.shape, np.bool_)
-    return _drop(x, DEFAULT_RATIO if ratio is None else float(ratio.item()), seed)
+    return _drop(x, DEFAULT_RATIO if ratio is None else float(as_number("ratio", ratio)), seed)
 
 
 def _drop(x: Array, ratio: float, seed: int | None) -> tuple[Array, Array]:

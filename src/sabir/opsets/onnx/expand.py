@@ -6,6 +6,7 @@ import numpy as np
 
 from sabir.ir import TensorType
 from sabir.opsets.families import contents
+from sabir.opsets.families.ranks import as_list
 from sabir.opsets.families.shapes import broadcast
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
@@ -38,7 +39,7 @@ v13 = v8.widen(13, T=BFLOAT16)
 
 @v8.infer
 def infer(x: TensorType, shape: TensorType, /) -> TensorType:
-    dims = broadcast(x.shape, sizes_in(shape))
+    dims = broadcast(x.shape, sizes_in("shape", shape))
     sizes = [d for d in dims or () if isinstance(d, int)]
     return contents.moved(TensorType(x.element, dims), lambda held: np.broadcast_to(held, sizes), x)
 
@@ -46,7 +47,7 @@ def infer(x: TensorType, shape: TensorType, /) -> TensorType:
 @v8.evaluate
 def evaluate(x: Array, shape: Array, /) -> Array:
     """The result is a view: what repeats takes no memory."""
-    dims = np.broadcast_shapes(x.shape, tuple(shape.tolist()))
+    dims = np.broadcast_shapes(x.shape, as_list("shape", shape))
     return np.broadcast_to(x, allotted(dims, x.dtype, x.size))
 
 

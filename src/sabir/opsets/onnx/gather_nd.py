@@ -9,6 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import Shape, TensorType
 from sabir.opsets.families import contents
 from sabir.opsets.families.indexing import checked
+from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
@@ -57,6 +58,7 @@ v13 = v12.widen(13, T=BFLOAT16)
 
 @v11.infer
 def infer(data: TensorType, indices: TensorType, /, *, batch_dims: int = 0) -> TensorType:
+    check_least_rank("indices", indices, 1)
     if data.shape is None or not indices.shape or not isinstance(indices.shape[-1], int):
         return TensorType(data.element)
     width = indices.shape[-1]
@@ -74,6 +76,7 @@ def infer(data: TensorType, indices: TensorType, /, *, batch_dims: int = 0) -> T
 
 @v11.evaluate
 def evaluate(data: Array, indices: Array, /, *, batch_dims: int = 0) -> Array:
+    check_least_rank("indices", indices, 1)
     _check_ranks(data.shape, indices.shape, batch_dims, indices.shape[-1])
     if data.shape[:batch_dims] != indices.shape[:batch_dims]:
         raise ValueError(

@@ -8,10 +8,11 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import DOUBLE, FLOAT, ElementType, element
-from sabir.ir import Builder, Dim, TensorType, Value, known_equal, mod
+from sabir.ir import Builder, Dim, TensorType, Value, mod
 from sabir.opsets.families import halves, normalization
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.ranks import check_least_rank, check_shape
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -82,11 +83,8 @@ v21 = v18.evolve(
 
 @v18.infer
 def infer_by_group(x: TensorType, scale: TensorType, bias: TensorType, /, *, num_groups: int) -> TensorType:
-    for parameter in (scale, bias):
-        if parameter.shape is not None and (
-            len(parameter.shape) != 1 or known_equal(parameter.shape[0], num_groups) is False
-        ):
-            raise InferenceError(f"{parameter} must have an element for each of {num_groups} groups")
+    check_shape("scale", scale, num_groups)
+    check_shape("bias", bias, num_groups)
     return TensorType(
         x.element, _grouped(x, x.shape[1] if x.shape and len(x.shape) > 1 else None, num_groups)
     )
@@ -94,7 +92,7 @@ def infer_by_group(x: TensorType, scale: TensorType, bias: TensorType, /, *, num
 
 @v21.infer
 def infer(x: TensorType, scale: TensorType, bias: TensorType, /, *, num_groups: int) -> TensorType:
-    return TensorType(x.element, _grouped(x, normalization.channels(x, (scale, bias)), num_groups))
+    return TensorType(x.element, _grouped(x, normalization.channels(x, scale, bias), num_groups))
 
 
 def _grouped(x: TensorType, count: Dim, groups: int) -> tuple[Dim, ...] | None:
@@ -110,7 +108,10 @@ def _grouped(x: TensorType, count: Dim, groups: int) -> tuple[Dim, ...] | None:
 
 @v18.evaluate
 def evaluate_by_group(x: Array, scale: Array, bias: Array, /, *, num_groups: int, epsilon: float) -> Array:
-    each = x.shape[1] // num_groups
+    check_least_rank("X", x, 2)
+    check_shape("scale", scale, num_groups)
+    check_shape("bias", bias, num_groups)
+    each = x.shape[1] // max(1, num_groups)
     y = _normalized(widened(x), num_groups, epsilon)
     return _shifted(y, np.repeat(scale, each), np.repeat(bias, each), x.dtype)
 
@@ -119,6 +120,8 @@ def evaluate_by_group(x: Array, scale: Array, bias: Array, /, *, num_groups: int
 def evaluate(
     x: Array, scale: Array, bias: Array, /, *, num_groups: int, epsilon: float, stash_type: int
 ) -> Array:
+    check_least_rank("X", x, 2)
+    normalization.channels(x, scale, bias)
     stash = element(stash_type).dtype
     y = _normalized(normalization.stashed(x, stash), num_groups, epsilon)
     return _shifted(widened(y.astype(stash, copy=False).astype(x.dtype, copy=False)), scale, bias, x.dtype)

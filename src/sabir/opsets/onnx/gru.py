@@ -8,7 +8,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import products, recurrence_adapters, recurrences
+from sabir.opsets.families import products, recurrence_adapters, recurrence_shapes, recurrences
+from sabir.opsets.families.recurrence_shapes import Inputs
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -49,7 +50,7 @@ v1 = gru.first(
     ],
     outputs=[_Y, Output("Y_h", T, "(directions, batch, hidden): the last h.", differentiable=True)],
     attributes=[
-        Attribute("clip", "float", "What the functions see is limited to [-clip, clip]."),
+        Attribute("clip", "float", "What the functions see is limited to [-clip, clip]; 0 does not clip."),
         Attribute("activation_beta", "floats", "Second parameters, in turn to the functions that take one."),
         Attribute("output_sequence", "int", "0: Y need not be given.", default=0),
         Attribute("activation_alpha", "floats", "First parameters, in turn to the functions that take one."),
@@ -59,7 +60,7 @@ v1 = gru.first(
             "string",
             "forward, reverse or bidirectional.",
             default=MISSPELT,
-            values=one_of(*recurrences.DIRECTIONS.names, aliases={MISSPELT: "forward"}),
+            values=one_of(*recurrence_shapes.DIRECTIONS.names, aliases={MISSPELT: "forward"}),
         ),
         Attribute(
             "activations",
@@ -77,7 +78,7 @@ v3 = v1.evolve(
         Output("Y_h", T, "(directions, batch, hidden): the last h.", optional=True, differentiable=True),
     ],
     defaults={"direction": "forward"},
-    values={"direction": recurrences.DIRECTIONS},
+    values={"direction": recurrence_shapes.DIRECTIONS},
     add=[
         Attribute("linear_before_reset", "int", "1: `g = tanh(W x + r (R h' + b_R) + b_W)`.", default=0),
     ],
@@ -92,18 +93,19 @@ v14 = v7.extend(
             "int",
             "1: the batch is the first dimension of X, states, outputs.",
             default=0,
-            values=recurrences.LAYOUTS,
+            values=recurrence_shapes.LAYOUTS,
         )
     ],
 )
 v22 = v14.widen(22, T=BFLOAT16)
 
 GATES = 3
+LAYER = recurrences.Layer(GATES, 1, ("Sigmoid", "Tanh"))
 STATES = slice(4, 5)  # where the initial state stands behind X
 
 
 @v1.infer
-def infer(
+def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     x: TensorType,
     w: TensorType,
     r: TensorType,
@@ -112,12 +114,26 @@ def infer(
     h: TensorType | None = None,
     /,
     *,
+    activations: Sequence[str] | None,
+    clip: float | None,
     direction: str,
     hidden_size: int | None,
     layout: int = 0,
-) -> tuple[TensorType, TensorType]:
-    way = _spelt(direction)
-    return recurrences.infer(x, r, [h], direction=way, hidden_size=hidden_size, layout=layout)
+) -> tuple[TensorType, ...]:
+    return recurrences.infer(
+        LAYER,
+        Inputs(x, w, r, b, lens, h),
+        activations=activations,
+        clip=clip,
+        direction=_spelt(direction),
+        hidden_size=hidden_size,
+        layout=layout,
+    )
+
+
+@gru.check
+def check(*_: TensorType | None, clip: float | None) -> Iterator[str]:
+    yield from recurrences.doubts(clip)
 
 
 @v1.evaluate
@@ -140,19 +156,15 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     linear_before_reset: int = 0,
     output_sequence: int = 0,
 ) -> tuple[Array, ...]:
-    hidden, direction = r.shape[-1], _spelt(direction)
-    if hidden_size not in {None, hidden}:
-        raise ValueError(f"`hidden_size` is {hidden_size}, and R says {hidden}")
-    functions = recurrences.activations(
-        activations, activation_alpha, activation_beta, default=("Sigmoid", "Tanh"), direction=direction
-    )
+    direction = _spelt(direction)
+    functions = recurrences.chosen(LAYER, activations, activation_alpha, activation_beta, direction=direction)
 
     def cell(x: Array, way: int) -> tuple[Array, recurrences.Step]:
         gates = products.matmul(x, w[way].T.astype(x.dtype, copy=False))
         late = None  # the bias that the reset gate lets through or not
         if b is not None:
             of_w, of_r = b[way].astype(x.dtype, copy=False).reshape(2, -1)
-            inner = 2 * hidden if linear_before_reset else GATES * hidden
+            inner = (2 if linear_before_reset else GATES) * r.shape[-1]
             gates += of_w
             gates[..., :inner] += of_r[:inner]
             late = of_r[inner:] if linear_before_reset else None
@@ -161,7 +173,14 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
         step = _late_reset(weights, chosen, late) if linear_before_reset else _early_reset(weights, chosen)
         return gates, step
 
-    return recurrences.recur(x, [h], cell, direction=direction, hidden=hidden, lens=lens, layout=layout)
+    return recurrences.recur(
+        LAYER,
+        Inputs(x, w, r, b, lens, h),
+        cell,
+        direction=direction,
+        hidden_size=hidden_size,
+        layout=layout,
+    )
 
 
 def _early_reset(r: Array, functions: Sequence[recurrences.Activation]) -> recurrences.Step:

@@ -7,6 +7,7 @@ import numpy as np
 
 from sabir.opsets.families import flattening
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -42,6 +43,7 @@ def over_flattened_tail(x: Array, /, *, axis: int) -> Array:
 
 @v13.evaluate
 def over_axis(x: Array, /, *, axis: int) -> Array:
+    axis = axis_in(axis, x.ndim)
     y = np.zeros(x.shape, x.dtype)
     if x.size:
         np.put_along_axis(y, np.argmax(widened(x), axis=axis, keepdims=True), x.dtype.type(1), axis)

@@ -7,6 +7,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType, Type
+from sabir.opsets.families.iterations import check_one, one_of
 from sabir.opsets.typing import Array, Body
 from sabir.schema import (
     BFLOAT16,
@@ -64,6 +65,7 @@ v25 = v24.widen(25, V=INT2 | sequences(INT2) | optionals(INT2))
 def infer(
     cond: TensorType, /, *, then_branch: Body[Type | None], else_branch: Body[Type | None]
 ) -> tuple[Type | None, ...]:
+    check_one("`cond`", cond)
     ways = len(then_branch.outputs), len(else_branch.outputs)
     if ways[0] != ways[1]:
         raise InferenceError(f"then_branch gives {ways[0]} outputs, else_branch {ways[1]}")
@@ -85,7 +87,7 @@ def _joined(then: Type | None, other: Type | None) -> Type | None:
 
 @v1.evaluate
 def evaluate(cond: Array, /, *, then_branch: Body[Array], else_branch: Body[Array]) -> tuple[Array, ...]:
-    return then_branch() if cond.item() else else_branch()
+    return then_branch() if one_of("`cond`", cond).item() else else_branch()
 
 
 @conditional.examples

@@ -9,6 +9,7 @@ import numpy as np
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.normalization import channels, standardized
+from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -42,12 +43,15 @@ v22 = v6.widen(22, T=BFLOAT16)
 
 @v1.infer
 def infer(x: TensorType, scale: TensorType, bias: TensorType, /) -> TensorType:
-    count = channels(x, (scale, bias))
+    check_least_rank("input", x, 2)
+    count = channels(x, scale, bias)
     return TensorType(x.element, x.shape and (*x.shape[:1], *(count,) * (len(x.shape) > 1), *x.shape[2:]))
 
 
 @v1.evaluate
 def evaluate(x: Array, scale: Array, bias: Array, /, *, epsilon: float) -> Array:
+    check_least_rank("input", x, 2)
+    channels(x, scale, bias)
     items, count = x.shape[:2]
     rows = widened(x).reshape(items * count, math.prod(x.shape[2:]))
     y: Array = standardized(rows, epsilon).reshape(items, count, rows.shape[1])

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import reductions
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.ranks import check_broadcast
 from sabir.opsets.families.scalars import Numbers, element_of
-from sabir.opsets.families.shapes import axis_in, broadcast
+from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -65,10 +65,8 @@ def infer(
     y, stash = TensorType(x.element, x.shape), element(stash_type)
     if x.shape is None:
         return y, TensorType(stash), TensorType(stash)
-    for parameter in (scale, b):
-        whole = broadcast(x.shape, parameter.shape) if parameter is not None else None
-        if whole is not None and len(whole) > len(x.shape):
-            raise InferenceError(f"{parameter} cannot be broadcast to {x}")
+    check_broadcast("Scale", scale, x.shape)
+    check_broadcast("B", b, x.shape)
     kept = axis_in(axis, len(x.shape))
     statistic = TensorType(stash, (*x.shape[:kept], *(1,) * (len(x.shape) - kept)))
     return y, statistic, statistic
@@ -79,6 +77,8 @@ def evaluate(
     x: Array, scale: Array, b: Array | None = None, /, *, axis: int, epsilon: float, stash_type: int
 ) -> tuple[Array, Array, Array]:
     """For the stash type bfloat16, compute in float32 and round."""
+    check_broadcast("Scale", scale, x.shape)
+    check_broadcast("B", b, x.shape)
     kept, stash = axis_in(axis, x.ndim), element(stash_type).dtype
     count = math.prod(x.shape[kept:])
     stashed = widened(x.astype(stash, copy=False)).reshape(math.prod(x.shape[:kept]), count)

@@ -9,7 +9,8 @@ import numpy as np
 
 from sabir.base import InferenceError, spend_work
 from sabir.elements import FLOAT
-from sabir.ir import Builder, Dim, Graph, TensorType, Value, exact_quotient, mul
+from sabir.ir import Builder, Dim, Graph, TensorType, Value, exact_quotient, known_equal, mul
+from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
@@ -131,6 +132,7 @@ def infer(
     steps = same_dim([t.shape[1] for t in given if t.shape], "the steps of the inputs")
     key_size = same_dim([_each(q, q_num_heads), _each(k, kv_num_heads)], "the sizes of queries and keys")
     value_size = _each(v, kv_num_heads)
+    _check_gates(decay, beta, key_size, kv_num_heads)
     heads: Dim = kv_num_heads
     if past is not None and past.shape is not None:
         if len(past.shape) != RANK + 1:
@@ -139,6 +141,14 @@ def infer(
         batch, heads, key_size, value_size = (same_dim(pair, "the state and the inputs") for pair in found)
     state = (q if past is None else past).with_shape(batch, heads, key_size, value_size)
     return q.with_shape(batch, steps, mul(value_size, q_num_heads)), state
+
+
+def _check_gates(decay: TensorType | None, beta: TensorType | None, key_size: Dim, heads: int) -> None:
+    """Raise InferenceError for a decay that is not by head or by key element, a rate not by head nor one."""
+    for name, gate, widths in (("decay", decay, (heads, mul(key_size, heads))), ("beta", beta, (heads, 1))):
+        if gate is not None and gate.shape and all(known_equal(gate.shape[-1], w) is False for w in widths):
+            told = " or ".join(map(str, widths))
+            raise InferenceError(f"the last dimension of `{name}` must be {told}, and is {gate.shape[-1]}")
 
 
 def _each(t: TensorType, heads: int) -> Dim:
@@ -178,7 +188,10 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     chunk_size: int,
 ) -> tuple[Array, Array]:
     """Step in float32; the state is (batch, kv heads, key size, value size)."""
-    _check(update_rule, decay, beta, (q_num_heads, kv_num_heads))
+    hold(
+        infer, q, k, v, past, decay, beta, update_rule=update_rule, q_num_heads=q_num_heads,
+        kv_num_heads=kv_num_heads,
+    )  # fmt: skip
     batch, steps, width = q.shape
     size, group = width // q_num_heads, q_num_heads // kv_num_heads
     queries = _over_time(q, kv_num_heads, group, size)

@@ -8,6 +8,7 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families import flattening, losses
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -43,7 +44,7 @@ def over_flattened_tail(x: Array, /, *, axis: int) -> Array:
 
 @v13.evaluate
 def over_axis(x: Array, /, *, axis: int) -> Array:
-    return losses.log_softmax(widened(x), axis).astype(x.dtype, copy=False)
+    return losses.log_softmax(widened(x), axis_in(axis, x.ndim)).astype(x.dtype, copy=False)
 
 
 @v13.body

@@ -1,6 +1,11 @@
-"""Loop: a subgraph again and again, a number of times or while a condition holds."""
+"""Loop: a subgraph again and again, a number of times or while a condition holds.
 
-from collections.abc import Iterator
+The iteration's number and the condition are scalars, the standard says. Some exporters declare them
+`int64[1]` and `bool[1]`, and compute with that shape in the body; onnxruntime passes what is declared. So
+does this room: a body that declares neither gets scalars.
+"""
+
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,10 +108,17 @@ def infer(
     body: Body[Type | None],
     call: Call,
 ) -> tuple[Type | None, ...]:
-    begins = TensorType(BOOLEAN, (), (True,) if cond is None else cond.known)
-    held, results = iterations.settle(
-        lambda *carried: body(TensorType(INT64, ()), *carried), [begins, *initial]
-    )
+    for what, kind in (("M", most), ("cond", cond)):
+        iterations.check_one(f"`{what}`", kind)
+    number = TensorType(INT64, iterations.shape_of_one(body.inputs, 0))
+    going = TensorType(BOOLEAN, iterations.shape_of_one(body.inputs, 1))
+
+    def step(*carried: Type | None) -> tuple[Type | None, ...]:
+        again, rest = (results := body(number, *carried))[:1], results[1:]
+        return (*(_again(kind, going) for kind in again), *rest)
+
+    begins = going.with_known((True,) if cond is None else cond.known)
+    held, results = iterations.settle(step, [begins, *initial])
     if len(results) <= len(call.outputs):
         raise InferenceError(f"the body gives {len(results)} outputs, and must give {len(call.outputs) + 1}")
     # a condition that is true at first, and true again wherever it was, is true throughout
@@ -118,6 +130,14 @@ def infer(
     elif (lower_bound(count) or 0) > 0:
         final = results[1 : len(held)]
     return (*final, *(iterations.stacked(r, count) for r in results[len(held) :]))
+
+
+def _again(kind: Type | None, going: TensorType) -> Type | None:
+    """Return the condition that a body gives as the one that the next iteration gets."""
+    iterations.check_one("the body's condition", kind)
+    if not isinstance(kind, TensorType):
+        return kind
+    return TensorType(kind.element, going.shape, kind.known)
 
 
 def _either(held: Type | None, result: Type | None) -> Type | None:
@@ -138,29 +158,49 @@ def _first(kind: Type | None) -> object:
     return kind.known[0] if isinstance(kind, TensorType) and kind.known else None
 
 
+@loop.check
+def check(
+    most: TensorType | None = None, cond: TensorType | None = None, /, *_: Type | None
+) -> Iterator[str]:
+    if most is None and cond is None:
+        yield "without M and without cond the loop never ends"
+
+
 @v1.evaluate
 def evaluate(
     most: Array | None = None,
     cond: Array | None = None,
     /,
-    *initial: Array,
-    body: Body[Array],
-) -> tuple[Array, ...]:
+    *initial: Any,
+    body: Body[Any],
+) -> tuple[Any, ...]:
     if most is None and cond is None:
         raise EvaluationError("without M and without cond the loop would never end")
-    if len(body.outputs) <= len(initial):
-        raise EvaluationError(
-            f"the body gives {len(body.outputs)} outputs, and carries {len(initial)} values"
-        )
-    limit = None if most is None else most.item()
-    going, state, count = np.ones((), np.bool_) if cond is None else cond.reshape(()), initial, 0
-    gathered = iterations.Gathered(len(body.outputs) - 1 - len(initial))
+    carried = len(initial)
+    if len(body.outputs) <= carried:
+        raise EvaluationError(f"the body gives {len(body.outputs)} outputs, and carries {carried} values")
+    limit = None if most is None else iterations.one_of("`M`", most).item()
+    going = np.ones((), np.bool_) if cond is None else iterations.one_of("`cond`", cond)
+    shape_of_number, shape_of_going = (iterations.shape_of_one(body.inputs, place) for place in (0, 1))
+    state, count, gathered = initial, 0, iterations.Gathered(len(body.outputs) - 1 - carried)
     while (cond is None or going) and (limit is None or count < limit):
-        going, *results = body(np.array(count, np.int64), going, *state)
-        state = tuple(results[: len(initial)])
-        gathered.add(results[len(initial) :])
+        number = np.full(shape_of_number, count, np.int64)
+        again, *results = body(number, going.reshape(shape_of_going), *state)
+        going = iterations.one_of("the body's condition", again)
+        state = tuple(results[:carried])
+        gathered.add(results[carried:])
         count += 1
-    return (*state, *map(iterations.stack, gathered.taken(), body.outputs[1 + len(initial) :]))
+    kinds = body.outputs[1 + carried :] if count else _unrun(body, going, initial)
+    return (*state, *map(iterations.stack, gathered.taken(), kinds))
+
+
+def _unrun(body: Body[Any], going: Array, initial: Sequence[Any]) -> tuple[Type | None, ...]:
+    """Return the types of what a first iteration would give to be stacked."""
+    if len(body.outputs) == 1 + len(initial):
+        return ()
+    number = np.zeros(iterations.shape_of_one(body.inputs, 0), np.int64)
+    going = going.reshape(iterations.shape_of_one(body.inputs, 1))
+    return body.typed(*map(iterations.type_of, (number, going, *initial)))[1 + len(initial) :]
 
 
 @v11.upgrade

@@ -8,6 +8,7 @@ import numpy as np
 from sabir.ir import TensorType
 from sabir.opsets.families import flattening
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -55,6 +56,7 @@ def infer(x: TensorType, /, *, axis: int) -> TensorType:
 
 @v1.evaluate
 def evaluate(x: Array, /, *, axis: int, p: int) -> Array:
+    axis = axis_in(axis, x.ndim)
     wide = widened(x)
     parts = np.abs(wide) if p == ABSOLUTE else np.square(wide)
     norm = np.add.reduce(parts, axis=axis, keepdims=True)

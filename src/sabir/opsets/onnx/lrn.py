@@ -6,8 +6,9 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import spend_work
+from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -45,11 +46,16 @@ v13 = v1.widen(13, T=BFLOAT16)
 _TURNS = 8  # array operations for an image, beside those for each neighbour
 _QUARTERS = 0.75  # the exponent that every known model has; two square roots are much faster than a power
 
-v1.infer(same_as_first)
+
+@v1.infer
+def infer(x: TensorType, /) -> TensorType:
+    check_least_rank("X", x, 2)
+    return TensorType(x.element, x.shape)
 
 
 @v1.evaluate
 def evaluate(x: Array, /, *, size: int, alpha: float, beta: float, bias: float) -> Array:
+    check_least_rank("X", x, 2)
     wide = widened(x)
     y = np.empty_like(wide)
     if not y.size:

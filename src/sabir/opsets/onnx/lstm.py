@@ -7,7 +7,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import TensorType
-from sabir.opsets.families import products, recurrence_adapters, recurrences
+from sabir.opsets.families import products, recurrence_adapters, recurrence_shapes, recurrences
+from sabir.opsets.families.recurrence_shapes import Inputs
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -48,7 +49,9 @@ v1 = lstm.first(
         Output("Y_c", T, "(directions, batch, hidden): the last c.", optional=True, differentiable=True),
     ],
     attributes=[
-        Attribute("clip", "float", "What the gates' functions see is limited to [-clip, clip]."),
+        Attribute(
+            "clip", "float", "What the gates' functions see is limited to [-clip, clip]; 0 does not clip."
+        ),
         Attribute("activation_beta", "floats", "Second parameters, in turn to the functions that take one."),
         Attribute("output_sequence", "int", "0: Y need not be given.", default=0),
         Attribute("activation_alpha", "floats", "First parameters, in turn to the functions that take one."),
@@ -58,7 +61,7 @@ v1 = lstm.first(
             "string",
             "forward, reverse or bidirectional.",
             default="forward",
-            values=recurrences.DIRECTIONS,
+            values=recurrence_shapes.DIRECTIONS,
         ),
         Attribute("input_forget", "int", "1: the forget gate is one minus the input gate.", default=0),
         Attribute(
@@ -79,13 +82,14 @@ v14 = v7.extend(
             "int",
             "1: the batch is the first dimension of X, states, outputs.",
             default=0,
-            values=recurrences.LAYOUTS,
+            values=recurrence_shapes.LAYOUTS,
         )
     ],
 )
 v22 = v14.widen(22, T=BFLOAT16)
 
 GATES = 4
+LAYER = recurrences.Layer(GATES, 2, ("Sigmoid", "Tanh", "Tanh"))
 STATES = slice(4, 6)  # where the initial states stand behind X
 
 
@@ -101,12 +105,26 @@ def infer(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  t
     p: TensorType | None = None,
     /,
     *,
+    activations: Sequence[str] | None,
+    clip: float | None,
     direction: str,
     hidden_size: int | None,
     layout: int = 0,
-) -> tuple[TensorType, TensorType, TensorType]:
-    y, state = recurrences.infer(x, r, [h, c], direction=direction, hidden_size=hidden_size, layout=layout)
-    return y, state, state
+) -> tuple[TensorType, ...]:
+    return recurrences.infer(
+        LAYER,
+        Inputs(x, w, r, b, lens, h, c, p),
+        activations=activations,
+        clip=clip,
+        direction=direction,
+        hidden_size=hidden_size,
+        layout=layout,
+    )
+
+
+@lstm.check
+def check(*_: TensorType | None, clip: float | None) -> Iterator[str]:
+    yield from recurrences.doubts(clip)
 
 
 @v1.evaluate
@@ -131,28 +149,26 @@ def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]
     layout: int = 0,
     output_sequence: int = 0,
 ) -> tuple[Array, ...]:
-    hidden = r.shape[-1]
-    if hidden_size not in {None, hidden}:
-        raise ValueError(f"`hidden_size` is {hidden_size}, and R says {hidden}")
-    functions = recurrences.activations(
-        activations,
-        activation_alpha,
-        activation_beta,
-        default=("Sigmoid", "Tanh", "Tanh"),
-        direction=direction,
-    )
+    functions = recurrences.chosen(LAYER, activations, activation_alpha, activation_beta, direction=direction)
 
     def cell(x: Array, way: int) -> tuple[Array, recurrences.Step]:
         parts = [None if part is None else part[way].astype(x.dtype, copy=False) for part in (b, p)]
         bias, peepholes = parts
         gates = products.matmul(x, w[way].T.astype(x.dtype, copy=False))
         if bias is not None:
-            gates += bias[: GATES * hidden] + bias[GATES * hidden :]
+            gates += bias.reshape(2, -1).sum(axis=0)
         of_gates, of_input, of_cell = functions[way]
         chosen = recurrences.limited(of_gates, clip), recurrences.limited(of_input, clip), of_cell
         return gates, _step(r[way].astype(x.dtype, copy=False), peepholes, chosen, coupled=input_forget != 0)
 
-    return recurrences.recur(x, [h, c], cell, direction=direction, hidden=hidden, lens=lens, layout=layout)
+    return recurrences.recur(
+        LAYER,
+        Inputs(x, w, r, b, lens, h, c, p),
+        cell,
+        direction=direction,
+        hidden_size=hidden_size,
+        layout=layout,
+    )
 
 
 def _step(

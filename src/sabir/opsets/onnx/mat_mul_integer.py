@@ -7,7 +7,15 @@ import numpy as np
 from sabir.elements import INT32
 from sabir.ir import TensorType
 from sabir.opsets.families.products import matmul_shape
-from sabir.opsets.families.quantization import along_columns, along_rows, centred, exact_matmul, wrapped
+from sabir.opsets.families.quantization import (
+    along_columns,
+    along_rows,
+    centred,
+    check_columns,
+    check_rows,
+    exact_matmul,
+    wrapped,
+)
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 
@@ -49,14 +57,18 @@ v10 = mat_mul_integer.first(
 
 
 @v10.infer
-def infer(a: TensorType, b: TensorType, /, *_: TensorType | None) -> TensorType:
+def infer(
+    a: TensorType, b: TensorType, a_zero: TensorType | None = None, b_zero: TensorType | None = None, /
+) -> TensorType:
+    check_rows("a_zero_point", a_zero, a)
+    check_columns("b_zero_point", b_zero, b)
     return TensorType(INT32, matmul_shape(a.shape, b.shape))
 
 
 @v10.evaluate
 def evaluate(a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | None = None, /) -> Array:
-    left = centred(a, None if a_zero is None else along_rows(a_zero, a))
-    right = centred(b, None if b_zero is None else along_columns(b_zero, b))
+    left = centred(a, None if a_zero is None else along_rows("a_zero_point", a_zero, a))
+    right = centred(b, None if b_zero is None else along_columns("b_zero_point", b_zero, b))
     return wrapped(exact_matmul(left, right))
 
 

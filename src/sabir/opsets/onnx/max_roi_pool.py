@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import InferenceError, spend_work
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.regions import channels_last, items_in, over_bins, regions_type
+from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -63,6 +63,7 @@ def infer(x: TensorType, rois: TensorType, /, *, pooled_shape: Sequence[int]) ->
 
 @v1.evaluate
 def evaluate(x: Array, rois: Array, /, *, pooled_shape: Sequence[int], spatial_scale: float) -> Array:
+    check_regions(x, rois, _ROW)
     wide, boxes = widened(x), widened(rois)
     items = items_in(boxes[:, 0], x)
     spend_work(0, len(items) * (8 + sum(pooled_shape)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, add, mul, sub
+from sabir.opsets.families.ranks import check_alike, check_shape
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.families.windows import LEAST_RANK, Window
 from sabir.opsets.typing import Array
@@ -78,10 +79,11 @@ def infer(
     x: TensorType, places: TensorType, output_shape: TensorType | None = None, /, *,
     kernel_shape: Sequence[int], strides: Sequence[int] | None, pads: Sequence[int] | None,
 ) -> TensorType:  # fmt: skip
+    check_alike(["X", "I"], [x, places])
     covered = _covered(x.shape or places.shape, kernel_shape, strides, pads)
     if output_shape is None:
         return TensorType(x.element, covered)
-    given = sizes_in(output_shape)
+    given = sizes_in("output_shape", output_shape)
     if given is None or len(given) != len(covered):
         if given is not None:
             raise InferenceError(f"output_shape has {len(given)} sizes, and the output {len(covered)} axes")
@@ -114,8 +116,9 @@ def evaluate(
 ) -> Array:  # fmt: skip
     """Places count in what the windows cover, whatever `output_shape` adds, as in the standard's tests."""
     covered = [d for d in _covered(x.shape, kernel_shape, strides, pads) if isinstance(d, int)]
-    if places.shape != x.shape:
-        raise ValueError(f"there are {list(places.shape)} places for {list(x.shape)} elements")
+    check_alike(["X", "I"], [x, places])
+    if output_shape is not None:
+        check_shape("output_shape", output_shape, x.ndim)
     size = math.prod(covered)
     if places.size and not (places.min() >= 0 and places.max() < size):
         raise ValueError(f"I names places outside the {size} of {covered}")

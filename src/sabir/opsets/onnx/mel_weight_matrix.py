@@ -1,6 +1,7 @@
 """MelWeightMatrix: weights that sum up a spectrum into bands of equal width to the ear."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -9,6 +10,7 @@ from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families import spectra
 from sabir.opsets.families.casting import converted
+from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -56,7 +58,12 @@ v17 = mel_weight_matrix.first(
 
 
 @v17.infer
-def infer(bands: TensorType, length: TensorType, /, *_: TensorType, output_datatype: int) -> TensorType:
+def infer(
+    bands: TensorType, length: TensorType, rate: TensorType, lower: TensorType, upper: TensorType, /,
+    *, output_datatype: int,
+) -> TensorType:  # fmt: skip
+    for port, given in zip(v17.inputs, (bands, length, rate, lower, upper), strict=True):
+        check_one(port.name, given)
     kind = element(output_datatype)
     rows = spectra.bins(spectra.scalar(length), onesided=True)
     return TensorType(kind, (rows, spectra.scalar(bands)))
@@ -68,18 +75,27 @@ def evaluate(
 ) -> Array:
     """The edges are `bands + 2` whole frequencies; each three in a row make a triangle."""
     kind = element(output_datatype)
-    low, high = (2595 * np.log10(1 + x.astype(np.float64).item() / 700) for x in (lower, upper))
-    count = int(bands.item()) + 2
-    allotted([int(length.item()) // 2 + 1, count], np.dtype(np.complex128))  # several of float64
+    count, frame, samples, *hertz = _numbers(bands, length, rate, lower, upper)
+    return converted(_triangles(int(count) + 2, int(frame), int(samples), hertz), kind)
+
+
+def _numbers(*inputs: Array) -> list[Any]:
+    return [as_number(port.name, x) for port, x in zip(v17.inputs, inputs, strict=True)]
+
+
+def _triangles(count: int, frame: int, samples: int, limits: Sequence[float]) -> Array:
+    """Return the triangles over `count` edges, the first and the last at the limits."""
+    low, high = (2595 * np.log10(1 + np.float64(x) / 700) for x in limits)
+    allotted([frame // 2 + 1, count], np.dtype(np.complex128))  # several of float64
     hertz = 700 * (10 ** ((np.arange(count) * ((high - low) / count) + low) / 2595) - 1)
-    edges = np.floor((int(length.item()) + 1) * hertz / int(rate.item())).astype(np.int64)
+    edges = np.floor((frame + 1) * hertz / samples).astype(np.int64)
     start, peak, end = edges[:-2], edges[1:-1], edges[2:]
-    rows = np.arange(int(length.item()) // 2 + 1)[:, None]
+    rows = np.arange(frame // 2 + 1)[:, None]
     rising = np.divide(rows - start, peak - start, where=peak > start, out=np.ones((len(rows), len(start))))
     falling = np.divide(end - rows, end - peak, where=end > peak, out=np.zeros_like(rising))
     y = np.where((rows >= start) & (rows <= peak), rising, 0)
     np.copyto(y, falling, where=(rows >= peak) & (rows < end))
-    return converted(y, kind)
+    return y
 
 
 @mel_weight_matrix.examples

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import EvaluationError
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families import randomness
+from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -61,13 +62,13 @@ RANK = 2
 
 @v7.infer
 def infer(x: TensorType, /, *, dtype: int, sample_size: int) -> TensorType:
-    if x.shape is not None and len(x.shape) != RANK:
-        raise InferenceError(f"{x} must be of rank 2: a batch of logarithms for each outcome")
+    check_rank("input", x, RANK)
     return TensorType(element(dtype), (None if x.shape is None else x.shape[0], sample_size))
 
 
 @v7.evaluate
 def evaluate(x: Array, /, *, dtype: int, sample_size: int, seed: float | None) -> Array:
+    check_rank("input", x, RANK)
     logs = x.astype(np.float64)
     shares = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
     sums = np.add.accumulate(shares, axis=1)
@@ -76,7 +77,7 @@ def evaluate(x: Array, /, *, dtype: int, sample_size: int, seed: float | None) -
     if 0 in rows:
         return np.zeros(rows, element(dtype).dtype)
     if not x.shape[1] or not (sums[:, -1] > 0).all():
-        raise ValueError("a row has no outcome of positive probability, or NaN among its logarithms")
+        raise EvaluationError("a row has no outcome of positive probability, or NaN among its logarithms")
     whole = sums[:, -1:]
     drawn = np.minimum(randomness.generator(seed).random(rows) * whole, np.nextafter(whole, 0))
     return _first_above(sums, drawn).astype(element(dtype).dtype)

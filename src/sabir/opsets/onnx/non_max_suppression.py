@@ -7,6 +7,7 @@ import numpy as np
 from sabir.base import InferenceError, spend_work
 from sabir.elements import INT64
 from sabir.ir import TensorType, known_equal
+from sabir.opsets.families.ranks import check_one, check_rank, check_shape
 from sabir.opsets.typing import Array
 from sabir.schema import (
     Attribute,
@@ -79,8 +80,17 @@ def infer(
         pairs = (boxes.shape[0], scores.shape[0]), (boxes.shape[1], scores.shape[2]), (boxes.shape[2], 4)
         if any(known_equal(*pair) is False for pair in pairs):
             raise InferenceError(f"`boxes` {boxes} and `scores` {scores} do not match")
+    _check_numbers(most, iou_threshold, score_threshold)
     nothing = most is None or (most.known is not None and most.known[:1] == (0,))
     return TensorType(INT64, (0 if nothing else None, _ROW))
+
+
+def _check_numbers(*inputs: TensorType | Array | None) -> None:
+    """Raise InferenceError for a bound of more than one number; one of no elements counts as absent."""
+    names = "max_output_boxes_per_class", "iou_threshold", "score_threshold"
+    for name, x in zip(names, inputs, strict=True):
+        if x is not None and x.size != 0:
+            check_one(name, x)
 
 
 @v10.evaluate
@@ -94,8 +104,9 @@ def evaluate(
     *,
     center_point_box: int,
 ) -> Array:
-    if boxes.shape != (scores.shape[0], scores.shape[2], 4):
-        raise ValueError(f"`boxes` {list(boxes.shape)} and `scores` {list(scores.shape)} do not match")
+    check_rank("scores", scores, 3)
+    check_shape("boxes", boxes, scores.shape[0], scores.shape[2], 4)
+    _check_numbers(most, iou_threshold, score_threshold)
     limit = int(most.item()) if most is not None and most.size else 0
     overlap = np.float32(iou_threshold.item() if iou_threshold is not None and iou_threshold.size else 0)
     found = [np.zeros((0, _ROW), np.int64)]

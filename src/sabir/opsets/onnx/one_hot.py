@@ -9,6 +9,7 @@ from sabir.ir import Builder, TensorType, Value, is_nonnegative
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import from_front
+from sabir.opsets.families.ranks import as_number, check_one, check_shape
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
@@ -59,6 +60,8 @@ v28 = v11.widen(28, T3=BFLOAT16)
 
 @v9.infer
 def infer(indices: TensorType, depth: TensorType, values: TensorType, /, *, axis: int) -> TensorType:
+    check_one("depth", depth)
+    check_shape("values", values, 2)
     if indices.shape is None:
         return TensorType(values.element)
     axis = axis_in(axis, len(indices.shape) + 1)
@@ -80,7 +83,7 @@ def evaluate(indices: Array, depth: Array, values: Array, /, *, axis: int) -> Ar
     places = _whole(indices)
     if places.dtype.kind == "i":
         places = places.astype(np.int64)
-        places = np.where(places < 0, places + int(depth.item()), places)
+        places = np.where(places < 0, places + int(as_number("depth", depth)), places)
     return _spread(places, depth, values, axis)
 
 
@@ -93,11 +96,10 @@ def _whole(indices: Array) -> Array:
 
 
 def _spread(places: Array, depth: Array, values: Array, axis: int) -> Array:
-    if values.shape != (2,):
-        raise ValueError(f"`values` must be two elements, off and on, and has the shape {list(values.shape)}")
+    check_shape("values", values, 2)
     rank = places.ndim + 1
     axis = axis_in(axis, rank)
-    length = int(depth.item())
+    length = int(as_number("depth", depth))
     allotted([*places.shape[:axis], length, *places.shape[axis:]], values.dtype, places.size)
     row = np.arange(length).reshape([-1 if i == axis else 1 for i in range(rank)])
     on = np.expand_dims(places, axis) == row

@@ -10,7 +10,8 @@ from sabir.ir import Builder, Dim, Item, TensorType, Value, total
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input, as_ints, ints
-from sabir.opsets.families.padding import by_axis, padded
+from sabir.opsets.families.padding import by_axis, check_sources, padded
+from sabir.opsets.families.ranks import as_list, check_one, check_rank
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -120,6 +121,9 @@ def infer(
     *,
     mode: str,
 ) -> TensorType:
+    check_rank("pads", pads, 1)
+    check_rank("axes", axes, 1)
+    _check_filling(constant)
     named = None if axes is None else contents.ints(axes.known)
     if axes is not None and named is None:
         return TensorType(data.element, None if data.shape is None else (None,) * len(data.shape))
@@ -127,6 +131,12 @@ def infer(
     if sizes is None:
         return TensorType(data.element)
     return _inferred(data, sizes, named, mode, _filling(data, constant))
+
+
+def _check_filling(constant: TensorType | Array | None) -> None:
+    """Raise InferenceError for a constant that is no scalar; an empty one stands for none."""
+    if constant is not None and constant.size != 0:
+        check_one("constant_value", constant)
 
 
 def _sizes(pads: TensorType, axes: int | None) -> Sequence[Dim] | None:
@@ -158,6 +168,7 @@ def _inferred(
     if len(numbers) < 2 * len(dims):
         return kind
     half = len(dims)
+    check_sources(data.shape, numbers[:half], numbers[half:], mode)
     return contents.moved(
         kind, lambda held: padded(held, numbers[:half], numbers[half:], mode, filling), data
     )
@@ -180,6 +191,7 @@ def evaluate_attributes(data: Array, /, *, pads: Sequence[int], mode: str, value
 def evaluate(
     data: Array, pads: Array, constant: Array | None = None, axes: Array | None = None, /, *, mode: str
 ) -> Array:
+    _check_filling(constant)
     filling = (
         constant.reshape(-1)[0]
         if constant is not None and constant.size
@@ -187,7 +199,9 @@ def evaluate(
         if data.dtype == object
         else 0
     )
-    return _with_pads(data, pads.tolist(), None if axes is None else axes.tolist(), mode, filling)
+    return _with_pads(
+        data, as_list("pads", pads), None if axes is None else as_list("axes", axes), mode, filling
+    )
 
 
 def _with_pads(

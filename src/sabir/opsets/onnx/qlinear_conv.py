@@ -8,6 +8,7 @@ from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families import quantization
 from sabir.opsets.families.convolution import convolve, convolved_shape, kernel_of
+from sabir.opsets.families.ranks import check_one, check_shape
 from sabir.opsets.families.windows import AUTO_PADS, Window
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -98,7 +99,17 @@ def infer(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  t
         x, w, bias, group=group, auto_pad=auto_pad, kernel_shape=kernel_shape, strides=strides,
         dilations=dilations, pads=pads,
     )  # fmt: skip
+    _check_scalars(x_scale, x_zero, y_scale, y_zero)
+    for name, parameter in (("w_scale", w_scale), ("w_zero_point", w_zero)):
+        quantization.check_filters(name, parameter, None if shape is None else shape[1])
     return TensorType(y_zero.element, shape)
+
+
+def _check_scalars(*parameters: TensorType | Array) -> None:
+    """Raise InferenceError where input or output would have more than one scale or zero point."""
+    names = "x_scale", "x_zero_point", "y_scale", "y_zero_point"
+    for name, parameter in zip(names, parameters, strict=True):
+        check_one(name, parameter)
 
 
 @v10.evaluate
@@ -110,8 +121,10 @@ def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]
 ) -> Array:  # fmt: skip
     kernel = kernel_of(w.shape, kernel_shape)
     window = Window.of(kernel, strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations)
+    _check_scalars(x_scale, x_zero, y_scale, y_zero)
+    check_shape("B", bias, len(w))
     inputs = quantization.centred(x, x_zero.reshape(()))
-    weights = quantization.centred(w, quantization.along_filters(w_zero, w))
+    weights = quantization.centred(w, quantization.along_filters("w_zero_point", w_zero, w))
     addend = np.zeros(1) if bias is None else bias.astype(np.float64)
     most = quantization.largest(inputs) * quantization.largest(weights, tuple(range(1, w.ndim)))
     kind = quantization.exact_kind(most + quantization.largest(addend))
@@ -119,7 +132,7 @@ def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]
         inputs.astype(kind, copy=False), weights.astype(kind, copy=False), window.axes(x.shape[2:]), group
     )
     y += addend.astype(kind).reshape(-1, *(1,) * (x.ndim - 2))
-    factor = x_scale.reshape(()) * quantization.along_filters(w_scale, w) / y_scale.reshape(())
+    factor = x_scale.reshape(()) * quantization.along_filters("w_scale", w_scale, w) / y_scale.reshape(())
     channels = factor.reshape(factor.shape[: factor.ndim - 1]) if factor.ndim else factor
     return quantization.requantized(y, channels, y_zero.reshape(()), element(y_zero.dtype))
 

@@ -10,6 +10,7 @@ from sabir.elements import FLOAT, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import quantization
 from sabir.opsets.families.products import matmul, matmul_shape
+from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -69,6 +70,12 @@ def infer(  # ruff: ignore[too-many-positional-arguments]  the operator's signat
     a: TensorType, a_scale: TensorType, a_zero: TensorType, b: TensorType, b_scale: TensorType,
     b_zero: TensorType, y_scale: TensorType, y_zero: TensorType, /,
 ) -> TensorType:  # fmt: skip
+    for port, parameter in (("a_scale", a_scale), ("a_zero_point", a_zero)):
+        quantization.check_rows(port, parameter, a)
+    for port, parameter in (("b_scale", b_scale), ("b_zero_point", b_zero)):
+        quantization.check_columns(port, parameter, b)
+    check_one("y_scale", y_scale)
+    check_one("y_zero_point", y_zero)
     return TensorType(y_zero.element, matmul_shape(a.shape, b.shape))
 
 
@@ -77,19 +84,18 @@ def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's sig
     a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, b_zero: Array, y_scale: Array,
     y_zero: Array, /,
 ) -> Array:  # fmt: skip
-    left = quantization.centred(a, quantization.along_rows(a_zero, a))
-    right = quantization.centred(b, quantization.along_columns(b_zero, b))
+    check_one("y_zero_point", y_zero)
+    left = quantization.centred(a, quantization.along_rows("a_zero_point", a_zero, a))
+    right = quantization.centred(b, quantization.along_columns("b_zero_point", b_zero, b))
     whole = element(a.dtype).is_integer and element(b.dtype).is_integer
     y = quantization.exact_matmul(left, right) if whole else np.asarray(matmul(left, right))
-    steps = (quantization.along_rows(a_scale, a), quantization.along_columns(b_scale, b), _one(y_scale))
+    steps = (
+        quantization.along_rows("a_scale", a_scale, a),
+        quantization.along_columns("b_scale", b_scale, b),
+        np.asarray(as_number("y_scale", y_scale), y_scale.dtype),
+    )
     rows, columns, step = (s.astype(np.float32) for s in steps)
-    return quantization.requantized(y, rows * columns / step, _one(y_zero), element(y_zero.dtype))
-
-
-def _one(parameter: Array) -> Array:
-    if parameter.size != 1:
-        raise ValueError(f"the output has one scale and zero point, and not {list(parameter.shape)}")
-    return parameter.reshape(())
+    return quantization.requantized(y, rows * columns / step, y_zero.reshape(()), element(y_zero.dtype))
 
 
 @v21.upgrade

@@ -11,6 +11,7 @@ from sabir.elements import DOUBLE, FLOAT, INT64, element
 from sabir.ir import Builder, Dim, Expr, Item, TensorType, Value, add, ceil_div, dim_max, mul, sub
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim, as_item
+from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
@@ -61,6 +62,7 @@ v27 = v11.extend(
 
 @v11.infer
 def infer(start: TensorType, limit: TensorType, delta: TensorType, /, *, stash_type: int = 1) -> TensorType:
+    _check_scalars(start, limit, delta)
     kept = next((t.element for t in (start, limit, delta) if t.element.number), start.element)
     arrays = [contents.array_of(t) for t in (start, limit, delta)]
     scalars = [a for a in arrays if a is not None and a.size == 1]
@@ -72,6 +74,12 @@ def infer(start: TensorType, limit: TensorType, delta: TensorType, /, *, stash_t
         return kind
     numbers = (add(as_dim(first), mul(i, as_dim(step))) for i in range(kind.size))
     return kind.with_known(as_item(number, kept) for number in numbers)
+
+
+def _check_scalars(start: TensorType | Array, limit: TensorType | Array, delta: TensorType | Array) -> None:
+    check_one("start", start)
+    check_one("limit", limit)
+    check_one("delta", delta)
 
 
 def _item(t: TensorType) -> Item:
@@ -86,6 +94,7 @@ def _symbolic_count(start: Item, limit: Item, delta: Item) -> Dim:
 
 @v11.evaluate
 def evaluate(start: Array, limit: Array, delta: Array, /, *, stash_type: int = 1) -> Array:
+    _check_scalars(start, limit, delta)
     first, last, step = (_wide(x, stash_type) for x in (start, limit, delta))
     count = _count(first, last, step)
     allotted([count], np.dtype(np.float64))
@@ -96,8 +105,6 @@ def evaluate(start: Array, limit: Array, delta: Array, /, *, stash_type: int = 1
 
 def _wide(x: Array, stash_type: int) -> Array:
     """Return a scalar as it is computed with."""
-    if x.size != 1:
-        raise ValueError(f"start, limit and delta must be scalars; one has shape {list(x.shape)}")
     x = x.reshape(())
     if x.dtype.kind == "i":
         return x.astype(np.int64)

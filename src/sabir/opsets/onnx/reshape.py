@@ -17,6 +17,7 @@ from sabir.ir import (
     product,
 )
 from sabir.opsets.families import contents
+from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -86,6 +87,7 @@ def infer_from_attribute(data: TensorType, /, *, shape: Sequence[int] | None) ->
 
 @v5.infer
 def infer(data: TensorType, shape: TensorType, /, *, allowzero: int = 0) -> TensorType:
+    check_rank("shape", shape, 1)
     if shape.known is None:
         rank = shape.shape[0] if shape.shape else None
         if not isinstance(rank, int) or rank > contents.MOST:
@@ -102,7 +104,7 @@ def evaluate_from_attribute(data: Array, /, *, shape: Sequence[int] | None) -> A
 
 @v5.evaluate
 def evaluate(data: Array, shape: Array, /, *, allowzero: int = 0) -> Array:
-    return _sized(data, resolve(shape.tolist(), data.shape, allowzero=allowzero))
+    return _sized(data, resolve(as_list("shape", shape), data.shape, allowzero=allowzero))
 
 
 @v5.upgrade

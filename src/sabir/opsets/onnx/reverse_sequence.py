@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import EvaluationError, InferenceError
 from sabir.ir import TensorType
+from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -56,7 +57,8 @@ def infer(x: TensorType, lengths: TensorType, /, *, batch_axis: int, time_axis: 
         return TensorType(x.element)
     if len(x.shape) < 2:  # ruff: ignore[magic-value-comparison]  an axis for the batch, and one for time
         raise InferenceError(f"`input` of rank {len(x.shape)} holds no batch of sequences")
-    if lengths.shape is not None and len(lengths.shape) == 1:
+    check_rank("sequence_lens", lengths, 1)
+    if lengths.shape is not None:
         dims = list(x.shape)
         dims[batch_axis] = same_dim([dims[batch_axis], lengths.shape[0]], "the batch and `sequence_lens`")
         return TensorType(x.element, tuple(dims))
@@ -72,8 +74,9 @@ def _check_axes(batch_axis: int, time_axis: int) -> None:
 def evaluate(x: Array, lengths: Array, /, *, batch_axis: int, time_axis: int) -> Array:
     _check_axes(batch_axis, time_axis)
     batch, steps = x.shape[batch_axis], x.shape[time_axis]
-    if lengths.shape != (batch,) or ((lengths < 0) | (lengths > steps)).any():
-        raise ValueError(f"`sequence_lens` {lengths.tolist()} must be {batch} lengths of at most {steps}")
+    check_shape("sequence_lens", lengths, batch)
+    if ((lengths < 0) | (lengths > steps)).any():
+        raise EvaluationError(f"`sequence_lens` {lengths.tolist()} must be lengths from 0 to {steps}")
     time: Array = np.arange(steps, dtype=np.int64)
     length: Array = lengths[:, None]
     source: Array = np.where(time < length, length - 1 - time, time)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
 from sabir.elements import DOUBLE, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import halves, normalization
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.shapes import axis_in, broadcast
+from sabir.opsets.families.ranks import check_broadcast
+from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -48,22 +48,19 @@ v23 = rms_normalization.first(
 def infer(x: TensorType, scale: TensorType, /, *, axis: int) -> TensorType:
     if x.shape is not None:
         axis_in(axis, len(x.shape))
-        whole = broadcast(x.shape, scale.shape)
-        if whole is not None and len(whole) > len(x.shape):
-            raise InferenceError(f"{scale} cannot be broadcast to {x}")
+        check_broadcast("scale", scale, x.shape)
     return TensorType(scale.element, x.shape)
 
 
 @v23.evaluate
 def evaluate(x: Array, scale: Array, /, *, axis: int, epsilon: float, stash_type: int) -> Array:
+    check_broadcast("scale", scale, x.shape)
     kept, stash = axis_in(axis, x.ndim), element(stash_type).dtype
     rows = normalization.stashed(x, stash).reshape(math.prod(x.shape[:kept]), math.prod(x.shape[kept:]))
     normal = (
         normalization.of_unit_mean_square(rows, epsilon).astype(stash, copy=False).astype(x.dtype, copy=False)
     )
     y = widened(normal).reshape(x.shape) * widened(scale)
-    if y.shape != x.shape:
-        raise ValueError(f"scale of shape {list(scale.shape)} cannot be broadcast to {list(x.shape)}")
     return y.astype(scale.dtype, copy=False)
 
 

@@ -7,7 +7,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import TensorType
-from sabir.opsets.families import products, recurrence_adapters, recurrences
+from sabir.opsets.families import products, recurrence_adapters, recurrence_shapes, recurrences
+from sabir.opsets.families.recurrence_shapes import Inputs
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -31,7 +32,7 @@ v1 = rnn.first(
         Output("Y_h", T, "(directions, batch, hidden): the last h.", optional=True, differentiable=True),
     ],
     attributes=[
-        Attribute("clip", "float", "What the function sees is limited to [-clip, clip]."),
+        Attribute("clip", "float", "What the function sees is limited to [-clip, clip]; 0 does not clip."),
         Attribute("activation_beta", "floats", "Second parameters, in turn to the functions that take one."),
         Attribute("output_sequence", "int", "0: Y need not be given.", default=0),
         Attribute("activation_alpha", "floats", "First parameters, in turn to the functions that take one."),
@@ -41,7 +42,7 @@ v1 = rnn.first(
             "string",
             "forward, reverse or bidirectional.",
             default="forward",
-            values=recurrences.DIRECTIONS,
+            values=recurrence_shapes.DIRECTIONS,
         ),
         Attribute(
             "activations",
@@ -62,7 +63,7 @@ v14 = v7.extend(
             "int",
             "1: the batch is the first dimension of X, states, outputs.",
             default=0,
-            values=recurrences.LAYOUTS,
+            values=recurrence_shapes.LAYOUTS,
         )
     ],
 )
@@ -71,8 +72,11 @@ v22 = v14.widen(22, T=BFLOAT16)
 STATES = slice(4, 5)  # where the initial state stands behind X
 
 
+LAYER = recurrences.Layer(1, 1, ("Tanh",))
+
+
 @v1.infer
-def infer(
+def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     x: TensorType,
     w: TensorType,
     r: TensorType,
@@ -81,11 +85,26 @@ def infer(
     h: TensorType | None = None,
     /,
     *,
+    activations: Sequence[str],
+    clip: float | None,
     direction: str,
     hidden_size: int | None,
     layout: int = 0,
-) -> tuple[TensorType, TensorType]:
-    return recurrences.infer(x, r, [h], direction=direction, hidden_size=hidden_size, layout=layout)
+) -> tuple[TensorType, ...]:
+    return recurrences.infer(
+        LAYER,
+        Inputs(x, w, r, b, lens, h),
+        activations=_of_ways(activations, direction),
+        clip=clip,
+        direction=direction,
+        hidden_size=hidden_size,
+        layout=layout,
+    )
+
+
+@rnn.check
+def check(*_: TensorType | None, clip: float | None) -> Iterator[str]:
+    yield from recurrences.doubts(clip)
 
 
 @v1.evaluate
@@ -107,12 +126,8 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     layout: int = 0,
     output_sequence: int = 0,
 ) -> tuple[Array, ...]:
-    hidden = r.shape[-1]
-    if hidden_size not in {None, hidden}:
-        raise ValueError(f"`hidden_size` is {hidden_size}, and R says {hidden}")
-    names = activations if direction == "bidirectional" else activations[:1]  # the default names two
-    functions = recurrences.activations(
-        names, activation_alpha, activation_beta, default=("Tanh",), direction=direction
+    functions = recurrences.chosen(
+        LAYER, _of_ways(activations, direction), activation_alpha, activation_beta, direction=direction
     )
 
     def cell(x: Array, way: int) -> tuple[Array, recurrences.Step]:
@@ -127,7 +142,19 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
 
         return gates, step
 
-    return recurrences.recur(x, [h], cell, direction=direction, hidden=hidden, lens=lens, layout=layout)
+    return recurrences.recur(
+        LAYER,
+        Inputs(x, w, r, b, lens, h),
+        cell,
+        direction=direction,
+        hidden_size=hidden_size,
+        layout=layout,
+    )
+
+
+def _of_ways(activations: Sequence[str], direction: str) -> Sequence[str]:
+    """Return the functions of each direction: the default names two, and a layer of one way has one."""
+    return activations if direction == "bidirectional" else activations[:1]
 
 
 v7.upgrade(recurrence_adapters.sequence_goes("RNN"))

@@ -9,7 +9,8 @@ import numpy as np
 from sabir.base import spend_work
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.regions import channels_last, items_in, over_bins, regions_type
+from sabir.opsets.families.ranks import check_rank, check_shape
+from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -90,6 +91,7 @@ def infer(
     x: TensorType, rois: TensorType, batch_indices: TensorType, /, *, mode: str, output_height: int,
     output_width: int, coordinate_transformation_mode: str = _BEFORE,
 ) -> TensorType:  # fmt: skip
+    check_rank("batch_indices", batch_indices, 1)
     count = batch_indices.shape[0] if batch_indices.shape else None
     return regions_type(x, rois, _CORNERS, (output_height, output_width), count)
 
@@ -115,6 +117,8 @@ def evaluate(
     x: Array, rois: Array, batch_indices: Array, /, *, mode: str, output_height: int, output_width: int,
     sampling_ratio: int, spatial_scale: float, coordinate_transformation_mode: str = _BEFORE,
 ) -> Array:  # fmt: skip
+    check_regions(x, rois, _CORNERS)
+    check_shape("batch_indices", batch_indices, len(rois))
     wide, boxes = widened(x), widened(rois)
     offset = 0.5 if coordinate_transformation_mode == "half_pixel" else 0
     corners = boxes * boxes.dtype.type(spatial_scale) - boxes.dtype.type(offset)

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
-from sabir.ir import Builder, TensorType, Value, exact_quotient, known_equal, mul
+from sabir.base import EvaluationError, InferenceError
+from sabir.ir import Builder, TensorType, Value, exact_quotient, floor_div
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.ranks import check_alike, check_shape, hold
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -81,15 +82,15 @@ def infer(
     elif len(x.shape) != APART:
         raise InferenceError(f"X must be of rank 3 or 4, and is {x}")
     turned = rotary_embedding_dim or size
-    for cache in (cos, sin):
-        if cache.shape is None:
-            continue
-        if len(cache.shape) != (PACKED if positions is None else BY_POSITION):
-            raise InferenceError(
-                f"caches {'without' if positions is None else 'with'} `position_ids` cannot be {cache}"
-            )
-        if known_equal(mul(cache.shape[-1], 2), turned) is False:
-            raise InferenceError(f"{cache} has no angle for each pair of {turned} elements")
+    if isinstance(turned, int) and (turned % 2 or (isinstance(size, int) and turned > size)):
+        raise InferenceError(f"{turned} of {size} elements cannot be turned; they are turned in pairs")
+    batch, steps = x.shape[0], x.shape[1 if len(x.shape) == PACKED else 2]
+    check_alike(["cos_cache", "sin_cache"], [cos, sin])
+    if positions is not None:
+        check_shape("position_ids", positions, batch, steps)
+    angles = (None,) if positions is not None else (batch, steps)
+    for name, cache in (("cos_cache", cos), ("sin_cache", sin)):
+        check_shape(name, cache, *angles, floor_div(turned, 2))
     return TensorType(x.element, x.shape)
 
 
@@ -105,15 +106,12 @@ def evaluate(
     rotary_embedding_dim: int,
     interleaved: int,
 ) -> Array:
-    if x.ndim == PACKED and not num_heads:
-        raise ValueError("an input of rank 3 needs `num_heads`")
+    hold(infer, x, cos, sin, positions, num_heads=num_heads, rotary_embedding_dim=rotary_embedding_dim)
     heads = x.reshape(*x.shape[:2], num_heads or 0, x.shape[2] // (num_heads or 1)) if x.ndim == PACKED else x
     turned = rotary_embedding_dim or heads.shape[-1]
-    if turned % 2 or turned > heads.shape[-1] or 2 * cos.shape[-1] != turned:
-        raise ValueError(f"{turned} of {heads.shape[-1]} elements cannot be turned by {cos.shape[-1]} angles")
     if positions is not None:
-        if positions.size and positions.min() < 0:
-            raise ValueError("`position_ids` must be 0 or more")
+        if positions.size and not 0 <= positions.min() <= positions.max() < len(cos):
+            raise EvaluationError(f"`position_ids` must be from 0 to {len(cos) - 1}")
         cos, sin = cos[positions], sin[positions]
     across = 2 if x.ndim == PACKED else 1  # where the heads lie
     cos, sin = (np.expand_dims(widened(t), across) for t in (cos, sin))

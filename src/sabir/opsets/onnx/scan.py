@@ -5,10 +5,22 @@ from typing import Any
 
 import numpy as np
 
+from sabir.base import EvaluationError
 from sabir.ir import TensorType, Type
-from sabir.opsets.families.iterations import stack, stacked
+from sabir.opsets.families.iterations import stack, stacked, type_of
 from sabir.opsets.families.scan_adapters import axes_from_front, batch_becomes_a_scan, batch_of_one
-from sabir.opsets.families.scanning import common, each, infer_steps, padded, parts, run_steps, without
+from sabir.opsets.families.scanning import (
+    check_lengths,
+    common,
+    each,
+    infer_steps,
+    item_type,
+    padded,
+    parts,
+    run_steps,
+    unrun,
+    without,
+)
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array, Body
 from sabir.schema import (
@@ -122,6 +134,8 @@ def infer_batch(
     batched = inputs if lengths is None else (*inputs, lengths)
     batch = common(batched, [0] * len(batched), "the batch")
     count = common(scanned, [1] * len(scanned), "the length of the scan inputs")
+    if lengths is not None and isinstance(count, int):
+        check_lengths(lengths.known or (), count)
     slices = [without(without(x, 1), 0) for x in scanned]
     # with lengths, a sequence may have no steps at all
     finals, items = infer_steps(
@@ -138,10 +152,11 @@ def infer(
     body: Body[Type | None],
     scan_input_axes: Sequence[int] | None,
     scan_output_axes: Sequence[int] | None,
-    scan_input_directions: Sequence[int] | None,
     scan_output_directions: Sequence[int] | None,
+    scan_input_directions: Sequence[int] | None,
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
+    each("scan_input_directions", scan_input_directions, len(scanned))
     axes = each("scan_input_axes", scan_input_axes, len(scanned))
     each("scan_input_directions", scan_input_directions, len(scanned))
     count = common(scanned, axes, "the length of the scan inputs")
@@ -163,12 +178,17 @@ def evaluate_batch(
 ) -> tuple[Array, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
     backward = each("directions", directions, len(scanned))
+    if any(x.ndim < len("BT") for x in scanned) or any(not s.ndim for s in states):
+        raise EvaluationError(
+            "the first dimension of all inputs is the batch, the second of scan inputs is time"
+        )
     batch, longest = scanned[0].shape[:2]
     if any(len(x) != batch for x in inputs) or any(x.shape[1] != longest for x in scanned):
-        raise ValueError("all inputs are of one batch, and the scan inputs of one length")
-    counts = [longest] * batch if lengths is None else lengths.tolist()
-    if len(counts) != batch or not all(0 <= n <= longest for n in counts):
-        raise ValueError(f"`sequence_lens` {counts} does not fit a batch of {batch} of length {longest}")
+        raise EvaluationError("all inputs are of one batch, and the scan inputs of one length")
+    counts: list[int] = [longest] * batch if lengths is None else lengths.ravel().tolist()
+    if lengths is not None and lengths.shape != (batch,):
+        raise EvaluationError(f"`sequence_lens` must have the shape [{batch}], not {list(lengths.shape)}")
+    check_lengths(counts, longest)
     finals, stacks = list[tuple[Array, ...]](), list[list[list[Array]]]()
     for i, count in enumerate(counts):
         # a sequence that is gone through backwards begins at its own end, not at that of the longest
@@ -177,8 +197,11 @@ def evaluate_batch(
         finals.append(final)
         stacks.append(stack_of_one)
     last = tuple(map(np.stack, zip(*finals, strict=True))) if batch else states
-    declared = body.outputs[len(states) :]
-    return (*last, *(padded([s[k] for s in stacks], longest, kind) for k, kind in enumerate(declared)))
+    kinds = body.outputs[len(states) :]
+    if not any(counts):
+        first = [without(item_type(x), 0) for x in inputs]
+        kinds = unrun(body, first[: len(states)], [without(x, 0) for x in first[len(states) :]])
+    return (*last, *(padded([s[k] for s in stacks], longest, kind) for k, kind in enumerate(kinds)))
 
 
 @v9.evaluate
@@ -197,13 +220,17 @@ def evaluate(
     in_front = [np.moveaxis(x, axis_in(a, x.ndim), 0) for x, a in zip(scanned, axes, strict=True)]
     counts = {len(x) for x in in_front}
     if len(counts) > 1:
-        raise ValueError(f"scan inputs are of one length, and not of {' and '.join(map(str, counts))}")
-    slices = [x[::-1] if back else x for x, back in zip(in_front, backward, strict=True)]
-    last, stacks = run_steps(body, states, slices, counts.pop())
+        told = " and ".join(map(str, sorted(counts)))
+        raise EvaluationError(f"scan inputs are of one length, and not of {told}")
+    slices, count = [x[::-1] if back else x for x, back in zip(in_front, backward, strict=True)], counts.pop()
+    last, stacks = run_steps(body, states, slices, count)
     outer = each("scan_output_axes", scan_output_axes, len(stacks))
     reverse = each("scan_output_directions", scan_output_directions, len(stacks))
     ordered = [items[::-1] if back else items for items, back in zip(stacks, reverse, strict=True)]
-    return (*last, *map(stack, ordered, body.outputs[len(states) :], outer))
+    kinds = body.outputs[len(states) :]
+    if not count:
+        kinds = unrun(body, list(map(type_of, states)), [without(item_type(x), 0) for x in in_front])
+    return (*last, *map(stack, ordered, kinds, outer))
 
 
 v9.upgrade(batch_becomes_a_scan)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir.ir import SequenceType, TensorType
+from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.sequences import item_of, place
 from sabir.opsets.typing import Array
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences, tensors
@@ -27,6 +28,7 @@ v11 = sequence_at.first(
 
 @v11.infer
 def infer(sequence: SequenceType, position: TensorType, /) -> TensorType:
+    check_one("position", position)
     return item_of(sequence)
 
 

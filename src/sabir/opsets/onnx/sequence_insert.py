@@ -6,6 +6,7 @@ import numpy as np
 
 from sabir.elements import INT64
 from sabir.ir import SequenceType, TensorType, tensor_type
+from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.sequences import check_items, item_of, place, sequence_of
 from sabir.opsets.typing import Array
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences, tensors
@@ -31,6 +32,7 @@ v11 = sequence_insert.first(
 
 @v11.infer
 def infer(sequence: SequenceType, tensor: TensorType, position: TensorType | None = None, /) -> SequenceType:
+    check_one("position", position)
     return sequence_of(item_of(sequence), tensor)
 
 

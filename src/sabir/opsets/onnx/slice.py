@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Builder, Item, Known, TensorType, Value
+from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, known_equal
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
 from sabir.opsets.families.indexing import sliced_dim, span
+from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -96,6 +97,7 @@ def infer(
     steps: TensorType | None = None,
     /,
 ) -> TensorType:
+    _check_vectors(starts, ends, axes, steps)
     count = _count(starts, ends, axes, steps)
     places = [*range(count or 0)] if axes is None else contents.ints(axes.known)
     if count is None or places is None:
@@ -108,6 +110,17 @@ def infer(
         places,
         (1,) * count if steps is None else steps.known or gaps,
     )
+
+
+def _check_vectors(*inputs: TensorType | Array | None) -> None:
+    """Raise InferenceError where `starts`, `ends`, `axes` and `steps` are not 1-D, all of one length."""
+    length: Dim = None
+    for name, x in zip(("starts", "ends", "axes", "steps"), inputs, strict=True):
+        check_rank(name, x, 1)
+        if x is not None and x.shape:
+            if known_equal(length, x.shape[0]) is False:
+                raise InferenceError(f"`{name}` has {x.shape[0]} elements, and `starts` {length}")
+            length = x.shape[0] if length is None else length
 
 
 def _count(*inputs: TensorType | None) -> int | None:
@@ -148,6 +161,8 @@ def evaluate_from_attributes(
 def evaluate(
     data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None, /
 ) -> Array:
+    if starts.ndim != 1 or any(x is not None and x.shape != starts.shape for x in (ends, axes, steps)):
+        _check_vectors(starts, ends, axes, steps)
     listed = [None if x is None else x.tolist() for x in (axes, steps)]
     return _part(data, starts.tolist(), ends.tolist(), *listed)
 
@@ -162,7 +177,9 @@ def _part(
     """Return the part as a view."""
     axes = axes_in(range(len(starts)) if axes is None else axes, data.ndim)
     whole = [slice(None)] * data.ndim
-    for axis, start, end, step in zip(axes, starts, ends, steps or (1,) * len(starts), strict=True):
+    for axis, start, end, step in zip(
+        axes, starts, ends, (1,) * len(starts) if steps is None else steps, strict=True
+    ):
         whole[axis] = span(start, end, step, data.shape[axis]).slice
     return data[*whole, ...]
 

@@ -8,6 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, known_equal
 from sabir.opsets.families.axes import as_input, as_ints, from_front
+from sabir.opsets.families.ranks import as_list, check_shape
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.splitting import cut, equal, parts, parts_of, parts_of_unknown, uneven
 from sabir.opsets.typing import Array
@@ -88,6 +89,7 @@ def infer_first(
     call: Call,
 ) -> tuple[TensorType, ...]:
     if lengths is not None:
+        check_shape("split", lengths, len(call.outputs))
         return parts_of_unknown(x, axis or 0, call)  # they come as floating-point numbers
     return infer_from_attribute(x, split=split, axis=axis or 0, call=call)
 
@@ -130,7 +132,7 @@ def _check_choice(lengths: object, num_outputs: int | None, call: Call) -> None:
 def evaluate_first(
     x: Array, lengths: Array | None = None, /, *, split: Sequence[int] | None, axis: int | None, call: Call
 ) -> tuple[Array, ...]:
-    sizes = split if lengths is None else lengths.astype(np.int64).tolist()
+    sizes = split if lengths is None else as_list("split", lengths.astype(np.int64))
     return evaluate_from_attribute(x, split=sizes, axis=axis or 0, call=call)
 
 
@@ -145,7 +147,7 @@ def evaluate_from_attribute(
 @v13.evaluate
 def evaluate(x: Array, lengths: Array | None = None, /, *, axis: int, call: Call) -> tuple[Array, ...]:
     return evaluate_from_attribute(
-        x, split=None if lengths is None else lengths.tolist(), axis=axis, call=call
+        x, split=None if lengths is None else as_list("split", lengths), axis=axis, call=call
     )
 
 
@@ -155,7 +157,9 @@ def evaluate_uneven(
 ) -> tuple[Array, ...]:
     _check_choice(lengths, num_outputs, call)
     axis = axis_in(axis, x.ndim)
-    return cut(x, uneven(x.shape[axis], num_outputs or 1) if lengths is None else lengths.tolist(), axis)
+    return cut(
+        x, uneven(x.shape[axis], num_outputs or 1) if lengths is None else as_list("split", lengths), axis
+    )
 
 
 def _emit(b: Builder, *inputs: Value, call: Call, **attributes: Any) -> tuple[Value, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Dim, SequenceType, TensorType, exact_quotient, known_equal, total
+from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import sizes_in
 from sabir.opsets.families.splitting import check_parts, cut
@@ -56,6 +57,7 @@ v24 = v11.widen(24, T=BFLOAT16, S=sequences(BFLOAT16))
 
 @v11.infer
 def infer(x: TensorType, split: TensorType | None = None, /, *, keepdims: int, axis: int) -> SequenceType:
+    check_rank("split", split, 0, 1)
     if x.shape is None:
         return SequenceType(TensorType(x.element))
     axis = axis_in(axis, len(x.shape))
@@ -70,12 +72,12 @@ def _size_of_all(size: Dim, split: TensorType) -> Dim:
     """Return the size of each part where all parts have the same."""
     if split.rank == 0:
         return _size_of_chunks(size, split.known[0]) if split.known else None
-    sizes = sizes_in(split) if split.rank == 1 else None
-    if not sizes:
+    sizes = sizes_in("split", split) if split.rank == 1 else None
+    if sizes is None:
         return None
     if known_equal(total(sizes), size) is False:
         raise InferenceError(f"parts that make {total(sizes)} cannot cut a dimension of {size}")
-    return sizes[0] if all(known_equal(s, sizes[0]) for s in sizes) else None
+    return sizes[0] if sizes and all(known_equal(s, sizes[0]) for s in sizes) else None
 
 
 def _size_of_chunks(size: Dim, step: object) -> Dim:
@@ -96,6 +98,7 @@ def evaluate(x: Array, split: Array | None = None, /, *, keepdims: int, axis: in
         check_parts(size, x)
         parts = cut(x, [1] * size, axis)
         return list(parts) if keepdims else [part.squeeze(axis) for part in parts]
+    check_rank("split", split, 0, 1)
     if split.ndim:
         return list(cut(x, split.tolist(), axis))
     step = int(split)

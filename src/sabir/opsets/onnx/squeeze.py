@@ -8,6 +8,7 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, Shape, TensorType, Value, known_equal
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
+from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.families.shapes import axes_in, with_some_dropped
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -73,6 +74,7 @@ def infer_from_attribute(data: TensorType, /, *, axes: Sequence[int] | None) -> 
 def infer(data: TensorType, axes: TensorType | None = None, /) -> TensorType:
     if axes is None:
         return infer_from_attribute(data, axes=None)
+    check_rank("axes", axes, 1)
     known = contents.ints(axes.known)
     if known is not None:
         return infer_from_attribute(data, axes=known)
@@ -104,7 +106,7 @@ def evaluate_from_attribute(data: Array, /, *, axes: Sequence[int] | None) -> Ar
 
 @v13.evaluate
 def evaluate(data: Array, axes: Array | None = None, /) -> Array:
-    return np.squeeze(data, None if axes is None else tuple(axes.ravel().tolist()))
+    return np.squeeze(data, None if axes is None else tuple(as_list("axes", axes)))
 
 
 @v11.downgrade

@@ -1,4 +1,9 @@
-"""STFT: Fourier transforms of windows that slide along a signal."""
+"""STFT: Fourier transforms of windows that slide along a signal.
+
+A signal is "expected to have rank 3", the standard says. PyTorch exports a real one of rank 2,
+`[batch, length]`, and onnxruntime runs it; what is meant is clear. So a signal of rank 2 is a real one, and
+the checker warns.
+"""
 
 from collections.abc import Iterator
 
@@ -6,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType, add, floor_div, known_equal, sub
+from sabir.ir import Shape, TensorType, add, floor_div, known_equal, sub
 from sabir.opsets.families import spectra
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import same_dim
@@ -27,7 +32,7 @@ v17 = stft.first(
         Input(
             "signal",
             T1,
-            "(batch, length, 1), or (batch, length, 2) of complex numbers.",
+            "(batch, length, 1), or (batch, length, 2) of complex numbers; (batch, length) is taken as real.",
             differentiable=False,
         ),
         Input("frame_step", T2, "How far apart frames start.", differentiable=False),
@@ -49,6 +54,7 @@ v17 = stft.first(
 )
 
 RANK = 3
+BARE = 2  # the rank of a real signal without the dimension of parts
 
 
 @v17.infer
@@ -61,11 +67,8 @@ def infer(
     *,
     onesided: int,
 ) -> TensorType:
-    if signal.shape is None:
-        return signal.with_shape(None, None, None, spectra.COMPLEX)
-    if len(signal.shape) != RANK:
-        raise InferenceError(f"a signal is of rank {RANK}, and is {signal}")
-    batch, samples, _ = signal.shape
+    _check_shapes(signal.shape, step, window, length)
+    batch, samples, *_ = signal.shape or (None, None)
     given = [w.shape[0] for w in (window,) if w is not None and w.shape]
     if length is not None:
         given.append(spectra.scalar(length))
@@ -83,7 +86,8 @@ def infer(
 def evaluate(
     signal: Array, step: Array, window: Array | None = None, length: Array | None = None, /, *, onesided: int
 ) -> Array:
-    x = spectra.signal(signal)
+    _check_shapes(signal.shape, step, window, length)
+    x = spectra.signal(signal[..., None] if signal.ndim == BARE else signal)
     frame = x.shape[1]
     if window is not None or length is not None:
         frame = int(length.item()) if length is not None else len(window) if window is not None else 0
@@ -95,6 +99,35 @@ def evaluate(
     frames = np.lib.stride_tricks.sliding_window_view(x, frame, axis=1)[:, ::distance]
     weighted = frames if window is None else frames * widened(window)
     return spectra.parts(spectra.transform(weighted, frame, 2, onesided=bool(onesided)), signal.dtype)
+
+
+def _check_shapes(
+    signal: Shape | None,
+    step: TensorType | Array,
+    window: TensorType | Array | None,
+    length: TensorType | Array | None,
+) -> None:
+    """Raise InferenceError for inputs whose shapes are known not to be what the standard asks for."""
+    if signal is not None:
+        if len(signal) not in {BARE, RANK}:
+            raise InferenceError(f"`signal` must be of rank {RANK}, not of shape {list(signal)}")
+        if (
+            len(signal) == RANK
+            and isinstance(signal[2], int)
+            and signal[2] not in {spectra.REAL, spectra.COMPLEX}
+        ):
+            raise InferenceError(f"`signal` has numbers of {signal[2]} parts, and must have 1 or 2")
+    if window is not None and window.shape is not None and len(window.shape) != 1:
+        raise InferenceError(f"`window` must be 1-D, not of shape {list(window.shape)}")
+    for name, x in (("frame_step", step), ("frame_length", length)):
+        if x is not None and isinstance(x.size, int) and x.size != 1:
+            raise InferenceError(f"`{name}` must be a scalar, not of shape {list(x.shape or ())}")
+
+
+@stft.check
+def check(signal: TensorType, /, *_: TensorType | None) -> Iterator[str]:
+    if signal.shape is not None and len(signal.shape) == BARE:
+        yield f"`signal` is {signal} and is taken as real; the text wants rank {RANK}: add a dimension of 1"
 
 
 @stft.examples
@@ -120,3 +153,4 @@ def examples() -> Iterator[Example]:
     for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
         yield Example(17, x.astype(kind), one, np.ones(2, kind), expect=[pairs.astype(kind)])
     yield Example(17, x[:0], one, None, two, expect=[pairs[:0]])
+    yield Example(17, x[..., 0], one, None, two, expect=[pairs])

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
-from sabir.ir import Shape, TensorType, known_equal
+from sabir.base import EvaluationError, InferenceError
+from sabir.ir import Shape, TensorType
+from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axis_in, same_dim
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -65,17 +66,26 @@ v24 = tensor_scatter.first(
 def infer(
     past: TensorType, update: TensorType, first: TensorType | None = None, /, *, mode: str, axis: int
 ) -> TensorType:
+    if past.shape is not None:
+        check_shape("write_indices", first, past.shape[0])
     if past.shape is None or update.shape is None:
         return TensorType(past.element, past.shape)
     axis = _sequence_axis(axis, past.shape, update.shape)
     pairs = [*zip(past.shape, update.shape, strict=True)]
-    if any(known_equal(*pair) is False for i, pair in enumerate(pairs) if i != axis):
-        raise InferenceError(f"`update` {update} must have the shape of {past} but for axis {axis}")
+    _check_steps(past.shape, update, axis)
     shape = tuple(
         p if i == axis else same_dim(p_u, "caches")
         for i, (p, p_u) in enumerate(zip(past.shape, pairs, strict=True))
     )
     return TensorType(past.element, shape)
+
+
+def _check_steps(past: Shape, update: TensorType | Array, axis: int) -> None:
+    """Raise InferenceError where what is written has another shape than the cache, or more steps."""
+    check_shape("update", update, *(None if i == axis else d for i, d in enumerate(past)))
+    places, steps = past[axis], update.shape[axis] if update.shape else None
+    if isinstance(places, int) and isinstance(steps, int) and steps > places:
+        raise InferenceError(f"{steps} steps do not fit a cache of {places} places")
 
 
 def _sequence_axis(axis: int, past: Shape, update: Shape) -> int:
@@ -92,14 +102,10 @@ def evaluate(past: Array, update: Array, first: Array | None = None, /, *, mode:
     axis = _sequence_axis(axis, past.shape, update.shape)
     places, steps = past.shape[axis], update.shape[axis]
     starts = np.zeros(past.shape[0], np.int64) if first is None else first
-    wanted = [steps if i == axis else n for i, n in enumerate(past.shape)]
-    if list(update.shape) != wanted or starts.shape != past.shape[:1] or steps > places:
-        raise ValueError(
-            f"`update` {list(update.shape)} and `write_indices` {list(starts.shape)} do not fit"
-            f" `past_cache` {list(past.shape)} along axis {axis}"
-        )
+    check_shape("write_indices", starts, past.shape[0])
+    _check_steps(past.shape, update, axis)
     if mode == "linear" and ((starts < 0) | (starts + steps > places)).any():
-        raise ValueError(f"{steps} steps from {starts.tolist()} do not fit a cache of {places} places")
+        raise EvaluationError(f"{steps} steps from {starts.tolist()} do not fit a cache of {places} places")
     written: Array = (starts[:, None] + np.arange(steps, dtype=np.int64)) % max(places, 1)
     present = past.copy()
     np.moveaxis(present, axis, 1)[np.arange(len(starts))[:, None], written] = np.moveaxis(update, axis, 1)

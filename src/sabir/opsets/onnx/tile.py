@@ -9,6 +9,7 @@ from sabir.ir import Builder, TensorType, Value, mul
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.ranks import as_number, check_one, check_shape
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
@@ -54,6 +55,8 @@ v13 = v6.widen(13, T=BFLOAT16)
 
 @v1.infer
 def infer_along_one(x: TensorType, tiles: TensorType, axis: TensorType, /) -> TensorType:
+    check_one("tiles", tiles)
+    check_one("axis", axis)
     if x.shape is None:
         return TensorType(x.element)
     count, along = (as_dim(t.known[0]) if t.known else None for t in (tiles, axis))
@@ -65,7 +68,7 @@ def infer_along_one(x: TensorType, tiles: TensorType, axis: TensorType, /) -> Te
 
 @v6.infer
 def infer(x: TensorType, repeats: TensorType, /) -> TensorType:
-    counts = sizes_in(repeats)
+    counts = sizes_in("repeats", repeats)
     if x.shape is None or counts is None:
         shape = x.shape if counts is None else counts
         return TensorType(x.element, None if shape is None else (None,) * len(shape))
@@ -81,14 +84,13 @@ def infer(x: TensorType, repeats: TensorType, /) -> TensorType:
 @v1.evaluate
 def evaluate_along_one(x: Array, tiles: Array, axis: Array, /) -> Array:
     repeats = [1] * x.ndim
-    repeats[axis_in(int(axis.item()), x.ndim)] = int(tiles.item())
+    repeats[axis_in(int(as_number("axis", axis)), x.ndim)] = int(as_number("tiles", tiles))
     return _tiled(x, repeats)
 
 
 @v6.evaluate
 def evaluate(x: Array, repeats: Array, /) -> Array:
-    if repeats.shape != (x.ndim,):
-        raise ValueError(f"`repeats` {repeats.tolist()} must be {x.ndim} numbers, one per axis")
+    check_shape("repeats", repeats, x.ndim)
     return _tiled(x, repeats.tolist())
 
 

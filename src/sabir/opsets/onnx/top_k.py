@@ -10,6 +10,7 @@ from sabir.elements import INT64
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input, as_ints
+from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import passed_over, sizes_in
 from sabir.opsets.typing import Array
@@ -82,7 +83,8 @@ def infer_attribute(x: TensorType, /, *, axis: int, k: int) -> tuple[TensorType,
 
 @v10.infer
 def infer(x: TensorType, k: TensorType, /, *, axis: int) -> tuple[TensorType, TensorType]:
-    counts = sizes_in(k)
+    check_shape("K", k, 1)
+    counts = sizes_in("K", k)
     return _found(x, axis, counts[0] if counts else None)
 
 
@@ -104,12 +106,18 @@ def evaluate_attribute(x: Array, /, *, axis: int, k: int) -> tuple[Array, Array]
 
 @v10.evaluate
 def evaluate_largest(x: Array, k: Array, /, *, axis: int) -> tuple[Array, Array]:
-    return _picked(x, int(k.item()), axis, largest=True)
+    return _picked(x, _number(k), axis, largest=True)
 
 
 @v11.evaluate
 def evaluate(x: Array, k: Array, /, *, axis: int, sorted: int, largest: int) -> tuple[Array, Array]:  # ruff: ignore[builtin-argument-shadowing]  the attribute's name
-    return _picked(x, int(k.item()), axis, largest=bool(largest))
+    return _picked(x, _number(k), axis, largest=bool(largest))
+
+
+def _number(k: Array) -> int:
+    """Return how many elements to find; the text wants a 1-D tensor of one element, so no scalar."""
+    check_shape("K", k, 1)
+    return int(k[0])
 
 
 def _picked(x: Array, k: int, axis: int, *, largest: bool) -> tuple[Array, Array]:

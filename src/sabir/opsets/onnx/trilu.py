@@ -8,6 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families import contents
+from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -44,6 +45,7 @@ v14 = trilu.first(
 def infer(x: TensorType, k: TensorType | None = None, /, *, upper: int) -> TensorType:
     if x.shape is not None and len(x.shape) < _MATRIX:
         raise InferenceError(f"`input` of rank {len(x.shape)} holds no matrices")
+    check_one("k", k)
     kind = TensorType(x.element, x.shape)
     if not x.element.is_integer:
         return kind
@@ -56,7 +58,7 @@ def infer(x: TensorType, k: TensorType | None = None, /, *, upper: int) -> Tenso
 @v14.evaluate
 def evaluate(x: Array, k: Array | None = None, /, *, upper: int) -> Array:
     zero = "" if x.dtype == object else x.dtype.type(0)
-    return _kept(x, 0 if k is None else int(k.item()), upper, zero)
+    return _kept(x, 0 if k is None else int(as_number("k", k)), upper, zero)
 
 
 def _kept(x: Array, k: int, upper: int, zero: object) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 from sabir.ir import MAX_RANK, Builder, TensorType, Value
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
+from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axes_in, shared_dim
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -71,6 +72,8 @@ def infer_from_attribute(data: TensorType, /, *, axes: Sequence[int]) -> TensorT
 
 @v13.infer
 def infer(data: TensorType, axes: TensorType, /) -> TensorType:
+    # a scalar names one axis as clearly as the 1-D tensor that the text asks for; onnxruntime takes both
+    check_rank("axes", axes, 0, 1)
     known = contents.ints(axes.known)
     if known is not None:
         return infer_from_attribute(data, axes=known)
@@ -89,6 +92,7 @@ def evaluate_from_attribute(data: Array, /, *, axes: Sequence[int]) -> Array:
 
 @v13.evaluate
 def evaluate(data: Array, axes: Array, /) -> Array:
+    check_rank("axes", axes, 0, 1)
     return _expanded(data, axes.ravel())
 
 

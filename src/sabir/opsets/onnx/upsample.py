@@ -10,6 +10,7 @@ from sabir.base import InferenceError
 from sabir.ir import Attribute as Fact
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.opsets.families import contents
+from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.families.resampling import Axis, Manner, resample, scaled
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -111,6 +112,7 @@ def infer_attribute(x: TensorType, /, *, scales: Sequence[float]) -> TensorType:
 
 @v9.infer
 def infer(x: TensorType, scales: TensorType, /) -> TensorType:
+    check_rank("scales", scales, 1)
     count = scales.size
     rank = count if isinstance(count, int) and count <= contents.MOST else x.rank
     return TensorType(x.element) if rank is None else _enlarged_type(x, scales.known or (None,) * rank)
@@ -140,7 +142,7 @@ def evaluate_attribute(x: Array, /, *, mode: str, scales: Sequence[float]) -> Ar
 
 @v9.evaluate
 def evaluate(x: Array, scales: Array, /, *, mode: str) -> Array:
-    return _enlarged(x, scales.tolist(), mode)
+    return _enlarged(x, as_list("scales", scales), mode)
 
 
 def _enlarged(x: Array, scales: Sequence[float], mode: str) -> Array:

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sabir.opsets.families.rules import same_as_first
+from sabir.base import InferenceError
+from sabir.ir import Dim, TensorType
+from sabir.opsets.families.classifiers import check_each
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -32,7 +34,24 @@ v1 = imputer.first(
     ],
 )
 
-v1.infer(same_as_first)
+
+@v1.infer
+def infer(
+    x: TensorType, /, *, imputed_value_floats: Sequence[float] | None,
+    imputed_value_int64s: Sequence[int] | None,
+) -> TensorType:  # fmt: skip
+    if x.shape is not None and x.element.number:
+        values = imputed_value_floats if x.element.is_float else imputed_value_int64s
+        _checked(values, x.shape[-1] if x.shape else 1)
+    return TensorType(x.element, x.shape)
+
+
+def _checked(values: Sequence[float] | None, features: Dim) -> Sequence[float]:
+    """Return the values to put in; raises InferenceError for none, or another number than of features."""
+    if not values:
+        raise InferenceError("there are no imputed values of the input's type")
+    check_each(len(values), features, "imputed values")
+    return values
 
 
 @v1.evaluate
@@ -51,11 +70,7 @@ def evaluate(
         if floating
         else (imputed_value_int64s, replaced_value_int64)
     )
-    features = x.shape[-1] if x.ndim else 1
-    if not values or len(values) not in {1, features}:
-        raise ValueError(
-            f"{len(values or ())} imputed values are given for {x.dtype} with {features} features"
-        )
+    values = _checked(values, x.shape[-1] if x.ndim else 1)
     missing = np.isnan(x) if np.isnan(sign) else x == sign
     return np.where(missing, np.array(values if x.ndim else values[0], x.dtype), x)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType
 from sabir.opsets.families import classifiers
 from sabir.opsets.families.classifiers import TWO, label_count
@@ -50,13 +51,24 @@ def infer(
     coefficients: Sequence[float],
     intercepts: Sequence[float] | None,
 ) -> tuple[TensorType, TensorType]:
-    classes, features = label_count(classlabels_strings, classlabels_ints), x.shape[-1] if x.shape else None
-    columns: Dim = len(intercepts) if intercepts else None
-    if columns is None and isinstance(features, int) and features:
-        columns = len(coefficients) // features
+    classes = label_count(classlabels_strings, classlabels_ints)
+    classifiers.batch(x)
+    columns: Dim = classifiers.row_count(len(coefficients), classifiers.features(x), "coefficients")
+    _check(columns, classes, intercepts)
+    columns = len(intercepts) if intercepts else columns
     if classes == TWO and columns in {1, None}:  # its complement comes with it
         columns = classes
     return classifiers.types(x, classlabels_strings, columns)
+
+
+def _check(scores: Dim, labels: int, intercepts: Sequence[float] | None) -> None:
+    """Raise InferenceError where the attributes tell different numbers of scores."""
+    if not isinstance(scores, int):
+        return
+    if intercepts and len(intercepts) != scores:
+        raise InferenceError(f"there are {len(intercepts)} intercepts for {scores} scores")
+    if labels and labels != scores and not (scores == 1 and labels == TWO):
+        raise InferenceError(f"there are {labels} labels for {scores} scores")
 
 
 @v1.evaluate
@@ -74,16 +86,13 @@ def evaluate(
     x = classifiers.rows(x)
     weights = classifiers.matrix(coefficients, x.shape[1], "coefficients")
     scores = classifiers.products(x, weights)
-    if intercepts:
-        if len(intercepts) != len(weights):
-            raise ValueError(f"{len(intercepts)} intercepts are given for {len(weights)} scores")
-        scores += np.array(intercepts, np.float32)
     labels = classifiers.labels_of(classlabels_strings, classlabels_ints)
+    _check(len(weights), len(labels), intercepts)
+    if intercepts:
+        scores += np.array(intercepts, np.float32)
     if len(weights) == 1 and len(labels) == TWO:
         chosen = labels[(scores[:, 0] > 0).astype(np.int64)]
         scores = classifiers.of_one_score(scores[:, 0], post_transform, complement=True)
-    elif len(labels) != len(weights):
-        raise ValueError(f"{len(labels)} labels are given for {len(weights)} scores")
     else:
         chosen = classifiers.top(labels, scores)
     return chosen, classifiers.transformed(scores, post_transform).astype(np.float32)

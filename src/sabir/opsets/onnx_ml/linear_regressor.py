@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families import classifiers
 from sabir.opsets.typing import Array
@@ -28,8 +29,20 @@ v1 = linear_regressor.first(
 
 
 @v1.infer
-def infer(x: TensorType, /, *, targets: int) -> TensorType:
-    return TensorType(classifiers.FLOAT, (classifiers.batch(x), targets))
+def infer(
+    x: TensorType, /, *, coefficients: Sequence[float] | None, intercepts: Sequence[float] | None,
+    targets: int,
+) -> TensorType:  # fmt: skip
+    batch, features = classifiers.batch(x), classifiers.features(x)
+    _check(classifiers.row_count(len(coefficients or ()), features, "coefficients"), intercepts, targets)
+    return TensorType(classifiers.FLOAT, (batch, targets))
+
+
+def _check(rows: int | None, intercepts: Sequence[float] | None, targets: int) -> None:
+    """Raise InferenceError where there is not one row of coefficients, and one intercept, for each target."""
+    if rows not in {None, targets} or len(intercepts or ()) not in {0, targets}:
+        given = f"{rows} rows of coefficients and {len(intercepts or ())} intercepts"
+        raise InferenceError(f"there are {given} for {targets} targets")
 
 
 @v1.evaluate
@@ -44,9 +57,7 @@ def evaluate(
 ) -> Array:
     x = classifiers.rows(x)
     weights = classifiers.matrix(coefficients or (), x.shape[1], "coefficients")
-    if len(weights) != targets or len(intercepts or ()) not in {0, targets}:
-        given = f"{len(weights)} rows of coefficients and {len(intercepts or ())} intercepts"
-        raise ValueError(f"{given} are given for {targets} targets")
+    _check(len(weights), intercepts, targets)
     scores = classifiers.products(x, weights)
     if intercepts:
         scores += np.array(intercepts, np.float32)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sabir.ir import TensorType
-from sabir.opsets.families.classifiers import FLOAT
+from sabir.ir import Dim, TensorType
+from sabir.opsets.families.classifiers import FLOAT, check_each
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -27,16 +27,21 @@ v1 = scaler.first(
 
 
 @v1.infer
-def infer(x: TensorType, /) -> TensorType:
+def infer(x: TensorType, /, *, scale: Sequence[float] | None, offset: Sequence[float] | None) -> TensorType:
+    _check(None if x.shape is None else x.shape[-1] if x.shape else 1, scale, offset)
     return TensorType(FLOAT, x.shape)
+
+
+def _check(features: Dim, scale: Sequence[float] | None, offset: Sequence[float] | None) -> None:
+    for name, values in (("scales", scale), ("offsets", offset)):
+        if values:
+            check_each(len(values), features, name)
 
 
 @v1.evaluate
 def evaluate(x: Array, /, *, scale: Sequence[float] | None, offset: Sequence[float] | None) -> Array:
     features = x.shape[-1] if x.ndim else 1
-    for values in (scale, offset):
-        if values and len(values) not in {1, features}:
-            raise ValueError(f"{len(values)} scales or offsets are given for {features} features")
+    _check(features, scale, offset)
     factor, shift = np.array(scale or [1.0], np.float32), np.array(offset or [0.0], np.float32)
     wide = x.reshape(-1, features) if x.size else x
     y = np.multiply(np.subtract(wide, shift), factor)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import TensorType
+from sabir.base import EvaluationError, InferenceError
+from sabir.ir import Dim, TensorType
 from sabir.opsets.families import classifiers, supports
 from sabir.opsets.families.classifiers import TWO, label_count
 from sabir.opsets.typing import Array
@@ -64,12 +65,29 @@ def infer(
     *,
     classlabels_ints: Sequence[int] | None,
     classlabels_strings: Sequence[str] | None,
+    coefficients: Sequence[float] | None,
     prob_a: Sequence[float] | None,
+    support_vectors: Sequence[float] | None,
     vectors_per_class: Sequence[int] | None,
 ) -> tuple[TensorType, TensorType]:
     classes = label_count(classlabels_strings, classlabels_ints)
+    classifiers.batch(x)
+    _check_width(classifiers.features(x), coefficients, support_vectors, vectors_per_class or (), classes)
     decisions = any(vectors_per_class or ()) and not prob_a and classes != TWO
     return classifiers.types(x, classlabels_strings, math.comb(classes, 2) if decisions else classes)
+
+
+def _check_width(
+    features: Dim, coefficients: Sequence[float] | None, vectors: Sequence[float] | None,
+    counts: Sequence[int], classes: int,
+) -> None:  # fmt: skip
+    """Raise InferenceError where the attributes are for rows of another number of features."""
+    name, values, needed = (
+        ("support_vectors", vectors, sum(counts)) if any(counts) else ("coefficients", coefficients, classes)
+    )
+    rows = classifiers.row_count(len(values or ()), features, name)
+    if rows not in {None, needed}:
+        raise InferenceError(f"`{name}` makes {rows} rows of {features} features, and must make {needed}")
 
 
 @v1.evaluate
@@ -91,6 +109,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's attributes
 ) -> tuple[Array, Array]:
     x, labels = classifiers.rows(x), classifiers.labels_of(classlabels_strings, classlabels_ints)
     classes, counts = len(labels), vectors_per_class or ()
+    _check_width(x.shape[1], coefficients, support_vectors, counts, classes)
     if not any(counts):
         weights = classifiers.matrix(coefficients or (), x.shape[1], "coefficients")
         return _linear(x, weights, labels, (rho or [0.0])[0], post_transform)
@@ -100,6 +119,10 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's attributes
     }
     _check(shapes, counts, classes)
     vectors = classifiers.matrix(support_vectors or (), x.shape[1], "support_vectors")
+    if len(vectors) != sum(counts):
+        raise EvaluationError(
+            f"there are {len(vectors)} support vectors of {x.shape[1]} features, not {sum(counts)}"
+        )
     weights = supports.pairwise_weights(
         classifiers.matrix(coefficients or (), sum(counts), "coefficients"), counts
     )
@@ -117,8 +140,6 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's attributes
 
 
 def _linear(x: Array, weights: Array, labels: Array, rho: float, how: str) -> tuple[Array, Array]:
-    if len(weights) != len(labels):
-        raise ValueError(f"{len(weights)} rows of coefficients are given for {len(labels)} labels")
     scores = x @ weights.T + np.float32(rho)
     return classifiers.top(labels, scores), classifiers.transformed(scores, how).astype(np.float32)
 

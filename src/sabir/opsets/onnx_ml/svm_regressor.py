@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import TensorType
+from sabir.base import InferenceError
+from sabir.ir import Dim, TensorType
 from sabir.opsets.families import classifiers, supports
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -48,8 +49,24 @@ v1 = svm_regressor.first(
 
 
 @v1.infer
-def infer(x: TensorType, /) -> TensorType:
-    return TensorType(classifiers.FLOAT, (classifiers.batch(x), 1))
+def infer(
+    x: TensorType, /, *, coefficients: Sequence[float] | None, n_supports: int,
+    support_vectors: Sequence[float] | None,
+) -> TensorType:  # fmt: skip
+    batch = classifiers.batch(x)
+    _check(classifiers.features(x), len(coefficients or ()), n_supports, len(support_vectors or ()))
+    return TensorType(classifiers.FLOAT, (batch, 1))
+
+
+def _check(features: Dim, coefficients: int, supports: int, numbers: int) -> None:
+    """Raise InferenceError where support vectors or coefficients are too few or too many."""
+    needed = supports or features
+    if isinstance(needed, int) and coefficients != needed:
+        raise InferenceError(f"there are {coefficients} coefficients, and must be {needed}")
+    if supports:
+        vectors = classifiers.row_count(numbers, features, "support_vectors")
+        if vectors not in {None, supports}:
+            raise InferenceError(f"there are {vectors} support vectors, and n_supports is {supports}")
 
 
 @v1.evaluate
@@ -67,13 +84,9 @@ def evaluate(
     support_vectors: Sequence[float] | None,
 ) -> Array:
     x, weights = classifiers.rows(x), np.array(coefficients or (), np.float32)
-    needed = n_supports or x.shape[1]
-    if len(weights) != needed:
-        raise ValueError(f"{len(weights)} coefficients are given, and {needed} are needed")
+    _check(x.shape[1], len(weights), n_supports, len(support_vectors or ()))
     if n_supports:
         vectors = classifiers.matrix(support_vectors or (), x.shape[1], "support_vectors")
-        if len(vectors) != n_supports:
-            raise ValueError(f"{len(vectors)} support vectors are given, and n_supports is {n_supports}")
         values = supports.combined(x, vectors, weights[:, None], kernel_type, kernel_params)
     else:
         values = (x @ weights)[:, None]

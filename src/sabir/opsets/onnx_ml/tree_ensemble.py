@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import ArrayTensor, Tensor, TensorType
-from sabir.opsets.families import trees
+from sabir.ir import ArrayTensor, Dim, Tensor, TensorType
+from sabir.opsets.families import tree_attributes, trees
 from sabir.opsets.families.classifiers import transformed
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -64,27 +64,33 @@ def _targets(n_targets: int | None, leaf_targetids: Sequence[int]) -> int:
 
 
 @v5.infer
-def infer(
-    x: TensorType, /, *, n_targets: int | None, leaf_targetids: Sequence[int], nodes_splits: Tensor
-) -> TensorType:
+def infer(x: TensorType, /, *, aggregate_function: int, post_transform: int, **attributes: Any) -> TensorType:
     if x.shape is not None and len(x.shape) != len("NF"):
         raise InferenceError(f"features must have shape [N, F], not {x}")
-    if x.element.number and x.element != nodes_splits.element:
-        raise InferenceError(f"nodes_splits are {nodes_splits.element}, and the features {x.element}")
-    return TensorType(
-        x.element, (None if x.shape is None else x.shape[0], _targets(n_targets, leaf_targetids))
-    )
+    splits: Tensor = attributes["nodes_splits"]
+    if x.element.number and x.element != splits.element:
+        raise InferenceError(f"nodes_splits are {splits.element}, and the features {x.element}")
+    rows, width = x.shape or (None, None)
+    _, targets, _ = _forest(width, aggregate_function, attributes)
+    return TensorType(x.element, (rows, targets))
 
 
 @v5.evaluate
 def evaluate(x: Array, /, *, aggregate_function: int, post_transform: int, **attributes: Any) -> Array:
     if x.ndim != len("NF"):
         raise ValueError(f"features must have shape [N, F], not {list(x.shape)}")
-    forest = trees.of_nodes_and_leaves(trees.Given(attributes))
-    targets = _targets(attributes["n_targets"], attributes["leaf_targetids"])
+    forest, targets, how = _forest(x.shape[1], aggregate_function, attributes)
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
-    scores = forest.scores(wide, targets, trees.AGGREGATES[aggregate_function])
+    scores = forest.scores(wide, targets, how)
     return transformed(scores, _TRANSFORMS[post_transform]).astype(x.dtype)
+
+
+def _forest(width: Dim, how: int, attributes: dict[str, Any]) -> tuple[trees.Forest, int, str]:
+    """Return the forest, the number of targets and how leaves are joined; raises InferenceError for none."""
+    forest = tree_attributes.of_nodes_and_leaves(tree_attributes.Given(attributes))
+    targets = _targets(attributes["n_targets"], attributes["leaf_targetids"])
+    forest.check(width, targets)
+    return forest, targets, trees.AGGREGATES[how]
 
 
 def _attributes(kind: Any, **changes: Any) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import ArrayTensor, Builder, TensorType, Value
-from sabir.opsets.families import classifiers, tree_conversion, trees
+from sabir.base import InferenceError
+from sabir.ir import ArrayTensor, Builder, Dim, TensorType, Value
+from sabir.opsets.families import classifiers, tree_attributes, tree_conversion, trees
 from sabir.opsets.families.classifiers import TWO, label_count
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -83,8 +84,13 @@ def infer(
     *,
     classlabels_int64s: Sequence[int] | None,
     classlabels_strings: Sequence[str] | None,
+    post_transform: str,
+    **attributes: Any,
 ) -> tuple[TensorType, TensorType]:
-    return classifiers.types(x, classlabels_strings, label_count(classlabels_strings, classlabels_int64s))
+    count = label_count(classlabels_strings, classlabels_int64s)
+    found = classifiers.types(x, classlabels_strings, count)
+    _forest(classifiers.width(x), count, attributes)
+    return found
 
 
 @v1.evaluate
@@ -98,25 +104,37 @@ def evaluate(
     **attributes: Any,
 ) -> tuple[Array, Array]:
     labels = classifiers.labels_of(classlabels_strings, classlabels_int64s)
-    forest = trees.of_lists(trees.Given(attributes), "class")
-    scores = forest.scores(classifiers.rows(x), len(labels), "SUM")
-    base = trees.floats(attributes, "base_values")
-    if _has_one_score(forest, labels, base):
+    rows = classifiers.rows(x)
+    forest, base, has_one_score = _forest(rows.shape[1], len(labels), attributes)
+    scores = forest.scores(rows, len(labels), "SUM")
+    if has_one_score:
         one = scores[:, 0] + base.sum()
         scores = classifiers.of_one_score(
             one, post_transform, complement=bool(np.all(forest.votes.weight >= 0))
         )
     elif base.size:
-        if base.size != len(labels):
-            raise ValueError(f"{base.size} base values are given for {len(labels)} classes")
         scores += base
     chosen = classifiers.top(labels, scores)
     return chosen, classifiers.transformed(scores, post_transform).astype(np.float32)
 
 
-def _has_one_score(forest: trees.Forest, labels: Array, base: Array) -> bool:
+def _forest(width: Dim, labels: int, attributes: dict[str, Any]) -> tuple[trees.Forest, Array, bool]:
+    """Return the forest, what is added, and whether there is but one score for two classes.
+
+    Raises InferenceError for no sound forest.
+    """
+    forest = tree_attributes.of_lists(tree_attributes.Given(attributes), "class")
+    forest.check(width, labels)
+    base = tree_attributes.floats(attributes, "base_values")
+    has_one_score = _has_one_score(forest, labels, base)
+    if not has_one_score and base.size not in {0, labels}:
+        raise InferenceError(f"{base.size} base values are given for {labels} classes")
+    return forest, base, has_one_score
+
+
+def _has_one_score(forest: trees.Forest, labels: int, base: Array) -> bool:
     """Whether all votes are for the first of two classes: they then mean the score of the second."""
-    return len(labels) == TWO and base.size <= 1 and not np.any(forest.votes.target)
+    return labels == TWO and base.size <= 1 and not np.any(forest.votes.target)
 
 
 # ---------------------------------------------------------------- adapters
@@ -134,11 +152,14 @@ def labels_are_chosen_outside(
     **attributes: Any,
 ) -> tuple[Value, Value]:
     labels = classifiers.labels_of(classlabels_strings, classlabels_int64s)
-    forest, base = trees.of_lists(trees.Given(attributes), "class"), trees.floats(attributes, "base_values")
+    forest, base = (
+        tree_attributes.of_lists(tree_attributes.Given(attributes), "class"),
+        tree_attributes.floats(attributes, "base_values"),
+    )
     if len(labels) < TWO:
         raise Unconvertible("a single class is met or not, and the index of a label says neither")
     rows = tree_conversion.rows_of(b, x, forest)
-    if _has_one_score(forest, labels, base):
+    if _has_one_score(forest, len(labels), base):
         said = tree_conversion.Said("SUM", 1, base)
         one = tree_conversion.ensemble(b, rows, forest, said)
         complement = bool(np.all(forest.votes.weight >= 0)) and post_transform in {"NONE", "PROBIT"}

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import ArrayTensor, Builder, TensorType, Value
-from sabir.opsets.families import classifiers, tree_conversion, trees
+from sabir.base import InferenceError
+from sabir.ir import ArrayTensor, Builder, Dim, TensorType, Value
+from sabir.opsets.families import classifiers, tree_attributes, tree_conversion, trees
 from sabir.opsets.typing import Array
 from sabir.schema import (
     Attribute,
@@ -71,21 +72,31 @@ def _targets(n_targets: int | None, target_ids: Sequence[int] | None) -> int:
 
 
 @v1.infer
-def infer(x: TensorType, /, *, n_targets: int | None, target_ids: Sequence[int] | None) -> TensorType:
-    return TensorType(classifiers.FLOAT, (classifiers.batch(x), _targets(n_targets, target_ids)))
+def infer(x: TensorType, /, *, aggregate_function: str, post_transform: str, **attributes: Any) -> TensorType:
+    shape = classifiers.batch(x), _targets(attributes["n_targets"], attributes["target_ids"])
+    _forest(classifiers.width(x), aggregate_function, attributes)
+    return TensorType(classifiers.FLOAT, shape)
 
 
 @v1.evaluate
 def evaluate(x: Array, /, *, aggregate_function: str, post_transform: str, **attributes: Any) -> Array:
-    forest = trees.of_lists(trees.Given(attributes), "target")
-    targets = _targets(attributes["n_targets"], attributes["target_ids"])
-    scores = forest.scores(classifiers.rows(x), targets, aggregate_function)
-    base = trees.floats(attributes, "base_values")
+    rows = classifiers.rows(x)
+    forest, targets, base = _forest(rows.shape[1], aggregate_function, attributes)
+    scores = forest.scores(rows, targets, aggregate_function)
     if base.size:
-        if base.size != targets:
-            raise ValueError(f"{base.size} base values are given for {targets} targets")
         scores += base
     return classifiers.transformed(scores, post_transform).astype(np.float32)
+
+
+def _forest(width: Dim, how: str, attributes: dict[str, Any]) -> tuple[trees.Forest, int, Array]:
+    """Return the forest, the number of targets and what is added; raises InferenceError for no sound one."""
+    forest = tree_attributes.of_lists(tree_attributes.Given(attributes), "target")
+    targets = _targets(attributes["n_targets"], attributes["target_ids"])
+    forest.check(width, targets)
+    base = tree_attributes.floats(attributes, "base_values")
+    if base.size not in {0, targets}:
+        raise InferenceError(f"{base.size} base values are given for {targets} targets")
+    return forest, targets, base
 
 
 # ---------------------------------------------------------------- adapters
@@ -95,9 +106,11 @@ def evaluate(x: Array, /, *, aggregate_function: str, post_transform: str, **att
 def trees_become_nodes_and_leaves(
     b: Builder, x: Value, /, *, aggregate_function: str, post_transform: str, **attributes: Any
 ) -> Value:
-    forest = trees.of_lists(trees.Given(attributes), "target")
+    forest = tree_attributes.of_lists(tree_attributes.Given(attributes), "target")
     targets = _targets(attributes["n_targets"], attributes["target_ids"])
-    said = tree_conversion.Said(aggregate_function, targets, trees.floats(attributes, "base_values"))
+    said = tree_conversion.Said(
+        aggregate_function, targets, tree_attributes.floats(attributes, "base_values")
+    )
     return tree_conversion.ensemble(b, tree_conversion.rows_of(b, x, forest), forest, said, post_transform)
 
 

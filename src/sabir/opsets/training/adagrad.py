@@ -42,7 +42,7 @@ PARTS = 3  # X, G, H
 
 @v1.infer
 def infer(r: TensorType, t: TensorType, /, *inputs: TensorType) -> tuple[TensorType, ...]:
-    return optimizers.infer(inputs, PARTS)
+    return optimizers.infer(r, t, inputs, PARTS)
 
 
 @v1.evaluate

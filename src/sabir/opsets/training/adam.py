@@ -45,7 +45,7 @@ PARTS = 4  # X, G, V, H
 
 @v1.infer
 def infer(r: TensorType, t: TensorType, /, *inputs: TensorType) -> tuple[TensorType, ...]:
-    return optimizers.infer(inputs, PARTS)
+    return optimizers.infer(r, t, inputs, PARTS)
 
 
 @v1.evaluate

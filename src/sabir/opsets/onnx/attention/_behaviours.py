@@ -10,6 +10,7 @@ from sabir.elements import BOOL as TRUTH
 from sabir.ir import Builder, Dim, Shape, TensorType, Value, add, exact_quotient, mul
 from sabir.opsets.families import attention_graphs as graphs
 from sabir.opsets.families import attentions
+from sabir.opsets.families.ranks import check_broadcast, check_shape, hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.onnx.attention._history import (
@@ -65,8 +66,11 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     size = same_dim([of_q[3], of_k[3]], "the sizes of queries and keys")
     if isinstance(of_q[1], int) and isinstance(kv, int) and (not kv or of_q[1] % kv):
         raise InferenceError(f"{of_q[1]} heads of Q are no multiple of {kv} heads of K")
-    past = _past(past_key, past_value)
+    past = _past(past_key, past_value, (batch, kv, None, size), (batch, kv, None, of_v[3]))
     total = add(past, new)
+    _check_mask(mask, (batch, of_q[1], of_q[2], total), call.opset)
+    if filled is not None:
+        check_shape("nonpad_kv_seqlen", filled, batch)
     y = (batch, of_q[2], mul(of_q[1], of_v[3])) if packed else (batch, of_q[1], of_q[2], of_v[3])
     return (
         q.with_shape(*y),
@@ -96,12 +100,23 @@ def _apart(shape: Shape | None, heads: int | None) -> Shape:
     return batch, heads, length, exact_quotient(width, heads)
 
 
-def _past(key: TensorType | None, value: TensorType | None) -> Dim:
+def _check_mask(mask: TensorType | None, scores: Shape, opset: int) -> None:
+    """Raise InferenceError where a mask does not broadcast to the scores.
+
+    From opset 24 on one that ends before the keys do hides the others.
+    """
+    if mask is None or mask.shape is None or not mask.shape:
+        return
+    keys, total = mask.shape[-1], scores[-1]
+    shorter = opset >= PADDED_MASKS and isinstance(keys, int) and isinstance(total, int) and keys < total
+    check_broadcast("attn_mask", mask, (*scores[:-1], keys if shorter else total))
+
+
+def _past(key: TensorType | None, value: TensorType | None, keys: Shape, values: Shape) -> Dim:
     if key is None or value is None:
         return 0
-    for kind in (key, value):
-        if kind.shape is not None and len(kind.shape) != APART:
-            raise InferenceError(f"a past state is of rank 4, and is {kind}")
+    check_shape("past_key", key, *keys)
+    check_shape("past_value", value, *values)
     lengths = [t.shape[2] for t in (key, value) if t.shape is not None]
     return same_dim(lengths, "the lengths of `past_key` and `past_value`")
 
@@ -129,12 +144,14 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     call: Call,
 ) -> tuple[Array, ...]:
     _check(past_key, past_value, filled)
+    hold(
+        infer, q, k, v, mask, past_key, past_value, filled, q_num_heads=q_num_heads,
+        kv_num_heads=kv_num_heads, call=call,
+    )  # fmt: skip
     packed = q.ndim == PACKED
     if packed:
         heads = q_num_heads or 0, kv_num_heads or 0, kv_num_heads or 0
         q, k, v = starmap(attentions.split, zip((q, k, v), heads, strict=True))
-    elif call.opset >= ONE_TELLS_HEADS and (q_num_heads or kv_num_heads):
-        raise ValueError("inputs of rank 4 have their heads apart; `q_num_heads` is for rank 3")
     before = np.zeros((), np.int64)  # the keys before the first query's own
     if past_key is not None and past_value is not None:
         before += past_key.shape[2]

@@ -8,10 +8,18 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT, UINT8, ElementType, element
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.quantization import check_parameter, hold_against, precision_of, quantized, spread
+from sabir.opsets.families.quantization import (
+    check_pair,
+    check_parameter,
+    hold_against,
+    precision_of,
+    quantized,
+    spread,
+)
+from sabir.opsets.families.ranks import check_one
 from sabir.opsets.onnx.quantize_linear._history import quantize_linear
 from sabir.opsets.typing import Array, Rule
-from sabir.schema import Unconvertible, Version
+from sabir.schema import Call, Unconvertible, Version
 
 v10, v13, v19, v21, v23, v24, v25, v28 = quantize_linear.versions
 
@@ -19,10 +27,13 @@ v10, v13, v19, v21, v23, v24, v25, v28 = quantize_linear.versions
 @v10.infer
 def infer(
     x: TensorType, scale: TensorType, zero: TensorType | None = None, /, *, axis: int = 1,
-    block_size: int = 0, output_dtype: int = 0,
+    block_size: int = 0, output_dtype: int = 0, call: Call,
 ) -> TensorType:  # fmt: skip
+    if call.opset < v13.since:
+        _check_whole(scale, zero)
     for parameter in (scale, zero):
         check_parameter(x, parameter, axis, block_size)
+    check_pair(scale, zero)
     return TensorType(_target(None if zero is None else zero.element, output_dtype), x.shape)
 
 
@@ -38,9 +49,15 @@ def _target(zero: ElementType | None, output_dtype: int) -> ElementType:
 
 @v10.evaluate
 def evaluate_whole(x: Array, scale: Array, zero: Array | None = None, /) -> Array:
-    if scale.size != 1 or (zero is not None and zero.size != 1):
-        raise ValueError("QuantizeLinear-10 takes one scale and one zero point for the whole tensor")
-    return _quantized(x, scale, zero, UINT8 if zero is None else element(zero.dtype))
+    _check_whole(scale, zero)
+    zero = None if zero is None else zero.reshape(())
+    return _quantized(x, scale.reshape(()), zero, UINT8 if zero is None else element(zero.dtype))
+
+
+def _check_whole(scale: TensorType | Array, zero: TensorType | Array | None) -> None:
+    """Raise InferenceError for more than one scale, which QuantizeLinear-10 does not know."""
+    check_one("y_scale", scale)
+    check_one("y_zero_point", zero)
 
 
 @v13.evaluate
@@ -49,6 +66,7 @@ def evaluate(
     block_size: int = 0, output_dtype: int = 0, precision: int = 0,
 ) -> Array:  # fmt: skip
     to = _target(None if zero is None else element(zero.dtype), output_dtype)
+    check_pair(scale, zero)
     scale = spread(scale, x.shape, axis, block_size)
     zero = None if zero is None else spread(zero, x.shape, axis, block_size)
     return _quantized(x, scale, zero, to, precision, saturate=saturate != 0)

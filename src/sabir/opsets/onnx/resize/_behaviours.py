@@ -7,6 +7,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.resampling import CROP, OUTWARD, Manner, resample
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
 from sabir.opsets.families.shapes import axes_in
@@ -37,12 +38,13 @@ def infer(
     antialias: int = 0,
     axes: Sequence[int] | None = None,
     keep_aspect_ratio_policy: str = STRETCH,
+    coordinate_transformation_mode: str,
 ) -> TensorType:
     _check_antialias(mode, antialias)
+    _check_region(x, roi, axes, coordinate_transformation_mode)
     scales, sizes = (None if t is None or t.size == 0 else t for t in (scales, sizes))
-    if scales is None and sizes is None and x.shape:
-        raise InferenceError("either `scales` or `sizes` is needed")
-    if scales is not None and sizes is not None and _has_elements(scales) and _has_elements(sizes):
+    given = [t for t in (scales, sizes) if t is not None and (t is sizes or isinstance(t.size, int))]
+    if x.shape and (not given if scales is None else len(given) > 1):
         raise InferenceError("either `scales` or `sizes` is needed, and not both")
     if sizes is not None:
         return of_sizes(x, sizes, axes, keep_aspect_ratio_policy)
@@ -54,8 +56,13 @@ def _check_antialias(mode: str, antialias: int) -> None:
         raise InferenceError("`antialias` goes with the modes linear and cubic")
 
 
-def _has_elements(numbers: TensorType) -> bool:
-    return numbers.shape is not None and all(isinstance(d, int) and d > 0 for d in numbers.shape)
+def _check_region(
+    x: TensorType | Array, roi: TensorType | Array | None, axes: Sequence[int] | None, transformation: str
+) -> None:
+    """Raise InferenceError where the region to crop has no start and end for each axis."""
+    if transformation != CROP or roi is None or roi.size == 0 or x.shape is None:
+        return
+    check_shape("roi", roi, 2 * (len(x.shape) if axes is None else len(axes)))
 
 
 # ---------------------------------------------------------------- values
@@ -78,18 +85,16 @@ def evaluate(
 ) -> Array:
     named = attributes.get("axes")
     places = tuple(range(x.ndim)) if named is None else axes_in(named, x.ndim)
-    part = (
-        roi if attributes["coordinate_transformation_mode"] == CROP and roi is not None and roi.size else None
-    )
-    if part is not None and part.shape != (2 * len(places),):
-        raise ValueError(f"`roi` {part.tolist()} must be a start and an end for each of {len(places)} axes")
+    transformation = attributes["coordinate_transformation_mode"]
+    part = roi if transformation == CROP and roi is not None and roi.size else None
+    _check_region(x, part, named, transformation)
     scales, sizes = (None if a is None or a.size == 0 else a for a in (scales, sizes))
     if scales is not None and sizes is None:
         axes = scaled_axes(x.shape, places, scales, part)
     elif sizes is not None and scales is None:
         axes = sized_axes(x.shape, places, sizes, part, attributes.get("keep_aspect_ratio_policy", STRETCH))
     elif places:
-        raise ValueError("either `scales` or `sizes` is needed, and not both")
+        raise InferenceError("either `scales` or `sizes` is needed, and not both")
     else:
         axes = []
     return resample(x, axes, _manner(attributes))

@@ -1,0 +1,138 @@
+"""The shapes of a recurrent layer: what its inputs must have, and what its outputs get.
+
+Inference and evaluation call the same check, so that a run refuses what the standard refuses, and broadcasts
+nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from sabir.base import InferenceError
+from sabir.ir import TensorType, exact_quotient, known_equal, mul
+from sabir.schema import one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sabir.ir import Dim
+    from sabir.opsets.typing import Array
+
+# by `direction`, for each way through time whether it goes backwards
+_WAYS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+DIRECTIONS, LAYOUTS = one_of(*_WAYS), one_of(0, 1)
+
+# the dimensions by which the standard describes the inputs; all but the first three are sizes of the layer
+_X, _STATE = ("seq_length", "batch_size", "input_size"), ("num_directions", "batch_size", "hidden_size")
+_PEEPHOLES = 3  # of the input, output and forget gate
+
+Tensor = TypeVar("Tensor", "TensorType", "Array")
+
+
+class Inputs(NamedTuple, Generic[Tensor]):
+    """The inputs of a recurrent layer, as types or as arrays, in the order of LSTM, which has them all."""
+
+    x: Tensor
+    w: Tensor
+    r: Tensor
+    b: Tensor | None = None
+    lens: Tensor | None = None
+    h: Tensor | None = None
+    c: Tensor | None = None
+    p: Tensor | None = None
+
+
+class Sizes(NamedTuple):
+    """The sizes of a layer, as far as they are known."""
+
+    time: Dim
+    batch: Dim
+    ways: int
+    hidden: Dim
+
+    def of_outputs(self, layout: int) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+        """Return the shape of the output over time, and of each state after it."""
+        time, batch, ways, hidden = self
+        if layout:
+            return (batch, time, ways, hidden), (batch, ways, hidden)
+        return (time, ways, batch, hidden), (ways, batch, hidden)
+
+
+def ways_of(direction: str) -> tuple[bool, ...]:
+    """Return for each way through time whether it goes backwards."""
+    return _WAYS[direction]
+
+
+def sizes(
+    inputs: Inputs[TensorType] | Inputs[Array],
+    gates: int,
+    *,
+    direction: str,
+    hidden_size: int | None,
+    layout: int,
+) -> Sizes:
+    """Return the sizes of a layer of so many gates; raises InferenceError for inputs that do not agree."""
+    ways = len(ways_of(direction))
+    known: dict[str, Dim] = {"num_directions": ways, "hidden_size": hidden_size}
+    for name, x, dims in _described(inputs, gates, layout):
+        if x is not None and x.shape is not None:
+            _fit(name, x.shape, dims, known)
+    time = known.get("seq_length")
+    if inputs.lens is not None:
+        _check_lengths(inputs.lens, time)
+    return Sizes(time, known.get("batch_size"), ways, known["hidden_size"])
+
+
+def _described(
+    inputs: Inputs[TensorType] | Inputs[Array], gates: int, layout: int
+) -> Iterator[tuple[str, TensorType | Array | None, Sequence[str | tuple[int, str]]]]:
+    """Yield each input with its dimensions; R comes first, as it alone gives the hidden size by itself."""
+    rows, state = (gates, "hidden_size"), (_STATE[1], _STATE[0], _STATE[2]) if layout else _STATE
+    yield "R", inputs.r, ("num_directions", rows, "hidden_size")
+    yield "X", inputs.x, (_X[1], _X[0], _X[2]) if layout else _X
+    yield "W", inputs.w, ("num_directions", rows, "input_size")
+    yield "B", inputs.b, ("num_directions", (2 * gates, "hidden_size"))
+    yield "sequence_lens", inputs.lens, ("batch_size",)
+    yield "initial_h", inputs.h, state
+    yield "initial_c", inputs.c, state
+    yield "P", inputs.p, ("num_directions", (_PEEPHOLES, "hidden_size"))
+
+
+def _fit(
+    name: str, shape: Sequence[Dim], dims: Sequence[str | tuple[int, str]], known: dict[str, Dim]
+) -> None:
+    """Take from a shape what it says of the sizes that are not known yet; it must agree with the others."""
+    expected = [_needed(dim, known) for dim in dims]
+    if len(shape) != len(dims) or any(
+        known_equal(a, b) is False for a, b in zip(shape, expected, strict=True)
+    ):
+        meaning = ", ".join(dim if isinstance(dim, str) else f"{dim[0]}*{dim[1]}" for dim in dims)
+        raise InferenceError(
+            f"`{name}` must have the shape {_shown(expected)} ({meaning}), not {_shown(shape)}"
+        )
+    for size, dim in zip(shape, dims, strict=True):
+        factor, what = (1, dim) if isinstance(dim, str) else dim
+        found = exact_quotient(size, factor)
+        if found is None and isinstance(size, int):
+            raise InferenceError(f"`{name}` has {size} rows, and must have {factor} for each hidden unit")
+        if known.get(what) is None or isinstance(found, int):
+            known[what] = found
+
+
+def _needed(dim: str | tuple[int, str], known: dict[str, Dim]) -> Dim:
+    if isinstance(dim, str):
+        return known.get(dim)
+    return mul(dim[0], known.get(dim[1]))
+
+
+def _check_lengths(lens: TensorType | Array, time: Dim) -> None:
+    """Raise InferenceError for a length of a sequence that is known to be outside 0 to `seq_length`."""
+    found = lens.known or () if isinstance(lens, TensorType) else lens.tolist()
+    for place, length in enumerate(found):
+        if isinstance(length, int) and (length < 0 or (isinstance(time, int) and length > time)):
+            most = "seq_length" if time is None else time
+            raise InferenceError(f"`sequence_lens`[{place}] is {length}, and must be 0 to {most}")
+
+
+def _shown(shape: Sequence[Dim]) -> str:
+    return f"[{','.join('?' if d is None else str(d) for d in shape)}]"
