@@ -168,9 +168,9 @@ def test_a_dilation_past_64_bits_is_told(op):
 @pytest.mark.parametrize("op", ["Conv", "ConvTranspose"])
 def test_no_groups_are_told(op):
     body = filled("x", 1, 1, 8) + filled("w", 1, 1, 3) + f"y = {op} <group = 0> (x, w)"
-    with pytest.raises(sabir.EvaluationError, match="0 groups"):
+    with pytest.raises(sabir.SchemaError, match="'group' is 0"):
         sabir.evaluate(model(body), {})
-    assert any("group is 0" in f.message for f in sabir.findings(model(body)))
+    assert any("'group' is 0" in f.message for f in sabir.findings(model(body)))
 
 
 REFUSED = {
@@ -184,9 +184,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_has_no_value_is_refused(what):
-    with pytest.raises(
-        sabir.EvaluationError, match=r"is no number|random numbers are floats|is none|does not draw string"
-    ):
+    with pytest.raises(sabir.SabirError, match=r"is no number|attribute 'dtype' is"):
         sabir.evaluate(model(REFUSED[what]), {})
 
 

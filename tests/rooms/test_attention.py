@@ -71,8 +71,8 @@ def test_blocks_make_the_whole(monkeypatch, block):
     [
         ({"q_num_heads": 2, "kv_num_heads": 1}, "", "heads apart"),
         ({"left_window_size": -2}, "", "-1 or more"),
-        ({"qk_matmul_output_mode": 4}, "", "0 to 3"),
-        ({"softmax_precision": 7}, "", "must be one of"),
+        ({"qk_matmul_output_mode": 4}, "", "0, 1, 2 or 3"),
+        ({"softmax_precision": 7}, "", "7 .int64., and must be"),
         ({}, "past_key", "together"),
         ({}, "past_key past_value filled", "kept outside"),
     ],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import CheckError, EvaluationError
+from sabir.base import CheckError, EvaluationError, SabirError
 from sabir.evaluate import Runner
 from sabir.ir import ArrayTensor, Attribute, Builder, tensor_type
 from sabir.opsets.families import tree_attributes, trees
@@ -137,7 +137,7 @@ WRONG = {
 def test_lists_that_make_no_tree(told):
     x = np.zeros((1, 2), np.float32)
 
-    with pytest.raises(EvaluationError, match=told):
+    with pytest.raises(SabirError, match=told):
         run("TreeEnsembleRegressor", x, n_targets=1, **chain(3, **WRONG[told]))
 
 
@@ -180,13 +180,13 @@ def leaves_and_nodes(**changes):
         ("0 to 6", {"nodes_modes": ArrayTensor(np.array([0, 7], np.uint8))}),
         ("0 sets for 1 nodes", {"nodes_modes": ArrayTensor(np.array([0, 6], np.uint8))}),
         ("differ in length", {"leaf_targetids": [0]}),
-        ("unknown", {"aggregate_function": 4}),
+        ("0, 1, 2 or 3", {"aggregate_function": 4}),
     ],
 )
 def test_nodes_and_leaves_that_make_no_tree(told, changes):
     x = np.zeros((1, 1), np.float32)
 
-    with pytest.raises(EvaluationError, match=told):
+    with pytest.raises(SabirError, match=told):
         run("TreeEnsemble", x, opset=5, **leaves_and_nodes(**changes))
 
 

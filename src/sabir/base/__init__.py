@@ -3,6 +3,7 @@
 from sabir.base._collector import without_collector
 from sabir.base._errors import (
     ACCIDENTS,
+    AttributeValueError,
     CheckError,
     EvaluationError,
     Excess,
@@ -67,6 +68,7 @@ __all__ = [
     "NO_LIMITS",
     "PIECE",
     "SHARE",
+    "AttributeValueError",
     "Budget",
     "CheckError",
     "EvaluationError",

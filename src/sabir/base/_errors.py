@@ -72,6 +72,14 @@ class SchemaError(SabirError):
     """A call that breaks an operator's signature: unknown operator, arity, attributes."""
 
 
+class AttributeValueError(SchemaError):
+    """An attribute whose value the operator version does not admit; `attribute` names it."""
+
+    def __init__(self, attribute: str, message: str) -> None:
+        self.attribute = attribute
+        super().__init__(message)
+
+
 class InferenceError(SabirError):
     """Types or shapes that contradict one another."""
 

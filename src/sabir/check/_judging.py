@@ -8,7 +8,7 @@ from sabir.base import Finding, Location, TextError, legible, without_collector
 from sabir.check._consequences import without_consequences
 from sabir.check._held import is_plain
 from sabir.check._survey import AttributeSite, Survey
-from sabir.check._types import INFERRED, type_findings
+from sabir.check._types import INFERRED, VALUES, in_function, type_findings
 from sabir.ir import Model
 from sabir.serial import load
 
@@ -39,7 +39,14 @@ def judged(
     if types and inferred:
         # a node that is called with what it does not take has no types to be judged
         miscalled = {f.location for f in found if f.rule == ARITY}
-        found += [f for f in type_findings(survey) if f.rule in inferred and f.location not in miscalled]
+        stated = {in_function(f.location) for f in found if f.rule == VALUES}
+        found += [
+            f
+            for f in type_findings(survey)
+            if f.rule in inferred
+            and f.location not in miscalled
+            and not (f.rule == VALUES and in_function(f.location) in stated)
+        ]
     return without_consequences(found, model.graph)
 
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from sabir.check._survey import GraphSite, Survey
     from sabir.ir import Graph, Node, TrainingInfo, Type, Value
 
-TYPES, CLAIMS, STATE, UNJUDGED, DOUBTS = "TYPE001", "TYPE009", "TRAIN007", "TYPE008", "NODE017"
-INFERRED = frozenset({TYPES, CLAIMS, UNEVEN, STATE, UNJUDGED, DOUBTS})
+TYPES, CLAIMS, STATE, UNJUDGED = "TYPE001", "TYPE009", "TRAIN007", "TYPE008"
+DOUBTS, VALUES = "NODE017", "ATTR009"
+INFERRED = frozenset({TYPES, CLAIMS, UNEVEN, STATE, UNJUDGED, DOUBTS, VALUES})
 
 
 class _Whole(Inference):
@@ -51,7 +52,8 @@ class _Whole(Inference):
 def type_findings(survey: Survey) -> Iterator[Finding]:
     """Yield what inference finds: contradictions, what it cannot judge, state that training would spoil.
 
-    The warnings of the operators' rooms follow. What nodes call is reported by rules, for every graph.
+    The warnings of the operators' rooms follow. What nodes call is reported by rules, for every graph; a
+    value that an attribute of a function has is known only where the function is called.
     """
     model = survey.model
     inference = _Whole(model, registry=survey.registry)
@@ -92,6 +94,13 @@ def _warnings(binding: Binding, since: int, node: Node, site: GraphSite, inferen
         raise
     except (SabirError, *ACCIDENTS):
         return []  # a call that is wrong: inference and other rules report it
+
+
+def in_function(where: Location) -> tuple[object, ...]:
+    """Return a place as it stands in its function, whoever calls it."""
+    steps = where.steps
+    inner = max((i for i, step in enumerate(steps) if step.kind == "function"), default=None)
+    return steps if inner is None else (steps[inner].name, *steps[inner + 1 :])
 
 
 def _unfit(training: TrainingInfo, where: Location, types: dict[Value, Type]) -> Iterator[Finding]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sabir.base import EvaluationError, SchemaError
+from sabir.base import ACCIDENTS, EvaluationError, InferenceError, SabirError, SchemaError
 from sabir.evaluate._sizes import Sizes
 from sabir.evaluate._steps import Step
-from sabir.schema import Call
+from sabir.schema import Call, as_results, check_results
 
 if TYPE_CHECKING:
     from sabir.ir import Attribute, Function, Node
@@ -63,8 +63,23 @@ def plain_step(call: OperatorCall) -> Step:
         return Step(functools.partial(_fail, call.lack), (), call.outputs, call.label)
     binding, facts = call.version.binding("evaluate"), call.facts
     function = binding.prepare(binding.arguments(call.attributes), facts)
+    if not any(call.inputs):
+        _check_constant(call)
     types = Sizes(call.version, call.attributes, facts)
     return Step(function, call.inputs, call.outputs, call.label, types)
+
+
+def _check_constant(call: OperatorCall) -> None:
+    """Raise SchemaError where a call without inputs gives a type that its version does not admit."""
+    binding = call.version.binding("infer")
+    try:
+        results = as_results(binding((), binding.arguments(call.attributes), call.facts))
+    except (SabirError, *ACCIDENTS):
+        return  # the run will say what is wrong
+    try:
+        check_results(call.version, (), results)
+    except InferenceError as error:
+        raise SchemaError(str(error)) from error
 
 
 def _fail(problem: str) -> Any:

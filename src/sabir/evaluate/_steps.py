@@ -110,6 +110,8 @@ def _compute(step: Step, inputs: list[Any], frame: Frame, sizes: list[int], run:
     results = as_results(step.function(run, frame, *inputs) if step.framed else step.function(*inputs))
     if len(results) < len(step.outputs):
         raise EvaluationError(f"it gave {len(results)} outputs, and the node names {len(step.outputs)}")
+    if step.framed and step.types is not None:
+        step.types.check_results(results)
     for slot, value in zip(step.outputs, results, strict=False):
         if slot != ABSENT:
             frame[slot] = np.asarray(cast("Array", value)) if isinstance(value, np.generic) else value

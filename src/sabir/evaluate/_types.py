@@ -31,11 +31,12 @@ _MOST_REMEMBERED = 4096
 class Types:
     """The types of one node's inputs, which it looks at anew only where they differ from the last call's."""
 
-    __slots__ = ("kinds", "version")
+    __slots__ = ("given", "kinds", "version")
 
     def __init__(self, version: Version) -> None:
         self.version = version
         self.kinds: list[Kind] = []
+        self.given: list[Kind] = []  # by the last call
 
     def check(self, inputs: Sequence[Any], plain: float) -> None:  # ruff: ignore[unused-method-argument]  as Sizes
         """Raise EvaluationError for an input of a type that is not admitted."""
@@ -50,6 +51,19 @@ class Types:
         if kinds != self.kinds:
             _admit(self.version, tuple(kinds))
             self.kinds = kinds
+
+    def check_results(self, results: Sequence[Any]) -> None:
+        """Raise EvaluationError for an output of a type that is not admitted, as a subgraph may give any."""
+        kinds = list(map(kind_of, results))
+        if kinds != self.given:
+            for place, kind in enumerate(kinds):
+                port = self.version.outputs[min(place, len(self.version.outputs) - 1)]
+                told = _signature(kind)
+                if told is not None and not _admits(port.allowed, told):
+                    raise EvaluationError(
+                        f"{self.version} does not admit {told} for its output {port.name!r}"
+                    )
+            self.given = kinds
 
 
 def kind_of(value: Any) -> Kind:

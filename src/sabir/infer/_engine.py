@@ -33,6 +33,7 @@ from sabir.infer._facts import (
     check_sizes,
     check_types,
     constant_type,
+    misdeclared,
     stand_ins,
     tensor_type_of,
     without_contents,
@@ -44,7 +45,7 @@ from sabir.infer._places import at_node, holding, is_output
 from sabir.infer._rules import Broken, broken_by
 from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value
 from sabir.opsets import STANDARD
-from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, newer_opset
+from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, check_results, newer_opset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,6 +158,8 @@ class Inference:
                     raise
                 self._report(error, at_node(where, place, node), broken_by(error, node, scope))
                 results = (None,) * len(node.outputs)
+            else:
+                self._check_declared(node, results, scope, at_node(where, place, node))
             for value, kind in zip(node.outputs, results, strict=False):
                 if value is not None:
                     self._define(value, kind, where, place, node)
@@ -167,6 +170,19 @@ class Inference:
         if graph is not self.model.graph:
             self._inner += _CALL + len(graph)
             check_nodes(self._inner)
+
+    def _check_declared(
+        self, node: Node, results: Sequence[Type | None], scope: Scope, where: Location
+    ) -> None:
+        """Report an output that is declared as what its operator cannot give, where inference cannot tell."""
+        if all(isinstance(r, TensorType) and r.element.number for r in results):
+            return
+        callee = self._callee(node, scope)
+        if isinstance(callee, Version):
+            inputs = [v and self.types.get(v) for v in node.inputs]
+            error = misdeclared(callee, inputs, results, [v and self._declared(v) for v in node.outputs])
+            if error is not None:
+                self._report(error, where)
 
     def _define(self, value: Value, kind: Type | None, where: Location, place: int, node: Node) -> None:
         declared = self._declared(value, anyway=kind is None)
@@ -269,6 +285,7 @@ class Inference:
         except ACCIDENTS as error:
             raise InferenceError(f"{version} on ({', '.join(map(str, inputs))}): {error}") from error
         check_sizes(results)
+        check_results(version, inputs, results)
         return folded(version, node, inputs, results, scope, call)
 
     def apply(

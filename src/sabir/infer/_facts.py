@@ -11,6 +11,7 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import UNDEFINED, SparseTensorType, Tensor, TensorType, Type
 from sabir.opsets.families import contents
+from sabir.schema import check_results, is_settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,6 +111,21 @@ def check_types(version: Version, inputs: Sequence[Type | None]) -> None:
         if first[0] != signature:
             ports = f"{first[1]!r} and {port.name!r}"
             raise InferenceError(f"{version} takes one type for {ports}; it gets {first[0]} and {signature}")
+
+
+def misdeclared(
+    version: Version,
+    inputs: Sequence[Type | None],
+    results: Sequence[Type | None],
+    declared: Sequence[Type | None],
+) -> InferenceError | None:
+    """Return what is wrong with the declared types of those outputs of which inference knows no type."""
+    unknown = [None if is_settled(r) else d for r, d in zip(results, declared, strict=False)]
+    try:
+        check_results(version, inputs, unknown)
+    except InferenceError as error:
+        return error
+    return None
 
 
 def _shown(allowed: frozenset[str], wrong: str, version: Version) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import ExternalDataError, SchemaError, UnsupportedError, WireError
+from sabir.base import AttributeValueError, ExternalDataError, SchemaError, UnsupportedError, WireError
 from sabir.ir import canonical_domain
 from sabir.schema import Version, check_call
 
@@ -24,6 +24,7 @@ class Broken(NamedTuple):
 _TYPES, _UNDEFINED = Broken("TYPE001"), Broken("GRAPH005")
 _NO_OPERATOR, _ARITY, _ATTRIBUTES = Broken("NODE001"), Broken("NODE002"), Broken("NODE003")
 _UNKNOWN_DOMAIN, _NO_INFERENCE = Broken("NODE007", "warning"), Broken("TYPE008", "warning")
+_VALUES = Broken("ATTR009")
 _DATA = Broken("DATA")  # several rules, for every tensor
 
 
@@ -33,6 +34,8 @@ def broken_by(error: Exception, node: Node | None = None, scope: Scope | None = 
         return _NO_INFERENCE
     if isinstance(error, (WireError, ExternalDataError)):
         return _DATA
+    if isinstance(error, AttributeValueError):
+        return _VALUES
     if isinstance(error, SchemaError):
         return _UNDEFINED if node is None or scope is None else _by_call(node, scope)
     return _TYPES

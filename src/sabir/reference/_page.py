@@ -50,7 +50,8 @@ def _lines(operator: Operator, version: Version) -> Iterator[str]:
     yield from _table("Inputs", ("name", "type", "meaning"), map(_port_row, version.inputs))
     yield from _table("Outputs", ("name", "type", "meaning"), map(_port_row, version.outputs))
     kept = [a for a in version.attributes if not a.legacy]
-    yield from _table("Attributes", ("name", "type", "default", "meaning"), map(_attribute_row, kept))
+    columns = ("name", "type", "default", "values", "meaning")
+    yield from _table("Attributes", columns, (_attribute_row(version, a) for a in kept))
     rows = ((f"`{name}`", summarised(c.allowed)) for name, c in version.constraints.items())
     yield from _table("Types", ("constraint", "admits"), rows)
     yield from _behaviours(version)
@@ -111,10 +112,12 @@ def _noted(doc: str, notes: Sequence[str]) -> str:
     return f"{doc} ({', '.join(notes)})" if notes else doc
 
 
-def _attribute_row(attribute: Attribute) -> tuple[str, ...]:
+def _attribute_row(version: Version, attribute: Attribute) -> tuple[str, ...]:
     shown = "none" if attribute.default is None else f"`{_default(attribute.default)}`"
     default = "required" if attribute.required else shown
-    return f"`{attribute.name}`", attribute.type, default, attribute.doc
+    values = version.formal.values.get(attribute.name)
+    listed = "" if values is None else values.listed()
+    return f"`{attribute.name}`", attribute.type, default, listed, attribute.doc
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

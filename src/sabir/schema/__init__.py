@@ -7,6 +7,7 @@ from sabir.schema._implicit import ImplicitImport, implicit_imports
 from sabir.schema._operator import Example, Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status
 from sabir.schema._registry import Registry, Rooms
+from sabir.schema._results import check_results, is_settled
 from sabir.schema._scope import Scope, check_call, newer_opset
 from sabir.schema._types import (
     BFLOAT16,
@@ -29,6 +30,7 @@ from sabir.schema._types import (
     sequences,
     tensors,
 )
+from sabir.schema._values import ElementTypes, OneOf, Values, Within, above, at_least, element_types, one_of
 from sabir.schema._version import ADAPTERS, BEHAVIOURS, Behaviour, Version
 
 __all__ = [
@@ -56,9 +58,11 @@ __all__ = [
     "Binding",
     "Call",
     "Constraint",
+    "ElementTypes",
     "Example",
     "ImplicitImport",
     "Input",
+    "OneOf",
     "Operator",
     "Output",
     "Port",
@@ -68,12 +72,20 @@ __all__ = [
     "Signature",
     "Status",
     "Unconvertible",
+    "Values",
     "Version",
+    "Within",
+    "above",
     "as_results",
+    "at_least",
     "check_call",
     "check_expansion",
+    "check_results",
+    "element_types",
     "implicit_imports",
+    "is_settled",
     "newer_opset",
+    "one_of",
     "optionals",
     "sequences",
     "tensors",

@@ -21,7 +21,8 @@ def same_call(older: Version, newer: Version) -> Callable[..., Any]:
     """Return the adapter, both ways, between two versions that agree where both are defined.
 
     Its target is the version that the builder's opset has. It raises Unconvertible where the call uses what
-    the older version lacks: an attribute with another value than its default, an input, an output, a type.
+    the older version lacks: an attribute with another value than its default, a value of an attribute, an
+    input, an output, a type.
     """
 
     def adapter(b: Any, /, *inputs: Any, call: Any, **attributes: Any) -> Any:
@@ -37,6 +38,8 @@ def same_call(older: Version, newer: Version) -> Callable[..., Any]:
         kept = {
             k: Attribute(k, formal[k].type, v) for k, v in attributes.items() if k in known and v is not None
         }
+        for _, told in target.formal.faults(kept):
+            raise Unconvertible(told)
         return b.op(
             target.operator.name, *inputs, outputs=len(call.outputs), domain=target.operator.domain, **kept
         )

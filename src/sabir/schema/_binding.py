@@ -10,13 +10,15 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from sabir.base import SchemaError, suggest
+from sabir.base import AttributeValueError, SchemaError, suggest
+from sabir.schema._values import Within, alias_of, bound, fault_of, is_admitted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sabir import ir
     from sabir.schema._ports import Attribute, Input, Output, Port
+    from sabir.schema._values import Choice, Values
 
 
 class Call(NamedTuple):
@@ -36,7 +38,7 @@ Arguments = dict[str, Any]
 class Signature:
     """What a version takes and gives; holds calls against it."""
 
-    __slots__ = ("attributes", "inputs", "outputs", "owner", "requires")
+    __slots__ = ("attributes", "inputs", "outputs", "owner", "requires", "spelt", "values")
 
     def __init__(
         self, owner: str, inputs: Sequence[Input], outputs: Sequence[Output], attributes: Sequence[Attribute]
@@ -44,6 +46,11 @@ class Signature:
         self.owner, self.inputs, self.outputs = owner, inputs, outputs
         self.attributes = {a.name: a for a in attributes}
         self.requires = any(a.required for a in attributes)
+        admitted = _admitted((*inputs, *outputs))
+        self.values: dict[str, Values] = {
+            a.name: bound(a.values, admitted) for a in attributes if a.values is not None
+        }
+        self.spelt = {name: v for name, v in self.values.items() if not isinstance(v, Within)}
 
     def check_arity(self, inputs: Sequence[Any], outputs: int) -> None:
         """Raise SchemaError where a node gives too few or too many inputs or outputs."""
@@ -63,6 +70,38 @@ class Signature:
         for name, formal in self.attributes.items():
             if formal.required and name not in attributes:
                 raise SchemaError(f"{self.owner} requires the attribute {name!r} ({formal.type})")
+
+    def check_values(self, attributes: Mapping[str, ir.Attribute]) -> None:
+        """Raise AttributeValueError for an attribute whose value is not among those it may have."""
+        for name, values in self.values.items():
+            given = attributes.get(name)
+            if given is not None and given.value is not None and not is_admitted(values, given.value):
+                for fault in self.faults({name: given}):
+                    raise AttributeValueError(*fault)
+
+    def faults(self, attributes: Mapping[str, ir.Attribute]) -> Iterator[tuple[str, str]]:
+        """Yield each attribute whose value is not admitted, and a message; references have no value yet."""
+        for name, values, value in self._valued(attributes, self.values):
+            found = fault_of(values, value)
+            if found is not None:
+                place, told = found
+                item = "" if place is None else f"item {place} of "
+                yield name, f"{self.owner}: {item}attribute {name!r} is {told}"
+
+    def aliases(self, attributes: Mapping[str, ir.Attribute]) -> Iterator[tuple[str, object, Choice]]:
+        """Yield each attribute with a value that the standard does not name, and what it stands for."""
+        for name, values, value in self._valued(attributes, self.spelt):
+            found = alias_of(values, value)
+            if found is not None:
+                yield name, *found
+
+    def _valued(
+        self, attributes: Mapping[str, ir.Attribute], among: Mapping[str, Values]
+    ) -> Iterator[tuple[str, Values, Any]]:
+        for name, values in among.items():
+            given = attributes.get(name)
+            if given is not None and given.value is not None and given.type == self.attributes[name].type:
+                yield name, values, given.value
 
     def _hint(self, name: str) -> str:
         return suggest(name, self.attributes) or f"; it has {', '.join(sorted(self.attributes)) or 'none'}"
@@ -89,9 +128,11 @@ class Binding:
         """Return the keywords for a node's attributes, defaults filled in.
 
         `body` turns a subgraph into what the behaviour calls. Raises SchemaError for an attribute that is
-        unknown, missing or of another type.
+        unknown, missing or of another type, AttributeValueError for a value that the version does not admit.
         """
         self.signature.check_attributes(attributes)
+        if self.signature.values:
+            self.signature.check_values(attributes)
         filled: Arguments = {}
         for name, formal in self.signature.attributes.items():
             if self._everything or name in self._wanted:
@@ -114,6 +155,11 @@ class Binding:
 def as_results(result: object) -> tuple[Any, ...]:
     """Return what a behaviour gave as the tuple of its outputs."""
     return cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (result,)
+
+
+def _admitted(ports: Sequence[Port]) -> dict[str, frozenset[str]]:
+    """Return the type strings that each constraint admits."""
+    return {p.type.name: p.type.allowed for p in ports if not isinstance(p.type, str)}
 
 
 def _value(attribute: ir.Attribute, body: Callable[[ir.Graph], Any] | None) -> Any:

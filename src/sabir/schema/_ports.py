@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sabir.ir import AttributeType
+    from sabir.schema._values import Values
 
 Status = Literal["stable", "experimental"]
 
@@ -68,7 +69,8 @@ class Output(Port):
 class Attribute:
     """One formal attribute: required, optional, or with a default.
 
-    A `legacy` attribute hinted at an optimisation and never had a meaning; behaviours do not take it.
+    `values` declares which values it may have, where not all of its type mean something. A `legacy` attribute
+    hinted at an optimisation and never had a meaning; behaviours do not take it.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Attribute:
     default: Any = None
     required: bool = False
     legacy: bool = False
+    values: Values | None = None
 
     def __post_init__(self) -> None:
         """Round a default as a file would: attributes hold 32-bit floats, and both must compute alike."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sabir.schema._operator import Operator
+    from sabir.schema._values import Values
 
 Behaviour = Literal["infer", "evaluate", "upgrade", "downgrade", "gradient", "body", "lower"]
 BEHAVIOURS: tuple[Behaviour, ...] = get_args(Behaviour)
@@ -55,9 +56,12 @@ class Version:
         )
         return self._derive(self.evolve(since, f"Admits {spelled}.", widen=types))
 
-    def restate(self, since: int, changes: str) -> Version:
-        """Declare a version whose text changed and whose signature did not; both adapters follow."""
-        return self._derive(self.evolve(since, changes))
+    def restate(self, since: int, changes: str, *, values: Mapping[str, Values] | None = None) -> Version:
+        """Declare a version whose text changed and whose signature did not; both adapters follow.
+
+        `values` has the new values that attributes may have, by their names.
+        """
+        return self._derive(self.evolve(since, changes, values=values))
 
     def extend(
         self,
@@ -67,16 +71,17 @@ class Version:
         inputs: Sequence[Input] = (),
         outputs: Sequence[Output] = (),
         attributes: Sequence[Attribute] = (),
+        values: Mapping[str, Values] | None = None,
         widen: Mapping[str, frozenset[str]] | None = None,
     ) -> Version:
         """Declare a version that adds optional parts; both adapters follow."""
         newer = self.evolve(
-            since, changes,
-            inputs=[*self.inputs, *inputs], outputs=[*self.outputs, *outputs], add=attributes, widen=widen,
+            since, changes, inputs=[*self.inputs, *inputs], outputs=[*self.outputs, *outputs],
+            add=attributes, values=values, widen=widen,
         )  # fmt: skip
         return self._derive(newer)
 
-    def evolve(
+    def evolve(  # ruff: ignore[too-many-arguments]  each is a way in which versions differ
         self,
         since: int,
         changes: str,
@@ -86,13 +91,15 @@ class Version:
         drop: Iterable[str] = (),
         add: Sequence[Attribute] = (),
         defaults: Mapping[str, Any] | None = None,
+        values: Mapping[str, Values] | None = None,
         widen: Mapping[str, frozenset[str]] | None = None,
         status: Status | None = None,
     ) -> Version:
         """Declare the next version as a difference from this one.
 
         `drop` and `add` name attributes gone and new (an added one replaces its namesake), `defaults` new
-        defaults, `widen` more types by constraint name; the status stays unless `status` changes it. A
+        defaults, `values` new values that attributes may have, `widen` more types by constraint name; the
+        status stays unless `status` changes it. A
         version that only drops legacy attributes gets both adapters; for the rest they are written in the
         room.
         """
@@ -103,7 +110,7 @@ class Version:
             changes,
             _widened(self.inputs if inputs is None else tuple(inputs), widen or {}),
             _widened(self.outputs if outputs is None else tuple(outputs), widen or {}),
-            _changed(self.attributes, gone, add, defaults or {}),
+            _changed(self.attributes, gone, add, defaults or {}, values or {}),
             status=status or self.status,
         )
         self.operator.record(newer)
@@ -243,8 +250,16 @@ def _widened(ports: Sequence[AnyPort], more: Mapping[str, frozenset[str]]) -> tu
 
 
 def _changed(
-    old: Sequence[Attribute], gone: frozenset[str], new: Sequence[Attribute], defaults: Mapping[str, Any]
+    old: Sequence[Attribute],
+    gone: frozenset[str],
+    new: Sequence[Attribute],
+    defaults: Mapping[str, Any],
+    values: Mapping[str, Values],
 ) -> tuple[Attribute, ...]:
     replaced = gone | {a.name for a in new}
-    kept = [a for a in old if a.name not in replaced]
-    return (*(replace(a, default=defaults[a.name]) if a.name in defaults else a for a in kept), *new)
+
+    def kept(a: Attribute) -> Attribute:
+        a = replace(a, default=defaults[a.name]) if a.name in defaults else a
+        return replace(a, values=values[a.name]) if a.name in values else a
+
+    return (*(kept(a) for a in old if a.name not in replaced), *new)

@@ -3,6 +3,7 @@
 from sabir.check.rules import (
     attributes,
     calls,
+    choices,
     contents,
     descriptions,
     devices,
@@ -27,6 +28,7 @@ from sabir.check.rules import (
 __all__ = [
     "attributes",
     "calls",
+    "choices",
     "contents",
     "descriptions",
     "devices",

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sabir.base import InferenceError, spend_work
-from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT16, element
+from sabir.elements import element
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.sizes import allotted
+from sabir.schema import BFLOAT16, FLOATS, element_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 RAW, CAPPED, BIASED, PROBABILITIES = range(4)  # the stages of the scores, of which one may be asked for
 _RANK = 4  # (batch, heads, length, size)
 _BLOCK = 1 << 22  # scores that are held at once, unless one row has more
-_PRECISIONS = (FLOAT, FLOAT16, DOUBLE, BFLOAT16)
-_SOFTMAX_PRECISION = ", ".join(f"{e.number} ({e})" for e in _PRECISIONS)
+PRECISIONS = element_types(FLOATS | BFLOAT16)  # of a softmax
 
 
 class Masks(NamedTuple):
@@ -53,12 +53,8 @@ class Stages(NamedTuple):
 
 
 def softmax_precision(number: int | None) -> ElementType | None:
-    """Read the attribute; raises InferenceError for another type than the floats of 16 bits and more."""
-    if number is None:
-        return None
-    if number not in {e.number for e in _PRECISIONS}:
-        raise InferenceError(f"`softmax_precision` is {number}, and must be one of {_SOFTMAX_PRECISION}")
-    return element(number)
+    """Return the element type that the attribute names."""
+    return None if number is None else element(number)
 
 
 def seen(queries: int, keys: int, before: Array, window: tuple[int, int]) -> Array | None:

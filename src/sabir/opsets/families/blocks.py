@@ -10,24 +10,18 @@ from sabir.base import InferenceError
 from sabir.ir import TensorType, floor_div, mul
 from sabir.opsets.families import contents
 from sabir.opsets.families.ranks import check_rank
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Dim, Value
     from sabir.opsets.typing import Array
 
+MODES = one_of("DCR", "CRD")
 _IMAGE = 4
 # How the six axes of the split image are ordered, by mode: the block before the depth that is left (DCR), or
 # behind it (CRD).
 _TO_SPACE = {"DCR": (0, 3, 4, 1, 5, 2), "CRD": (0, 1, 4, 2, 5, 3)}
 _TO_DEPTH = {"DCR": (0, 3, 5, 1, 2, 4), "CRD": (0, 1, 3, 5, 2, 4)}
-
-
-def _order(table: dict[str, tuple[int, ...]], mode: str, block: int) -> tuple[int, ...]:
-    if mode not in table:
-        raise InferenceError(f"`mode` is {mode!r}, and must be DCR or CRD")
-    if block < 1:
-        raise InferenceError(f"`blocksize` cannot be {block}")
-    return table[mode]
 
 
 def _parted(size: Dim, block: int, what: str) -> Dim:
@@ -47,7 +41,7 @@ def _image(x: TensorType) -> tuple[Dim, ...] | None:
 
 def infer_to_space(x: TensorType, block: int, mode: str) -> TensorType:
     """Return the type of an image whose depth goes to space."""
-    order = _order(_TO_SPACE, mode, block)
+    order = _TO_SPACE[mode]
     dims = _image(x)
     if dims is None:
         return TensorType(x.element, (None,) * _IMAGE)
@@ -58,7 +52,7 @@ def infer_to_space(x: TensorType, block: int, mode: str) -> TensorType:
 
 def infer_to_depth(x: TensorType, block: int, mode: str) -> TensorType:
     """Return the type of an image whose blocks go to depth."""
-    order = _order(_TO_DEPTH, mode, block)
+    order = _TO_DEPTH[mode]
     dims = _image(x)
     if dims is None:
         return TensorType(x.element, (None,) * _IMAGE)
@@ -71,7 +65,7 @@ def infer_to_depth(x: TensorType, block: int, mode: str) -> TensorType:
 
 def to_space(x: Array, block: int, mode: str) -> Array:
     """Return the image with its depth in blocks."""
-    return _to_space(x, block, mode, _order(_TO_SPACE, mode, block))
+    return _to_space(x, block, mode, _TO_SPACE[mode])
 
 
 def _to_space(x: Array, block: int, mode: str, order: tuple[int, ...]) -> Array:
@@ -85,7 +79,7 @@ def _to_space(x: Array, block: int, mode: str, order: tuple[int, ...]) -> Array:
 
 def to_depth(x: Array, block: int, mode: str) -> Array:
     """Return the image with its blocks in the depth."""
-    return _to_depth(x, block, _order(_TO_DEPTH, mode, block))
+    return _to_depth(x, block, _TO_DEPTH[mode])
 
 
 def _to_depth(x: Array, block: int, order: tuple[int, ...]) -> Array:
@@ -102,7 +96,7 @@ def _to_depth(x: Array, block: int, order: tuple[int, ...]) -> Array:
 
 def build_to_space(b: Builder, x: Value, block: int, mode: str) -> Value:
     """Build DepthToSpace from a transposition of the split image."""
-    order = _order(_TO_SPACE, mode, block)
+    order = _TO_SPACE[mode]
     one, area = (b.initializer("block", np.array([s], np.int64)) for s in (block, block * block))
     n, c, h, w = _sizes(b, x)
     left = b.Div(c, area)
@@ -112,7 +106,7 @@ def build_to_space(b: Builder, x: Value, block: int, mode: str) -> Value:
 
 def build_to_depth(b: Builder, x: Value, block: int, mode: str) -> Value:
     """Build SpaceToDepth from a transposition of the split image."""
-    order = _order(_TO_DEPTH, mode, block)
+    order = _TO_DEPTH[mode]
     one, area = (b.initializer("block", np.array([s], np.int64)) for s in (block, block * block))
     n, c, h, w = _sizes(b, x)
     rows, columns = b.Div(h, one), b.Div(w, one)

@@ -18,6 +18,7 @@ from sabir.elements import BOOL, FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT
 from sabir.ir import Expr, lower_bound
 from sabir.opsets.families.arithmetic import as_dim, as_item
 from sabir.opsets.families.sizes import allotted
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
@@ -30,6 +31,7 @@ _NATIVE = "biuf"  # numpy's own numbers; the rest are ml_dtypes' and text
 _E8M0_BIAS, _E8M0_MOST, _E8M0_NAN = 127, 254, 255
 _HALF, _HALFWAY = 0.5, 0.75  # of a power of two and the next, as the fractions that frexp gives
 _SINGLE, _DOUBLE = 32, 64  # bits
+ROUND_MODES = one_of("up", "down", "nearest")
 _SPECIAL = {"inf": "INF", "-inf": "-INF", "nan": "NaN", "-nan": "NaN"}
 
 
@@ -128,10 +130,8 @@ def _float8e8m0(x: Array, *, saturate: bool, round_mode: str) -> Array:
             power = exponent - 1 + (fraction > _HALF)
         case "nearest":
             power = exponent - 1 + (fraction >= _HALFWAY)
-        case "down":
-            power = exponent - 1
         case _:
-            raise ValueError(f"round_mode {round_mode!r} must be 'up', 'down' or 'nearest'")
+            power = exponent - 1
     code = power + _E8M0_BIAS
     code = np.where(wide == 0, -1, np.where(np.isinf(wide), _E8M0_NAN, code))
     if saturate:

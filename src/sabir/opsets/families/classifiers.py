@@ -11,7 +11,7 @@ from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.normal_quantile import normal_quantile
 from sabir.opsets.families.sizes import allotted
-from sabir.schema import Attribute
+from sabir.schema import Attribute, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +26,7 @@ POST_TRANSFORM = Attribute(
     "string",
     "What becomes of the scores: NONE, SOFTMAX, SOFTMAX_ZERO (of those that are not 0), LOGISTIC or PROBIT.",
     default="NONE",
+    values=one_of("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"),
 )
 TWO = 2  # classes, one of which is the other's complement
 _MATRIX = 2
@@ -97,10 +98,7 @@ def check_each(size: int, width: Dim, what: str) -> None:
 
 def transformed(scores: Array, how: str) -> Array:
     """Return scores (N, classes) after `post_transform`, in float64."""
-    rule = TRANSFORMS.get(how)
-    if rule is None:
-        raise ValueError(f"post_transform is {how!r}, and must be one of {', '.join(TRANSFORMS)}")
-    return rule(scores.astype(np.float64))
+    return TRANSFORMS[how](scores.astype(np.float64))
 
 
 def of_one_score(score: Array, how: str, *, complement: bool) -> Array:

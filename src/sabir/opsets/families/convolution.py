@@ -41,8 +41,6 @@ def convolved_shape(
         return None
     lengths = (None,) * (rank + 2) if x.shape is None else x.shape
     filters = (None,) * (rank + 2) if w.shape is None else w.shape
-    if group < 1:
-        raise InferenceError(f"group is {group}, and must be 1 or more")
     left = mod(filters[0], group)
     if known_equal(lengths[1], mul(filters[1], group)) is False or (isinstance(left, int) and left):
         raise InferenceError(f"{lengths[1]} channels do not go with weights {w} in {group} groups")
@@ -71,7 +69,7 @@ def kernel_of(filters: Sequence[Dim], kernel_shape: Sequence[int] | None) -> lis
 
 def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
     """Correlate `x` (N, C, *lengths) with `w` (M, C/group, *kernel), laid out by `axes`."""
-    if group < 1 or w.shape[0] % group or x.shape[1] != w.shape[1] * group:
+    if w.shape[0] % group or x.shape[1] != w.shape[1] * group:
         raise InferenceError(f"channels {x.shape[1]} and weights {w.shape} do not go with {group} groups")
     counts = [a.windows for a in axes]
     matrix = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:]))
@@ -102,7 +100,7 @@ def convolve_transposed(x: Array, w: Array, axes: Sequence[Axis], group: int) ->
 
     `axes` lay the windows over the output.
     """
-    if group < 1 or x.shape[1] % group or x.shape[1] != w.shape[0]:
+    if x.shape[1] % group or x.shape[1] != w.shape[0]:
         raise InferenceError(f"channels {x.shape[1]} and weights {w.shape} do not go with {group} groups")
     kernel, outer, lengths = w.shape[2:], w.shape[1], [a.length for a in axes]
     matrix = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:])).transpose(0, 2, 1)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import InferenceError
-from sabir.elements import DOUBLE, FLOAT, element
+from sabir.elements import DOUBLE, FLOAT
 from sabir.ir import Expr, TensorType, dim_max
 from sabir.opsets.families.casting import converted
 from sabir.opsets.families.ranks import as_number, check_one
@@ -23,14 +22,6 @@ if TYPE_CHECKING:
 
 
 _BLOCK = 1 << 16  # elements that are computed at a time
-
-
-def output_type(number: int, allowed: frozenset[str]) -> ElementType:
-    """Read the attribute `output_datatype`; raises InferenceError for a type that the output cannot have."""
-    kind = element(number)
-    if f"tensor({kind})" not in allowed:
-        raise InferenceError(f"`output_datatype` is {kind}, and the output is a number that is not complex")
-    return kind
 
 
 def infer(size: TensorType, kind: ElementType) -> TensorType:

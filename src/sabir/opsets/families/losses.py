@@ -10,26 +10,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import EvaluationError, InferenceError
+from sabir.base import EvaluationError
 from sabir.elements import INT64
 from sabir.ir import TensorType
 from sabir.opsets.families import axes, halves, reductions
 from sabir.opsets.families.ranks import check_least_rank, check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
-from sabir.schema import Unconvertible
+from sabir.schema import Unconvertible, one_of
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Shape, Value
     from sabir.opsets.typing import Array
 
-_REDUCTIONS = ("none", "mean", "sum")
+REDUCTIONS = one_of("none", "sum", "mean")
 _LEAST_RANK = 2  # a batch, classes
 _AXES_BY_INPUT = 13  # from this opset on Squeeze and Unsqueeze take their axes as an input
 
 
 def infer(scores: TensorType, labels: TensorType, weights: TensorType | None, reduction: str) -> TensorType:
     """Return the type of the loss; raises InferenceError for shapes that do not fit together."""
-    _check_reduction(reduction)
     losses = _losses(scores, labels, weights)
     return TensorType(scores.element, losses if reduction == "none" else ())
 
@@ -61,7 +60,6 @@ def log_softmax(x: Array, axis: int) -> Array:
 
 def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | None, reduction: str) -> Array:
     """Return the loss of log-probabilities; the mean is by weight, and NaN where all labels are ignored."""
-    _check_reduction(reduction)
     _losses(logs, labels, weights)
     places = labels.astype(np.int64, copy=False)
     counted = None if ignored is None else places != ignored
@@ -84,11 +82,6 @@ def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | N
     if reduction == "sum":
         return whole
     return np.asarray(whole / (losses.size if scale is None else np.add.reduce(scale, axis=None)), logs.dtype)
-
-
-def _check_reduction(reduction: str) -> None:
-    if reduction not in _REDUCTIONS:
-        raise InferenceError(f"`reduction` is {reduction!r}, and must be one of {', '.join(_REDUCTIONS)}")
 
 
 # ---------------------------------------------------------------- in function bodies

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import InferenceError
-from sabir.elements import BFLOAT16, DOUBLE, FLOAT, FLOAT16, element
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_least_rank, check_rank
 from sabir.opsets.families.shapes import same_dim
+from sabir.schema import BFLOAT16, FLOATS, element_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sabir.elements import ElementType
     from sabir.ir import Dim, TensorType
     from sabir.opsets.typing import Array
 
-_STASHES = {FLOAT, DOUBLE, FLOAT16, BFLOAT16}
+STASHES = element_types(FLOATS | BFLOAT16)  # to normalise in
 _PARAMETERS = "scale", "B", "mean", "var"
 _BLOCK = 1 << 18  # bytes of input that are passed over while they are in the cache
 
@@ -59,14 +57,6 @@ def scaled(x: Array, known: Statistics, scale: Array, bias: Array, epsilon: floa
     y = wide * over_places(factor, wide)
     y += over_places(shift, wide)
     return y.astype(x.dtype, copy=False)
-
-
-def stash_type(number: int) -> ElementType:
-    """Return the type to normalise in; raises InferenceError for what is no float, double or half."""
-    found = element(number)
-    if found not in _STASHES:
-        raise InferenceError(f"stash_type is {found}, and must be a float, a double or a half")
-    return found
 
 
 def stashed(x: Array, stash: np.dtype[Any]) -> Array:

@@ -64,8 +64,6 @@ def folded(x: Array, axes: Sequence[Axis], operation: np.ufunc, empty: float) ->
 
 def powers(x: Array, p: float) -> Array:
     """Return `|x| ** p`, whose sums become norms by `roots`; halves as float32."""
-    if p <= 0:
-        raise ValueError(f"a norm of order {p:g} is none; it must be above 0")
     wide = np.abs(widened(x))
     if p in {1, 2}:
         return wide if p == 1 else np.square(wide)

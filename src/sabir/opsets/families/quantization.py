@@ -18,7 +18,7 @@ from sabir.opsets.families.casting import converted
 from sabir.opsets.families.products import matmul
 from sabir.opsets.families.ranks import check_alike, check_broadcast, check_one, check_rank, check_shape
 from sabir.opsets.families.shapes import axis_in
-from sabir.schema import Unconvertible
+from sabir.schema import FLOATS, Unconvertible, tensors
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sabir.schema import Version
 
 _HALVES = {FLOAT16, BFLOAT16}
-_PRECISIONS = {FLOAT, DOUBLE, *_HALVES}
+PRECISIONS = FLOATS | tensors("bfloat16")  # to divide in
 _EXACT_IN_FLOAT = float(1 << 24)  # integers up to here are exact in float32
 _LEAST_STEP = 64  # of the inner dimension of a product: fewer make BLAS slow
 _BLOCK = 1 << 17  # elements that are quantized while they are in the cache
@@ -60,14 +60,10 @@ def precision_of(x: ElementType, scale: ElementType, wanted: int = 0) -> Element
     A power of two (float8e8m0) leaves the precision of `x` as it is; integers divide exactly.
     """
     if wanted:
-        found = element(wanted)
-    elif scale is FLOAT8E8M0:
-        found = x if x.is_float else FLOAT
-    else:
-        found = scale if scale.is_float else DOUBLE
-    if found not in _PRECISIONS:
-        raise ValueError(f"a quotient cannot have the precision {found}")
-    return found
+        return element(wanted)
+    if scale is FLOAT8E8M0:
+        return x if x.is_float else FLOAT
+    return scale if scale.is_float else DOUBLE
 
 
 def quantized(

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import InferenceError
-from sabir.elements import DOUBLE, element
-from sabir.ir import TensorType
+from sabir.elements import DOUBLE
 from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
@@ -17,8 +15,6 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.opsets.typing import Array
-    from sabir.schema import Version
-
 
 _DRAWN = np.dtype(np.float64)  # as large as a number and its copies while it is drawn
 
@@ -43,8 +39,6 @@ def uniform(shape: Sequence[int], to: ElementType, low: float, high: float, seed
 
 def normal(shape: Sequence[int], to: ElementType, mean: float, scale: float, seed: float | None) -> Array:
     """Return numbers of the normal distribution with this mean and standard deviation."""
-    if not scale >= 0:
-        raise ValueError(f"a standard deviation of {scale} is below 0")
     drawn = np.asarray(generator(seed).standard_normal(allotted(shape, _DRAWN), _precision(to)))
     return (mean + drawn * drawn.dtype.type(scale)).astype(to.dtype, copy=False)
 
@@ -54,21 +48,3 @@ def _precision(to: ElementType) -> type[np.float32 | np.float64]:
     if to.kind != "float":
         raise ValueError(f"random numbers are floats, and not {to}")
     return np.float64 if to is DOUBLE else np.float32
-
-
-def infer_shape(shape: Sequence[int], dtype: int, version: Version) -> TensorType:
-    """Return the type of an output whose shape and element type are attributes."""
-    if any(d < 0 for d in shape):
-        raise InferenceError(f"the shape {list(shape)} has a size below 0")
-    return TensorType(_admitted(element(dtype), version), tuple(shape))
-
-
-def infer_like(x: TensorType, dtype: int | None, version: Version) -> TensorType:
-    """Return the type of an output of the input's shape, and of its element type unless `dtype` names one."""
-    return TensorType(_admitted(x.element if dtype is None else element(dtype), version), x.shape)
-
-
-def _admitted(kind: ElementType, version: Version) -> ElementType:
-    if kind.number and f"tensor({kind})" not in version.outputs[0].allowed:
-        raise InferenceError(f"{version} does not draw {kind}")
-    return kind

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType, exact_quotient, known_equal, mul
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 # by `direction`, for each way through time whether it goes backwards
-DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+_WAYS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+DIRECTIONS, LAYOUTS = one_of(*_WAYS), one_of(0, 1)
 
 # the dimensions by which the standard describes the inputs; all but the first three are sizes of the layer
 _X, _STATE = ("seq_length", "batch_size", "input_size"), ("num_directions", "batch_size", "hidden_size")
@@ -57,11 +59,8 @@ class Sizes(NamedTuple):
 
 
 def ways_of(direction: str) -> tuple[bool, ...]:
-    """Return for each way through time whether it goes backwards; raises ValueError for no direction."""
-    ways = DIRECTIONS.get(direction)
-    if ways is None:
-        raise InferenceError(f"`direction` is {direction!r}, and must be one of {', '.join(DIRECTIONS)}")
-    return ways
+    """Return for each way through time whether it goes backwards."""
+    return _WAYS[direction]
 
 
 def sizes(

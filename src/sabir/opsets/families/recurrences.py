@@ -20,6 +20,7 @@ from sabir.base import InferenceError, spend_work
 from sabir.opsets.families.recurrence_shapes import Inputs, sizes, ways_of
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 States: TypeAlias = tuple[Array, ...]  # at one time, each of shape (batch, hidden); the first is the output
 Step: TypeAlias = Callable[..., States]  # a step's gates and the states before it, to the states after it
 Activation: TypeAlias = Callable[[Array], Array]
+
+ACTIVATIONS = one_of(
+    "Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu",
+    "Softsign", "Softplus", any_case=True,
+)  # fmt: skip
 
 
 class Layer(NamedTuple):
@@ -95,9 +101,7 @@ def chosen(
 
 
 def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
-    formula = _FORMULAS.get(name.lower())
-    if formula is None:
-        raise InferenceError(f"{name!r} is no activation function; there are {', '.join(_FORMULAS)}")
+    formula = _FORMULAS[name.casefold()]
     alpha = None if formula.alpha is None else next(alphas, formula.alpha)
     beta = None if formula.beta is None else next(betas, formula.beta)
     return lambda x: formula.function(x, alpha, beta)

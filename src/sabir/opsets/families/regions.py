@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import EvaluationError, InferenceError
+from sabir.base import EvaluationError
 from sabir.ir import TensorType
 from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
@@ -25,8 +25,6 @@ def regions_type(
 ) -> TensorType:
     """Return the type (R, C, *pooled) of `rois` (R, columns) of the feature maps `x` (N, C, H, W)."""
     check_regions(x, rois, columns)
-    if any(p < 1 for p in pooled):
-        raise InferenceError(f"a region cannot be pooled to {list(pooled)} bins")
     regions = same_dim((rois.shape[0] if rois.shape else None, count), "the number of regions")
     return TensorType(x.element, (regions, x.shape[1] if x.shape else None, *pooled))
 

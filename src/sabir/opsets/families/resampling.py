@@ -71,8 +71,6 @@ def scaled(dim: Dim, scale: float | Fraction) -> Dim:
 
 def resample(x: Array, axes: Sequence[Axis], manner: Manner) -> Array:
     """Return `x` with every axis resampled, those first that shrink most."""
-    if manner.mode not in {"nearest", *_KERNELS}:
-        raise ValueError(f"`mode` is {manner.mode!r}, and must be nearest, linear or cubic")
     crops = manner.coordinates == CROP
     changed = [i for i, axis in enumerate(axes) if not axis.is_kept(crops=crops)]
     if manner.mode != "nearest" and x.dtype.kind in "bO":
@@ -155,11 +153,8 @@ class Line(NamedTuple):
 
 def coordinates(axis: Axis, name: str) -> Array:
     """Return for each new place along an axis where it lies in the old one."""
-    rule = COORDINATES.get(name)
-    if rule is None:
-        raise ValueError(f"`coordinate_transformation_mode` {name!r} is none of {', '.join(COORDINATES)}")
     check_elements(axis.length, axis.length, what="the coordinates", width=_PLACE)
-    return rule(axis).points(axis.length)
+    return COORDINATES[name](axis).points(axis.length)
 
 
 def _half_pixel(axis: Axis) -> Line:
@@ -213,10 +208,7 @@ OUTWARD = "outward"  # before opset 11: down where the axis grows, up where it s
 
 def _nearest(axis: Axis, manner: Manner) -> Array:
     name = manner.nearest if manner.nearest != OUTWARD else "ceil" if axis.scale < 1 else "floor"
-    rounding = ROUNDINGS.get(name)
-    if rounding is None:
-        raise ValueError(f"`nearest_mode` is {name!r}, and must be one of {', '.join(ROUNDINGS)}")
-    return rounding(coordinates(axis, manner.coordinates)).astype(np.int64)
+    return ROUNDINGS[name](coordinates(axis, manner.coordinates)).astype(np.int64)
 
 
 def _interpolated(x: Array, i: int, places: Array, weights: Array) -> Array:

@@ -37,14 +37,6 @@ def each(name: str, given: Sequence[int] | None, count: int) -> tuple[int, ...]:
     return tuple(given)
 
 
-def flags(name: str, given: Sequence[int] | None, count: int) -> tuple[int, ...]:
-    """Return for each of `count` inputs or outputs whether it is gone through backwards: 0 or 1."""
-    found = each(name, given, count)
-    if any(flag not in {0, 1} for flag in found):
-        raise InferenceError(f"`{name}` must be of 0, forward, and 1, backward, not {list(found)}")
-    return found
-
-
 def common(inputs: Sequence[TensorType], axes: Sequence[int], what: str) -> Dim:
     """Return the one size that tensors have along their axes."""
     ranked = [(x.shape, a) for x, a in zip(inputs, axes, strict=True) if x.shape is not None]

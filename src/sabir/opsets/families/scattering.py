@@ -6,7 +6,7 @@ Of several updates for one place the last one stays, or they are joined by a red
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,26 +17,20 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.indexing import check_known, checked
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.families.shapes import axis_in
-from sabir.schema import Unconvertible
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabir.ir import Builder, Shape, Value
-    from sabir.opsets.typing import Array, Rule
+    from sabir.ir import Shape
+    from sabir.opsets.typing import Array
 
 NONE = "none"
-SUMS = frozenset({NONE, "add", "mul"})
-EXTREMES = SUMS | {"max", "min"}
+_SUMS = (NONE, "add", "mul")
+SUMS, EXTREMES = one_of(*_SUMS), one_of(*_SUMS, "max", "min")  # before opset 18, and from then on
 _REDUCTIONS: dict[str, np.ufunc] = {
     "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
 }  # fmt: skip
-
-
-def check_reduction(reduction: str, allowed: frozenset[str]) -> None:
-    """Raise InferenceError for a reduction that the version does not know."""
-    if reduction not in allowed:
-        raise InferenceError(f"`reduction` is {reduction!r}, and must be one of {', '.join(sorted(allowed))}")
 
 
 def _moved(
@@ -163,17 +157,3 @@ def tuples(data: Array, indices: Array, updates: Array, reduction: str) -> Array
     part = math.prod(data.shape[width:])
     flat: Array = places.reshape(-1, 1) * part + np.arange(part)
     return _written(data, flat.ravel(), updates.ravel(), reduction)
-
-
-# ---------------------------------------------------------------- adapters
-
-
-def without_extremes(name: str) -> Rule:
-    """Return the adapter to the version that has the reductions add and mul only."""
-
-    def downgrade(b: Builder, *inputs: Value, reduction: str, **attributes: Any) -> Value:
-        if reduction not in SUMS:
-            raise Unconvertible(f"{name}-16 has no reduction {reduction!r}")
-        return b.op(name, *inputs, reduction=reduction, **attributes)
-
-    return downgrade

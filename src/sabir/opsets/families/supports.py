@@ -9,13 +9,14 @@ import numpy as np
 
 from sabir.base import spend_work
 from sabir.opsets.families.sizes import allotted
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sabir.opsets.typing import Array
 
-KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
+KERNELS = one_of("LINEAR", "POLY", "RBF", "SIGMOID")
 _BLOCK = 1 << 18  # kernel values at a time
 _TURNS, _CLOSE = 100, 0.005  # how long, and how closely, the probabilities are sought
 _COPIES = 4  # of a matrix for each row, while the probabilities are sought
@@ -24,8 +25,6 @@ _SURE = 1e-7  # no pair is more certain than this
 
 def kernel(x: Array, vectors: Array, kind: str, parameters: Sequence[float] | None) -> Array:
     """Return the kernel of each row of `x` (N, F) with each support vector (V, F), in float64."""
-    if kind not in KERNELS:
-        raise ValueError(f"kernel_type is {kind!r}, and must be one of {', '.join(KERNELS)}")
     gamma, coef0, degree = (*(parameters or ()), 0.0, 0.0, 0.0)[:3]
     x, vectors = x.astype(np.float64), vectors.astype(np.float64)
     product = x @ vectors.T

@@ -33,11 +33,11 @@ class Transposed(NamedTuple):
         cls, window: Window, *, output_padding: Sequence[int] | None, output_shape: Sequence[int] | None,
         auto_pad: str,
     ) -> Transposed:  # fmt: skip
-        """Read the attributes; raises InferenceError for a wrong number of values, or negative ones."""
+        """Read the attributes; raises InferenceError for a wrong number of values."""
         rank = len(window.kernel)
         for name, values in (("output_padding", output_padding), ("output_shape", output_shape)):
-            if values and (len(values) != rank or min(values) < 0):
-                raise InferenceError(f"{name} {list(values)} must have {rank} values, 0 or more each")
+            if values and len(values) != rank:
+                raise InferenceError(f"{name} {list(values)} must have {rank} values")
         given = tuple(output_shape) if output_shape else None
         return cls(window, tuple(output_padding or (0,) * rank), given, auto_pad == "SAME_UPPER")
 

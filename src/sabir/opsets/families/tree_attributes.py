@@ -113,10 +113,7 @@ def _ints(attributes: Mapping[str, Any], name: str) -> Array:
 
 
 def _modes(names: Sequence[str]) -> Array:
-    codes = {"LEAF": LEAF, **{name: code for code, name in enumerate(MODES) if code != MEMBER}}
-    unknown = set(names) - codes.keys()
-    if unknown:
-        raise InferenceError(f"a node's mode is {min(unknown)!r}, and must be one of {', '.join(codes)}")
+    codes = {"LEAF": LEAF, **{name: code for code, name in enumerate(MODES)}}
     return np.array([codes[name] for name in names], np.int64)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from sabir.base import InferenceError, check_time, spend_work
 from sabir.opsets.families.sizes import allotted
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,7 @@ _BLOCK = 1 << 16  # walkers at a time: few enough that the temporaries stay in t
 
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")  # a place is TreeEnsemble's number
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
+NAMED_MODES = one_of(*MODES[:-1], "LEAF")  # of the older operators, which ask for no member of a set
 LEAF, MEMBER = len(MODES), MODES.index("BRANCH_MEMBER")
 _COMPARISONS: tuple[Callable[..., Array], ...] = (
     np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal,
@@ -85,7 +87,7 @@ class Forest:
 
     def scores(self, x: Array, targets: int, how: str) -> Array:
         """Return what the leaves say of each row of `x` (N, F), as float64 (N, targets)."""
-        self.check(x.shape[1], targets, how)
+        self.check(x.shape[1], targets)
         result = np.zeros(allotted((len(x), targets), np.dtype(np.float64), x.size), np.float64)
         spend_work(8 * len(x) * len(self.roots) * self.depth)
         step = max(1, _BLOCK // max(1, len(self.roots)))
@@ -96,10 +98,8 @@ class Forest:
             result /= max(1, len(self.roots))
         return result
 
-    def check(self, width: Dim, targets: int, how: str) -> None:
+    def check(self, width: Dim, targets: int) -> None:
         """Raise InferenceError where rows of so many features cannot be sent down, or give so many scores."""
-        if how not in AGGREGATES:
-            raise InferenceError(f"aggregate_function is {how!r}, and must be one of {', '.join(AGGREGATES)}")
         if isinstance(width, int) and self.last_feature >= width:
             raise InferenceError(f"a node asks for feature {self.last_feature}, and rows have {width}")
         if self.last_target >= targets:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sabir.base import InferenceError, check_elements
 from sabir.ir import add, ceil_div, dim_min, floor_div, mul, sub
+from sabir.schema import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _COUNTED = 32  # bytes, about, of a window while its taps are counted
 LEAST_RANK = 3  # a batch, channels, one spatial axis
-_MODES = {"", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}
+AUTO_PADS = one_of("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", aliases={"": "NOTSET"})
 
 
 class Run(NamedTuple):
@@ -87,14 +88,13 @@ class Window:
         cls, kernel: Sequence[Dim], *, strides: Sequence[int] | None, pads: Sequence[int] | None,
         auto_pad: str, dilations: Sequence[int] | None = None, ceil_mode: int = 0,
     ) -> Window:  # fmt: skip
-        """Read the attributes; raises InferenceError for a wrong number of values, or values out of range."""
+        """Read the attributes; raises InferenceError for a wrong number of values, or an empty window."""
         rank = len(kernel)
-        if auto_pad not in _MODES:
-            raise InferenceError(f"auto_pad is {auto_pad!r}, and must be one of {sorted(_MODES - {''})}")
-        steps = _values("strides", strides or (1,) * rank, rank, 1)
-        spread = _values("dilations", dilations or (1,) * rank, rank, 1)
-        edges = _values("pads", pads or (0,) * 2 * rank, 2 * rank, 0)
-        _values("kernel_shape", [1 if k is None else k for k in kernel], rank, 1)
+        steps = _values("strides", strides or (1,) * rank, rank)
+        spread = _values("dilations", dilations or (1,) * rank, rank)
+        edges = _values("pads", pads or (0,) * 2 * rank, 2 * rank)
+        if any(isinstance(k, int) and k < 1 for k in kernel):  # weights may have no elements
+            raise InferenceError(f"a window of {list(kernel)} must have 1 or more elements along each axis")
         if auto_pad not in {"", "NOTSET"}:
             edges = (0,) * 2 * rank
         both = tuple(zip(edges[:rank], edges[rank:], strict=True))
@@ -146,9 +146,7 @@ class Window:
         return count
 
 
-def _values(name: str, given: Sequence[Dim], count: int, least: int) -> tuple[int, ...]:
+def _values(name: str, given: Sequence[int], count: int) -> tuple[int, ...]:
     if len(given) != count:
         raise InferenceError(f"{name} {list(given)} must have {count} values")
-    if any(isinstance(v, int) and v < least for v in given):
-        raise InferenceError(f"{name} {list(given)} must be {least} or more each")
-    return tuple(v if isinstance(v, int) else least for v in given)
+    return tuple(given)

@@ -11,9 +11,19 @@ import numpy as np
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import folded, pooled_type
-from sabir.opsets.families.windows import Window
+from sabir.opsets.families.windows import AUTO_PADS, Window
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+)
 
 _BLOCK = 1 << 16  # windows whose sums are divided at a time
 
@@ -27,7 +37,10 @@ v1 = average_pool.first(
     outputs=[Output("Y", T, "The means, (N, C, O1, ..., On).", differentiable=True)],
     attributes=[
         Attribute(
-            "pads", "ints", "Padding of the axes: all the beginnings, then all the ends; none by default."
+            "pads",
+            "ints",
+            "Padding of the axes: all the beginnings, then all the ends; none by default.",
+            values=at_least(0),
         ),
         Attribute(
             "auto_pad",
@@ -35,9 +48,14 @@ v1 = average_pool.first(
             "SAME_UPPER, SAME_LOWER: padded so that O = ceil(D / stride), the odd one at the end or the "
             "beginning; VALID: not padded; NOTSET: `pads`.",
             default="NOTSET",
+            values=AUTO_PADS,
         ),
-        Attribute("strides", "ints", "The step between windows along each axis; 1 by default."),
-        Attribute("kernel_shape", "ints", "The window's size along each axis.", required=True),
+        Attribute(
+            "strides", "ints", "The step between windows along each axis; 1 by default.", values=at_least(1)
+        ),
+        Attribute(
+            "kernel_shape", "ints", "The window's size along each axis.", required=True, values=at_least(1)
+        ),
     ],
 )
 v7 = v1.extend(
@@ -56,7 +74,11 @@ v11 = v10.restate(11, "States that strides are 1 by default, and how `ceil_mode`
 v19 = v11.extend(
     19,
     "Windows may have gaps (`dilations`).",
-    attributes=[Attribute("dilations", "ints", "The step between a window's elements; 1 by default.")],
+    attributes=[
+        Attribute(
+            "dilations", "ints", "The step between a window's elements; 1 by default.", values=at_least(1)
+        )
+    ],
 )
 v22 = v19.widen(22, T=BFLOAT16)
 

@@ -16,13 +16,13 @@ from sabir.schema import (
     FLOATS,
     NUMBERS,
     Attribute,
-    Call,
     Constraint,
     Example,
     Input,
     Operator,
     Output,
     Unconvertible,
+    element_types,
 )
 
 bernoulli = Operator(
@@ -38,7 +38,10 @@ v15 = bernoulli.first(
     outputs=[Output("output", T2, "Zeros and ones, in the input's shape.")],
     attributes=[
         Attribute(
-            "dtype", "int", "The element type, as a number of TensorProto.DataType; the input's by default."
+            "dtype",
+            "int",
+            "The element type, as a number of TensorProto.DataType; the input's by default.",
+            values=element_types("T2"),
         ),
         Attribute("seed", "float", "Where the random numbers start; anywhere if absent."),
     ],
@@ -47,8 +50,8 @@ v22 = v15.widen(22, T1=BFLOAT16)
 
 
 @v15.infer
-def infer(x: TensorType, /, *, dtype: int | None, call: Call) -> TensorType:
-    return randomness.infer_like(x, dtype, bernoulli.at(call.opset))
+def infer(x: TensorType, /, *, dtype: int | None) -> TensorType:
+    return TensorType(x.element if dtype is None else element(dtype), x.shape)
 
 
 @v15.evaluate

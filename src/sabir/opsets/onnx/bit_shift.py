@@ -7,7 +7,17 @@ import numpy as np
 from sabir.ir import TensorType
 from sabir.opsets.families import broadcasting
 from sabir.opsets.typing import Array
-from sabir.schema import INTEGERS, UNSIGNED, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    INTEGERS,
+    UNSIGNED,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+)
 
 bit_shift = Operator(
     "BitShift",
@@ -24,7 +34,13 @@ v11 = bit_shift.first(
     ],
     outputs=[Output("Z", T, "The shape that both inputs broadcast to.", differentiable=False)],
     attributes=[
-        Attribute("direction", "string", "LEFT: toward the higher bits; RIGHT: the other way.", required=True)
+        Attribute(
+            "direction",
+            "string",
+            "LEFT: toward the higher bits; RIGHT: the other way.",
+            required=True,
+            values=one_of("LEFT", "RIGHT"),
+        )
     ],
 )
 v28 = v11.widen(28, T=INTEGERS)
@@ -38,13 +54,7 @@ def infer(x: TensorType, y: TensorType, /) -> TensorType:
 @v11.evaluate
 def evaluate(x: Array, y: Array, /, *, direction: str) -> Array:
     """Unlike C, numpy gives 0 for a shift out of range, or -1 for one of a negative number to the right."""
-    match direction:
-        case "LEFT":
-            return np.left_shift(x, y)
-        case "RIGHT":
-            return np.right_shift(x, y)
-        case _:
-            raise ValueError(f"`direction` is {direction!r}, and must be LEFT or RIGHT")
+    return np.left_shift(x, y) if direction == "LEFT" else np.right_shift(x, y)
 
 
 @bit_shift.examples

@@ -65,7 +65,11 @@ v24 = v23.extend(
     "Admits float8e8m0, with `round_mode` for it.",
     attributes=[
         Attribute(
-            "round_mode", "string", "For float8e8m0: `up`, `down`, or `nearest` with ties up.", default="up"
+            "round_mode",
+            "string",
+            "For float8e8m0: `up`, `down`, or `nearest` with ties up.",
+            default="up",
+            values=casting.ROUND_MODES,
         )
     ],
     widen={"T1": FLOAT8E8M0, "T2": FLOAT8E8M0},

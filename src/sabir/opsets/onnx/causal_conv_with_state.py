@@ -22,6 +22,7 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    one_of,
     tensors,
 )
 
@@ -55,11 +56,18 @@ v27 = causal_conv_with_state.first(
             differentiable=False,
         ),
     ],
-    attributes=[Attribute("activation", "string", "silu or swish: `y sigmoid(y)`; or none.", default="none")],
+    attributes=[
+        Attribute(
+            "activation",
+            "string",
+            "silu or swish: `y sigmoid(y)`; or none.",
+            default="none",
+            values=one_of("silu", "swish", "none"),
+        )
+    ],
 )
 
 RANK = 3  # of all but the bias
-ACTIVATIONS = {"none": False, "silu": True, "swish": True}
 END = np.iinfo(np.int64).max
 
 
@@ -70,10 +78,7 @@ def infer(
     bias: TensorType | None = None,
     past: TensorType | None = None,
     /,
-    *,
-    activation: str,
 ) -> tuple[TensorType, TensorType]:
-    _is_gated(activation)
     for kind in (x, weight, past):
         if kind is not None and kind.shape is not None and len(kind.shape) != RANK:
             raise InferenceError(f"input, weight and state are of rank {RANK}, and one is {kind}")
@@ -101,8 +106,8 @@ def evaluate(
     *,
     activation: str,
 ) -> tuple[Array, Array]:
-    hold(infer, x, weight, bias, past, activation=activation)
-    gated, k, length = _is_gated(activation), weight.shape[2], x.shape[2]
+    hold(infer, x, weight, bias, past)
+    gated, k, length = activation != "none", weight.shape[2], x.shape[2]
     before = (*x.shape[:2], k - 1)
     if past is None:
         past = np.zeros(before, x.dtype)
@@ -140,7 +145,7 @@ def body(
     else:
         whole = b.Concat(past, x, axis=2)
     y = b.Conv(whole, weight, bias, group=_channels(x, weight))
-    if _is_gated(activation):
+    if activation != "none":
         wide = b.Cast(y, to=FLOAT.number)
         y = b.CastLike(b.Mul(wide, b.Sigmoid(wide)), y)
     return y, b.Slice(whole, b.Shape(x, start=2), _ints(b, END), _ints(b, 2))
@@ -156,12 +161,6 @@ def _channels(x: Value, weight: Value) -> int:
 
 def _ints(b: Builder, *values: int) -> Value:
     return b.initializer("ints", np.array(values, np.int64))
-
-
-def _is_gated(activation: str) -> bool:
-    if activation not in ACTIVATIONS:
-        raise InferenceError(f"`activation` is {activation!r}, and must be one of {', '.join(ACTIVATIONS)}")
-    return ACTIVATIONS[activation]
 
 
 @causal_conv_with_state.examples

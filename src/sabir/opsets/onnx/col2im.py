@@ -14,7 +14,17 @@ from sabir.opsets.families.ranks import as_list
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.families.windows import Window
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+)
 
 col2im = Operator(
     "Col2Im", summary="An image in which each block is added where it lies; the transpose of taking blocks."
@@ -38,13 +48,21 @@ v18 = col2im.first(
     ],
     outputs=[Output("output", T, "The image, (N, C, D1, ..., Dn).", differentiable=True)],
     attributes=[
-        Attribute("strides", "ints", "The step between blocks along each axis; 1 by default."),
+        Attribute(
+            "strides", "ints", "The step between blocks along each axis; 1 by default.", values=at_least(1)
+        ),
         Attribute(
             "pads",
             "ints",
             "Padding, cut off the image again: all the beginnings, then all the ends; none by default.",
+            values=at_least(0),
         ),
-        Attribute("dilations", "ints", "The step between a block's elements along each axis; 1 by default."),
+        Attribute(
+            "dilations",
+            "ints",
+            "The step between a block's elements along each axis; 1 by default.",
+            values=at_least(1),
+        ),
     ],
 )
 

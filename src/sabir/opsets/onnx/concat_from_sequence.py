@@ -4,13 +4,23 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sabir.base import EvaluationError, InferenceError
+from sabir.base import EvaluationError
 from sabir.ir import SequenceType, TensorType
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.sequences import item_of
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
-from sabir.schema import CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, sequences
+from sabir.schema import (
+    CLASSIC,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+    sequences,
+)
 
 concat_from_sequence = Operator(
     "ConcatFromSequence",
@@ -25,7 +35,13 @@ v11 = concat_from_sequence.first(
     inputs=[Input("input_sequence", S, "At least one tensor; all of one shape but for a joined `axis`.")],
     outputs=[Output("concat_result", T, "The items as one tensor.")],
     attributes=[
-        Attribute("new_axis", "int", "1 to stack on a new axis, 0 to join along one there is.", default=0),
+        Attribute(
+            "new_axis",
+            "int",
+            "1 to stack on a new axis, 0 to join along one there is.",
+            default=0,
+            values=one_of(0, 1),
+        ),
         Attribute("axis", "int", "The axis of the result, counted from the back if negative.", required=True),
     ],
 )
@@ -36,8 +52,6 @@ def infer(sequence: SequenceType, /, *, new_axis: int, axis: int) -> TensorType:
     item = item_of(sequence)
     if item.shape is None:
         return TensorType(item.element)
-    if new_axis not in {0, 1}:
-        raise InferenceError(f"`new_axis` is 0 or 1, not {new_axis}")
     axis = axis_in(axis, len(item.shape) + new_axis)
     behind = axis if new_axis else axis + 1
     return TensorType(item.element, (*item.shape[:axis], None, *item.shape[behind:]))

@@ -9,9 +9,19 @@ from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import convolve, convolved_shape
 from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.families.windows import Window
+from sabir.opsets.families.windows import AUTO_PADS, Window
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+)
 
 conv = Operator(
     "Conv", summary="At every place, the sum of a filter's weights times the inputs below them, plus a bias."
@@ -29,10 +39,17 @@ v1 = conv.first(
     outputs=[Output("Y", T, "One channel for each filter, (N, M, O1, ..., On).", differentiable=True)],
     attributes=[
         Attribute(
-            "group", "int", "How many parts the channels fall into, each with filters of its own.", default=1
+            "group",
+            "int",
+            "How many parts the channels fall into, each with filters of its own.",
+            default=1,
+            values=at_least(1),
         ),
         Attribute(
-            "pads", "ints", "Zeros around the input: all the beginnings, then all the ends; none by default."
+            "pads",
+            "ints",
+            "Zeros around the input: all the beginnings, then all the ends; none by default.",
+            values=at_least(0),
         ),
         Attribute(
             "auto_pad",
@@ -40,10 +57,23 @@ v1 = conv.first(
             "SAME_UPPER, SAME_LOWER: zeros so that O = ceil(D / stride), the odd one at the end or the "
             "beginning; VALID: none; NOTSET: `pads`.",
             default="NOTSET",
+            values=AUTO_PADS,
         ),
-        Attribute("strides", "ints", "The step between windows along each axis; 1 by default."),
-        Attribute("dilations", "ints", "The step between a filter's elements along each axis; 1 by default."),
-        Attribute("kernel_shape", "ints", "The filters' spatial size, (k1, ..., kn); `W` tells it too."),
+        Attribute(
+            "strides", "ints", "The step between windows along each axis; 1 by default.", values=at_least(1)
+        ),
+        Attribute(
+            "dilations",
+            "ints",
+            "The step between a filter's elements along each axis; 1 by default.",
+            values=at_least(1),
+        ),
+        Attribute(
+            "kernel_shape",
+            "ints",
+            "The filters' spatial size, (k1, ..., kn); `W` tells it too.",
+            values=at_least(1),
+        ),
     ],
 )
 v11 = v1.restate(

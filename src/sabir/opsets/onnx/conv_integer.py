@@ -16,9 +16,18 @@ from sabir.opsets.families.quantization import (
     wrapped,
 )
 from sabir.opsets.families.ranks import check_one
-from sabir.opsets.families.windows import Window
+from sabir.opsets.families.windows import AUTO_PADS, Window
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+    tensors,
+)
 
 conv_integer = Operator(
     "ConvInteger",
@@ -45,20 +54,40 @@ v10 = conv_integer.first(
     outputs=[Output("y", T3, "One channel for each filter, (N, M, O1, ..., On).")],
     attributes=[
         Attribute(
-            "group", "int", "How many parts the channels fall into, each with filters of its own.", default=1
+            "group",
+            "int",
+            "How many parts the channels fall into, each with filters of its own.",
+            default=1,
+            values=at_least(1),
         ),
         Attribute(
-            "pads", "ints", "Padding of the axes: all the beginnings, then all the ends; none by default."
+            "pads",
+            "ints",
+            "Padding of the axes: all the beginnings, then all the ends; none by default.",
+            values=at_least(0),
         ),
-        Attribute("strides", "ints", "The step between windows along each axis; 1 by default."),
-        Attribute("dilations", "ints", "The step between a filter's elements along each axis; 1 by default."),
-        Attribute("kernel_shape", "ints", "The filters' spatial size, (k1, ..., kn); `w` tells it too."),
+        Attribute(
+            "strides", "ints", "The step between windows along each axis; 1 by default.", values=at_least(1)
+        ),
+        Attribute(
+            "dilations",
+            "ints",
+            "The step between a filter's elements along each axis; 1 by default.",
+            values=at_least(1),
+        ),
+        Attribute(
+            "kernel_shape",
+            "ints",
+            "The filters' spatial size, (k1, ..., kn); `w` tells it too.",
+            values=at_least(1),
+        ),
         Attribute(
             "auto_pad",
             "string",
             "SAME_UPPER, SAME_LOWER: padded so that O = ceil(D / stride), the odd one at the end or the "
             "beginning; VALID: not padded; NOTSET: `pads`.",
             default="NOTSET",
+            values=AUTO_PADS,
         ),
     ],
 )

@@ -13,9 +13,19 @@ from sabir.opsets.families.convolution import convolve_transposed, kernel_of, sp
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.transposed import Transposed
-from sabir.opsets.families.windows import Window
+from sabir.opsets.families.windows import AUTO_PADS, Window
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+)
 
 conv_transpose = Operator(
     "ConvTranspose",
@@ -40,30 +50,51 @@ v1 = conv_transpose.first(
         )
     ],
     attributes=[
-        Attribute("group", "int", "How many parts the channels fall into, each with its weights.", default=1),
+        Attribute(
+            "group",
+            "int",
+            "How many parts the channels fall into, each with its weights.",
+            default=1,
+            values=at_least(1),
+        ),
         Attribute(
             "auto_pad",
             "string",
             "SAME_UPPER, SAME_LOWER: padded so that O = D * stride, the odd one at the end or the beginning; "
             "VALID: not padded; NOTSET: `pads`.",
             default="NOTSET",
+            values=AUTO_PADS,
         ),
-        Attribute("strides", "ints", "The step between windows along each axis; 1 by default."),
+        Attribute(
+            "strides", "ints", "The step between windows along each axis; 1 by default.", values=at_least(1)
+        ),
         Attribute(
             "pads",
             "ints",
             "What is cut off the output: all the beginnings, then all the ends; none by default.",
+            values=at_least(0),
         ),
         Attribute(
-            "output_padding", "ints", "What is added to the output's end along each axis; 0 by default."
+            "output_padding",
+            "ints",
+            "What is added to the output's end along each axis; 0 by default.",
+            values=at_least(0),
         ),
-        Attribute("dilations", "ints", "The step between a window's elements along each axis; 1 by default."),
+        Attribute(
+            "dilations",
+            "ints",
+            "The step between a window's elements along each axis; 1 by default.",
+            values=at_least(1),
+        ),
         Attribute(
             "output_shape",
             "ints",
             "(O1, ..., On), whence the padding follows, its odd one at the beginning unless SAME_UPPER.",
+            values=at_least(0),
         ),
-        Attribute("kernel_shape", "ints", "The windows' size, (k1, ..., kn); `W` tells it too."),
+        Attribute(
+            "kernel_shape", "ints", "The windows' size, (k1, ..., kn); `W` tells it too.", values=at_least(1)
+        ),
     ],
 )
 v11 = v1.restate(
@@ -83,8 +114,6 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
         return TensorType(x.element)
     lengths = (None,) * (rank + 2) if x.shape is None else x.shape
     weights = (None,) * (rank + 2) if w.shape is None else w.shape
-    if group < 1:
-        raise InferenceError(f"group is {group}, and must be 1 or more")
     left = mod(lengths[1], group)
     if known_equal(lengths[1], weights[0]) is False or (isinstance(left, int) and left):
         raise InferenceError(f"{lengths[1]} channels do not go with weights {w} in {group} groups")

@@ -16,7 +16,17 @@ from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.windows import Axis, Window
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+)
 
 deform_conv = Operator(
     "DeformConv",
@@ -47,18 +57,41 @@ v19 = deform_conv.first(
     ],
     outputs=[Output("Y", T, "One channel for each filter, (N, M, O1, ..., On).")],
     attributes=[
-        Attribute("strides", "ints", "The step between windows along each axis; 1 by default."),
         Attribute(
-            "pads", "ints", "Zeros around the input: all the beginnings, then all the ends; none by default."
+            "strides", "ints", "The step between windows along each axis; 1 by default.", values=at_least(1)
         ),
         Attribute(
-            "offset_group", "int", "How many parts of the channels have offsets of their own.", default=1
+            "pads",
+            "ints",
+            "Zeros around the input: all the beginnings, then all the ends; none by default.",
+            values=at_least(0),
         ),
-        Attribute("kernel_shape", "ints", "The filters' spatial size, (k1, ..., kn); `W` tells it too."),
         Attribute(
-            "group", "int", "How many parts the channels fall into, each with filters of its own.", default=1
+            "offset_group",
+            "int",
+            "How many parts of the channels have offsets of their own.",
+            default=1,
+            values=at_least(1),
         ),
-        Attribute("dilations", "ints", "The step between a filter's elements along each axis; 1 by default."),
+        Attribute(
+            "kernel_shape",
+            "ints",
+            "The filters' spatial size, (k1, ..., kn); `W` tells it too.",
+            values=at_least(1),
+        ),
+        Attribute(
+            "group",
+            "int",
+            "How many parts the channels fall into, each with filters of its own.",
+            default=1,
+            values=at_least(1),
+        ),
+        Attribute(
+            "dilations",
+            "ints",
+            "The step between a filter's elements along each axis; 1 by default.",
+            values=at_least(1),
+        ),
     ],
 )
 v22 = v19.widen(22, T=BFLOAT16)

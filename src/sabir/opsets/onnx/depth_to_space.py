@@ -6,9 +6,19 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.blocks import build_to_space, infer_to_space, to_space
+from sabir.opsets.families.blocks import MODES, build_to_space, infer_to_space, to_space
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+)
 
 depth_to_space = Operator(
     "DepthToSpace",
@@ -29,7 +39,11 @@ v1 = depth_to_space.first(
             differentiable=True,
         )
     ],
-    attributes=[Attribute("blocksize", "int", "The height and the width of a block.", required=True)],
+    attributes=[
+        Attribute(
+            "blocksize", "int", "The height and the width of a block.", required=True, values=at_least(1)
+        )
+    ],
 )
 v11 = v1.extend(
     11,
@@ -40,6 +54,7 @@ v11 = v1.extend(
             "string",
             "DCR: the place in the block is the outer part of the depth; CRD: it is the inner one.",
             default="DCR",
+            values=MODES,
         )
     ],
 )

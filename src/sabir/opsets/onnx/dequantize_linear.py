@@ -28,6 +28,8 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    at_least,
+    element_types,
     tensors,
 )
 
@@ -64,7 +66,11 @@ v21 = v19.extend(
     "Scales may differ by blocks along `axis`; admits integers of 4 and 16 bits.",
     attributes=[
         Attribute(
-            "block_size", "int", "How many elements along `axis` share a scale; 0: no blocks.", default=0
+            "block_size",
+            "int",
+            "How many elements along `axis` share a scale; 0: no blocks.",
+            default=0,
+            values=at_least(0),
         )
     ],
     widen={"T1": INT4 | tensors("int16", "uint16")},
@@ -80,6 +86,7 @@ v23 = v21.evolve(
             "int",
             "The output's type, as a number of TensorProto.DataType; 0: the scale's.",
             default=0,
+            values=element_types("T3", unset=0),
         )
     ],
     widen={"T1": FLOAT4},

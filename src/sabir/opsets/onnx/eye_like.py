@@ -8,7 +8,18 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, BOOL, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    BOOL,
+    NUMBERS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    element_types,
+)
 
 eye_like = Operator(
     "EyeLike", summary="Ones on the diagonal `k` and zeros elsewhere, in the shape of `input`: numpy's `eye`."
@@ -22,7 +33,12 @@ v9 = eye_like.first(
     inputs=[Input("input", T1, "A matrix, of which only the shape and the element type matter.")],
     outputs=[Output("output", T2, "`output[i, i + k]` is 1.")],
     attributes=[
-        Attribute("dtype", "int", "The element type of the output; that of `input` when absent."),
+        Attribute(
+            "dtype",
+            "int",
+            "The element type of the output; that of `input` when absent.",
+            values=element_types("T2"),
+        ),
         Attribute("k", "int", "Which diagonal: 0 the main one, above it if positive.", default=0),
     ],
 )
@@ -39,8 +55,6 @@ def infer(x: TensorType, /, *, dtype: int | None, k: int) -> TensorType:
 @v9.evaluate
 def evaluate(x: Array, /, *, dtype: int | None, k: int) -> Array:
     kind = element(x.dtype if dtype is None else dtype)
-    if kind.kind in {"string", "complex"}:
-        raise ValueError(f"an identity matrix of {kind} is none")
     rows, columns = x.shape
     diagonal = min(max(k, -rows), columns)
     return np.eye(rows, columns, diagonal, dtype=bool).astype(kind.dtype)

@@ -5,13 +5,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.base import InferenceError
-from sabir.ir import Builder, TensorType, Value
+from sabir.ir import Builder, Value
 from sabir.opsets.families.error_function import erf
 from sabir.opsets.families.pointwise import over_floats, pointwise
+from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+)
 
 gelu = Operator(
     "Gelu", summary="`x` times the normal distribution up to `x`: `0.5 * x * (1 + erf(x / sqrt(2)))`."
@@ -29,6 +39,7 @@ v20 = gelu.first(
             "string",
             "'tanh': `0.5 * x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x**3)))`; 'none': exact.",
             default="none",
+            values=one_of("none", "tanh"),
         )
     ],
 )
@@ -36,16 +47,13 @@ v20 = gelu.first(
 _CUBIC = 0.044715
 
 
-@v20.infer
-def infer(x: TensorType, /, *, approximate: str) -> TensorType:
-    _is_approximate(approximate)
-    return TensorType(x.element, x.shape)
+v20.infer(same_as_first)
 
 
 @v20.evaluate
 @pointwise
 def evaluate(x: Array, /, *, approximate: str) -> Array:
-    if _is_approximate(approximate):
+    if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + _CUBIC * (x * x * x))))
     return 0.5 * x * (1 + erf(x / math.sqrt(2)))
 
@@ -53,18 +61,12 @@ def evaluate(x: Array, /, *, approximate: str) -> Array:
 @v20.body
 def body(b: Builder, x: Value, /, *, approximate: str) -> Value:
     numbers = Numbers.like(b, x)
-    if _is_approximate(approximate):
+    if approximate == "tanh":
         cubic = numbers.op("Mul", b.Mul(x, b.Mul(x, x)), _CUBIC)
         sided = b.Tanh(numbers.op("Mul", b.Add(x, cubic), math.sqrt(2 / math.pi)))
     else:
         sided = b.Erf(numbers.op("Mul", x, math.sqrt(0.5)))
     return b.Mul(numbers.op("Mul", x, 0.5), numbers.op("Add", sided, 1.0))
-
-
-def _is_approximate(approximate: str) -> bool:
-    if approximate not in {"none", "tanh"}:
-        raise InferenceError(f"`approximate` must be 'none' or 'tanh', and is {approximate!r}")
-    return approximate == "tanh"
 
 
 @gelu.examples

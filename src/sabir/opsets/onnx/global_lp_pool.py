@@ -9,7 +9,17 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.pooling import pooled_to_one, powers, roots, whole_order
 from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    above,
+)
 
 global_lp_pool = Operator(
     "GlobalLpPool", summary="The p-norm of each channel over all spatial axes: `sum(|X| ** p) ** (1 / p)`."
@@ -21,12 +31,12 @@ v1 = global_lp_pool.first(
     1,
     inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
     outputs=[Output("Y", T, "One norm for each channel, (N, C, 1, ..., 1).", differentiable=True)],
-    attributes=[Attribute("p", "float", "The order of the norm.", default=2.0)],
+    attributes=[Attribute("p", "float", "The order of the norm.", default=2.0, values=above(0))],
 )
 v2 = v1.evolve(
     2,
     "`p` is an integer. (A later release took bfloat16 away in place.)",
-    add=[Attribute("p", "int", "The order of the norm, above 0.", default=2)],
+    add=[Attribute("p", "int", "The order of the norm, above 0.", default=2, values=above(0))],
 )
 v22 = v2.widen(22, T=BFLOAT16)
 

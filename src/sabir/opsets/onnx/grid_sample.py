@@ -24,6 +24,7 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    one_of,
 )
 
 grid_sample = Operator(
@@ -33,6 +34,8 @@ grid_sample = Operator(
 
 T1 = Constraint("T1", CLASSIC)
 T2 = Constraint("T2", FLOATS)
+
+_FIRST_NAMES = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}  # before opset 20, and since
 
 v16 = grid_sample.first(
     16,
@@ -70,12 +73,14 @@ v16 = grid_sample.first(
             "string",
             "What is outside: zeros, the nearest pixel (border), or the image mirrored (reflection).",
             default="zeros",
+            values=one_of("zeros", "border", "reflection"),
         ),
         Attribute(
             "mode",
             "string",
             "nearest, a half rounded to even; linear; or cubic. Before opset 20 bilinear and bicubic.",
             default="bilinear",
+            values=one_of(*_FIRST_NAMES),
         ),
     ],
 )
@@ -83,11 +88,10 @@ v20 = v16.evolve(
     20,
     "Images of any number of dimensions; bilinear is called linear, bicubic cubic.",
     defaults={"mode": "linear"},
+    values={"mode": one_of("linear", "nearest", "cubic")},
 )
 v22 = v20.widen(22, T1=BFLOAT16, T2=BFLOAT16)
 
-_FIRST_NAMES = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
-_NAMES = {"nearest": "nearest", "linear": "linear", "cubic": "cubic"}
 _REACH = {
     "nearest": (0, 1),
     "linear": (0, 2),
@@ -95,7 +99,6 @@ _REACH = {
 }  # the pixels around a place, from the one before it
 _SLOPE = -0.75  # of the cubic kernel
 _BATCH_AND_DEPTH = 2
-_PADDINGS = frozenset({"zeros", "border", "reflection"})
 _NOISE = 1e-6  # of sums of weights: 4.9999999999 is 5 before its fraction is cut off
 _TURNS = 8  # array operations on one axis for each pixel around a place
 _PLACES, _CHANNELS = 1 << 13, 32  # that are read at a time: what this takes stays in the cache
@@ -134,18 +137,16 @@ def _check_ranks(x: Sequence[object], grid: Sequence[object]) -> None:
 def evaluate_images(x: Array, grid: Array, /, *, align_corners: int, padding_mode: str, mode: str) -> Array:
     if x.ndim != _BATCH_AND_DEPTH + 2:
         raise ValueError(f"GridSample-16 reads images of rank 4, not {x.ndim}")
-    return _sampled(x, grid, bool(align_corners), padding_mode, _FIRST_NAMES.get(mode, ""))
+    return _sampled(x, grid, bool(align_corners), padding_mode, _FIRST_NAMES[mode])
 
 
 @v20.evaluate
 def evaluate(x: Array, grid: Array, /, *, align_corners: int, padding_mode: str, mode: str) -> Array:
-    return _sampled(x, grid, bool(align_corners), padding_mode, _NAMES.get(mode, ""))
+    return _sampled(x, grid, bool(align_corners), padding_mode, mode)
 
 
 def _sampled(x: Array, grid: Array, aligned: bool, padding: str, mode: str) -> Array:  # ruff: ignore[boolean-type-hint-positional-argument]  an attribute
     _check_ranks(x.shape, grid.shape)
-    if mode not in _REACH or padding not in _PADDINGS:
-        raise ValueError(f"`mode` or `padding_mode` {padding!r} is not known to this version")
     if x.shape[0] != grid.shape[0]:
         raise ValueError(f"{x.shape[0]} images cannot be read at {grid.shape[0]} grids")
     images, places = x.shape[_BATCH_AND_DEPTH:], grid.shape[1:-1]

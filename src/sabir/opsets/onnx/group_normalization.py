@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.elements import DOUBLE, FLOAT, ElementType
+from sabir.elements import DOUBLE, FLOAT, ElementType, element
 from sabir.ir import Builder, Dim, TensorType, Value, mod
 from sabir.opsets.families import halves, normalization
 from sabir.opsets.families.arithmetic import widened
@@ -25,6 +25,7 @@ from sabir.schema import (
     Output,
     Unconvertible,
     Version,
+    at_least,
 )
 
 group_normalization = Operator(
@@ -47,7 +48,13 @@ v18 = group_normalization.record(
         ),
         (Output("Y", T, differentiable=True),),
         (
-            Attribute("num_groups", "int", "How many groups the channels fall into.", required=True),
+            Attribute(
+                "num_groups",
+                "int",
+                "How many groups the channels fall into.",
+                required=True,
+                values=at_least(1),
+            ),
             Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
         ),
         deprecated=True,
@@ -68,6 +75,7 @@ v21 = v18.evolve(
             "int",
             "The type to normalise in, as a number of TensorProto.DataType; scale and bias come after it.",
             default=1,
+            values=normalization.STASHES,
         )
     ],
 )
@@ -83,16 +91,13 @@ def infer_by_group(x: TensorType, scale: TensorType, bias: TensorType, /, *, num
 
 
 @v21.infer
-def infer(
-    x: TensorType, scale: TensorType, bias: TensorType, /, *, num_groups: int, stash_type: int
-) -> TensorType:
-    normalization.stash_type(stash_type)
+def infer(x: TensorType, scale: TensorType, bias: TensorType, /, *, num_groups: int) -> TensorType:
     return TensorType(x.element, _grouped(x, normalization.channels(x, scale, bias), num_groups))
 
 
 def _grouped(x: TensorType, count: Dim, groups: int) -> tuple[Dim, ...] | None:
-    left = mod(count, groups) if groups > 0 else None
-    if groups < 1 or (isinstance(left, int) and left):
+    left = mod(count, groups)
+    if isinstance(left, int) and left:
         raise InferenceError(f"{count} channels do not fall into {groups} groups")
     if x.shape is None:
         return None
@@ -117,7 +122,7 @@ def evaluate(
 ) -> Array:
     check_least_rank("X", x, 2)
     normalization.channels(x, scale, bias)
-    stash = normalization.stash_type(stash_type).dtype
+    stash = element(stash_type).dtype
     y = _normalized(normalization.stashed(x, stash), num_groups, epsilon)
     return _shifted(widened(y.astype(stash, copy=False).astype(x.dtype, copy=False)), scale, bias, x.dtype)
 
@@ -154,7 +159,7 @@ def body_by_group(
 def body(
     b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float, stash_type: int
 ) -> Value:
-    stash, kind = normalization.stash_type(stash_type), _element(x)
+    stash, kind = element(stash_type), _element(x)
     stored = x if stash is kind else b.Cast(x, to=stash.number)
     wide = DOUBLE if stash is DOUBLE else FLOAT
     split = b.Reshape(halves.widened(b, stored), _split_shape(b, x, num_groups), allowzero=1)
@@ -200,7 +205,7 @@ def scale_apart(
     b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float, stash_type: int
 ) -> Value:
     """Normalise alone, then scale and shift each channel."""
-    stash, kind = normalization.stash_type(stash_type), _element(x)
+    stash, kind = element(stash_type), _element(x)
     stored = x if stash is kind else b.Cast(x, to=stash.number)
     one, zero = (
         b.initializer(name, np.full(num_groups, v).astype(stash.dtype))

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import products, recurrence_adapters, recurrences
+from sabir.opsets.families import products, recurrence_adapters, recurrence_shapes, recurrences
 from sabir.opsets.families.recurrence_shapes import Inputs
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -22,6 +22,7 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    one_of,
     tensors,
 )
 
@@ -34,6 +35,7 @@ gru = Operator(
 T = Constraint("T", FLOATS)
 T1 = Constraint("T1", tensors("int32"))
 
+MISSPELT = "foward"  # the default direction of the first version
 _Y = Output("Y", T, "(time, directions, batch, hidden): every h.", optional=True, differentiable=True)
 
 v1 = gru.first(
@@ -53,8 +55,19 @@ v1 = gru.first(
         Attribute("output_sequence", "int", "0: Y need not be given.", default=0),
         Attribute("activation_alpha", "floats", "First parameters, in turn to the functions that take one."),
         Attribute("hidden_size", "int", "The size of h, as R also says."),
-        Attribute("direction", "string", "forward, reverse or bidirectional.", default="foward"),
-        Attribute("activations", "strings", "Of z and r, and of g: Sigmoid, Tanh for each direction."),
+        Attribute(
+            "direction",
+            "string",
+            "forward, reverse or bidirectional.",
+            default=MISSPELT,
+            values=one_of(*recurrence_shapes.DIRECTIONS.names, aliases={MISSPELT: "forward"}),
+        ),
+        Attribute(
+            "activations",
+            "strings",
+            "Of z and r, and of g: Sigmoid, Tanh for each direction.",
+            values=recurrences.ACTIVATIONS,
+        ),
     ],
 )
 v3 = v1.evolve(
@@ -65,6 +78,7 @@ v3 = v1.evolve(
         Output("Y_h", T, "(directions, batch, hidden): the last h.", optional=True, differentiable=True),
     ],
     defaults={"direction": "forward"},
+    values={"direction": recurrence_shapes.DIRECTIONS},
     add=[
         Attribute("linear_before_reset", "int", "1: `g = tanh(W x + r (R h' + b_R) + b_W)`.", default=0),
     ],
@@ -74,7 +88,13 @@ v14 = v7.extend(
     14,
     "`layout` lets the batch come first.",
     attributes=[
-        Attribute("layout", "int", "1: the batch is the first dimension of X, states, outputs.", default=0)
+        Attribute(
+            "layout",
+            "int",
+            "1: the batch is the first dimension of X, states, outputs.",
+            default=0,
+            values=recurrence_shapes.LAYOUTS,
+        )
     ],
 )
 v22 = v14.widen(22, T=BFLOAT16)
@@ -82,7 +102,6 @@ v22 = v14.widen(22, T=BFLOAT16)
 GATES = 3
 LAYER = recurrences.Layer(GATES, 1, ("Sigmoid", "Tanh"))
 STATES = slice(4, 5)  # where the initial state stands behind X
-MISSPELT = "foward"  # the default direction of the first version
 
 
 @v1.infer

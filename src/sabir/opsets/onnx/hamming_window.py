@@ -5,10 +5,22 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import cosine_windows
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    BFLOAT16,
+    NUMBERS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    element_types,
+    tensors,
+)
 
 hamming_window = Operator(
     "HammingWindow", summary="`25/46 - 21/46 cos(t)`, t going once around over the window."
@@ -23,7 +35,9 @@ v17 = hamming_window.first(
     outputs=[Output("output", T2, "The window, (size).", differentiable=False)],
     attributes=[
         Attribute("periodic", "int", "1: t ends a step before the full turn; 0: with it.", default=1),
-        Attribute("output_datatype", "int", "The element type of the output.", default=1),
+        Attribute(
+            "output_datatype", "int", "The element type of the output.", default=1, values=element_types("T2")
+        ),
     ],
 )
 
@@ -32,18 +46,18 @@ TERMS = (25 / 46, 21 / 46)
 
 @v17.infer
 def infer(size: TensorType, /, *, output_datatype: int) -> TensorType:
-    return cosine_windows.infer(size, cosine_windows.output_type(output_datatype, T2.allowed))
+    return cosine_windows.infer(size, element(output_datatype))
 
 
 @v17.evaluate
 def evaluate(size: Array, /, *, periodic: int, output_datatype: int) -> Array:
-    kind = cosine_windows.output_type(output_datatype, T2.allowed)
+    kind = element(output_datatype)
     return cosine_windows.sampled(size, TERMS, kind, periodic=bool(periodic))
 
 
 @v17.body
 def body(b: Builder, size: Value, /, *, periodic: int, output_datatype: int) -> Value:
-    kind = cosine_windows.output_type(output_datatype, T2.allowed)
+    kind = element(output_datatype)
     return cosine_windows.graph(b, size, TERMS, kind, periodic=bool(periodic))
 
 

@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, EvaluationError, InferenceError, UnsupportedError
+from sabir.base import ACCIDENTS, EvaluationError, UnsupportedError
 from sabir.elements import UINT8
 from sabir.ir import TensorType
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+    tensors,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -25,6 +34,8 @@ image_decoder = Operator(
 T1 = Constraint("T1", tensors("uint8"))
 T2 = Constraint("T2", tensors("uint8"))
 
+CHANNELS = {"RGB": 3, "BGR": 3, "Grayscale": 1}
+
 v20 = image_decoder.first(
     20,
     inputs=[Input("encoded_stream", T1, "The bytes of the file.", differentiable=False)],
@@ -33,10 +44,11 @@ v20 = image_decoder.first(
             "image", T2, "(height, width, channels); no pixels where the file is none.", differentiable=False
         )
     ],
-    attributes=[Attribute("pixel_format", "string", "RGB, BGR or Grayscale.", default="RGB")],
+    attributes=[
+        Attribute("pixel_format", "string", "RGB, BGR or Grayscale.", default="RGB", values=one_of(*CHANNELS))
+    ],
 )
 
-CHANNELS = {"RGB": 3, "BGR": 3, "Grayscale": 1}
 FORMATS = ("BMP", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 MARKS = (
     *(b"BM", b"\xff\xd8\xff", b"\x00\x00\x00\x0cjP  ", b"\xff\x4f\xff\x51", b"\x89PNG", b"RIFF"),
@@ -48,13 +60,13 @@ DEEP = "I"  # how modes of more than 8 bits for each pixel begin
 
 @v20.infer
 def infer(stream: TensorType, /, *, pixel_format: str) -> TensorType:
-    return TensorType(UINT8, (None, None, _channels(pixel_format)))
+    return TensorType(UINT8, (None, None, CHANNELS[pixel_format]))
 
 
 @v20.evaluate
 def evaluate(stream: Array, /, *, pixel_format: str) -> Array:
     """Decode by Pillow; what is no image of these formats has no pixels, as the standard says."""
-    nothing: Array = np.zeros((0, 0, _channels(pixel_format)), np.uint8)
+    nothing: Array = np.zeros((0, 0, CHANNELS[pixel_format]), np.uint8)
     data = stream.tobytes()
     if not data.startswith(MARKS):
         return nothing
@@ -78,17 +90,11 @@ def evaluate(stream: Array, /, *, pixel_format: str) -> Array:
 def _pixels(image: "Image", pixel_format: str) -> Array:
     if image.mode.startswith(DEEP):  # 16 bits, of which Pillow would keep the lower ones
         grey = np.clip(np.asarray(image).astype(np.int64) >> 8, 0, 255).astype(np.uint8)
-        return np.repeat(grey[..., None], _channels(pixel_format), axis=2)
+        return np.repeat(grey[..., None], CHANNELS[pixel_format], axis=2)
     if pixel_format == "Grayscale":
         return np.array(image.convert("L"))[..., None]
     pixels = np.array(image.convert("RGB"))
     return pixels if pixel_format == "RGB" else pixels[..., ::-1].copy()
-
-
-def _channels(pixel_format: str) -> int:
-    if pixel_format not in CHANNELS:
-        raise InferenceError(f"`pixel_format` is {pixel_format!r}, and must be one of {', '.join(CHANNELS)}")
-    return CHANNELS[pixel_format]
 
 
 @image_decoder.examples

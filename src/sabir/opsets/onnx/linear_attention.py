@@ -14,7 +14,18 @@ from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    BFLOAT16,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+    one_of,
+    tensors,
+)
 
 linear_attention = Operator(
     "LinearAttention",
@@ -24,6 +35,21 @@ linear_attention = Operator(
 
 T = Constraint("T", BFLOAT16, tensors("float", "float16"))
 S = Constraint("S", BFLOAT16, tensors("float", "float16"))
+
+
+class Rule(NamedTuple):
+    """What a step does beside adding a key and a value."""
+
+    decays: bool
+    corrects: bool
+
+
+RULES = {
+    "linear": Rule(decays=False, corrects=False),
+    "gated": Rule(decays=True, corrects=False),
+    "delta": Rule(decays=False, corrects=True),
+    "gated_delta": Rule(decays=True, corrects=True),
+}
 
 v27 = linear_attention.first(
     27,
@@ -59,31 +85,28 @@ v27 = linear_attention.first(
     ],
     attributes=[
         Attribute("chunk_size", "int", "A hint how many steps to take at once.", default=64),
-        Attribute("kv_num_heads", "int", "The heads of keys and values.", required=True),
-        Attribute("q_num_heads", "int", "The heads of queries, a multiple of the keys'.", required=True),
+        Attribute("kv_num_heads", "int", "The heads of keys and values.", required=True, values=at_least(1)),
+        Attribute(
+            "q_num_heads",
+            "int",
+            "The heads of queries, a multiple of the keys'.",
+            required=True,
+            values=at_least(1),
+        ),
         Attribute(
             "scale", "float", "Factor of the output; 0: one over the root of the key size.", default=0.0
         ),
-        Attribute("update_rule", "string", "linear, gated, delta or gated_delta.", default="gated_delta"),
+        Attribute(
+            "update_rule",
+            "string",
+            "linear, gated, delta or gated_delta.",
+            default="gated_delta",
+            values=one_of(*RULES),
+        ),
     ],
 )
 
 RANK = 3  # of all but the states
-
-
-class Rule(NamedTuple):
-    """What a step does beside adding a key and a value."""
-
-    decays: bool
-    corrects: bool
-
-
-RULES = {
-    "linear": Rule(decays=False, corrects=False),
-    "gated": Rule(decays=True, corrects=False),
-    "delta": Rule(decays=False, corrects=True),
-    "gated_delta": Rule(decays=True, corrects=True),
-}
 
 
 @v27.infer
@@ -137,15 +160,13 @@ def _each(t: TensorType, heads: int) -> Dim:
 
 def _check(update_rule: str, decay: object, beta: object, heads: tuple[int, int]) -> Rule:
     """Return a rule by its name; raises InferenceError where its inputs are not the ones given."""
-    rule = RULES.get(update_rule)
-    if rule is None:
-        raise InferenceError(f"`update_rule` is {update_rule!r}, and must be one of {', '.join(RULES)}")
+    rule = RULES[update_rule]
     for name, needed, given in (("decay", rule.decays, decay), ("beta", rule.corrects, beta)):
         if needed != (given is not None):
             raise InferenceError(
                 f"the rule {update_rule!r} {'needs' if needed else 'does not take'} `{name}`"
             )
-    if min(heads) < 1 or heads[0] % heads[1]:
+    if heads[0] % heads[1]:
         raise InferenceError(f"{heads[0]} heads of queries are no multiple of {heads[1]} of keys")
     return rule
 

@@ -9,7 +9,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.pooling import folded, pooled_type, powers, roots, whole_order
-from sabir.opsets.families.windows import Window
+from sabir.opsets.families.windows import AUTO_PADS, Window
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -21,6 +21,8 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    above,
+    at_least,
 )
 
 lp_pool = Operator(
@@ -35,9 +37,12 @@ v1 = lp_pool.first(
     inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
     outputs=[Output("Y", T, "The norms, (N, C, O1, ..., On); padding is 0.", differentiable=True)],
     attributes=[
-        Attribute("p", "float", "The order of the norm.", default=2.0),
+        Attribute("p", "float", "The order of the norm.", default=2.0, values=above(0)),
         Attribute(
-            "pads", "ints", "Padding of the axes: all the beginnings, then all the ends; none by default."
+            "pads",
+            "ints",
+            "Padding of the axes: all the beginnings, then all the ends; none by default.",
+            values=at_least(0),
         ),
         Attribute(
             "auto_pad",
@@ -45,17 +50,22 @@ v1 = lp_pool.first(
             "SAME_UPPER, SAME_LOWER: padded so that O = ceil(D / stride), the odd one at the end or the "
             "beginning; VALID: not padded; NOTSET: `pads`.",
             default="NOTSET",
+            values=AUTO_PADS,
         ),
-        Attribute("strides", "ints", "The step between windows along each axis; 1 by default."),
-        Attribute("kernel_shape", "ints", "The window's size along each axis."),
+        Attribute(
+            "strides", "ints", "The step between windows along each axis; 1 by default.", values=at_least(1)
+        ),
+        Attribute("kernel_shape", "ints", "The window's size along each axis.", values=at_least(1)),
     ],
 )
 v2 = v1.evolve(
     2,
     "`p` is an integer, and `kernel_shape` required.",
     add=[
-        Attribute("p", "int", "The order of the norm, above 0.", default=2),
-        Attribute("kernel_shape", "ints", "The window's size along each axis.", required=True),
+        Attribute("p", "int", "The order of the norm, above 0.", default=2, values=above(0)),
+        Attribute(
+            "kernel_shape", "ints", "The window's size along each axis.", required=True, values=at_least(1)
+        ),
     ],
 )
 v11 = v2.restate(11, "States that strides are 1 by default.")
@@ -64,7 +74,12 @@ v18 = v11.extend(
     "Windows may have gaps (`dilations`), and a last one may pass the end (`ceil_mode`).",
     attributes=[
         Attribute("ceil_mode", "int", "1: a last window may pass the end, not start there.", default=0),
-        Attribute("dilations", "ints", "The step between a window's elements along each axis; 1 by default."),
+        Attribute(
+            "dilations",
+            "ints",
+            "The step between a window's elements along each axis; 1 by default.",
+            values=at_least(1),
+        ),
     ],
 )
 v22 = v18.widen(22, T=BFLOAT16)

@@ -10,7 +10,17 @@ from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+)
 
 lrn = Operator(
     "LRN",
@@ -28,7 +38,7 @@ v1 = lrn.first(
         Attribute("beta", "float", "The exponent.", default=0.75),
         Attribute("alpha", "float", "The weight of the mean of squares.", default=0.0001),
         Attribute("size", "int", "How many channels to sum, the own in the middle; if even, one more "
-                  "follows than precedes.", required=True),
+                  "follows than precedes.", required=True, values=at_least(1)),
     ],
 )  # fmt: skip
 v13 = v1.widen(13, T=BFLOAT16)
@@ -46,8 +56,6 @@ def infer(x: TensorType, /) -> TensorType:
 @v1.evaluate
 def evaluate(x: Array, /, *, size: int, alpha: float, beta: float, bias: float) -> Array:
     check_least_rank("X", x, 2)
-    if size < 1:
-        raise ValueError(f"size is {size}, and must be 1 or more")
     wide = widened(x)
     y = np.empty_like(wide)
     if not y.size:

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import TensorType
-from sabir.opsets.families import products, recurrence_adapters, recurrences
+from sabir.opsets.families import products, recurrence_adapters, recurrence_shapes, recurrences
 from sabir.opsets.families.recurrence_shapes import Inputs
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -56,9 +56,20 @@ v1 = lstm.first(
         Attribute("output_sequence", "int", "0: Y need not be given.", default=0),
         Attribute("activation_alpha", "floats", "First parameters, in turn to the functions that take one."),
         Attribute("hidden_size", "int", "The size of h, as R also says."),
-        Attribute("direction", "string", "forward, reverse or bidirectional.", default="forward"),
+        Attribute(
+            "direction",
+            "string",
+            "forward, reverse or bidirectional.",
+            default="forward",
+            values=recurrence_shapes.DIRECTIONS,
+        ),
         Attribute("input_forget", "int", "1: the forget gate is one minus the input gate.", default=0),
-        Attribute("activations", "strings", "Of i, o, f, of g, and of c: Sigmoid, Tanh, Tanh per direction."),
+        Attribute(
+            "activations",
+            "strings",
+            "Of i, o, f, of g, and of c: Sigmoid, Tanh, Tanh per direction.",
+            values=recurrences.ACTIVATIONS,
+        ),
     ],
 )
 v7 = v1.evolve(7, "Drops `output_sequence`: Y is given where it is named.", drop=["output_sequence"])
@@ -66,7 +77,13 @@ v14 = v7.extend(
     14,
     "`layout` lets the batch come first.",
     attributes=[
-        Attribute("layout", "int", "1: the batch is the first dimension of X, states, outputs.", default=0)
+        Attribute(
+            "layout",
+            "int",
+            "1: the batch is the first dimension of X, states, outputs.",
+            default=0,
+            values=recurrence_shapes.LAYOUTS,
+        )
     ],
 )
 v22 = v14.widen(22, T=BFLOAT16)

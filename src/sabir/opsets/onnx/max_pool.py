@@ -11,7 +11,7 @@ from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import folded, places_backwards, pooled_type
-from sabir.opsets.families.windows import Axis, Window
+from sabir.opsets.families.windows import AUTO_PADS, Axis, Window
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -23,6 +23,8 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
+    at_least,
+    one_of,
     tensors,
 )
 
@@ -42,7 +44,10 @@ v1 = max_pool.first(
     ],
     attributes=[
         Attribute(
-            "pads", "ints", "Padding of the axes: all the beginnings, then all the ends; none by default."
+            "pads",
+            "ints",
+            "Padding of the axes: all the beginnings, then all the ends; none by default.",
+            values=at_least(0),
         ),
         Attribute(
             "auto_pad",
@@ -50,9 +55,14 @@ v1 = max_pool.first(
             "SAME_UPPER, SAME_LOWER: padded so that O = ceil(D / stride), the odd one at the end or the "
             "beginning; VALID: not padded; NOTSET: `pads`.",
             default="NOTSET",
+            values=AUTO_PADS,
         ),
-        Attribute("strides", "ints", "The step between windows along each axis; 1 by default."),
-        Attribute("kernel_shape", "ints", "The window's size along each axis.", required=True),
+        Attribute(
+            "strides", "ints", "The step between windows along each axis; 1 by default.", values=at_least(1)
+        ),
+        Attribute(
+            "kernel_shape", "ints", "The window's size along each axis.", required=True, values=at_least(1)
+        ),
     ],
 )
 I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
@@ -68,13 +78,26 @@ v8 = v1.extend(
             differentiable=False,
         )
     ],
-    attributes=[Attribute("storage_order", "int", "1: `Indices` count places column by column.", default=0)],
+    attributes=[
+        Attribute(
+            "storage_order",
+            "int",
+            "1: `Indices` count places column by column.",
+            default=0,
+            values=one_of(0, 1),
+        )
+    ],
 )
 v10 = v8.extend(
     10,
     "Windows may have gaps (`dilations`), and a last one may pass the end (`ceil_mode`).",
     attributes=[
-        Attribute("dilations", "ints", "The step between a window's elements along each axis; 1 by default."),
+        Attribute(
+            "dilations",
+            "ints",
+            "The step between a window's elements along each axis; 1 by default.",
+            values=at_least(1),
+        ),
         Attribute("ceil_mode", "int", "1: a last window may pass the end, not start there.", default=0),
     ],
 )

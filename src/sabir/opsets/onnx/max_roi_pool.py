@@ -11,7 +11,17 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+)
 
 max_roi_pool = Operator(
     "MaxRoiPool", summary="The greatest element in each bin of a grid laid over each region, 0 in empty bins."
@@ -33,7 +43,9 @@ v1 = max_roi_pool.first(
             "Pixels of `X` for a unit of the corners, which are then rounded.",
             default=1.0,
         ),
-        Attribute("pooled_shape", "ints", "How many bins along height and width.", required=True),
+        Attribute(
+            "pooled_shape", "ints", "How many bins along height and width.", required=True, values=at_least(1)
+        ),
     ],
 )
 v22 = v1.widen(22, T=BFLOAT16)

@@ -12,7 +12,18 @@ from sabir.opsets.families.ranks import check_alike, check_shape
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.families.windows import LEAST_RANK, Window
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+    tensors,
+)
 
 max_unpool = Operator(
     "MaxUnpool", summary="Zeros with each element of `X` at its place in `I`; a partial inverse of MaxPool."
@@ -49,9 +60,14 @@ v9 = max_unpool.first(
             "pads",
             "ints",
             "The padding that was pooled: all the beginnings, then all the ends; none by default.",
+            values=at_least(0),
         ),
-        Attribute("strides", "ints", "The step between windows along each axis; 1 by default."),
-        Attribute("kernel_shape", "ints", "The window's size along each axis.", required=True),
+        Attribute(
+            "strides", "ints", "The step between windows along each axis; 1 by default.", values=at_least(1)
+        ),
+        Attribute(
+            "kernel_shape", "ints", "The window's size along each axis.", required=True, values=at_least(1)
+        ),
     ],
 )
 v11 = v9.restate(11, "States that strides are 1 by default.")

@@ -6,8 +6,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir.elements import element
 from sabir.ir import TensorType
-from sabir.opsets.families import cosine_windows, spectra
+from sabir.opsets.families import spectra
 from sabir.opsets.families.casting import converted
 from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.families.sizes import allotted
@@ -22,6 +23,7 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
+    element_types,
     tensors,
 )
 
@@ -47,7 +49,11 @@ v17 = mel_weight_matrix.first(
         Input("upper_edge_hertz", T2, "Where the bands end.", differentiable=False),
     ],
     outputs=[Output("output", T3, "(dft_length // 2 + 1, num_mel_bins).", differentiable=False)],
-    attributes=[Attribute("output_datatype", "int", "The element type of the output.", default=1)],
+    attributes=[
+        Attribute(
+            "output_datatype", "int", "The element type of the output.", default=1, values=element_types("T3")
+        )
+    ],
 )
 
 
@@ -58,7 +64,7 @@ def infer(
 ) -> TensorType:  # fmt: skip
     for port, given in zip(v17.inputs, (bands, length, rate, lower, upper), strict=True):
         check_one(port.name, given)
-    kind = cosine_windows.output_type(output_datatype, T3.allowed)
+    kind = element(output_datatype)
     rows = spectra.bins(spectra.scalar(length), onesided=True)
     return TensorType(kind, (rows, spectra.scalar(bands)))
 
@@ -68,7 +74,7 @@ def evaluate(
     bands: Array, length: Array, rate: Array, lower: Array, upper: Array, /, *, output_datatype: int
 ) -> Array:
     """The edges are `bands + 2` whole frequencies; each three in a row make a triangle."""
-    kind = cosine_windows.output_type(output_datatype, T3.allowed)
+    kind = element(output_datatype)
     count, frame, samples, *hertz = _numbers(bands, length, rate, lower, upper)
     return converted(_triangles(int(count) + 2, int(frame), int(samples), hertz), kind)
 

@@ -21,6 +21,7 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    one_of,
 )
 
 mod = Operator(
@@ -38,7 +39,13 @@ v10 = mod.first(
     ],
     outputs=[Output("C", T, "The shape that both inputs broadcast to.", differentiable=True)],
     attributes=[
-        Attribute("fmod", "int", "The remainder has the sign of, 0: the divisor, 1: the dividend.", default=0)
+        Attribute(
+            "fmod",
+            "int",
+            "The remainder has the sign of, 0: the divisor, 1: the dividend.",
+            default=0,
+            values=one_of(0, 1),
+        )
     ],
 )
 v13 = v10.widen(13, T=BFLOAT16)
@@ -72,8 +79,6 @@ def evaluate_floored_integers(a: Array, b: Array, /, *, fmod: int) -> Array:
 
 @v28.evaluate
 def evaluate(a: Array, b: Array, /, *, fmod: int) -> Array:
-    if fmod not in {0, 1}:
-        raise ValueError(f"`fmod` is {fmod}, and must be 0 or 1")
     rule, kind = np.fmod if fmod else np.mod, a.dtype
     a, b = widened(a), widened(b)
     if kind.kind not in "iu":

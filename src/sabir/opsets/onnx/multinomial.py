@@ -5,14 +5,26 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import EvaluationError, InferenceError
+from sabir.base import EvaluationError
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families import randomness
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+    element_types,
+    tensors,
+)
 
 multinomial = Operator(
     "Multinomial",
@@ -35,9 +47,12 @@ v7 = multinomial.first(
             "int",
             "The element type, as a number of TensorProto.DataType; int32 by default.",
             default=6,
+            values=element_types("T2"),
         ),
         Attribute("seed", "float", "Where the random numbers start; anywhere if absent."),
-        Attribute("sample_size", "int", "How many outcomes to draw of each row.", default=1),
+        Attribute(
+            "sample_size", "int", "How many outcomes to draw of each row.", default=1, values=at_least(0)
+        ),
     ],
 )
 v22 = v7.widen(22, T1=BFLOAT16)
@@ -48,12 +63,7 @@ RANK = 2
 @v7.infer
 def infer(x: TensorType, /, *, dtype: int, sample_size: int) -> TensorType:
     check_rank("input", x, RANK)
-    if sample_size < 0:
-        raise InferenceError(f"`sample_size` is {sample_size}, and must be 0 or more")
-    target = element(dtype)
-    if f"tensor({target})" not in T2.allowed:
-        raise InferenceError(f"outcomes are int32 or int64, not {target}")
-    return TensorType(target, (None if x.shape is None else x.shape[0], sample_size))
+    return TensorType(element(dtype), (None if x.shape is None else x.shape[0], sample_size))
 
 
 @v7.evaluate

@@ -40,6 +40,7 @@ v12 = negative_log_likelihood_loss.first(
             "string",
             "none, sum, or mean: the sum divided by that of the weights.",
             default="mean",
+            values=losses.REDUCTIONS,
         ),
     ],
 )

@@ -9,7 +9,14 @@ from sabir.elements import INT64
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.families.ranks import check_one, check_rank, check_shape
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Example, Input, Operator, Output
+from sabir.schema import (
+    Attribute,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+)
 
 non_max_suppression = Operator(
     "NonMaxSuppression",
@@ -47,6 +54,7 @@ v10 = non_max_suppression.first(
             "int",
             "0: [y1, x1, y2, x2], any two opposite corners; 1: [x, y, width, height], x and y the middle.",
             default=0,
+            values=one_of(0, 1),
         )
     ],
 )

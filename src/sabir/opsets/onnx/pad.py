@@ -30,6 +30,7 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    one_of,
     tensors,
 )
 
@@ -41,6 +42,7 @@ pad = Operator(
 T = Constraint("T", FLOATS)
 _PADS = "How many elements to add before each axis, then how many behind each; a negative number cuts."
 _MODE = "constant; edge, which repeats the ends; reflect, which mirrors at them; wrap, which starts over."
+_MODES = ("constant", "reflect", "edge")
 
 v1 = pad.first(
     1,
@@ -48,7 +50,7 @@ v1 = pad.first(
     outputs=[Output("output", T, "The padded tensor.", differentiable=True)],
     attributes=[
         Attribute("value", "float", "What the mode constant puts in.", default=0.0),
-        Attribute("mode", "string", _MODE, default="constant"),
+        Attribute("mode", "string", _MODE, default="constant", values=one_of(*_MODES)),
         Attribute("paddings", "ints", _PADS, required=True),
     ],
 )
@@ -90,14 +92,11 @@ v18 = v13.extend(
         )
     ],
 )
-v19 = v18.restate(19, "The mode wrap.")
+v19 = v18.restate(19, "The mode wrap.", values={"mode": one_of(*_MODES, "wrap")})
 v21 = v19.widen(21, T=FLOAT8 | INT4)
 v23 = v21.widen(23, T=FLOAT4)
 v24 = v23.widen(24, T=FLOAT8E8M0)
 v25 = v24.widen(25, T=INT2)
-
-_CLASSIC_MODES = frozenset({"constant", "edge", "reflect"})
-_MODES = _CLASSIC_MODES | {"wrap"}
 
 # ---------------------------------------------------------------- types
 
@@ -157,8 +156,6 @@ def _filling(data: TensorType, constant: TensorType | None) -> Item:
 def _inferred(
     data: TensorType, pads: Sequence[Dim], axes: Sequence[int] | None, mode: str, filling: Item
 ) -> TensorType:
-    if mode not in _MODES:
-        raise InferenceError(f"`mode` is {mode!r}, and must be one of {', '.join(sorted(_MODES))}")
     if data.shape is None:
         rank = len(pads) // 2 if axes is None else None
         return TensorType(data.element, None if rank is None else (None,) * rank)
@@ -182,30 +179,17 @@ def _inferred(
 
 @v1.evaluate
 def evaluate_paddings(data: Array, /, *, paddings: Sequence[int], mode: str, value: float) -> Array:
-    return _with_pads(data, paddings, None, mode, value, _CLASSIC_MODES)
+    return _with_pads(data, paddings, None, mode, value)
 
 
 @v2.evaluate
 def evaluate_attributes(data: Array, /, *, pads: Sequence[int], mode: str, value: float) -> Array:
-    return _with_pads(data, pads, None, mode, value, _CLASSIC_MODES)
+    return _with_pads(data, pads, None, mode, value)
 
 
 @v11.evaluate
-def evaluate_classic(
-    data: Array, pads: Array, constant: Array | None = None, axes: Array | None = None, /, *, mode: str
-) -> Array:
-    return _with_inputs(data, pads, constant, axes, mode, _CLASSIC_MODES)
-
-
-@v19.evaluate
 def evaluate(
     data: Array, pads: Array, constant: Array | None = None, axes: Array | None = None, /, *, mode: str
-) -> Array:
-    return _with_inputs(data, pads, constant, axes, mode, _MODES)
-
-
-def _with_inputs(
-    data: Array, pads: Array, constant: Array | None, axes: Array | None, mode: str, modes: frozenset[str]
 ) -> Array:
     _check_filling(constant)
     filling = (
@@ -216,20 +200,13 @@ def _with_inputs(
         else 0
     )
     return _with_pads(
-        data, as_list("pads", pads), None if axes is None else as_list("axes", axes), mode, filling, modes
+        data, as_list("pads", pads), None if axes is None else as_list("axes", axes), mode, filling
     )
 
 
 def _with_pads(
-    data: Array,
-    pads: Sequence[int],
-    axes: Sequence[int] | None,
-    mode: str,
-    filling: object,
-    modes: frozenset[str],
+    data: Array, pads: Sequence[int], axes: Sequence[int] | None, mode: str, filling: object
 ) -> Array:
-    if mode not in modes:
-        raise ValueError(f"`mode` is {mode!r}, and must be one of {', '.join(sorted(modes))}")
     return padded(data, *by_axis(pads, axes, data.ndim), mode, filling)
 
 
@@ -298,22 +275,6 @@ def pads_for_every_axis(
         begin, end = by_axis(as_ints("pads", pads), as_ints("axes", axes), rank)
         pads = as_input(b, "pads", [*begin, *end])
     return b.Pad(data, pads, constant, mode=mode)
-
-
-@v19.downgrade
-def without_wrap(
-    b: Builder,
-    data: Value,
-    pads: Value,
-    constant: Value | None = None,
-    axes: Value | None = None,
-    /,
-    *,
-    mode: str,
-) -> Value:
-    if mode not in _CLASSIC_MODES:
-        raise Unconvertible(f"Pad-18 has no mode {mode!r}")
-    return b.Pad(data, pads, constant, axes, mode=mode)
 
 
 @pad.examples

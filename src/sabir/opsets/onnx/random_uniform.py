@@ -9,7 +9,17 @@ from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families import randomness
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Call, Constraint, Example, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Operator,
+    Output,
+    at_least,
+    element_types,
+)
 
 random_uniform = Operator(
     "RandomUniform",
@@ -23,12 +33,13 @@ v1 = random_uniform.first(
     1,
     outputs=[Output("output", T, "The numbers, in the shape that `shape` tells.")],
     attributes=[
-        Attribute("shape", "ints", "The size of each dimension.", required=True),
+        Attribute("shape", "ints", "The size of each dimension.", required=True, values=at_least(0)),
         Attribute(
             "dtype",
             "int",
             "The element type, as a number of TensorProto.DataType; float by default.",
             default=1,
+            values=element_types("T"),
         ),
         Attribute("seed", "float", "Where the random numbers start; anywhere if absent."),
         Attribute("high", "float", "The upper end, which is never drawn.", default=1.0),
@@ -39,8 +50,8 @@ v22 = v1.widen(22, T=BFLOAT16)
 
 
 @v1.infer
-def infer(*, shape: tuple[int, ...], dtype: int, call: Call) -> TensorType:
-    return randomness.infer_shape(shape, dtype, random_uniform.at(call.opset))
+def infer(*, shape: tuple[int, ...], dtype: int) -> TensorType:
+    return TensorType(element(dtype), tuple(shape))
 
 
 @v1.evaluate

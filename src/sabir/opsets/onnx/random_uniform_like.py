@@ -14,12 +14,12 @@ from sabir.schema import (
     CLASSIC,
     FLOATS,
     Attribute,
-    Call,
     Constraint,
     Example,
     Input,
     Operator,
     Output,
+    element_types,
 )
 
 random_uniform_like = Operator(
@@ -37,7 +37,10 @@ v1 = random_uniform_like.first(
     outputs=[Output("output", T2, "The numbers, in the input's shape.")],
     attributes=[
         Attribute(
-            "dtype", "int", "The element type, as a number of TensorProto.DataType; the input's by default."
+            "dtype",
+            "int",
+            "The element type, as a number of TensorProto.DataType; the input's by default.",
+            values=element_types("T2"),
         ),
         Attribute("seed", "float", "Where the random numbers start; anywhere if absent."),
         Attribute("high", "float", "The upper end, which is never drawn.", default=1.0),
@@ -48,8 +51,8 @@ v22 = v1.widen(22, T1=BFLOAT16, T2=BFLOAT16)
 
 
 @v1.infer
-def infer(x: TensorType, /, *, dtype: int | None, call: Call) -> TensorType:
-    return randomness.infer_like(x, dtype, random_uniform_like.at(call.opset))
+def infer(x: TensorType, /, *, dtype: int | None) -> TensorType:
+    return TensorType(x.element if dtype is None else element(dtype), x.shape)
 
 
 @v1.evaluate

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.elements import DOUBLE, FLOAT, INT64
+from sabir.elements import DOUBLE, FLOAT, INT64, element
 from sabir.ir import Builder, Dim, Expr, Item, TensorType, Value, add, ceil_div, dim_max, mul, sub
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim, as_item
@@ -15,7 +15,18 @@ from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    BFLOAT16,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    element_types,
+    tensors,
+)
 
 arange = Operator(
     "Range",
@@ -42,28 +53,27 @@ v27 = v11.extend(
             "int",
             "What float16 and bfloat16 are computed in: 1 is float, 11 double; of no use to other types.",
             default=1,
+            values=element_types(tensors("float", "double")),
         )
     ],
     widen={"T": FLOATS | BFLOAT16},
 )
 
-_STASHES = {1: np.dtype(np.float32), 11: np.dtype(np.float64)}  # by the number of the element type
-
 
 @v11.infer
 def infer(start: TensorType, limit: TensorType, delta: TensorType, /, *, stash_type: int = 1) -> TensorType:
     _check_scalars(start, limit, delta)
-    element = next((t.element for t in (start, limit, delta) if t.element.number), start.element)
+    kept = next((t.element for t in (start, limit, delta) if t.element.number), start.element)
     arrays = [contents.array_of(t) for t in (start, limit, delta)]
     scalars = [a for a in arrays if a is not None and a.size == 1]
     if len(scalars) == len(arrays):
-        return TensorType(element, (_count(*(_wide(a, stash_type) for a in scalars)),))
+        return TensorType(kept, (_count(*(_wide(a, stash_type) for a in scalars)),))
     first, step = _item(start), _item(delta)
-    kind = TensorType(element, (_symbolic_count(first, _item(limit), step),))
+    kind = TensorType(kept, (_symbolic_count(first, _item(limit), step),))
     if not isinstance(kind.size, int) or kind.size > contents.MOST:
         return kind
     numbers = (add(as_dim(first), mul(i, as_dim(step))) for i in range(kind.size))
-    return kind.with_known(as_item(number, element) for number in numbers)
+    return kind.with_known(as_item(number, kept) for number in numbers)
 
 
 def _check_scalars(start: TensorType | Array, limit: TensorType | Array, delta: TensorType | Array) -> None:
@@ -100,10 +110,7 @@ def _wide(x: Array, stash_type: int) -> Array:
         return x.astype(np.int64)
     if x.dtype.itemsize >= np.dtype(np.float32).itemsize:
         return x
-    stash = _STASHES.get(stash_type)
-    if stash is None:
-        raise InferenceError(f"`stash_type` must be 1 (float) or 11 (double), and is {stash_type}")
-    return x.astype(stash)
+    return x.astype(element(stash_type).dtype)
 
 
 def _count(start: Array, limit: Array, delta: Array) -> int:

@@ -10,7 +10,17 @@ from sabir.ir import TensorType
 from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+)
 
 reverse_sequence = Operator(
     "ReverseSequence",
@@ -27,8 +37,14 @@ v10 = reverse_sequence.first(
     ],
     outputs=[Output("Y", T, "The sequences, in the shape of `input`.")],
     attributes=[
-        Attribute("batch_axis", "int", "Which of the first two axes is the batch: 1 or 0.", default=1),
-        Attribute("time_axis", "int", "Which of them is time: 0 or 1.", default=0),
+        Attribute(
+            "batch_axis",
+            "int",
+            "Which of the first two axes is the batch: 1 or 0.",
+            default=1,
+            values=one_of(0, 1),
+        ),
+        Attribute("time_axis", "int", "Which of them is time: 0 or 1.", default=0, values=one_of(0, 1)),
     ],
 )
 v28 = v10.widen(28, T=BFLOAT16)
@@ -50,8 +66,8 @@ def infer(x: TensorType, lengths: TensorType, /, *, batch_axis: int, time_axis: 
 
 
 def _check_axes(batch_axis: int, time_axis: int) -> None:
-    if {batch_axis, time_axis} != {0, 1}:
-        raise InferenceError(f"`batch_axis` {batch_axis} and `time_axis` {time_axis} must be 0 and 1")
+    if batch_axis == time_axis:
+        raise InferenceError(f"`batch_axis` and `time_axis` are both {time_axis}, and must differ")
 
 
 @v10.evaluate

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.elements import DOUBLE
+from sabir.elements import DOUBLE, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import halves, normalization
 from sabir.opsets.families.arithmetic import widened
@@ -36,6 +36,7 @@ v23 = rms_normalization.first(
             "int",
             "The type to normalise in, as a number of TensorProto.DataType; the scale comes after it.",
             default=1,
+            values=normalization.STASHES,
         ),
         Attribute("epsilon", "float", "Added to the mean square, against division by 0.", default=1e-05),
         Attribute("axis", "int", "The first dimension to normalise over.", default=-1),
@@ -44,8 +45,7 @@ v23 = rms_normalization.first(
 
 
 @v23.infer
-def infer(x: TensorType, scale: TensorType, /, *, axis: int, stash_type: int) -> TensorType:
-    normalization.stash_type(stash_type)
+def infer(x: TensorType, scale: TensorType, /, *, axis: int) -> TensorType:
     if x.shape is not None:
         axis_in(axis, len(x.shape))
         check_broadcast("scale", scale, x.shape)
@@ -55,7 +55,7 @@ def infer(x: TensorType, scale: TensorType, /, *, axis: int, stash_type: int) ->
 @v23.evaluate
 def evaluate(x: Array, scale: Array, /, *, axis: int, epsilon: float, stash_type: int) -> Array:
     check_broadcast("scale", scale, x.shape)
-    kept, stash = axis_in(axis, x.ndim), normalization.stash_type(stash_type).dtype
+    kept, stash = axis_in(axis, x.ndim), element(stash_type).dtype
     rows = normalization.stashed(x, stash).reshape(math.prod(x.shape[:kept]), math.prod(x.shape[kept:]))
     normal = (
         normalization.of_unit_mean_square(rows, epsilon).astype(stash, copy=False).astype(x.dtype, copy=False)
@@ -67,7 +67,7 @@ def evaluate(x: Array, scale: Array, /, *, axis: int, epsilon: float, stash_type
 @v23.body
 def body(b: Builder, x: Value, scale: Value, /, *, axis: int, epsilon: float, stash_type: int) -> Value:
     """The axes are counted at run time, since the rank may be unknown."""
-    stash = normalization.stash_type(stash_type)
+    stash = element(stash_type)
     wide = halves.widened(b, b.Cast(x, to=stash.number))
     rank, one = b.Size(b.Shape(x)), b.initializer("one", np.array(1, np.int64))
     first = b.initializer("axis", np.array(axis, np.int64))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
+from sabir.base import spend_work
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_rank, check_shape
@@ -24,6 +24,8 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    at_least,
+    one_of,
     tensors,
 )
 
@@ -34,6 +36,8 @@ roi_align = Operator(
 
 T1 = Constraint("T1", FLOATS)
 T2 = Constraint("T2", tensors("int64"))
+
+_BEFORE = "output_half_pixel"  # what held before opset 16
 
 v10 = roi_align.first(
     10,
@@ -49,15 +53,17 @@ v10 = roi_align.first(
             "string",
             "`avg`: the mean of the samples; `max`: the greatest of the neighbours, each times its weight.",
             default="avg",
+            values=one_of("avg", "max"),
         ),
-        Attribute("output_height", "int", "How many bins along the height.", default=1),
+        Attribute("output_height", "int", "How many bins along the height.", default=1, values=at_least(1)),
         Attribute(
             "sampling_ratio",
             "int",
             "Samples of a bin along each axis; 0: about one for each pixel.",
             default=0,
+            values=at_least(0),
         ),
-        Attribute("output_width", "int", "How many bins along the width.", default=1),
+        Attribute("output_width", "int", "How many bins along the width.", default=1, values=at_least(1)),
         Attribute("spatial_scale", "float", "Pixels of `X` for a unit of the corners.", default=1.0),
     ],
 )
@@ -71,13 +77,12 @@ v16 = v10.extend(
             "`half_pixel`: corners move by half a pixel; `output_half_pixel`: they do not, and a region is "
             "one pixel long or more.",
             default="half_pixel",
+            values=one_of("half_pixel", _BEFORE),
         )
     ],
 )
 v22 = v16.widen(22, T1=BFLOAT16)
 
-_MODES = ("avg", "max")
-_BEFORE = "output_half_pixel"  # what held before opset 16
 _CORNERS = 4
 _MOST_SAMPLES = 1 << 22  # a region that takes more is a mistake
 _SAMPLED = 96  # bytes, about, of a sample while its place is found
@@ -89,17 +94,9 @@ def infer(
     x: TensorType, rois: TensorType, batch_indices: TensorType, /, *, mode: str, output_height: int,
     output_width: int, coordinate_transformation_mode: str = _BEFORE,
 ) -> TensorType:  # fmt: skip
-    _check(mode, coordinate_transformation_mode)
     check_rank("batch_indices", batch_indices, 1)
     count = batch_indices.shape[0] if batch_indices.shape else None
     return regions_type(x, rois, _CORNERS, (output_height, output_width), count)
-
-
-def _check(mode: str, coordinates: str) -> None:
-    if mode not in _MODES:
-        raise InferenceError(f"mode is {mode!r}, and must be one of {_MODES}")
-    if coordinates not in {"half_pixel", _BEFORE}:
-        raise InferenceError(f"coordinate_transformation_mode {coordinates!r} is none")
 
 
 class Samples(NamedTuple):
@@ -126,7 +123,6 @@ def evaluate(
     x: Array, rois: Array, batch_indices: Array, /, *, mode: str, output_height: int, output_width: int,
     sampling_ratio: int, spatial_scale: float, coordinate_transformation_mode: str = _BEFORE,
 ) -> Array:  # fmt: skip
-    _check(mode, coordinate_transformation_mode)
     check_regions(x, rois, _CORNERS)
     check_shape("batch_indices", batch_indices, len(rois))
     wide, boxes = widened(x), widened(rois)

@@ -13,7 +13,6 @@ from sabir.opsets.families.scanning import (
     check_lengths,
     common,
     each,
-    flags,
     infer_steps,
     item_type,
     padded,
@@ -38,6 +37,8 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
+    at_least,
+    one_of,
     tensors,
 )
 
@@ -72,8 +73,14 @@ v8 = scan.first(
     ],
     outputs=[_OUTPUTS],
     attributes=[
-        Attribute("directions", "ints", "For each scan input, 1 to begin at its end."),
-        Attribute("num_scan_inputs", "int", "How many of the inputs are gone through.", required=True),
+        Attribute("directions", "ints", "For each scan input, 1 to begin at its end.", values=one_of(0, 1)),
+        Attribute(
+            "num_scan_inputs",
+            "int",
+            "How many of the inputs are gone through.",
+            required=True,
+            values=at_least(1),
+        ),
         Attribute(
             "body",
             "graph",
@@ -91,9 +98,17 @@ v9 = v8.evolve(
         Attribute("scan_input_axes", "ints", "For each scan input, the axis to go through; 0 when absent."),
         Attribute("scan_output_axes", "ints", "For each stacked output, its new axis; 0 when absent."),
         Attribute(
-            "scan_output_directions", "ints", "For each stacked output, 1 to put what comes first last."
+            "scan_output_directions",
+            "ints",
+            "For each stacked output, 1 to put what comes first last.",
+            values=one_of(0, 1),
         ),
-        Attribute("scan_input_directions", "ints", "For each scan input, 1 to begin at its end."),
+        Attribute(
+            "scan_input_directions",
+            "ints",
+            "For each scan input, 1 to begin at its end.",
+            values=one_of(0, 1),
+        ),
     ],
 )
 v11 = v9.restate(11, "Negative axes count from the back.")
@@ -115,7 +130,7 @@ def infer_batch(
     directions: Sequence[int] | None,
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
-    flags("directions", directions, len(scanned))
+    each("directions", directions, len(scanned))
     batched = inputs if lengths is None else (*inputs, lengths)
     batch = common(batched, [0] * len(batched), "the batch")
     count = common(scanned, [1] * len(scanned), "the length of the scan inputs")
@@ -141,13 +156,14 @@ def infer(
     scan_input_directions: Sequence[int] | None,
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
-    flags("scan_input_directions", scan_input_directions, len(scanned))
+    each("scan_input_directions", scan_input_directions, len(scanned))
     axes = each("scan_input_axes", scan_input_axes, len(scanned))
+    each("scan_input_directions", scan_input_directions, len(scanned))
     count = common(scanned, axes, "the length of the scan inputs")
     slices = list(map(without, scanned, axes))
     finals, items = infer_steps(body, states, slices, count)
     outer = each("scan_output_axes", scan_output_axes, len(items))
-    flags("scan_output_directions", scan_output_directions, len(items))
+    each("scan_output_directions", scan_output_directions, len(items))
     return (*finals, *(stacked(item, count, a) for item, a in zip(items, outer, strict=True)))
 
 
@@ -161,7 +177,7 @@ def evaluate_batch(
     directions: Sequence[int] | None,
 ) -> tuple[Array, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
-    backward = flags("directions", directions, len(scanned))
+    backward = each("directions", directions, len(scanned))
     if any(x.ndim < len("BT") for x in scanned) or any(not s.ndim for s in states):
         raise EvaluationError(
             "the first dimension of all inputs is the batch, the second of scan inputs is time"
@@ -200,7 +216,7 @@ def evaluate(
 ) -> tuple[Array, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
     axes = each("scan_input_axes", scan_input_axes, len(scanned))
-    backward = flags("scan_input_directions", scan_input_directions, len(scanned))
+    backward = each("scan_input_directions", scan_input_directions, len(scanned))
     in_front = [np.moveaxis(x, axis_in(a, x.ndim), 0) for x, a in zip(scanned, axes, strict=True)]
     counts = {len(x) for x in in_front}
     if len(counts) > 1:
@@ -209,7 +225,7 @@ def evaluate(
     slices, count = [x[::-1] if back else x for x, back in zip(in_front, backward, strict=True)], counts.pop()
     last, stacks = run_steps(body, states, slices, count)
     outer = each("scan_output_axes", scan_output_axes, len(stacks))
-    reverse = flags("scan_output_directions", scan_output_directions, len(stacks))
+    reverse = each("scan_output_directions", scan_output_directions, len(stacks))
     ordered = [items[::-1] if back else items for items, back in zip(stacks, reverse, strict=True)]
     kinds = body.outputs[len(states) :]
     if not count:

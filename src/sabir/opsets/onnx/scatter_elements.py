@@ -10,10 +10,8 @@ from sabir.opsets.families.scattering import (
     EXTREMES,
     NONE,
     SUMS,
-    check_reduction,
     elements,
     infer_elements,
-    without_extremes,
 )
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, tensors
@@ -58,10 +56,11 @@ v16 = v13.extend(
             "string",
             "none to replace what is there; add, mul, max or min to join each update with it.",
             default=NONE,
+            values=SUMS,
         )
     ],
 )
-v18 = v16.restate(18, "The reductions max and min.")
+v18 = v16.restate(18, "The reductions max and min.", values={"reduction": EXTREMES})
 
 
 @v11.infer
@@ -73,7 +72,6 @@ def infer(data: TensorType, indices: TensorType, updates: TensorType, /, *, axis
 def infer_reduced(
     data: TensorType, indices: TensorType, updates: TensorType, /, *, axis: int, reduction: str
 ) -> TensorType:
-    check_reduction(reduction, EXTREMES)
     return infer_elements(data, indices, updates, axis=axis, reduction=reduction)
 
 
@@ -83,18 +81,8 @@ def evaluate(data: Array, indices: Array, updates: Array, /, *, axis: int) -> Ar
 
 
 @v16.evaluate
-def evaluate_sums(data: Array, indices: Array, updates: Array, /, *, axis: int, reduction: str) -> Array:
-    check_reduction(reduction, SUMS)
-    return elements(data, indices, updates, axis, reduction)
-
-
-@v18.evaluate
 def evaluate_reduced(data: Array, indices: Array, updates: Array, /, *, axis: int, reduction: str) -> Array:
-    check_reduction(reduction, EXTREMES)
     return elements(data, indices, updates, axis, reduction)
-
-
-v18.downgrade(without_extremes("ScatterElements"))
 
 
 @scatter_elements.examples

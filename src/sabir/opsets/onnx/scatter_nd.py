@@ -10,10 +10,8 @@ from sabir.opsets.families.scattering import (
     EXTREMES,
     NONE,
     SUMS,
-    check_reduction,
     infer_tuples,
     tuples,
-    without_extremes,
 )
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
@@ -55,10 +53,11 @@ v16 = v13.extend(
             "string",
             "none to replace what is there; add, mul, max or min to join each update with it.",
             default=NONE,
+            values=SUMS,
         )
     ],
 )
-v18 = v16.restate(18, "The reductions max and min.")
+v18 = v16.restate(18, "The reductions max and min.", values={"reduction": EXTREMES})
 
 
 @v11.infer
@@ -70,7 +69,6 @@ def infer(data: TensorType, indices: TensorType, updates: TensorType, /) -> Tens
 def infer_reduced(
     data: TensorType, indices: TensorType, updates: TensorType, /, *, reduction: str
 ) -> TensorType:
-    check_reduction(reduction, EXTREMES)
     return infer_tuples(data, indices, updates, reduction=reduction)
 
 
@@ -80,18 +78,8 @@ def evaluate(data: Array, indices: Array, updates: Array, /) -> Array:
 
 
 @v16.evaluate
-def evaluate_sums(data: Array, indices: Array, updates: Array, /, *, reduction: str) -> Array:
-    check_reduction(reduction, SUMS)
-    return tuples(data, indices, updates, reduction)
-
-
-@v18.evaluate
 def evaluate_reduced(data: Array, indices: Array, updates: Array, /, *, reduction: str) -> Array:
-    check_reduction(reduction, EXTREMES)
     return tuples(data, indices, updates, reduction)
-
-
-v18.downgrade(without_extremes("ScatterND"))
 
 
 @scatter_nd.examples

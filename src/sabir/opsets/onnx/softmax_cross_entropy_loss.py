@@ -56,6 +56,7 @@ v12 = softmax_cross_entropy_loss.first(
             "string",
             "none, sum, or mean: the sum divided by that of the weights.",
             default="mean",
+            values=losses.REDUCTIONS,
         ),
     ],
 )

@@ -6,9 +6,19 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.blocks import build_to_depth, infer_to_depth, to_depth
+from sabir.opsets.families.blocks import MODES, build_to_depth, infer_to_depth, to_depth
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+)
 
 space_to_depth = Operator(
     "SpaceToDepth",
@@ -28,7 +38,11 @@ v1 = space_to_depth.first(
             differentiable=True,
         )
     ],
-    attributes=[Attribute("blocksize", "int", "The height and the width of a block.", required=True)],
+    attributes=[
+        Attribute(
+            "blocksize", "int", "The height and the width of a block.", required=True, values=at_least(1)
+        )
+    ],
 )
 v13 = v1.widen(13, T=BFLOAT16)
 v28 = v13.extend(
@@ -40,6 +54,7 @@ v28 = v13.extend(
             "string",
             "DCR: the place in the block is the outer part of the depth; CRD: it is the inner one.",
             default="DCR",
+            values=MODES,
         )
     ],
 )

@@ -9,7 +9,14 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, dim_max
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Example, Input, Operator, Output
+from sabir.schema import (
+    Attribute,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+)
 
 string_normalizer = Operator(
     "StringNormalizer", summary="The strings that are no stop words, in lower or upper case or as they are."
@@ -25,7 +32,13 @@ v10 = string_normalizer.first(
             "locale", "string", "Whose rules change case, as in `tr_TR`: tr and az have an i of their own."
         ),
         Attribute("is_case_sensitive", "int", "Whether a stop word must be met in its case.", default=0),
-        Attribute("case_change_action", "string", "LOWER, UPPER or NONE.", default="NONE"),
+        Attribute(
+            "case_change_action",
+            "string",
+            "LOWER, UPPER or NONE.",
+            default="NONE",
+            values=one_of("LOWER", "UPPER", "NONE"),
+        ),
     ],
 )
 
@@ -58,11 +71,7 @@ def _changes(locale: str | None) -> Changes:
 
 
 @v10.infer
-def infer(x: TensorType, /, *, stopwords: Sequence[str] | None, case_change_action: str) -> TensorType:
-    if case_change_action not in _UNICODE:
-        raise InferenceError(
-            f"case_change_action is {case_change_action!r}, and must be LOWER, UPPER or NONE"
-        )
+def infer(x: TensorType, /, *, stopwords: Sequence[str] | None) -> TensorType:
     if x.shape is None:
         return TensorType(x.element)
     if len(x.shape) not in {1, 2} or (len(x.shape) > 1 and isinstance(x.shape[0], int) and x.shape[0] != 1):
@@ -84,9 +93,7 @@ def evaluate(
     if x.ndim not in {1, 2} or (x.ndim > 1 and x.shape[0] != 1):
         raise ValueError(f"shape {list(x.shape)} must be [C] or [1, C]")
     changes = _changes(locale)
-    change = changes.get(case_change_action)
-    if change is None:
-        raise ValueError(f"case_change_action is {case_change_action!r}, and must be LOWER, UPPER or NONE")
+    change = changes[case_change_action]
     seen = _as_it_is if is_case_sensitive else changes["LOWER"]
     stop = {seen(word) for word in stopwords or ()}
     kept = [change(word) for word in x.ravel().tolist() if seen(word) not in stop]

@@ -23,6 +23,7 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
+    one_of,
 )
 
 tensor_scatter = Operator(
@@ -54,6 +55,7 @@ v24 = tensor_scatter.first(
             "string",
             "linear, where all steps fit behind the first one, or circular, where they go on at the front.",
             default="linear",
+            values=one_of("linear", "circular"),
         ),
         Attribute("axis", "int", "The dimension of the steps, never the first one.", default=-2),
     ],
@@ -69,7 +71,6 @@ def infer(
     if past.shape is None or update.shape is None:
         return TensorType(past.element, past.shape)
     axis = _sequence_axis(axis, past.shape, update.shape)
-    _check_mode(mode)
     pairs = [*zip(past.shape, update.shape, strict=True)]
     _check_steps(past.shape, update, axis)
     shape = tuple(
@@ -96,15 +97,9 @@ def _sequence_axis(axis: int, past: Shape, update: Shape) -> int:
     return axis
 
 
-def _check_mode(mode: str) -> None:
-    if mode not in {"linear", "circular"}:
-        raise InferenceError(f"`mode` is {mode!r}, and must be 'linear' or 'circular'")
-
-
 @v24.evaluate
 def evaluate(past: Array, update: Array, first: Array | None = None, /, *, mode: str, axis: int) -> Array:
     axis = _sequence_axis(axis, past.shape, update.shape)
-    _check_mode(mode)
     places, steps = past.shape[axis], update.shape[axis]
     starts = np.zeros(past.shape[0], np.int64) if first is None else first
     check_shape("write_indices", starts, past.shape[0])

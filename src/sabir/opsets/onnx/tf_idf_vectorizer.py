@@ -12,7 +12,18 @@ from sabir.ir import TensorType
 from sabir.opsets.families.lookups import places
 from sabir.opsets.families.sizes import allotted, set_aside
 from sabir.opsets.typing import Array
-from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    STRING,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+    one_of,
+    tensors,
+)
 
 tf_idf_vectorizer = Operator(
     "TfIdfVectorizer",
@@ -29,21 +40,22 @@ v9 = tf_idf_vectorizer.first(
     outputs=[Output("Y", T1, "Shape [K] or [N, K], K the greatest column + 1.", differentiable=False)],
     attributes=[
         Attribute("mode", "string", "TF: counts; IDF: weights of what occurs; TFIDF: counts times weights.",
-                  required=True),
-        Attribute("ngram_indexes", "ints", "The column of Y of each n-gram of the pool.", required=True),
+                  required=True, values=one_of("TF", "IDF", "TFIDF")),
+        Attribute("ngram_indexes", "ints", "The column of Y of each n-gram of the pool.", required=True,
+                  values=at_least(0)),
         Attribute("weights", "floats", "The weight of each n-gram of the pool; 1 if absent."),
         Attribute("ngram_counts", "ints", "Where the 1-grams, 2-grams, ... begin in it.", required=True),
         Attribute("pool_int64s", "ints", "The n-grams' items, 1-grams first, if they are integers."),
         Attribute("pool_strings", "strings", "The n-grams' items, if they are strings."),
         Attribute("max_skip_count", "int", "The most items left out between two neighbours of an n-gram.",
-                  required=True),
-        Attribute("min_gram_length", "int", "The least n that counts.", required=True),
+                  required=True, values=at_least(0)),
+        Attribute("min_gram_length", "int", "The least n that counts.", required=True, values=at_least(1)),
         Attribute("max_gram_length", "int", "The greatest n that counts.", required=True),
     ],
 )  # fmt: skip
 
-_MODES = ("TF", "IDF", "TFIDF")
 _FOLLOWED = 80  # bytes, about, of an item while the n-grams that begin with it are followed
+
 _TURNS = 16  # array operations for the n-grams of one length and distance
 
 
@@ -55,9 +67,9 @@ class _Level(NamedTuple):
 
 
 @v9.infer
-def infer(x: TensorType, /, *, ngram_indexes: Sequence[int], mode: str) -> TensorType:
-    if mode not in _MODES or min(ngram_indexes, default=-1) < 0:
-        raise InferenceError("`mode` must be TF, IDF or TFIDF, and `ngram_indexes` 0 or more")
+def infer(x: TensorType, /, *, ngram_indexes: Sequence[int]) -> TensorType:
+    if not ngram_indexes:
+        raise InferenceError("`ngram_indexes` is empty, and the output has as many columns as it names")
     if x.shape is None:
         return TensorType(element("float"))
     if len(x.shape) not in {1, 2}:
@@ -78,8 +90,8 @@ def evaluate(
     if x.ndim not in {1, 2}:
         raise ValueError(f"shape {list(x.shape)} must be [C] or [N, C]")
     columns, factors = np.array(ngram_indexes, np.int64), np.array(weights or [1.0], np.float32)
-    if mode not in _MODES or not len(columns) or np.any(columns < 0):
-        raise ValueError("`mode` must be TF, IDF or TFIDF, and `ngram_indexes` 0 or more")
+    if not len(columns):
+        raise ValueError("`ngram_indexes` is empty, and the output has as many columns as it names")
     if weights and len(weights) != len(columns):
         raise ValueError(f"{len(weights)} weights are given for {len(columns)} n-grams")
     counts = _counts(x if x.ndim > 1 else x[None], len(columns), **attributes)
@@ -104,10 +116,8 @@ def _counts(
     max_gram_length: int,
 ) -> Array:
     """Return how often each n-gram of the pool occurs in each row."""
-    if not 1 <= min_gram_length <= max_gram_length <= len(ngram_counts) or max_skip_count < 0:
-        raise ValueError(
-            "n-grams need 1 <= min_gram_length <= max_gram_length <= len(ngram_counts), and no skip < 0"
-        )
+    if not min_gram_length <= max_gram_length <= len(ngram_counts):
+        raise ValueError("n-grams need min_gram_length <= max_gram_length <= len(ngram_counts)")
     pool = np.array(pool_strings, object) if pool_strings else np.array(pool_int64s or (), np.int64)
     if (x.dtype.kind == "O") != (pool.dtype.kind == "O"):
         raise ValueError(f"a pool of {pool.dtype} does not fit items of {x.dtype}")

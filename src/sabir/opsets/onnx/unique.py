@@ -12,7 +12,17 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import passed_over, set_aside
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+)
 
 unique = Operator(
     "Unique",
@@ -56,7 +66,13 @@ v11 = unique.first(
     ],
     attributes=[
         Attribute("axis", "int", "Compare the parts along this axis; without it, the elements of `X`."),
-        Attribute("sorted", "int", "1: in ascending order; 0: in that of the first places.", default=1),
+        Attribute(
+            "sorted",
+            "int",
+            "1: in ascending order; 0: in that of the first places.",
+            default=1,
+            values=one_of(0, 1),
+        ),
     ],
 )
 v28 = v11.widen(28, T=BFLOAT16)

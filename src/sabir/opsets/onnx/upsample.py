@@ -24,6 +24,8 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    at_least,
+    one_of,
     tensors,
 )
 
@@ -41,9 +43,19 @@ v1 = upsample.first(
     inputs=[Input("X", T, "Images of the shape [N, C, H, W].")],
     outputs=[Output("Y", T, "The enlarged tensor.")],
     attributes=[
-        Attribute("mode", "string", "nearest, or bilinear.", default="nearest"),
-        Attribute("height_scale", "float", "New over old height; 1 or more.", required=True),
-        Attribute("width_scale", "float", "New over old width; 1 or more.", required=True),
+        Attribute(
+            "mode",
+            "string",
+            "How elements between the old places are made.",
+            default="nearest",
+            values=one_of("nearest", "bilinear", aliases={"linear": "bilinear", "cubic": "cubic"}),
+        ),
+        Attribute(
+            "height_scale", "float", "New over old height; 1 or more.", required=True, values=at_least(1)
+        ),
+        Attribute(
+            "width_scale", "float", "New over old width; 1 or more.", required=True, values=at_least(1)
+        ),
     ],
     status="experimental",
 )
@@ -53,8 +65,20 @@ v7 = v1.evolve(
     inputs=[Input("X", T, "A tensor of any shape.")],
     drop=["height_scale", "width_scale"],
     add=[
-        Attribute("mode", "string", "nearest, or linear.", default="nearest"),
-        Attribute("scales", "floats", "New over old length of each axis; 1 or more.", required=True),
+        Attribute(
+            "mode",
+            "string",
+            "How elements between the old places are made.",
+            default="nearest",
+            values=one_of("nearest", "linear", aliases={"bilinear": "linear", "cubic": "cubic"}),
+        ),
+        Attribute(
+            "scales",
+            "floats",
+            "New over old length of each axis; 1 or more.",
+            required=True,
+            values=at_least(1),
+        ),
     ],
     widen={"T": CLASSIC},
     status="stable",

@@ -5,12 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from sabir.base import InferenceError
 from sabir.elements import ElementType, element
 from sabir.ir import MapType, TensorType
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
-from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    STRING,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+    tensors,
+)
 
 cast_map = Operator(
     "CastMap",
@@ -28,8 +37,9 @@ v1 = cast_map.first(
     attributes=[
         Attribute("max_map", "int", "The number of columns in the form SPARSE.", default=1),
         Attribute("map_form", "string", "DENSE: the values side by side; SPARSE: keys are places.",
-                  default="DENSE"),
-        Attribute("cast_to", "string", "The type of Y: TO_FLOAT, TO_STRING or TO_INT64.", default="TO_FLOAT"),
+                  default="DENSE", values=one_of("DENSE", "SPARSE")),
+        Attribute("cast_to", "string", "The type of Y.", default="TO_FLOAT",
+                  values=one_of("TO_FLOAT", "TO_STRING", "TO_INT64")),
     ],
 )  # fmt: skip
 
@@ -56,21 +66,15 @@ _CASTS: dict[str, tuple[ElementType, Callable[[Any], Any], Any]] = {
 
 @v1.infer
 def infer(x: MapType, /, *, cast_to: str, map_form: str, max_map: int) -> TensorType:
-    if cast_to not in _CASTS or map_form not in {"DENSE", "SPARSE"}:
-        raise InferenceError(f"cast_to {cast_to!r} or map_form {map_form!r} is none that there is")
     return TensorType(_CASTS[cast_to][0], (1, max_map if map_form == "SPARSE" else None))
 
 
 @v1.evaluate
 def evaluate(x: Mapping[int, Any], /, *, cast_to: str, map_form: str, max_map: int) -> Array:
-    if cast_to not in _CASTS:
-        raise ValueError(f"cast_to is {cast_to!r}, and must be one of {', '.join(_CASTS)}")
     kind, cast, nothing = _CASTS[cast_to]
     keys = sorted(x)
     if map_form == "DENSE":
         return np.array([[cast(x[key]) for key in keys]], kind.dtype)
-    if map_form != "SPARSE":
-        raise ValueError(f"map_form is {map_form!r}, and must be DENSE or SPARSE")
     if keys and not (keys[0] >= 0 and keys[-1] < max_map):
         raise ValueError(f"key {keys[0] if keys[0] < 0 else keys[-1]} is outside [0, {max_map - 1}]")
     row: Array = np.full(allotted((1, max_map), kind.dtype, len(keys)), nothing, kind.dtype)

@@ -4,11 +4,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families.classifiers import FLOAT, batch, rows
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+    tensors,
+)
 
 normalizer = Operator(
     "Normalizer",
@@ -22,16 +30,20 @@ v1 = normalizer.first(
     1,
     inputs=[Input("X", T, "Rows [N, C], or one row [C].")],
     outputs=[Output("Y", "tensor(float)", "The input's shape; a row whose divisor is 0 stays as it is.")],
-    attributes=[Attribute("norm", "string", "What to divide by: MAX, L1 or L2.", default="MAX")],
+    attributes=[
+        Attribute(
+            "norm",
+            "string",
+            "What to divide by: MAX, L1 or L2.",
+            default="MAX",
+            values=one_of("MAX", "L1", "L2"),
+        )
+    ],
 )
-
-_NORMS = ("MAX", "L1", "L2")
 
 
 @v1.infer
-def infer(x: TensorType, /, *, norm: str) -> TensorType:
-    if norm not in _NORMS:
-        raise InferenceError(f"norm is {norm!r}, and must be one of {', '.join(_NORMS)}")
+def infer(x: TensorType, /) -> TensorType:
     batch(x)
     return TensorType(FLOAT, x.shape)
 
@@ -49,9 +61,7 @@ def _divisor(x: Array, norm: str) -> Array:
         return np.maximum.reduce(x, axis=1, keepdims=True, initial=-np.inf)
     if norm == "L1":
         return np.add.reduce(np.abs(x), axis=1, keepdims=True)
-    if norm == "L2":
-        return np.sqrt(np.einsum("nc,nc->n", x, x))[:, None]
-    raise ValueError(f"norm is {norm!r}, and must be one of {', '.join(_NORMS)}")
+    return np.sqrt(np.einsum("nc,nc->n", x, x))[:, None]
 
 
 @normalizer.examples

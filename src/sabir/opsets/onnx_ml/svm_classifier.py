@@ -11,7 +11,17 @@ from sabir.ir import Dim, TensorType
 from sabir.opsets.families import classifiers, supports
 from sabir.opsets.families.classifiers import TWO, label_count
 from sabir.opsets.typing import Array
-from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    STRING,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+    tensors,
+)
 
 svm_classifier = Operator(
     "SVMClassifier",
@@ -37,11 +47,13 @@ v1 = svm_classifier.first(
         Attribute("classlabels_strings", "strings", "The labels, if they are strings."),
         Attribute("prob_a", "floats", "A of each decision; with it Z holds probabilities."),
         Attribute("support_vectors", "floats", "[vectors, C]: those of the first class come first."),
-        Attribute("vectors_per_class", "ints", "How many vectors each class has; none: scores are linear."),
+        Attribute("vectors_per_class", "ints", "How many vectors each class has; none: scores are linear.",
+                  values=at_least(0)),
         classifiers.POST_TRANSFORM,
         Attribute("kernel_params", "floats", "gamma, coef0 and degree."),
         Attribute("kernel_type", "string", "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "
-                  "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.", default="LINEAR"),
+                  "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.", default="LINEAR",
+                  values=supports.KERNELS),
     ],
 )  # fmt: skip
 
@@ -133,7 +145,7 @@ def _linear(x: Array, weights: Array, labels: Array, rho: float, how: str) -> tu
 
 
 def _check(given: dict[str, tuple[Sequence[float] | None, int]], counts: Sequence[int], classes: int) -> None:
-    if len(counts) != classes or min(counts) < 0:
+    if len(counts) != classes:
         raise ValueError(f"vectors_per_class is {list(counts)}, and there are {classes} classes")
     for name, (values, needed) in given.items():
         if len(values or ()) != needed:

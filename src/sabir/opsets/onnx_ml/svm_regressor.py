@@ -9,7 +9,16 @@ from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType
 from sabir.opsets.families import classifiers, supports
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    at_least,
+    tensors,
+)
 
 svm_regressor = Operator(
     "SVMRegressor",
@@ -26,13 +35,15 @@ v1 = svm_regressor.first(
     attributes=[
         Attribute("rho", "floats", "What is added."),
         Attribute("coefficients", "floats", "One weight per support vector, or else per feature."),
-        Attribute("n_supports", "int", "The number of support vectors; 0: the value is linear.", default=0),
+        Attribute("n_supports", "int", "The number of support vectors; 0: the value is linear.", default=0,
+                  values=at_least(0)),
         Attribute("one_class", "int", "1: the output is 1 where the value is positive, else -1.", default=0),
         Attribute("support_vectors", "floats", "[n_supports, C], row by row."),
         classifiers.POST_TRANSFORM,
         Attribute("kernel_params", "floats", "gamma, coef0 and degree."),
         Attribute("kernel_type", "string", "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "
-                  "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.", default="LINEAR"),
+                  "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.", default="LINEAR",
+                  values=supports.KERNELS),
     ],
 )  # fmt: skip
 

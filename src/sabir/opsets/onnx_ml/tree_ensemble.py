@@ -10,7 +10,16 @@ from sabir.ir import ArrayTensor, Dim, Tensor, TensorType
 from sabir.opsets.families import tree_attributes, trees
 from sabir.opsets.families.classifiers import transformed
 from sabir.opsets.typing import Array
-from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+)
 
 tree_ensemble = Operator(
     "TreeEnsemble",
@@ -26,9 +35,9 @@ v5 = tree_ensemble.first(
     outputs=[Output("Y", T, "Shape [N, n_targets].")],
     attributes=[
         Attribute("aggregate_function", "int", "How leaves are joined: 0 mean of all trees, 1 sum, 2 least, "
-                  "3 greatest.", default=1),
+                  "3 greatest.", default=1, values=one_of(0, 1, 2, 3)),
         Attribute("post_transform", "int", "0 none, 1 softmax, 2 logistic, 3 softmax of non-zeros, 4 probit.",
-                  default=0),
+                  default=0, values=one_of(0, 1, 2, 3, 4)),
         Attribute("tree_roots", "ints", "The node at which each tree begins.", required=True),
         Attribute("nodes_hitrates", "tensor", "How often nodes are met; of no effect."),
         Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
@@ -62,7 +71,7 @@ def infer(x: TensorType, /, *, aggregate_function: int, post_transform: int, **a
     if x.element.number and x.element != splits.element:
         raise InferenceError(f"nodes_splits are {splits.element}, and the features {x.element}")
     rows, width = x.shape or (None, None)
-    _, targets, _ = _forest(width, aggregate_function, post_transform, attributes)
+    _, targets, _ = _forest(width, aggregate_function, attributes)
     return TensorType(x.element, (rows, targets))
 
 
@@ -70,21 +79,17 @@ def infer(x: TensorType, /, *, aggregate_function: int, post_transform: int, **a
 def evaluate(x: Array, /, *, aggregate_function: int, post_transform: int, **attributes: Any) -> Array:
     if x.ndim != len("NF"):
         raise ValueError(f"features must have shape [N, F], not {list(x.shape)}")
-    forest, targets, how = _forest(x.shape[1], aggregate_function, post_transform, attributes)
+    forest, targets, how = _forest(x.shape[1], aggregate_function, attributes)
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
     scores = forest.scores(wide, targets, how)
     return transformed(scores, _TRANSFORMS[post_transform]).astype(x.dtype)
 
 
-def _forest(
-    width: Dim, how: int, transform: int, attributes: dict[str, Any]
-) -> tuple[trees.Forest, int, str]:
+def _forest(width: Dim, how: int, attributes: dict[str, Any]) -> tuple[trees.Forest, int, str]:
     """Return the forest, the number of targets and how leaves are joined; raises InferenceError for none."""
-    if not 0 <= how < len(trees.AGGREGATES) or not 0 <= transform < len(_TRANSFORMS):
-        raise InferenceError(f"aggregate_function {how} or post_transform {transform} is unknown")
     forest = tree_attributes.of_nodes_and_leaves(tree_attributes.Given(attributes))
     targets = _targets(attributes["n_targets"], attributes["leaf_targetids"])
-    forest.check(width, targets, trees.AGGREGATES[how])
+    forest.check(width, targets)
     return forest, targets, trees.AGGREGATES[how]
 
 

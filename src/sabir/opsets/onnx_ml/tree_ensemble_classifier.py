@@ -53,7 +53,12 @@ v1 = tree_ensemble_classifier.first(
         Attribute("nodes_hitrates", "floats", "How often nodes are met; of no effect."),
         Attribute("base_values", "floats", "What is added to each class's score."),
         Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
-        Attribute("nodes_modes", "strings", "What is asked: BRANCH_LEQ, _LT, _GTE, _GT, _EQ, _NEQ; LEAF."),
+        Attribute(
+            "nodes_modes",
+            "strings",
+            "What each node asks: <=, <, >=, >, ==, != or nothing.",
+            values=trees.NAMED_MODES,
+        ),
         Attribute("nodes_truenodeids", "ints", "The node behind each true branch."),
         Attribute("class_treeids", "ints", "For each vote the tree of its leaf."),
         Attribute("class_nodeids", "ints", "For each vote the leaf that casts it."),
@@ -119,7 +124,7 @@ def _forest(width: Dim, labels: int, attributes: dict[str, Any]) -> tuple[trees.
     Raises InferenceError for no sound forest.
     """
     forest = tree_attributes.of_lists(tree_attributes.Given(attributes), "class")
-    forest.check(width, labels, "SUM")
+    forest.check(width, labels)
     base = tree_attributes.floats(attributes, "base_values")
     has_one_score = _has_one_score(forest, labels, base)
     if not has_one_score and base.size not in {0, labels}:

@@ -9,7 +9,16 @@ from sabir.base import InferenceError
 from sabir.ir import ArrayTensor, Builder, Dim, TensorType, Value
 from sabir.opsets.families import classifiers, tree_attributes, tree_conversion, trees
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+    tensors,
+)
 
 tree_ensemble_regressor = Operator(
     "TreeEnsembleRegressor",
@@ -25,7 +34,7 @@ v1 = tree_ensemble_regressor.first(
     outputs=[Output("Y", "tensor(float)", "Shape [N, n_targets].")],
     attributes=[
         Attribute("aggregate_function", "string", "How leaves are joined: SUM, AVERAGE, MIN or MAX.",
-                  default="SUM"),
+                  default="SUM", values=one_of(*trees.AGGREGATES)),
         classifiers.POST_TRANSFORM,
         Attribute("n_targets", "int", "The number of targets; by default as many as the leaves name."),
         Attribute("nodes_nodeids", "ints", "Each node's number in its tree."),
@@ -38,7 +47,8 @@ v1 = tree_ensemble_regressor.first(
         Attribute("nodes_hitrates", "floats", "How often nodes are met; of no effect."),
         Attribute("base_values", "floats", "What is added to each target after joining."),
         Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
-        Attribute("nodes_modes", "strings", "What is asked: BRANCH_LEQ, _LT, _GTE, _GT, _EQ, _NEQ; LEAF."),
+        Attribute("nodes_modes", "strings", "What each node asks: <=, <, >=, >, ==, != or nothing.",
+                  values=trees.NAMED_MODES),
         Attribute("nodes_truenodeids", "ints", "The node behind each true branch."),
         Attribute("target_treeids", "ints", "For each vote the tree of its leaf."),
         Attribute("target_ids", "ints", "For each vote its target."),
@@ -82,7 +92,7 @@ def _forest(width: Dim, how: str, attributes: dict[str, Any]) -> tuple[trees.For
     """Return the forest, the number of targets and what is added; raises InferenceError for no sound one."""
     forest = tree_attributes.of_lists(tree_attributes.Given(attributes), "target")
     targets = _targets(attributes["n_targets"], attributes["target_ids"])
-    forest.check(width, targets, how)
+    forest.check(width, targets)
     base = tree_attributes.floats(attributes, "base_values")
     if base.size not in {0, targets}:
         raise InferenceError(f"{base.size} base values are given for {targets} targets")

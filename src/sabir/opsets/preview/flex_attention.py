@@ -37,7 +37,12 @@ v1 = flex_attention.first(
     attributes=[
         Attribute("prob_mod", "graph", "From the probabilities to those used, of the same type and shape."),
         Attribute("score_mod", "graph", "From the scores to those used, of the same type and shape."),
-        Attribute("softmax_precision", "int", "What both graphs take: float by default, double for double."),
+        Attribute(
+            "softmax_precision",
+            "int",
+            "What both graphs take: float by default, double for double.",
+            values=attentions.PRECISIONS,
+        ),
         Attribute("scale", "float", "Factor of the products; 1 / sqrt(size) by default."),
     ],
     status="experimental",

@@ -8,7 +8,16 @@ import numpy as np
 from sabir.ir import TensorType
 from sabir.opsets.families import optimizers
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import (
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    one_of,
+    tensors,
+)
 
 momentum = Operator(
     "Momentum",
@@ -33,7 +42,8 @@ v1 = momentum.first(
     attributes=[
         Attribute("norm_coefficient", "float", "The weight of half the squared norm of X.", required=True),
         Attribute("beta", "float", "How much of the gradient is taken.", required=True),
-        Attribute("mode", "string", "standard or nesterov.", required=True),
+        Attribute("mode", "string", "How V acts on X.", required=True,
+                  values=one_of("standard", "nesterov")),
         Attribute("alpha", "float", "How much of V is kept.", required=True),
     ],
 )  # fmt: skip
@@ -50,8 +60,6 @@ def infer(r: TensorType, t: TensorType, /, *inputs: TensorType) -> tuple[TensorT
 def evaluate(
     r: Array, t: Array, /, *inputs: Array, norm_coefficient: float, beta: float, mode: str, alpha: float
 ) -> tuple[Array, ...]:
-    if mode not in {"standard", "nesterov"}:
-        raise ValueError(f"mode is {mode!r}, and must be standard or nesterov")
     rate, taken = optimizers.number(r, "R"), beta if optimizers.number(t, "T") > 0 else 1.0
 
     def step(x: Array, g: Array, v: Array) -> tuple[Array, Array]:

@@ -42,14 +42,9 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     *,
     q_num_heads: int | None,
     kv_num_heads: int | None,
-    softmax_precision: int | None,
-    qk_matmul_output_mode: int,
-    left_window_size: int = -1,
-    right_window_size: int = -1,
     call: Call,
 ) -> tuple[TensorType, ...]:
-    _check(past_key, past_value, filled, qk_matmul_output_mode, left_window_size, right_window_size)
-    attentions.softmax_precision(softmax_precision)
+    _check(past_key, past_value, filled)
     unknown = tuple(TensorType(t.element) for t in (q, k, v, q))
     ranks = {len(t.shape) for t in (q, k, v) if t.shape is not None}
     if not ranks:
@@ -85,16 +80,12 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     )
 
 
-def _check(past_key: object, past_value: object, filled: object, mode: int, left: int, right: int) -> None:
-    """Raise InferenceError for inputs that exclude or need one another, and attributes out of range."""
+def _check(past_key: object, past_value: object, filled: object) -> None:
+    """Raise InferenceError for inputs that exclude or need one another."""
     if (past_key is None) != (past_value is None):
         raise InferenceError("`past_key` and `past_value` are given together or not at all")
     if filled is not None and past_key is not None:
         raise InferenceError("`nonpad_kv_seqlen` is for a cache kept outside, and `past_key` for one inside")
-    if not attentions.RAW <= mode <= attentions.PROBABILITIES:
-        raise InferenceError(f"`qk_matmul_output_mode` is {mode}, and must be 0 to 3")
-    if min(left, right) < -1:
-        raise InferenceError(f"a window of {left} to the left and {right} to the right must be -1 or more")
 
 
 def _apart(shape: Shape | None, heads: int | None) -> Shape:
@@ -152,11 +143,10 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     left_window_size: int = -1,
     call: Call,
 ) -> tuple[Array, ...]:
-    _check(past_key, past_value, filled, qk_matmul_output_mode, left_window_size, right_window_size)
+    _check(past_key, past_value, filled)
     hold(
         infer, q, k, v, mask, past_key, past_value, filled, q_num_heads=q_num_heads,
-        kv_num_heads=kv_num_heads, softmax_precision=softmax_precision,
-        qk_matmul_output_mode=qk_matmul_output_mode, call=call,
+        kv_num_heads=kv_num_heads, call=call,
     )  # fmt: skip
     packed = q.ndim == PACKED
     if packed:

@@ -1,5 +1,6 @@
 """The history of Attention."""
 
+from sabir.opsets.families.attentions import PRECISIONS
 from sabir.schema import (
     BFLOAT16,
     BOOL,
@@ -10,6 +11,8 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
+    at_least,
+    one_of,
 )
 
 attention = Operator(
@@ -50,11 +53,24 @@ v23 = attention.first(
             "int",
             "Which scores are given: 0 the scaled products, 1 capped, 2 with the masks, 3 the probabilities.",
             default=0,
+            values=one_of(0, 1, 2, 3),
         ),
         Attribute("softcap", "float", "Scores become `softcap tanh(score / softcap)`; 0: not.", default=0.0),
-        Attribute("softmax_precision", "int", "The element type of the softmax; that of Q by default."),
-        Attribute("kv_num_heads", "int", "The heads of K and V, where these are of rank 3."),
-        Attribute("q_num_heads", "int", "The heads of Q where it is of rank 3, a multiple of K's."),
+        Attribute(
+            "softmax_precision",
+            "int",
+            "The element type of the softmax; that of Q by default.",
+            values=PRECISIONS,
+        ),
+        Attribute(
+            "kv_num_heads", "int", "The heads of K and V, where these are of rank 3.", values=at_least(0)
+        ),
+        Attribute(
+            "q_num_heads",
+            "int",
+            "The heads of Q where it is of rank 3, a multiple of K's.",
+            values=at_least(0),
+        ),
         Attribute("scale", "float", "Factor of the products; 1 / sqrt(size) by default."),
         Attribute("is_causal", "int", "1: a query does not see the keys that come after it.", default=0),
     ],
@@ -76,10 +92,18 @@ v25 = v24.extend(
     "A window limits how far each query sees; heads are not told twice. (Added after opset 27 was out.)",
     attributes=[
         Attribute(
-            "right_window_size", "int", "How many keys after its own a query sees; -1: all.", default=-1
+            "right_window_size",
+            "int",
+            "How many keys after its own a query sees; -1: all.",
+            default=-1,
+            values=at_least(-1),
         ),
         Attribute(
-            "left_window_size", "int", "How many keys before its own a query sees; -1: all.", default=-1
+            "left_window_size",
+            "int",
+            "How many keys before its own a query sees; -1: all.",
+            default=-1,
+            values=at_least(-1),
         ),
     ],
 )

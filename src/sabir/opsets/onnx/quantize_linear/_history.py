@@ -1,5 +1,6 @@
 """The versions of QuantizeLinear."""
 
+from sabir.opsets.families.quantization import PRECISIONS
 from sabir.schema import (
     BFLOAT16,
     FLOAT4,
@@ -13,6 +14,8 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
+    at_least,
+    element_types,
     tensors,
 )
 
@@ -60,9 +63,14 @@ v21 = v19.extend(
             "int",
             "The output's type, as a number of TensorProto.DataType; 0: the zero point's, or uint8.",
             default=0,
+            values=element_types("T2", unset=0),
         ),
         Attribute(
-            "block_size", "int", "How many elements along `axis` share a scale; 0: no blocks.", default=0
+            "block_size",
+            "int",
+            "How many elements along `axis` share a scale; 0: no blocks.",
+            default=0,
+            values=at_least(0),
         ),
     ],
     widen={"T2": INT4 | tensors("int16", "uint16")},
@@ -79,12 +87,14 @@ v23 = v21.evolve(
         Input("y_zero_point", T3, "What stands for 0, shaped as `y_scale`; 0 by default.", optional=True),
     ],
     outputs=[Output("y", T3, "The input's shape.")],
+    values={"output_dtype": element_types("T3", unset=0)},
     add=[
         Attribute(
             "precision",
             "int",
             "The type to divide in, as a number of TensorProto.DataType; 0: the scale's.",
             default=0,
+            values=element_types(PRECISIONS, unset=0),
         )
     ],
 )

@@ -7,20 +7,16 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.axes import ints
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.resampling import CROP, OUTWARD, Manner, resample
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
 from sabir.opsets.families.shapes import axes_in
-from sabir.opsets.onnx.resize._history import v10, v11, v13, v18, v19
-from sabir.opsets.typing import Array, Rule
+from sabir.opsets.onnx.resize._history import FOR_NN, v10, v11, v13, v18
+from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
     Unconvertible,
 )
-
-_CLASSIC = frozenset({"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", CROP})
-_FOR_NN, _SYMMETRIC = "tf_half_pixel_for_nn", "half_pixel_symmetric"
 
 # ---------------------------------------------------------------- types
 
@@ -38,10 +34,13 @@ def infer(
     sizes: TensorType | None = None,
     /,
     *,
+    mode: str,
+    antialias: int = 0,
     axes: Sequence[int] | None = None,
     keep_aspect_ratio_policy: str = STRETCH,
     coordinate_transformation_mode: str,
 ) -> TensorType:
+    _check_antialias(mode, antialias)
     _check_region(x, roi, axes, coordinate_transformation_mode)
     scales, sizes = (None if t is None or t.size == 0 else t for t in (scales, sizes))
     given = [t for t in (scales, sizes) if t is not None and (t is sizes or isinstance(t.size, int))]
@@ -50,6 +49,11 @@ def infer(
     if sizes is not None:
         return of_sizes(x, sizes, axes, keep_aspect_ratio_policy)
     return of_scales(x, scales, axes) if scales is not None else x
+
+
+def _check_antialias(mode: str, antialias: int) -> None:
+    if antialias and mode == "nearest":
+        raise InferenceError("`antialias` goes with the modes linear and cubic")
 
 
 def _check_region(
@@ -66,46 +70,22 @@ def _check_region(
 
 @v10.evaluate
 def evaluate_scales(x: Array, scales: Array, /, *, mode: str) -> Array:
-    if mode == "cubic":
-        raise ValueError("Resize-10 knows nearest and linear")
     axes = scaled_axes(x.shape, tuple(range(x.ndim)), scales, None)
     return resample(x, axes, Manner(mode, "asymmetric", OUTWARD))
 
 
-def _evaluated(allowed: frozenset[str]) -> Rule:
-    """Return the rule of a version by the coordinates that it knows."""
-
-    def evaluate(
-        x: Array,
-        roi: Array | None = None,
-        scales: Array | None = None,
-        sizes: Array | None = None,
-        /,
-        **attributes: Any,
-    ) -> Array:
-        return _resized(x, roi, scales, sizes, attributes, allowed)
-
-    return evaluate
-
-
-v11.evaluate(_evaluated(_CLASSIC | {_FOR_NN}))
-v18.evaluate(_evaluated(_CLASSIC))
-v19.evaluate(_evaluated(_CLASSIC | {_SYMMETRIC}))
-
-
-def _resized(
+@v11.evaluate
+def evaluate(
     x: Array,
-    roi: Array | None,
-    scales: Array | None,
-    sizes: Array | None,
-    attributes: Mapping[str, Any],
-    allowed: frozenset[str],
+    roi: Array | None = None,
+    scales: Array | None = None,
+    sizes: Array | None = None,
+    /,
+    **attributes: Any,
 ) -> Array:
-    transformation = attributes["coordinate_transformation_mode"]
-    if transformation not in allowed:
-        raise ValueError(f"`coordinate_transformation_mode` {transformation!r} is none of {sorted(allowed)}")
     named = attributes.get("axes")
     places = tuple(range(x.ndim)) if named is None else axes_in(named, x.ndim)
+    transformation = attributes["coordinate_transformation_mode"]
     part = roi if transformation == CROP and roi is not None and roi.size else None
     _check_region(x, part, named, transformation)
     scales, sizes = (None if a is None or a.size == 0 else a for a in (scales, sizes))
@@ -121,15 +101,14 @@ def _resized(
 
 
 def _manner(attributes: Mapping[str, Any]) -> Manner:
-    antialias = bool(attributes.get("antialias"))
-    if antialias and attributes["mode"] == "nearest":
-        raise ValueError("`antialias` goes with the modes linear and cubic")
+    antialias = attributes.get("antialias", 0)
+    _check_antialias(attributes["mode"], antialias)
     return Manner(
         attributes["mode"],
         attributes["coordinate_transformation_mode"],
         attributes["nearest_mode"],
         attributes["cubic_coeff_a"],
-        antialias,
+        bool(antialias),
         bool(attributes["exclude_outside"]),
         attributes["extrapolation_value"],
     )
@@ -221,19 +200,9 @@ def put_in_the_empty(
 @v18.upgrade
 def another_name_for_nn(b: Builder, *inputs: Value | None, **attributes: Any) -> Value:
     """Half a place more, rounded down, is the same as rounding half up."""
-    if attributes["coordinate_transformation_mode"] == _FOR_NN:
+    if attributes["coordinate_transformation_mode"] == FOR_NN:
         if attributes["mode"] != "nearest" or attributes["nearest_mode"] != "floor":
-            raise Unconvertible(f"Resize-18 has no {_FOR_NN}, but for nearest rounded down")
+            raise Unconvertible(f"Resize-18 has no {FOR_NN}, but for nearest rounded down")
         renamed = {"coordinate_transformation_mode": "half_pixel", "nearest_mode": "round_prefer_ceil"}
         attributes = {**attributes, **renamed}
     return b.Resize(*inputs, **attributes)
-
-
-@v19.downgrade
-def without_symmetry(
-    b: Builder, *inputs: Value | None, axes: Sequence[int] | None, **attributes: Any
-) -> Value:
-    if attributes["coordinate_transformation_mode"] == _SYMMETRIC:
-        raise Unconvertible(f"Resize-18 has no {_SYMMETRIC}")
-    named = None if axes is None else ints("axes", axes)
-    return b.Resize(*inputs, axes=named, **attributes)
