@@ -159,9 +159,9 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
             if masks is not None:
                 found *= masks[item, :, some]
             columns = found.transpose(0, 3, 1, 2).reshape(group, -1, y.shape[-1])
-            y[item] += filters[..., some].reshape(*filters.shape[:2], -1) @ columns
+            y[item] += filters[..., some].reshape(*filters.shape[:2], columns.shape[1]) @ columns
     if b is not None:
-        y += widened(b).reshape(group, -1, 1)
+        y += widened(b).reshape(group, len(w) // group, 1)
     return y.reshape(len(x), len(w), *counts).astype(x.dtype, copy=False)
 
 
