@@ -47,19 +47,24 @@ import mmap, os
 source = open(path, "rb")
 data = memoryview(mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ))
 def write(synced):
-    with open(path + ".copy", "wb") as file:
+    with open(path + ".copy.onnx", "wb") as file:
         file.write(data)
         if synced:
             file.flush()
             os.fsync(file.fileno())
 """
 SAVES = (
-    h.Script("sabir.save", "import sabir", "sabir.save(model, path + '.copy')", "model = sabir.load(path)"),
+    h.Script(
+        "sabir.save", "import sabir", "sabir.save(model, path + '.copy.onnx')", "model = sabir.load(path)"
+    ),
     h.Script("the same bytes, write and fsync", "", "write(True)", _PLAIN),
     h.Script("the same bytes, write alone", "", "write(False)", _PLAIN),
-    h.Script("onnx.save", "import onnx", "onnx.save(model, path + '.copy')", "model = onnx.load(path)"),
+    h.Script("onnx.save", "import onnx", "onnx.save(model, path + '.copy.onnx')", "model = onnx.load(path)"),
     h.Script(
-        "onnx_ir.save", "import onnx_ir", "onnx_ir.save(model, path + '.copy')", "model = onnx_ir.load(path)"
+        "onnx_ir.save",
+        "import onnx_ir",
+        "onnx_ir.save(model, path + '.copy.onnx')",
+        "model = onnx_ir.load(path)",
     ),
 )
 

@@ -101,7 +101,7 @@ SHRINKING = """
     os.truncate(path, 4096)
     if held is not None:
         assert held.sum() == held.size
-    for ask in (lambda: tensor.array().sum(), lambda: sabir.save(model, path + ".new"), lambda: sabir.dumps(model)):
+    for ask in (lambda: tensor.array().sum(), lambda: sabir.save(model, path + ".new", format="protobuf"), lambda: sabir.dumps(model)):
         try:
             ask()
             print("right")

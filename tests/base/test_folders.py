@@ -47,6 +47,7 @@ def test_a_file_in_a_folder_below(folder):
         "", ".", "/", "./", "..", "../w.bin", "a/../w.bin", "w.bin/..", "/etc/passwd", "//host/share/w.bin",
         "C:w.bin", "c:/w.bin", "C:\\w.bin", "\\\\host\\share\\w.bin", "a\\..\\w.bin", "w.bin\0", "\0",
         "w\n.bin", "w\x7f.bin", "w\x9b.bin", "x" * 4097, "a/" * 2048 + "a",
+        "w.bin/", "w.bin//", "w.bin/.", "w.bin/./", "./w.bin/", "a/", "a/.",
     ],
 )  # fmt: skip
 def test_locations_that_may_lead_elsewhere_are_refused(folder, location):
@@ -54,6 +55,32 @@ def test_locations_that_may_lead_elsewhere_are_refused(folder, location):
         parts_of(location)
     with pytest.raises(ExternalDataError, match="the location"):
         open_inside(folder, location)
+
+
+@pytest.mark.parametrize("location", ["w.bin ", " w.bin", "w.bin.", "w.bin /w.bin", "W.BIN"])
+def test_a_name_is_never_trimmed_to_that_of_another_file(folder, location):
+    with pytest.raises(ExternalDataError, match="there is no such file"):
+        open_inside(folder, location)
+
+
+@pytest.mark.parametrize(
+    ("location", "problem"),
+    [
+        ("w.bin.", "dots and spaces"), ("w.bin ", "dots and spaces"), ("a. /w.bin", "dots and spaces"),
+        ("...", "dots and spaces"), ("nul", "a device"), ("NUL.txt", "a device"), ("a/Con", "a device"),
+        ("con/w.bin", "a device"), ("com1", "a device"), ("lpt9.data", "a device"), ("COM¹.x", "a device"),
+        ("aux .data", "a device"), ("conin$", "a device"), ("w.bin:stream", "a colon"), ("ab:w.bin", "a colon"),
+    ],
+)  # fmt: skip
+def test_what_windows_reads_as_something_else_is_refused_there_alone(location, problem):
+    assert parts_of(location, windows=False) == location.split("/")
+    with pytest.raises(ExternalDataError, match=problem):
+        parts_of(location, windows=True)
+
+
+@pytest.mark.parametrize("location", ["console", "nul_", "com", "com10", "a.nul", "w..v1.bin", " w", "a/b"])
+def test_what_only_looks_like_a_device_is_a_name(location):
+    assert parts_of(location, windows=True) == location.split("/")
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "~/w.bin", "$HOME/w.bin", "%2e%2e/w.bin", "*"])

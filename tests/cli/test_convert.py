@@ -29,6 +29,33 @@ def test_the_options_win_over_the_names(cli, softmax, tmp_path):
     assert sabir.load(target, format="textproto").graph.name == "tiny"
 
 
+def test_an_unknown_extension_needs_the_format(cli, fails, softmax, tmp_path):
+    odd = tmp_path / "m.odd"
+    assert "the extension '.odd' names no format" in fails("convert", softmax, odd)
+    assert not odd.exists()
+    assert cli("convert", softmax, odd, "--to", "json").code == 0
+    back = tmp_path / "back.onnx"
+    assert "--from and --to of `sabir convert`" in fails("convert", odd, back)
+    assert cli("convert", odd, back, "--from", "json").code == 0
+    assert back.read_bytes() == softmax.read_bytes()
+    assert cli("convert", odd, odd, "--from", "json", "--to", "protobuf").code == 0
+    assert odd.read_bytes() == softmax.read_bytes()
+
+
+def test_every_command_refuses_an_unknown_extension(cli, fails, softmax, tmp_path):
+    odd = tmp_path / "m.odd"
+    odd.write_bytes(softmax.read_bytes())
+    for command in ("show", "run", "infer", "text"):
+        assert "the extension '.odd' names no format of a model. The known ones are .onnx" in fails(
+            command, odd
+        )
+    assert "the extension '.odd' names no format" in cli("check", odd).out
+    for command in (("infer", softmax), ("check", softmax, "--fix"), ("unpack", softmax), ("pack", softmax)):
+        before = odd.read_bytes()
+        assert "'.odd'" in fails(*command, "-o", odd)
+        assert odd.read_bytes() == before
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_through_standard_input_and_output(softmax, tmp_path, name, cli, monkeypatch):
     sent = sabir.dumps(sabir.load(softmax), format=name)
@@ -43,13 +70,13 @@ def test_through_standard_input_and_output(softmax, tmp_path, name, cli, monkeyp
 
 def test_a_terminal_gets_no_binary(fails, softmax, monkeypatch):
     monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True)
-    assert "protobuf is no text for a terminal" in fails("convert", softmax, "-")
+    assert "protobuf is binary, and is not written to a terminal" in fails("convert", softmax, "-")
 
 
 def test_the_input_is_not_replaced_by_what_its_name_does_not_tell(cli, fails, softmax):
     before = softmax.read_bytes()
     told = fails("convert", softmax, softmax, "--format", "json")
-    assert "this would put json in the place of the input, whose name tells protobuf" in told
+    assert "the input would be replaced by a model as json, but its extension names protobuf" in told
     assert softmax.read_bytes() == before
     assert cli("convert", softmax, softmax, "--format", "json", "--force").code == 0
     assert sabir.load(softmax, format="json").graph.name == "tiny"

@@ -72,6 +72,39 @@ def test_options(cli, model, tmp_path, options, files):
 
 
 @pytest.mark.parametrize(
+    ("arrays", "options", "told"),
+    [
+        (
+            {"a": A, "b": A[:500]},
+            ["--threshold", "1MiB"],
+            (
+                "the largest tensor, 'a', has 3.9 KiB (4,000 bytes), "
+                "and --threshold keeps all below 1.0 MiB (1,048,576 bytes) in the model"
+            ),
+        ),
+        ({"a": A[:3]}, [], "the largest tensor, 'a', has 12 bytes, and --threshold keeps all below 1.0 KiB"),
+        (
+            {"a": np.array(["x" * 5000], object)},
+            [],
+            "the model has no tensor whose data can be in another file",
+        ),
+        ({"a": A[:0]}, ["--threshold", "0"], "the model has no tensor whose data can be in another file"),
+        ({}, [], "the model has no tensor whose data can be in another file"),
+    ],
+)
+def test_why_no_data_file_is_written(cli, tmp_path, arrays, options, told):
+    sabir.save(model_of(**arrays), tmp_path / "m.onnx")
+    code, out, err = cli("unpack", tmp_path / "m.onnx", "-o", tmp_path / "n.onnx", *options)
+    assert (code, err) == (0, "")
+    assert f"No data file: {told}" in out
+    assert names(tmp_path) == ["m.onnx", "n.onnx"]
+
+
+def test_a_data_file_needs_no_reason(cli, model, tmp_path):
+    assert "No data file" not in cli("unpack", model, "-o", tmp_path / "n.onnx").out
+
+
+@pytest.mark.parametrize(
     ("text", "size"),
     [
         ("4096", 4096),
@@ -90,11 +123,11 @@ def test_sizes(text, size):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--threshold", "many"], 2, "'many' is no size; write it as 4096, 64KiB or 2GB"),
-        (["--threshold", "-1"], 2, "'-1' is no size"),
+        (["--threshold", "many"], 2, "'many' is not a size; write it as 4096, 64KiB or 2GB"),
+        (["--threshold", "-1"], 2, "'-1' is not a size"),
         (["--align", "0"], 2, "at least 1"),
         (["--shard", "0"], 2, "at least 1"),
-        (["--shard", "5kB", "--data", "{name}"], 2, "tensors share"),
+        (["--shard", "5kB", "--data", "{name}"], 2, "files that tensors share"),
         (["--data", "../w"], 1, "must stay in the model's folder"),
         (["--data", "n.onnx"], 1, "is the model file itself"),
     ],

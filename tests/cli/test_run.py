@@ -9,8 +9,8 @@ from sabir.cli._feeds import drawn, gather
 from sabir.cli._results import save_all, summary, type_text
 from sabir.elements import ELEMENTS, element
 from sabir.evaluate import Ports
-from sabir.ir import SequenceType, TensorType, parse_dim, tensor_type
-from sabir.proto import TensorProto
+from sabir.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, parse_dim, tensor_type
+from sabir.proto import MapProto, SequenceProto, SparseTensorProto, TensorProto
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_given_inputs_and_saved_outputs(cli, relu, save, tmp_path):
     assert (code, err) == (0, "")
     assert "relu.onnx on the engine " in out
     assert "   x   float[2,3]   x.npy   min -4  mean 0  max 3  1 not finite  [-1, 0, 2, 3, …]\n" in out
-    assert "   y   y.npy\n" in out
+    assert "   y   y.npy   NumPy array\n" in out
     np.testing.assert_array_equal(np.load(tmp_path / "new" / "out" / "y.npy"), np.maximum(x, 0))
 
 
@@ -123,10 +123,10 @@ def test_what_does_not_fit(fails, relu, save, tmp_path):
         "x": "--input 'x': write it as NAME=FILE",
         "=x.npy": "--input '=x.npy': write it as NAME=FILE",
         f"x={tmp_path}/none.npy": f"{tmp_path}/none.npy: No such file or directory",
-        f"x={tmp_path}/junk.npy": f"{tmp_path}/junk.npy: this is no .npy file",
-        f"x={tmp_path}/pickle.npy": f"{tmp_path}/pickle.npy: this is no .npy file",
+        f"x={tmp_path}/junk.npy": f"{tmp_path}/junk.npy: this is not a .npy file",
+        f"x={tmp_path}/pickle.npy": f"{tmp_path}/pickle.npy: this is not a .npy file",
         f"x={tmp_path}/junk.pb": f"{tmp_path}/junk.pb",
-        f"x={relu}": f"{relu}: inputs are read from .npy and .pb",
+        f"x={relu}": f"{relu}: inputs are read from .npy files, and from .pb files",
     }
     for given, message in told.items():
         assert message in fails("run", relu, "--input", given)
@@ -162,7 +162,7 @@ def test_file_names_stay_in_the_folder(tmp_path):
         "/etc/passwd",
         "Con.a",
     ]
-    files = dict(save_all(dict.fromkeys(names, one), tmp_path / "out"))
+    files = {saved.name: saved.file for saved in save_all(dict.fromkeys(names, one), tmp_path / "out")}
     assert [files[n] for n in names[:5]] == [
         "_x.npy",
         "gpu_0_softmax_1.npy",
@@ -177,25 +177,175 @@ def test_file_names_stay_in_the_folder(tmp_path):
     assert len(set(map(str.casefold, files.values()))) == len(names)
 
 
-def test_values_that_npy_has_no_words_for(tmp_path):
-    values = {
-        "bf": np.array([1.5, -2], ml_dtypes.bfloat16),
-        "u4": np.array([3, 15], ml_dtypes.uint4),
-        "s": np.array(["ab", "é"], object),
-        "seq": [np.zeros(2), np.ones(3)],
-        "map": {1: 2.0},
-        "none": None,
-    }
-    files = dict(save_all(values, tmp_path))
-    assert list(files) == ["bf", "u4", "s", "seq.0", "seq.1"]
-    loaded = {name: np.load(tmp_path / file) for name, file in files.items()}
-    assert loaded["bf"].tolist() == [1.5, -2]
-    assert loaded["u4"].tolist() == [3, 15]
-    assert loaded["s"].tolist() == ["ab", "é"]
-    ports = [Ports("bf", TensorType(element("bfloat16"), (2,))), Ports("s", tensor_type("string", [2]))]
-    feeds = gather(ports, {n: tmp_path / files[n] for n in ("bf", "s")}, {}, 0)
-    np.testing.assert_array_equal(feeds["bf"].value, values["bf"])
-    assert feeds["s"].value.tolist() == ["ab", "é"]
+FLOATS = tensor_type("float", ["N"])
+RESULTS = [
+    (np.float32([1, 2]), None, "y.npy"),
+    (np.array(["ab", "é"], object), None, "y.npy"),
+    (np.array(["ab\0", ""], object), None, "y.pb"),  # .npy files trim texts
+    (np.array([1.5, -2], ml_dtypes.bfloat16), None, "y.pb"),
+    (np.array([[3, 15]], ml_dtypes.uint4), None, "y.pb"),
+    (np.array(1, ml_dtypes.float8_e4m3fn), None, "y.pb"),
+    ([np.float32([1]), np.float32([2, 3])], SequenceType(FLOATS), "y.pb"),
+    ([np.array([1.5], ml_dtypes.bfloat16)], SequenceType(tensor_type("bfloat16", [None])), "y.pb"),
+    ([], SequenceType(FLOATS), "y.pb"),
+    (
+        {"a": np.float32(0.5), "é": np.float32(2)},
+        MapType(element("string"), tensor_type("float", [])),
+        "y.pb",
+    ),
+    ({-3: np.float32(0.5)}, MapType(element("int64"), tensor_type("float", [])), "y.pb"),
+    ([{1: np.float32(1)}], SequenceType(MapType(element("int64"), tensor_type("float", []))), "y.pb"),
+    (None, OptionalType(FLOATS), "y.pb"),
+    (np.float32([1]), OptionalType(FLOATS), "y.pb"),
+    ([np.float32([1])], OptionalType(SequenceType(FLOATS)), "y.pb"),
+]
+
+
+def same(got, wanted):
+    """Whether two values are of one kind and type, and equal."""
+    if isinstance(wanted, list):
+        return isinstance(got, list) and len(got) == len(wanted) and all(map(same, got, wanted))
+    if isinstance(wanted, dict):
+        return list(got) == list(wanted) and all(map(same, got.values(), wanted.values()))
+    if wanted is None:
+        return got is None
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    return got.dtype == wanted.dtype and got.shape == wanted.shape and got.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(("value", "kind", "file"), RESULTS)
+def test_a_result_in_a_file_is_the_same_as_an_input(value, kind, file, tmp_path):
+    if kind is None:
+        kind = TensorType(element(value.dtype), value.shape)
+    (saved,) = save_all({"y": value}, tmp_path, {"y": kind})
+    assert saved.file == file
+    feed = gather([Ports("x", kind)], {"x": tmp_path / file}, {}, 0)["x"]
+    assert same(feed.value, value)
+    if not isinstance(kind, OptionalType):  # the file of a value is one of an optional value, too
+        feed = gather([Ports("x", OptionalType(kind))], {"x": tmp_path / file}, {}, 0)["x"]
+        assert same(feed.value, value)
+
+
+@pytest.mark.parametrize(("value", "kind", "file"), RESULTS)
+def test_a_result_without_a_declared_type_is_saved_by_what_it_is(value, kind, file, tmp_path):
+    (saved,) = save_all({"y": value}, tmp_path)
+    message = {list: "SequenceProto", dict: "MapProto", type(None): "OptionalProto"}.get(type(value))
+    if message is not None:
+        assert saved.form == message
+    elif not isinstance(kind, OptionalType):
+        assert saved == ("y", file, "NumPy array" if file == "y.npy" else "TensorProto")
+
+
+def test_every_element_type_comes_back_from_its_file(tmp_path):
+    for kind in ELEMENTS:
+        array = drawn(kind, (3, 2), np.random.default_rng(0))
+        (saved,) = save_all({kind.name: array}, tmp_path)
+        ports = [Ports("x", TensorType(kind, (3, 2)))]
+        assert same(gather(ports, {"x": tmp_path / saved.file}, {}, 0)["x"].value, array), kind
+
+
+def test_narrow_numbers_in_a_wider_npy_file(save):
+    wide, high = save("wide.npy", np.int8([3, -8])), save("high.npy", np.int8([99, 0]))
+    half = save("half.npy", np.float32([1.5]))
+
+    def fed(path, kind):
+        return gather([Ports("x", tensor_type(kind, [None]))], {"x": path}, {}, 0)["x"].value
+
+    assert same(fed(wide, "int4"), np.array([3, -8], ml_dtypes.int4))
+    assert same(fed(half, "bfloat16"), np.array([1.5], ml_dtypes.bfloat16))
+    with pytest.raises(sabir.FeedError, match=r"high\.npy: it holds numbers that are no int4"):
+        fed(high, "int4")
+    with pytest.raises(sabir.FeedError, match=r"wide\.npy: it holds numbers that are no uint4"):
+        fed(wide, "uint4")
+
+
+def test_an_array_saved_without_its_type_is_taken_as_declared(save):
+    raw = np.array([1.5, -2], ml_dtypes.bfloat16)
+    path = save("raw.npy", raw)  # numpy writes such an array as plain bytes
+    ports = [Ports("x", OptionalType(tensor_type("bfloat16", [2])))]
+    assert same(gather(ports, {"x": path}, {}, 0)["x"].value, raw)
+
+
+MAKES = """<ir_version: 10, opset_import: ["" : 18, "ai.onnx.ml" : 3]>
+g (float[N,2] x) => (bfloat16[N,2] b, seq(float[N,2]) s, seq(map(int64, float)) m, optional(float[N,2]) o) {
+   b = Cast <to = 16> (x)
+   s = SequenceConstruct (x, x)
+   m = ai.onnx.ml.ZipMap <classlabels_int64s = [7, 9]> (x)
+   o = Optional (x)
+}"""
+TAKES = """<ir_version: 10, opset_import: ["" : 18]>
+g (bfloat16[N,2] b, seq(float[N,2]) s, seq(map(int64, float)) m, optional(float[N,2]) o)
+  => (float[N,2] c, int64 n, seq(map(int64, float)) m, bool h) {
+   c = Cast <to = 1> (b)
+   n = SequenceLength (s)
+   h = OptionalHasElement (o)
+}"""
+
+
+def test_results_of_one_model_are_inputs_of_another(cli, write, tmp_path):
+    makes, takes, out = write(MAKES, "makes.onnxtxt"), write(TAKES, "takes.onnxtxt"), tmp_path / "out"
+    shown = cli("run", makes, "--dim", "N=3", "-o", out).out
+    for line in ("b   b.pb   TensorProto", "s   s.pb   SequenceProto", "o   o.pb   OptionalProto"):
+        assert f"   {line}\n" in shown
+    given = [f"{name}={out / name}.pb" for name in "bsmo"]
+    code, _, err = cli("run", takes, *(part for one in given for part in ("-i", one)), "-o", tmp_path / "end")
+    assert (code, err) == (0, "")
+    assert np.load(tmp_path / "end" / "n.npy") == 2
+    assert np.load(tmp_path / "end" / "h.npy").all()
+    assert (tmp_path / "end" / "m.pb").read_bytes() == (out / "m.pb").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "told"),
+    [
+        (SequenceType(FLOATS), b"", "no value of type seq(float[N]) that can be read: the file is empty"),
+        (SequenceType(FLOATS), b"\xff\xff", "truncated or no SequenceProto"),
+        (SequenceType(FLOATS), TensorProto(data_type=1, raw_data=b"1234"), "no SequenceProto: it has fields"),
+        (SequenceType(FLOATS), SequenceProto(elem_type=99), "its elem_type is 99"),
+        (
+            SequenceType(FLOATS),
+            SequenceProto(elem_type=1, map_values=[MapProto()]),
+            "elem_type is tensor, and",
+        ),
+        (
+            SequenceType(FLOATS),
+            SequenceProto(elem_type=2, sparse_tensor_values=[SparseTensorProto()]),
+            "sparse",
+        ),
+        (MapType(element("int64"), FLOATS), MapProto(key_type=7, keys=[1, 2]), "2 keys, for 0 values"),
+        (MapType(element("int64"), FLOATS), MapProto(keys=[1]), "it has no type of keys"),
+        (
+            MapType(element("int64"), FLOATS),
+            MapProto(
+                key_type=7,
+                keys=[1, 1],
+                values=SequenceProto(
+                    elem_type=1, tensor_values=[TensorProto(data_type=1, float_data=[1])] * 2
+                ),
+            ),
+            "it has a key twice",
+        ),
+        (
+            MapType(element("string"), FLOATS),
+            MapProto(key_type=8, string_keys=[b"\xff"]),
+            "a key is not UTF-8",
+        ),
+        (OptionalType(FLOATS), b"\xff\xff", "truncated or no TensorProto"),
+        (SparseTensorType(element("float")), TensorProto(data_type=1), "a sparse tensor cannot be read"),
+        (None, SequenceProto(elem_type=1), "this holds no tensor that can be read"),
+    ],
+)
+def test_files_that_hold_no_such_value(kind, data, told, tmp_path):
+    path = tmp_path / "x.pb"
+    path.write_bytes(data if isinstance(data, bytes) else data.SerializeToString())
+    with pytest.raises(sabir.FeedError, match=r"x\.pb: this holds no ") as error:
+        gather([Ports("x", kind)], {"x": path}, {}, 0)
+    assert told in str(error.value)
+
+
+def test_a_result_that_no_message_holds_is_an_error(tmp_path):
+    with pytest.raises(sabir.UnsupportedError, match="items of one kind, and here are sequence, tensor"):
+        list(save_all({"y": [np.ones(1), [np.ones(1)]]}, tmp_path))
 
 
 @pytest.mark.parametrize(

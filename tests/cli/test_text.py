@@ -16,6 +16,16 @@ def test_a_text_in_a_file_is_a_model(cli, softmax, tmp_path):
         assert "   y   float[1,6]" in cli("run", tmp_path / name).out
 
 
+def test_a_text_is_not_written_where_no_command_reads_it(fails, softmax, tmp_path):
+    before = softmax.read_bytes()
+    for name in ("softmax.onnx", "m.json", "m.pb"):
+        told = fails("text", softmax, "-o", tmp_path / name)
+        assert f"{name}: this extension names another format than the text syntax, which is .onnxtxt" in told
+    assert "the extension '.doc' names no format" in fails("text", softmax, "-o", tmp_path / "m.doc")
+    assert softmax.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["softmax.onnx"]
+
+
 def test_a_terminal_gets_no_control_characters(cli, tmp_path, monkeypatch):
     b = sabir.Builder(17)
     b.output(b.Relu(b.input("x\x1b[31m", "float", [1])), "y")

@@ -254,7 +254,7 @@ def doubling(levels):
 def test_functions_that_double_do_not_run_for_ever():
     x = {"x": np.array([-1, 1], np.float32)}
     assert sabir.evaluate(doubling(8), x)["y"].tolist() == [0, 1]
-    with pytest.raises(LimitError, match=r"Limits\(nodes=...\)"):
+    with pytest.raises(LimitError, match=r"Limits\(nodes=\d+\)"):
         sabir.evaluate(doubling(40), x)
     assert str(sabir.infer(doubling(40)).graph.outputs[0].type) == "float[2]"
     sabir.check(doubling(40))

@@ -187,16 +187,20 @@ def _child(data: bytes, form: str, writing: int) -> None:
     try:
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
         resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU, MOST_CPU + 5))
-        from sabir import SabirWarning  # ruff: ignore[import-outside-top-level]  as in the stages
-
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", SabirWarning)  # as typed as an error
+        _make_warnings_errors()
         for line in stages_of(data, form):
             os.write(writing, json.dumps(line).encode() + b"\n")
         os._exit(0)
     except BaseException:  # ruff: ignore[blind-except]  the child ends here, whatever it is
         traceback.print_exc()
         os._exit(1)
+
+
+def _make_warnings_errors() -> None:
+    from sabir import SabirWarning  # ruff: ignore[import-outside-top-level]  the parent needs none of it
+
+    warnings.simplefilter("error")
+    warnings.simplefilter("ignore", SabirWarning)  # as typed as an error
 
 
 # the stages

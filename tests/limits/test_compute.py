@@ -169,3 +169,27 @@ def test_the_same_work_on_large_feeds_is_no_bomb():
     b.output(y)
     zeros = np.zeros((2000, 2000), F)
     assert np.array_equal(sabir.evaluate(b.model(), {"x": zeros}, limits=sabir.Limits(work=0))[y.name], zeros)
+
+
+SLOW = {
+    "a remainder of numbers far apart": lambda b: b.Mod(
+        filled(b, 2**26, value=3e38), b.initializer("y", np.array([1e-38], F)), fmod=1),
+    "a remainder in double precision": lambda b: b.Mod(
+        _wide(b, 1e300), b.initializer("y", np.array([3.7])), fmod=1),
+    "cosines of large angles": lambda b: _repeated(lambda x: b.Mul(b.Cos(x), x), _wide(b, 1e18), 20),
+}  # fmt: skip
+
+
+def _wide(b, value):
+    return b.ConstantOfShape(b.Constant(value_ints=[2**24]), value=np.array([value]))
+
+
+def _repeated(rule, x, times):
+    for _ in range(times):
+        x = rule(x)
+    return x
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_what_is_slow_for_some_values_is_counted(name):
+    assert isinstance(run(SLOW[name]), LimitError)

@@ -82,7 +82,7 @@ def test_inlining_leaves_a_refused_model_as_it_was():
 
 
 def test_nodes_is_named_and_can_be_raised():
-    with pytest.raises(LimitError, match=r"would have 1,\d\d\d nodes; the limit is 1,000: .*nodes=\.\.\."):
+    with pytest.raises(LimitError, match=r"would have 1,\d\d\d nodes; the limit is 1,000: .*nodes=\d+"):
         sabir.inline(laughs(9), limits=Limits(nodes=1000))
     with pytest.raises(LimitError, match="nodes"):
         sabir.evaluate(laughs(9), X, limits=Limits(nodes=1000))
@@ -166,7 +166,7 @@ def branches(depth):
 def test_depth_is_named_and_can_be_raised(stage):
     run = getattr(sabir, stage)
     given = ({},) if stage == "evaluate" else ()
-    with pytest.raises(LimitError, match=r"nested too deep; the limit is 32: .*depth=\.\.\."):
+    with pytest.raises(LimitError, match=r"nested too deep; the limit is 32: .*depth=\d+"):
         run(branches(32), *given)
     run(branches(31), *given)
     run(branches(40), *given, limits=Limits(depth=41))

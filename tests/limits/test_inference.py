@@ -74,7 +74,7 @@ def test_loops_in_loops_are_inferred_once_for_each_type():
 
 
 def test_what_is_inferred_anew_in_functions_and_subgraphs_is_counted():
-    with pytest.raises(LimitError, match=r"nodes=\.\.\."):
+    with pytest.raises(LimitError, match=r"nodes=\d+"):
         sabir.infer(settling(20), limits=Limits(nodes=500))
 
 
@@ -87,7 +87,7 @@ def test_a_sparse_constant_is_not_made_dense_by_a_few_bytes():
     with bounded(memory=1 << 27):
         sabir.infer(model)
         list(sabir.findings(model))
-        with pytest.raises(LimitError, match=r"'x'.*4,398,046,511,104 bytes.*constant_bytes=\.\.\."):
+        with pytest.raises(LimitError, match=r"'x'.*4,398,046,511,104 bytes.*constant_bytes=4398046511104"):
             sabir.evaluate(model, {})
     small = SparseTensor(ArrayTensor(np.ones(1, np.float32)), ArrayTensor(np.array([5])), (4, 4))
     assert small.array().sum() == 1

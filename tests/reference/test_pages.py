@@ -30,8 +30,10 @@ def test_a_page_tells_signature_types_and_history():
 
 def test_a_page_of_an_older_version():
     assert "output = Softmax(input, *, axis=1)" in page(softmax(), 12)
-    with pytest.raises(SchemaError, match="came with opset"):
+    with pytest.raises(SchemaError, match="Reshape came with opset 1; opset 0 has no Reshape"):
         page(STANDARD.find("", "Reshape"), 0)
+    with pytest.raises(SchemaError, match="the newest opset is 28"):
+        page(softmax(), 29)
 
 
 def test_every_operator_has_a_page():

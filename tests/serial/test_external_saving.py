@@ -255,6 +255,13 @@ def test_data_cannot_go_into_the_model_file(tmp_path):
     assert files_in(tmp_path) == []
 
 
+@pytest.mark.parametrize("location", ["data/", "data/.", ".", "w.data/", "{name}/"])
+def test_data_cannot_go_into_what_is_named_as_a_folder(tmp_path, location):
+    with pytest.raises(ExternalDataError, match="must name a file"):
+        sabir.save(model_of(a=A), tmp_path / "m.onnx", external=location)
+    assert files_in(tmp_path) == []
+
+
 @pytest.mark.parametrize("numbers", [{"threshold": -1}, {"align": 0}, {"shard": 0}])
 def test_senseless_numbers_are_refused(tmp_path, numbers):
     with pytest.raises(ValueError, match="must be at least"):
@@ -415,6 +422,20 @@ def test_where_a_folder_holds_no_links_the_data_keeps_another_name(tmp_path, mon
     assert contents(sabir.load(path, verify=True)) == [B.tolist()]
     (location,) = locations(sabir.load(path))
     assert re.fullmatch(r"w\.[0-9a-f]{8}\.data", location)
+
+
+@pytest.mark.parametrize("name", ["m", "m.odd"])
+def test_the_data_of_the_old_model_is_in_use_whatever_the_name_of_that_model(tmp_path, monkeypatch, name):
+    def refuse(*_):
+        raise OSError(1, "Operation not permitted")
+
+    path = tmp_path / name
+    sabir.save(model_of(a=A), path, format="protobuf", external="w.data")
+    monkeypatch.setattr(HeldFolder, "link", refuse)
+    sabir.save(model_of(a=B), path, format="protobuf", external="w.data")
+    (location,) = locations(sabir.load(path, format="protobuf"))
+    assert re.fullmatch(r"w\.[0-9a-f]{8}\.data", location)
+    assert (tmp_path / "w.data").read_bytes() == A.tobytes()
 
 
 # moved

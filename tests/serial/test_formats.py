@@ -26,7 +26,7 @@ TEXTS = ("textproto", "json")
 SUFFIXES = {
     ".onnx": "protobuf", ".pb": "protobuf", ".textproto": "textproto", ".txtpb": "textproto",
     ".prototxt": "textproto", ".pbtxt": "textproto", ".json": "json", ".onnxjson": "json",
-    ".onnxtxt": "onnxtxt", ".onnxtext": "onnxtxt", ".txt": "onnxtxt", ".TXT": "onnxtxt", ".unheard": "protobuf",
+    ".onnxtxt": "onnxtxt", ".onnxtext": "onnxtxt", ".txt": "onnxtxt", ".TXT": "onnxtxt", "": "protobuf",
 }  # fmt: skip
 
 
@@ -225,6 +225,43 @@ def test_the_content_tells_where_the_name_does_not(name, tmp_path):
         assert model.graph.name == "grün"
 
 
+@pytest.mark.parametrize("suffix", [".unheard", ".onx", ".bin", ".tmp", ".ONX", ".onnx~", ".gz"])
+def test_an_unknown_extension_is_refused_with_the_known_ones(suffix, tmp_path):
+    path = tmp_path / f"m{suffix}"
+    told = rf"m{suffix}: the extension '{suffix}' names no format.* The known ones are \.onnx, \.pb,.*--from and --to"
+    with pytest.raises(UnsupportedError, match=told):
+        sabir.save(small(), path)
+    with pytest.raises(UnsupportedError, match=told):
+        sabir.save(small(), path, external="w.data")
+    assert list(tmp_path.iterdir()) == []
+    path.write_bytes(sabir.dumps(small()))
+    for read in (sabir.load, sabir.check, sabir.Session):
+        with pytest.raises(UnsupportedError, match=told):
+            read(path)
+    assert sabir.load(path, format="protobuf").graph.name == "grün"
+    with path.open("rb") as file:
+        assert sabir.load(file).graph.name == "grün"
+
+
+def test_an_extension_that_is_nearly_known_is_corrected(tmp_path):
+    with pytest.raises(UnsupportedError, match=r"'\.onx' names no format of a model; is it '\.onnx'\?"):
+        sabir.save(small(), tmp_path / "m.onx")
+
+
+@pytest.mark.parametrize(("suffix", "why"), [(".ort", "onnxruntime's own"), (".safetensors", "of tensors")])
+def test_files_that_are_taken_for_models_are_refused_with_the_reason(suffix, why, tmp_path):
+    path = tmp_path / f"m{suffix}"
+    path.write_bytes(b"")
+    for call in (lambda: sabir.load(path), lambda: sabir.save(small(), path)):
+        with pytest.raises(UnsupportedError, match=why):
+            call()
+
+
+def test_a_missing_file_is_missing_whatever_its_extension(tmp_path):
+    with pytest.raises(sabir.FileError, match="there is no such file"):
+        sabir.load(tmp_path / "m.unheard")
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_that_is_given_wins(name, tmp_path):
     for path in (tmp_path / "m.onnx", tmp_path / "m.json", tmp_path / "m"):
@@ -251,7 +288,7 @@ def test_an_unknown_format_is_refused_with_the_nearest(tmp_path):
             call()
     with pytest.raises(UnsupportedError, match=r"there is no format 'jsom'; is it 'json'\?"):
         sabir.dumps(small(), format="jsom")
-    with pytest.raises(UnsupportedError, match="it may be protobuf, textproto, json, onnxtxt"):
+    with pytest.raises(UnsupportedError, match="the formats are protobuf, textproto, json, onnxtxt"):
         sabir.dumps(small(), format="zzz")
     assert caught
 

@@ -212,7 +212,7 @@ def test_very_many_tensors_that_read_the_same_bytes(path, tmp_path, way):
     os.truncate(tmp_path / "w.bin", 1 << 25)
     (tmp_path / "out").mkdir()
     model = sabir.load(path)
-    out = tmp_path / "out" / f"m.{way}"
+    out = tmp_path / "out" / f"m.{way if way in {'json', 'onnxtxt'} else 'onnx'}"
     call = {"dumps": lambda: sabir.dumps(model), "external": lambda: sabir.save(model, out, external="v")}
     with pytest.raises(sabir.LimitError, match="constant_bytes"):
         call.get(way, lambda: sabir.save(model, out))()
@@ -298,7 +298,7 @@ def test_a_text_that_names_no_data_is_not_read_as_a_model(path, tmp_path, monkey
     (tmp_path / "tokens.json").write_text('{"vocabulary": ["loc", "ation"]}')
     asked = []
     real = sabir.load
-    monkeypatch.setattr("sabir.serial._files.load", lambda p: asked.append(p.name) or real(p))
+    monkeypatch.setattr("sabir.serial._files._load_by_any_name", lambda p: asked.append(p.name) or real(p))
     sabir.save(model_of(a=A + 1), path, external="w.bin")
     assert set(asked) == {"m.onnx"}
 

@@ -6,6 +6,7 @@ from sabir.base._errors import (
     AttributeValueError,
     CheckError,
     EvaluationError,
+    Excess,
     ExternalDataError,
     FeedError,
     FileError,
@@ -40,7 +41,7 @@ from sabir.base._files import (
     view_of,
 )
 from sabir.base._findings import Finding, Location, Severity, Step
-from sabir.base._folders import HeldFolder, open_inside, parts_of
+from sabir.base._folders import HeldFolder, open_inside
 from sabir.base._limits import (
     DEFAULT_LIMITS,
     NO_LIMITS,
@@ -53,10 +54,12 @@ from sabir.base._limits import (
     check_nodes,
     check_time,
     limits_in_force,
+    run_within,
     spend_iteration,
     spend_work,
-    within,
+    start_budget,
 )
+from sabir.base._locations import is_device_name, parts_of
 from sabir.base._saving import NewFile, replace_file, temporary_name, writable
 
 __all__ = [
@@ -69,6 +72,7 @@ __all__ = [
     "Budget",
     "CheckError",
     "EvaluationError",
+    "Excess",
     "ExternalDataError",
     "FeedError",
     "FileError",
@@ -100,6 +104,7 @@ __all__ = [
     "check_time",
     "contents_of",
     "held_size",
+    "is_device_name",
     "legible",
     "limits_in_force",
     "map_file",
@@ -111,13 +116,14 @@ __all__ = [
     "reason",
     "replace_file",
     "require_held",
+    "run_within",
     "spend_iteration",
     "spend_work",
+    "start_budget",
     "still_whole",
     "suggest",
     "temporary_name",
     "view_of",
-    "within",
     "without_collector",
     "writable",
 ]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def without_collector() -> Generator[None, None, None]:
     """Hold the cycle collector off: a graph is all links and no garbage, and each pass would visit it all."""
     on = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()  # inside, where an interrupt cannot come between it and its end
         yield
     finally:
         if on:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,6 +15,7 @@ _Error = TypeVar("_Error", bound="SabirError")
 _LONGEST_QUOTE = 200
 _MOST_SHOWN = 20
 _LONGEST_MESSAGE = 2000
+_LARGEST = 1 << 62  # of a bound that is worth proposing
 # what array code raises on values it was not made for; a caller that knows the place makes a SabirError of it
 ACCIDENTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
@@ -99,13 +100,35 @@ class UnsupportedError(SabirError):
     """A valid request that this version of Sabir cannot serve; names what is missing."""
 
 
-class LimitError(SabirError):
-    """A job that would cost more than it may; `limit` names the field of `sabir.Limits` that says so."""
+class Excess(NamedTuple):
+    """A field of `sabir.Limits` that is exceeded: the bound in force, and a value that suffices."""
 
-    def __init__(self, limit: str, needed: str, most: float | None) -> None:
-        self.limit, self.most = limit, most
-        bound = f"{most:,}" if most is not None else "none"
-        super().__init__(f"{needed}; the limit is {bound}: raise it with `sabir.Limits({limit}=...)`")
+    limit: str
+    most: float
+    enough: float | None
+
+    @property
+    def shown(self) -> str:
+        """The field with the value that suffices; an ellipsis where nothing tells it."""
+        if self.enough is None:
+            return f"{self.limit}=..."
+        return f"{self.limit}={None if self.enough > _LARGEST else int(self.enough)}"
+
+
+class LimitError(SabirError):
+    """A job that would cost more than it may.
+
+    `exceeded` lists every field of `sabir.Limits` that the step exceeds; `limit` is the name of the first.
+    """
+
+    def __init__(self, needed: str, *exceeded: Excess) -> None:
+        self.exceeded, self.limit = exceeded, exceeded[0].limit
+        fields = ", ".join(e.shown for e in exceeded)
+        if len(exceeded) == 1:
+            told = f"the limit is {exceeded[0].most:,}: raise it"
+        else:
+            told = f"the limits are {', '.join(f'{e.most:,} ({e.limit})' for e in exceeded)}: raise them"
+        super().__init__(f"{needed}; {told} with `sabir.Limits({fields})`")
 
 
 class CheckError(SabirError):

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base._errors import ExternalDataError, quote
 from sabir.base._files import NOFOLLOW, READING, reason
+from sabir.base._locations import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-_LONGEST_LOCATION = 4096
 _MOST_LINKS = 8
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_DRIVE = re.compile(r"[A-Za-z]:")
 _HOLDS = os.open in os.supports_dir_fd and bool(NOFOLLOW)  # whether a folder can be held open
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _WAY = _FOLDER | getattr(os, "O_PATH", 0)  # a folder to go through; its list of entries may be forbidden
@@ -130,27 +127,6 @@ def open_inside(folder: Path, location: str, *, real: Path | None = None) -> int
         os.close(descriptor)
         raise ExternalDataError(f"{shown} {problem}")
     return descriptor
-
-
-def parts_of(location: str) -> list[str]:
-    """Return the components of a location; raises ExternalDataError for one that may lead elsewhere."""
-    shown = quote(location)
-    if not location or len(location) > _LONGEST_LOCATION:
-        raise ExternalDataError(
-            f"external data: the location {shown} must have 1 to {_LONGEST_LOCATION} characters"
-        )
-    if "\\" in location or _CONTROL.search(location):
-        raise ExternalDataError(f"external data: the location {shown} has a backslash or a control character")
-    if location.startswith("/") or _DRIVE.match(location) or (os.name == "nt" and ":" in location):
-        raise ExternalDataError(f"external data: the location {shown} must be relative to the model's folder")
-    parts = [p for p in location.split("/") if p not in {"", "."}]
-    if ".." in parts or not parts:
-        raise ExternalDataError(f"external data: the location {shown} must stay in the model's folder")
-    try:
-        os.fsencode(location)
-    except UnicodeEncodeError:
-        raise ExternalDataError(f"external data: no file can be called {shown}") from None
-    return parts
 
 
 def _roots(*folders: Path) -> list[tuple[Path, Path]]:

@@ -1,4 +1,4 @@
-"""The command line: `sabir show`, `run`, `check`, `infer`, `text` and `demo`."""
+"""The program `sabir`: one module for each command, and what the commands share."""
 
 from sabir.cli._app import app, main
 

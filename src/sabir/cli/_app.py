@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import warnings
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -64,10 +65,10 @@ def sabir(
     context: typer.Context,
     *,
     _: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Look into ONNX models, check them, infer their shapes, run them."""
+    """Inspect, check, infer, run and convert ONNX models."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -86,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _exit_code(given: list[str] | None) -> int:
     try:
-        code: object = app(args=given, prog_name="sabir", standalone_mode=False)
+        # in a context of its own, so that the limits of one command are not those of the next
+        code: object = copy_context().run(app, args=given, prog_name="sabir", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         return _close_quietly()
@@ -112,7 +114,7 @@ def _message(error: Exception) -> str:
         told: str = usage().rstrip(".")
         return f"{told[:1].lower()}{told[1:]}; see {context.command_path if context else 'sabir'} --help"
     if isinstance(error, LimitError):
-        return f"{error}, or here with `--limit {error.limit}=...`"
+        return f"{error}, or here with `{' '.join(f'--limit {e.shown}' for e in error.exceeded)}`"
     if isinstance(error, SabirError):
         return str(error)
     if isinstance(error, OSError):

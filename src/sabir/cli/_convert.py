@@ -13,7 +13,7 @@ from sabir.base import UnsupportedError
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
 from sabir.cli._screen import Screen, bytes_text, plain
-from sabir.serial import FORMATS, dumps, format_named, format_of, load, loads, save
+from sabir.serial import FORMATS, dumps, format_by_name, format_named, format_of, load, loads, save
 
 if TYPE_CHECKING:
     from sabir.ir import Model
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "sabir convert model.onnx model.json",
     "sabir convert model.textproto model.onnx",
-    "sabir convert model.onnx - --format onnxtxt | less",
+    "sabir convert model.onnx - --to onnxtxt | less",
     "cat model.onnx | sabir convert - model.onnxtxt",
+    "sabir convert checkpoint.bin model.onnx --from protobuf",
 )
 _STREAM = Path("-")
-_FORMAT = f"One of {', '.join(FORMATS)}"
+_FORMAT = f"One of {', '.join(FORMATS)}."
 
 
 def convert(
@@ -33,25 +34,35 @@ def convert(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The new file, or - for standard output.")],
     *,
     format: Annotated[  # ruff: ignore[builtin-argument-shadowing]  the option's name
-        str | None, typer.Option("--format", metavar="FORMAT", help=f"{_FORMAT}; else as OUT is called.")
+        str | None,
+        typer.Option(
+            "--to", "--format", metavar="FORMAT", help=f"{_FORMAT} By default the extension of OUT."
+        ),
     ] = None,
     origin: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help=f"{_FORMAT}; else as IN is called.")
+        str | None,
+        typer.Option("--from", metavar="FORMAT", help=f"{_FORMAT} By default the extension of IN."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Write over IN in a format that its name does not tell.")
+        bool, typer.Option("--force", help="Replace IN even in a format that its extension does not name.")
     ] = False,
     _: LimitOption = None,
 ) -> None:
-    """Write a model in another format; nothing is lost.
+    """Write a model in another format.
 
-    By name, .onnx is protobuf, .textproto and .json are protobuf's texts, .onnxtxt is the ONNX text syntax.
+    The extension of a file names its format: .onnx is protobuf, .textproto and .json are protobuf's texts,
+    .onnxtxt is the ONNX text syntax. Nothing is lost, except that the two texts of protobuf do not tell one
+    NaN from another.
     """
-    named = None if target == _STREAM else format_of(target)
-    chosen = format_named(format) if format else named or "protobuf"
+    if target == _STREAM:
+        named, chosen = None, format_named(format or "protobuf")
+    elif format:
+        named, chosen = format_of(target), format_named(format)
+    else:
+        named = chosen = format_by_name(target) or "protobuf"
     if named not in {chosen, None} and _is_same(source, target) and not force:
         raise UnsupportedError(
-            f"{target}: this would put {chosen} in the place of the input, whose name tells {named}; "
+            f"{target}: the input would be replaced by a model as {chosen}, but its extension names {named}; "
             "give OUT another name, or add --force"
         )
     model = _read(source, origin)
@@ -73,7 +84,9 @@ def _read(source: Path, origin: str | None) -> Model:
 def _print(model: Model, chosen: str) -> int:
     on_terminal = sys.stdout.isatty()
     if chosen == "protobuf" and on_terminal:
-        raise UnsupportedError("protobuf is no text for a terminal; choose another --format, or a file")
+        raise UnsupportedError(
+            "protobuf is binary, and is not written to a terminal; choose another format with --to, or a file"
+        )
     data = dumps(model, format=chosen)
     if on_terminal:
         Screen().lines(map(plain, data.decode("utf-8", "backslashreplace").removesuffix("\n").split("\n")))

@@ -50,8 +50,8 @@ class Answers(NamedTuple):
 def demo() -> None:
     """Read handwritten digits with a small neural network.
 
-    The network comes with Sabir, which built and saved it; the digits are real, and no part of what it was
-    trained on.
+    The network comes with Sabir, which built and saved it. The digits are real, and the network was not
+    trained on them.
     """
     data, screen = digits(), Screen()
     model = loads(data.model)

@@ -1,4 +1,4 @@
-"""What `sabir run` feeds a model: arrays from files, and random ones of the declared types."""
+"""What `sabir run` feeds a model: values from files, and random ones of the declared types."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, ExternalDataError, FeedError, FileError, WireError, quote
+from sabir.base import ACCIDENTS, ExternalDataError, FeedError, FileError, UnsupportedError, WireError, quote
 from sabir.ir import Expr, OptionalType, SequenceType, TensorType
-from sabir.serial import load_tensor
+from sabir.serial import load_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -77,9 +77,16 @@ def _variables(kind: Type | None) -> set[str]:
 
 def _bound(value: Any, kind: Type | None) -> dict[str, int]:
     """Return the sizes that an array gives the variables that stand alone in its declared shape."""
-    shape = next(_shapes(kind), ())
-    pairs = zip(shape, np.shape(value), strict=False)
+    if not isinstance(value, np.ndarray):  # in a sequence a variable has a size for each item
+        return {}
+    shape = next(_shapes(_item(kind)), ())
+    pairs = zip(shape, cast("Array", value).shape, strict=False)
     return {str(dim): size for dim, size in pairs if isinstance(dim, Expr) and _is_variable(dim)}
+
+
+def _item(kind: Type | None) -> Type | None:
+    """Return the type of a value that is there, where it may be missing."""
+    return kind.item if isinstance(kind, OptionalType) else kind
 
 
 def _is_variable(dim: Expr) -> bool:
@@ -104,35 +111,50 @@ def _sized(dim: Dim, sizes: Mapping[str, int], where: str) -> int:
 
 def _read(path: Path, kind: Type | None) -> Any:
     if path.suffix == ".npy":
-        return _as_declared(_read_npy(path), kind)
+        return _as_declared(_read_npy(path), _item(kind), path)
     if path.suffix == ".pb":
         try:
-            return load_tensor(path).array()
-        except (WireError, ExternalDataError) as error:
-            raise FeedError(f"{path}: this holds no tensor that can be read: {error}") from error
-    raise FeedError(f"{path}: inputs are read from .npy and .pb (a TensorProto) files")
+            return load_value(path, kind)
+        except (WireError, ExternalDataError, UnsupportedError) as error:
+            told = f"no value of type {kind}" if kind is not None else "no tensor"
+            raise FeedError(f"{path}: this holds {told} that can be read: {error}") from error
+    raise FeedError(
+        f"{path}: inputs are read from .npy files, and from .pb files (a TensorProto or the like)"
+    )
 
 
 def _read_npy(path: Path) -> Array:
     try:
         array = np.load(path, allow_pickle=False)
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror or 'this is no .npy file'}") from error
+        raise FileError(f"{path}: {error.strerror or 'this is not a .npy file'}") from error
     except (*ACCIDENTS, EOFError, SyntaxError) as error:
-        raise FeedError(f"{path}: this is no .npy file of plain numbers or texts: {error}") from error
+        raise FeedError(f"{path}: this is not a .npy file of plain numbers or texts: {error}") from error
     if not isinstance(array, np.ndarray):
         raise FeedError(f"{path}: this is an archive of arrays, not a .npy file")
     return cast("Array", array)
 
 
-def _as_declared(array: Array, kind: Type | None) -> Array:
-    """Return an array in the declared type where that is one of those that .npy files have no word for."""
+def _as_declared(array: Array, kind: Type | None, path: Path) -> Array:
+    """Return an array in the declared element type where that is one which the .npy format lacks.
+
+    Raises FeedError for integers that the declared type does not have.
+    """
     wanted = kind.element.dtype if isinstance(kind, TensorType) else array.dtype
+    if wanted.kind == "O" and array.dtype.kind == "U":
+        return array.astype(wanted)
     if wanted.isbuiltin == 1 or array.dtype == wanted:
         return array
     if array.dtype.kind == "V" and array.dtype.itemsize == wanted.itemsize:
         return array.view(wanted)
-    return array.astype(wanted)
+    converted = array.astype(wanted)
+    if (
+        isinstance(kind, TensorType)
+        and kind.element.is_integer
+        and (converted.astype(array.dtype) != array).any()
+    ):
+        raise FeedError(f"{path}: it holds numbers that are no {kind.element}, as the input declares")
+    return converted
 
 
 # random values

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from sabir.base import Limits, suggest, within
+from sabir.base import Limits, start_budget, suggest
 
 _NONE = "none"
 
@@ -36,9 +36,9 @@ def _number(name: str, value: str) -> int | float | None:
 
 
 def _enter(context: typer.Context, given: list[str] | None) -> list[str] | None:
-    """Hold the rest of the command to the limits."""
+    """Put the limits in force for the rest of the command, which runs in a context of its own."""
     if given and not context.resilient_parsing:
-        context.with_resource(within(_limits(given)))
+        start_budget(_limits(given))
     return given
 
 

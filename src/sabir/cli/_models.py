@@ -1,4 +1,4 @@
-"""Models from and to files of any format, as their names tell."""
+"""Models from and to files, in the format that the extension of each names."""
 
 from __future__ import annotations
 
@@ -7,23 +7,42 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from sabir.base import replace_file
-from sabir.serial import load, save
+from sabir.base import UnsupportedError, replace_file
+from sabir.serial import format_by_name, load, save
 
 if TYPE_CHECKING:
     from sabir.ir import Model
 
-_NAMES = "as its name tells: .onnx, .textproto, .json or .onnxtxt"
+_NAMES = "in the format that its extension names: .onnx, .textproto, .json or .onnxtxt"
+
+
+def _known(path: Path | None) -> Path | None:
+    """Raise UnsupportedError for an unknown extension, before any work is done."""
+    if path is not None:
+        format_by_name(path)
+    return path
+
+
+def _for_text(path: Path | None) -> Path | None:
+    """Raise UnsupportedError for a name that no command would read as the text syntax."""
+    if path is not None and format_by_name(path) not in {None, "onnxtxt"}:
+        told = "this extension names another format than the text syntax, which is .onnxtxt; `sabir convert`"
+        raise UnsupportedError(f"{path}: {told} writes each format")
+    return path
+
 
 # what typer reads must be there at run time, so the commands share these rather than spell them
-ModelPath: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="MODEL", help=f"A model in any of the formats, {_NAMES}.")
-]
-ModelPaths: TypeAlias = Annotated[
-    list[Path], typer.Argument(metavar="MODEL", help=f"Models, each in a format {_NAMES}.")
-]
+ModelPath: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help=f"A model, {_NAMES}.")]
+ModelPaths: TypeAlias = Annotated[list[Path], typer.Argument(metavar="MODEL", help=f"Models, each {_NAMES}.")]
 OutputPath: TypeAlias = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result here.")
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", callback=_known, help=f"Write the model here, {_NAMES}."),
+]
+TextPath: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", callback=_for_text, help="Write the text here (.onnxtxt)."
+    ),
 ]
 
 
@@ -33,7 +52,7 @@ def load_any(path: Path) -> Model:
 
 
 def save_any(model: Model, path: Path) -> None:
-    """Write a model to a file, in the format that its name tells; raises FileError or WireError."""
+    """Write a model to a file, in the format that its extension names; raises FileError or WireError."""
     save(model, path)
 
 

@@ -11,15 +11,19 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from sabir.base import quote
+
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, load_any
-from sabir.cli._screen import Screen, bytes_text, plain
+from sabir.cli._screen import Screen, bytes_text, exact_bytes_text, plain
 from sabir.ir import ExternalTensor, all_tensors
-from sabir.serial import load, save
+from sabir.serial import largest_movable, load, save
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
+
+    from sabir.ir import Model
 
 UNPACK_EXAMPLES = (
     "sabir unpack model.onnx -o model.onnx --data weights.data",
@@ -37,7 +41,7 @@ def _size(text: str | int) -> int:
     """Read `4096`, `64KiB`, `2GB` or `1.5 GiB` as a number of bytes; raises typer's BadParameter."""
     found = _SIZE.fullmatch(str(text))  # typer passes a default through here too
     if found is None:
-        raise typer.BadParameter(f"{text!r} is no size; write it as 4096, 64KiB or 2GB")
+        raise typer.BadParameter(f"{text!r} is not a size; write it as 4096, 64KiB or 2GB")
     number, unit, binary = found.groups()
     return int(float(number) * (1024 if binary else 1000) ** _POWERS[(unit or "").lower()])
 
@@ -54,39 +58,50 @@ def unpack(
         typer.Option(
             "--data",
             metavar="NAME",
-            help="The data file beside the model, by default the model's name with .data; "
-            "with {name} in it, one for each tensor; ending in .safetensors, in that format.",
+            help="Name of the data file beside the model; by default that of the model with .data. "
+            "With {name} in it, one file for each tensor; with .safetensors at its end, in that format.",
         ),
     ] = None,
     threshold: Annotated[
-        int, typer.Option(parser=_size, metavar="SIZE", help="Smaller tensors stay in the model.")
+        int, typer.Option(parser=_size, metavar="SIZE", help="Keep smaller tensors in the model.")
     ] = 1024,
     align: Annotated[
-        int, typer.Option(parser=_size, metavar="SIZE", help="Each tensor begins at a multiple of this.")
+        int, typer.Option(parser=_size, metavar="SIZE", help="Begin each tensor at a multiple of this.")
     ] = 4096,
     shard: Annotated[
-        int | None, typer.Option(parser=_size, metavar="SIZE", help="Begin a new data file before this size.")
+        int | None,
+        typer.Option(
+            parser=_size,
+            metavar="SIZE",
+            help="Limit each data file to this size; a larger tensor gets its own.",
+        ),
     ] = None,
     checksum: Annotated[
-        bool, typer.Option("--checksum", help="Tell the SHA1 digests of the data files in the model.")
+        bool, typer.Option("--checksum", help="Write the SHA1 digests of the data files into the model.")
     ] = False,
     _: LimitOption = None,
 ) -> None:
     """Move the data of a model's tensors to files beside it.
 
-    The model may be written over itself: at any moment it is there with its data, the old or the new.
+    The output may replace the model itself: at every moment there is a whole model, the old or the new.
     """
     if align < 1 or (shard is not None and shard < 1):
         raise typer.BadParameter("--align and --shard must be at least 1")
     external = data or f"{output.stem}.data"
     if shard is not None and "{name}" in external:
-        raise typer.BadParameter("--shard is for data files that tensors share, not for one of each")
+        raise typer.BadParameter(
+            "--shard limits files that tensors share; with {name} each tensor has a file of its own"
+        )
+    loaded = load_any(model)
     with _bar() as progress:
         save(
-            load_any(model), output, external=external, threshold=threshold, align=align, shard=shard,
+            loaded, output, external=external, threshold=threshold, align=align, shard=shard,
             checksum=checksum, progress=progress,
         )  # fmt: skip
-    _tell(output, _data_files(output))
+    written = _data_files(output)
+    _tell(output, written)
+    if not written:
+        Screen().line(f"No data file: {_nothing_moved(loaded, threshold)}")
 
 
 def pack(
@@ -95,9 +110,9 @@ def pack(
     output: Output,
     _: LimitOption = None,
 ) -> None:
-    """Take the data in files beside a model into its own file.
+    """Move the data of external files into the model file.
 
-    The data files are left as they are. The model may be written over itself.
+    The data files stay as they are. The output may replace the model itself.
     """
     with _bar() as progress:
         save(load_any(model), output, external=False, progress=progress)
@@ -116,6 +131,17 @@ def _bar() -> Generator[Callable[[int, int], None], None, None]:
             bar.update(task, completed=done, total=total, visible=total >= _WORTH_A_BAR)
 
         yield progress
+
+
+def _nothing_moved(model: Model, threshold: int) -> str:
+    """Say why no tensor of a model goes to a data file."""
+    largest = largest_movable(model)
+    if largest is None:
+        return "the model has no tensor whose data can be in another file"
+    name, size = largest
+    named = f"the largest tensor, {quote(name)}," if name else "the largest tensor"
+    kept = f"--threshold keeps all below {exact_bytes_text(threshold)} in the model"
+    return f"{named} has {exact_bytes_text(size)}, and {kept}"
 
 
 def _data_files(path: Path) -> list[str]:

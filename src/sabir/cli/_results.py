@@ -1,26 +1,26 @@
-"""What `sabir run` says of values, and how it saves them."""
+"""What `sabir run` shows of values, and how it saves them."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import FileError
+from sabir.base import FileError, is_device_name
 from sabir.cli._screen import cut, plain
 from sabir.elements import element
-from sabir.ir import TensorType
+from sabir.ir import OptionalType, TensorType
+from sabir.serial import save_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from sabir.ir import Array
+    from sabir.ir import Array, Type
 
 _SHOWN = 4  # elements of an array, items of a collection
 _LONGEST_NAME = 100
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # device names of Windows
 
 
 def type_text(value: Any) -> str:
@@ -51,21 +51,49 @@ def summary(value: Any) -> str:
             return _array_summary(np.asarray(value))
 
 
-def save_all(values: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, str]]:
-    """Write values as .npy files into a folder, made where it is missing; yield each name with its file's.
+class Saved(NamedTuple):
+    """A value in a file: its name, the file's name, and what the file holds."""
 
-    A sequence becomes a file an item; maps and missing values have no array to write. Raises FileError.
+    name: str
+    file: str
+    form: str
+
+
+def save_all(
+    values: Mapping[str, Any], folder: Path, types: Mapping[str, Type | None] | None = None
+) -> Iterator[Saved]:
+    """Write each value into a file of a folder, made where it is missing; yield what was written.
+
+    A tensor is a .npy file where that format has its element type; everything else is a .pb file with the
+    message of its type, which `types` declares by name. Raises FileError, or UnsupportedError for a value
+    that no message holds.
     """
+    declared = types or {}
     taken: set[str] = set()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, value in values.items():
-            for part, array in _arrays(name, value):
-                file = f"{_file_name(part, taken)}.npy"
-                np.save(folder / file, _storable(array), allow_pickle=False)
-                yield part, file
+            stem = _file_name(name, taken)
+            yield Saved(name, *_saved(value, folder, stem, declared.get(name), name))
     except OSError as error:
         raise FileError(f"{error.filename or folder}: {error.strerror or error}") from error
+
+
+def _saved(value: Any, folder: Path, stem: str, declared: Type | None, name: str) -> tuple[str, str]:
+    """Write one value, and return the file's name and what it holds."""
+    array = None if value is None or isinstance(value, (list, dict)) else np.asarray(value)
+    if array is None or isinstance(declared, OptionalType) or not _is_storable(array):
+        return f"{stem}.pb", save_value(value, folder / f"{stem}.pb", declared, name=name)
+    plain_array = array.astype(np.str_) if array.dtype == object else array
+    np.save(folder / f"{stem}.npy", plain_array, allow_pickle=False)
+    return f"{stem}.npy", "NumPy array"
+
+
+def _is_storable(array: Array) -> bool:
+    """Return whether a .npy file gives back what it was given: it has few element types, and trims texts."""
+    if array.dtype == object:
+        return not any(isinstance(text, str) and text.endswith("\0") for text in array.flat)
+    return array.dtype.isbuiltin == 1 or array.dtype.kind == "U"
 
 
 def _array_summary(array: Array) -> str:
@@ -90,29 +118,10 @@ def _short(number: Any) -> str:
     return str(number) if isinstance(number, int) else f"{float(number):.3g}"
 
 
-def _arrays(name: str, value: Any) -> Iterator[tuple[str, Array]]:
-    if isinstance(value, list):
-        for place, item in enumerate(cast("list[Any]", value)):
-            yield from _arrays(f"{name}.{place}", item)
-    elif value is not None and not isinstance(value, dict):
-        yield name, np.asarray(value)
-
-
-def _storable(array: Array) -> Array:
-    """Return an array in a dtype that .npy files have; the narrow types fit exactly into a wider one."""
-    if array.dtype == object:
-        return array.astype(np.str_)
-    if array.dtype.isbuiltin == 1:
-        return array
-    kind = element(array.dtype)
-    narrow = np.int8 if kind.is_signed else np.uint8
-    return array.astype(np.float32 if kind.is_float else narrow)
-
-
 def _file_name(name: str, taken: set[str]) -> str:
     """Return a file name that resembles a value's, and means one new file in this folder on every system."""
     base = re.sub(r"[^\w.\-]", "_", plain(name)).lstrip(".")[:_LONGEST_NAME] or "output"
-    if _RESERVED.fullmatch(base):
+    if is_device_name(base):
         base = f"_{base}"
     found, number = base, 1
     while found.casefold() in taken:

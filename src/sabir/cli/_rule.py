@@ -25,10 +25,10 @@ def rule(
         typer.Argument(metavar="ID", help="Rules, the beginning of ids (NODE), or a group: style, pedantic."),
     ] = None,
 ) -> None:
-    """Show what a rule of `sabir check` is, or list them.
+    """Show a rule of `sabir check`, or list the rules.
 
-    A page has the sentence of the standard that the rule holds, what is looked at, and examples. The rules of
-    the groups `style` and `pedantic` are tried only with `check --strict`, or where they are selected.
+    The page of a rule shows the sentence of the standard that it enforces, what it looks at, and examples.
+    The rules of the groups `style` and `pedantic` are tried only with `check --strict`, or where selected.
     """
     screen, known = Screen(), {r.id: r for r in RULES}
     asked = ids or [""]

@@ -24,6 +24,8 @@ from sabir.runtime import Session
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from sabir.ir import Type
+
 EXAMPLES = (
     "sabir run model.onnx",
     "sabir run model.onnx --dim batch=8 --repeat 20",
@@ -48,7 +50,8 @@ def run(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Save each output here as NAME.npy.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Save each output here, as NAME.npy or NAME.pb."),
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and tell the times.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, metavar="T", help="Use at most T threads.")] = None,
@@ -65,10 +68,14 @@ def run(
     ] = False,
     _: LimitOption = None,
 ) -> None:
-    """Run a model, and tell what its outputs are and how long it took.
+    """Run a model, and show its outputs and the time it takes.
 
-    Inputs without a file are random, of the declared types: floats from the standard normal distribution,
-    integers from 0 to 9, truth values, texts of one letter.
+    Inputs without a file are random values of the declared types: floats from the standard normal
+    distribution, integers from 0 to 9, booleans, strings of one letter.
+
+    A .npy file holds a tensor; a .pb file holds a TensorProto, SequenceProto, MapProto or OptionalProto, as
+    the type of the input or output says. --output writes .pb files for sequences, maps and optionals, and for
+    tensors whose element type the .npy format lacks, such as bfloat16. Each saved file can be an input again.
     """
     loaded, screen = load_any(model), Screen()
     if strict:
@@ -85,13 +92,13 @@ def run(
     screen.table(list(starmap(_described, results.items())), "cyan")
     screen.heading("Time", _times(seconds))
     if output is not None:
-        _save(screen, results, output)
+        _save(screen, results, {p.name: p.type for p in session.outputs}, output)
 
 
-def _save(screen: Screen, results: Mapping[str, Any], folder: Path) -> None:
-    saved = list(save_all(results, folder))
+def _save(screen: Screen, results: Mapping[str, Any], types: Mapping[str, Type | None], folder: Path) -> None:
+    saved = list(save_all(results, folder, types))
     screen.heading("Saved", f"in {plain(folder)}")
-    screen.table([(plain(name), file) for name, file in saved], "cyan")
+    screen.table([(plain(name), file, form) for name, file, form in saved], "cyan", "", "dim")
 
 
 def _pairs(option: str, given: Iterable[str] | None, names: Collection[str]) -> Iterable[tuple[str, str]]:

@@ -113,6 +113,12 @@ def bytes_text(count: int) -> str:
     return f"{size:,.1f} {_UNITS[unit]}" if unit else f"{count} {'byte' if count == 1 else 'bytes'}"
 
 
+def exact_bytes_text(count: int) -> str:
+    """Return a number of bytes as `bytes_text` does, and the exact number where that rounds it."""
+    short = bytes_text(count)
+    return short if "byte" in short else f"{short} ({count:,} bytes)"
+
+
 def seconds_text(seconds: float) -> str:
     """Return a time as a person reads it: `3.21 ms`."""
     for unit, scale in (("s", 1.0), ("ms", 1e3)):

@@ -8,7 +8,7 @@ import typer
 
 from sabir.cli._facts import Facts, facts_of, nested, operator_name, subgraphs
 from sabir.cli._models import ModelPath, load_any
-from sabir.cli._screen import Screen, bytes_text, counted, cut, plain
+from sabir.cli._screen import Screen, counted, cut, exact_bytes_text, plain
 from sabir.ir import Tensor
 
 if TYPE_CHECKING:
@@ -80,16 +80,17 @@ def _header(model: Model, facts: Facts) -> Iterator[tuple[str, str]]:
     if model.training:
         yield "training", counted(len(model.training), "pair") + " of graphs"
     if model.path is not None:
-        yield "file", _size(model.path.stat().st_size)
+        yield "file", exact_bytes_text(model.path.stat().st_size)
     held = facts.parameters
-    yield "parameters", f"{held.elements:,} in {counted(held.tensors, 'tensor')}, {_size(held.bytes)}"
+    yield (
+        "parameters",
+        f"{held.elements:,} in {counted(held.tensors, 'tensor')}, {exact_bytes_text(held.bytes)}",
+    )
     for location, stored in facts.external.items():
-        yield "external", f"{cut(location)}: {counted(stored.tensors, 'tensor')}, {_size(stored.bytes)}"
-
-
-def _size(count: int) -> str:
-    short = bytes_text(count)
-    return short if "byte" in short else f"{short} ({count:,} bytes)"
+        yield (
+            "external",
+            f"{cut(location)}: {counted(stored.tensors, 'tensor')}, {exact_bytes_text(stored.bytes)}",
+        )
 
 
 def _ports(screen: Screen, model: Model) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sabir.cli._models import ModelPath, OutputPath, load_any, save_text
+from sabir.cli._models import ModelPath, TextPath, load_any, save_text
 from sabir.cli._screen import Screen, plain
 from sabir.text import text as text_of
 
@@ -16,11 +16,11 @@ EXAMPLES = (
 def text(
     model: ModelPath,
     *,
-    output: OutputPath = None,
+    output: TextPath = None,
 ) -> None:
     """Write a model in the ONNX text syntax.
 
-    Every command reads such a text, too, from a file whose name ends in .onnxtxt, .onnxtext or .txt.
+    Every command reads such a text from a file with the extension .onnxtxt, .onnxtext or .txt.
     """
     written = text_of(load_any(model))
     if output is not None:

@@ -15,9 +15,10 @@ from sabir.base import (
     SabirWarning,
     SchemaError,
     UnsupportedError,
+    budget,
     quote,
+    run_within,
     suggest,
-    within,
 )
 from sabir.evaluate._bodies import Port, compare
 from sabir.evaluate._declared import Dimensions, declaration
@@ -25,7 +26,7 @@ from sabir.evaluate._feeds import FeedReader, Ports
 from sabir.evaluate._plan import Plan
 from sabir.evaluate._program import Binder, refuse_captures
 from sabir.evaluate._results import owned
-from sabir.evaluate._sizes import bytes_of
+from sabir.evaluate._sizes import numbers_of
 from sabir.evaluate._steps import Run
 from sabir.opsets import STANDARD
 from sabir.schema import Registry, Scope, check_expansion, implicit_imports
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from sabir.evaluate._declared import Declaration
-    from sabir.ir import Model, Value
+    from sabir.evaluate._program import Program
+    from sabir.ir import Graph, Model, Value
     from sabir.schema import ImplicitImport
 
 
@@ -63,17 +65,8 @@ class Runner:
         self._limits, self._strict = limits, strict
         self._reported: set[str] = set()
         graph = model.graph
-        with within(limits):
-            scope = Scope.of(model, registry, newer_opsets=newer_opsets)
-            check_expansion([graph], scope)
-            binder = Binder(graph, scope, strict=strict)
-            try:
-                self._program = binder.bind()
-                refuse_captures(binder)
-            except RecursionError as error:
-                raise UnsupportedError(
-                    "its graphs and functions are nested too deep for Python's stack; inline it first"
-                ) from error
+        scope = Scope.of(model, registry, newer_opsets=newer_opsets)
+        binder, self._program = run_within(limits, _bound, graph, scope, strict=strict)
         for note in (*map(_implicit_import, implicit_imports(model)), *binder.notes):
             warn(f"{note}; `sabir check --fix` mends the file")
         slots = binder.own_slots()
@@ -108,12 +101,13 @@ class Runner:
         """
         names = tuple(self._outputs) if outputs is None else tuple(outputs)
         plan = self._plan(names)
-        dims = Dimensions()
-        inputs = self._feeds.read(feeds, dims, strict=self._strict)
-        # infinities and NaNs are values like others
-        with np.errstate(all="ignore"), within(self._limits) as budget:
-            budget.give(self._program.constant_bytes + sum(map(bytes_of, inputs)))
-            run = Run(budget, dims, self._mismatch, self._strict)
+        return run_within(self._limits, self._results, plan, feeds, names)
+
+    def _results(self, plan: Plan, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+        run = Run(budget(), Dimensions(), self._mismatch, self._strict)
+        inputs = self._feeds.read(feeds, run.dims, strict=self._strict)
+        run.budget.give(self._program.numbers + sum(map(numbers_of, inputs)))
+        with np.errstate(all="ignore"):  # infinities and NaNs are values like others
             results = plan.run(inputs, (), run, self._declared)
         ports = [self._ports[name] for name in names if name in self._ports]
         compare(ports, [r for name, r in zip(names, results, strict=True) if name in self._ports], run)
@@ -139,6 +133,19 @@ class Runner:
             hint = suggest(name, self._slots) or f"; the outputs are {outputs}"
             raise FeedError(f"the model has no value {name!r}{hint}")
         return slot
+
+
+def _bound(graph: Graph, scope: Scope, *, strict: bool) -> tuple[Binder, Program]:
+    check_expansion([graph], scope)
+    binder = Binder(graph, scope, strict=strict)
+    try:
+        program = binder.bind()
+    except RecursionError as error:
+        raise UnsupportedError(
+            "its graphs and functions are nested too deep for Python's stack; inline it first"
+        ) from error
+    refuse_captures(binder)
+    return binder, program
 
 
 def warn(message: str) -> None:
@@ -191,5 +198,6 @@ def evaluate(
     default as `Limits()` does. Raises SchemaError, UnsupportedError, FeedError, LimitError or
     EvaluationError, each naming the node or input.
     """
-    with within(limits):
-        return Runner(model, strict=strict, newer_opsets=newer_opsets).run(feeds, outputs)
+    return run_within(
+        limits, lambda: Runner(model, strict=strict, newer_opsets=newer_opsets).run(feeds, outputs)
+    )

@@ -27,7 +27,7 @@ from sabir.evaluate._bodies import Inner, Port, calling, framed
 from sabir.evaluate._calls import Callees, OperatorCall, plain_step
 from sabir.evaluate._declared import declaration
 from sabir.evaluate._plan import Plan
-from sabir.evaluate._sizes import bytes_in, bytes_of
+from sabir.evaluate._sizes import numbers_in, numbers_of
 from sabir.evaluate._steps import ABSENT, Later, Step, Unbound
 from sabir.evaluate._types import Types
 from sabir.evaluate._typing import Typing, is_whole
@@ -46,8 +46,8 @@ class Program:
     """A graph bound for evaluation.
 
     `constants` has an array for each slot of an initializer, and None for each that a run fills. `producers`
-    tells which of `steps` fills a slot, `captures` has the slots of outer values. `constant_bytes` counts the
-    constants of functions and subgraphs too.
+    tells which of `steps` fills a slot, `captures` has the slots of outer values. `numbers` counts the
+    elements of all constants, those of functions and subgraphs too.
     """
 
     constants: list[Any]
@@ -56,7 +56,7 @@ class Program:
     captures: tuple[int, ...]
     steps: list[Step | Unbound | Later]
     producers: dict[int, int]
-    constant_bytes: int
+    numbers: int
 
     @property
     def kept(self) -> Iterable[int]:
@@ -118,7 +118,7 @@ class Binder:
         self._callees = self._shared.callees_in(scope)
         self._slots: dict[Value, int] = {}
         self._constants: list[Any] = [None]
-        self._bytes = 0
+        self._numbers = 0
         self.captured: dict[Value, int] = {}
         self.arrays: dict[Value, Array] = {}
 
@@ -144,7 +144,7 @@ class Binder:
             slot: place for place, step in enumerate(steps) for slot in step.outputs if slot != ABSENT
         }
         captures = tuple(self.captured.values())
-        return Program(self._constants, inputs, outputs, captures, steps, producers, self._bytes)
+        return Program(self._constants, inputs, outputs, captures, steps, producers, self._numbers)
 
     @property
     def notes(self) -> list[str]:
@@ -158,7 +158,7 @@ class Binder:
     def _initialize(self, value: Value, tensor: Constant) -> None:
         array = _array(value, tensor)
         self._constants[self._slot(value)] = self.arrays[value] = array
-        self._bytes += 16 * tensor.values.size if isinstance(tensor, SparseTensor) else bytes_of(array)
+        self._numbers += 2 * tensor.values.size if isinstance(tensor, SparseTensor) else numbers_of(array)
 
     # values
 
@@ -200,7 +200,7 @@ class Binder:
             return self._step_with_bodies(call)
         if later:
             return Later(functools.partial(plain_step, call), call.label, inputs, call.outputs)
-        self._bytes += bytes_in(call.attributes)
+        self._numbers += numbers_in(call.attributes)
         return plain_step(call)
 
     def _call(self, version: Version, node: Node, inputs: tuple[int, ...]) -> OperatorCall:
@@ -218,7 +218,7 @@ class Binder:
     def _step_with_bodies(self, call: OperatorCall) -> Step:
         if call.lack:
             return plain_step(call)
-        self._bytes += bytes_in(call.attributes)
+        self._numbers += numbers_in(call.attributes)
         bodies: list[Inner] = []
 
         def body(graph: Graph) -> Inner:
@@ -241,7 +241,7 @@ class Binder:
         )
         program = binder.bind()
         plan = Plan(program, program.outputs)
-        self._bytes += program.constant_bytes
+        self._numbers += program.numbers
         outer = list(binder.captured)
         outside = [outer[place] for place in plan.captured]
         whole = all(v is not None and is_whole(v.type) for v in graph.outputs)
@@ -271,7 +271,7 @@ class Binder:
             bound = self._shared.functions[key] = BoundFunction(
                 Plan(program, program.outputs), returned, inner
             )
-            self._bytes += program.constant_bytes
+            self._numbers += program.numbers
         self._absent.update(v for i, v in enumerate(node.outputs) if v is not None and i in bound.absent)
         step, results = calling(bound.plan), self._results_of(node)
         return Step(step, inputs, results, _label(node), framed=True, cost=1 + bound.plan.cost)

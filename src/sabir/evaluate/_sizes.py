@@ -46,26 +46,37 @@ def _item_bytes(items: list[Any]) -> int:
 
 
 def unseen_work(value: Any) -> int:
-    """Return how many bytes more than a large value has are computed to make it, its numbers being narrow."""
+    """Return how many bytes a value would have more, were its numbers as wide as they are computed."""
     return (_WIDE - value.itemsize) * value.size if type(value) is _ARRAY and value.itemsize < _NARROW else 0
 
 
-def bytes_in(attributes: Mapping[str, Attribute]) -> int:
-    """Return about how many bytes the constants among a node's attributes have."""
-    return sum(_attribute_bytes(a.value) for a in attributes.values())
+def numbers_of(value: Any) -> int:
+    """Return how many numbers a value has, by which the bounds of a run grow; eight letters count as one."""
+    if type(value) is _ARRAY:
+        return value.size if value.dtype is not _OBJECT else value.size + _letters(value) // _WIDE
+    if isinstance(value, list):
+        return sum(map(numbers_of, cast("list[Any]", value)))
+    if isinstance(value, dict):
+        return 2 * len(cast("dict[Any, Any]", value))
+    return 0
 
 
-def _attribute_bytes(value: Any) -> int:
+def numbers_in(attributes: Mapping[str, Attribute]) -> int:
+    """Return how many numbers the constants among a node's attributes have."""
+    return sum(_attribute_numbers(a.value) for a in attributes.values())
+
+
+def _attribute_numbers(value: Any) -> int:
     if isinstance(value, Tensor):
         try:
-            return bytes_of(value.array())
+            return numbers_of(value.array())
         except SabirError:
-            return 0  # the run will say what is wrong with it
+            return 0  # the run reports what is wrong with it
     if isinstance(value, (str, bytes)):
-        return len(value)
+        return len(value) // _WIDE
     if isinstance(value, tuple):
-        return sum(map(_attribute_bytes, cast("tuple[Any, ...]", value)))
-    return 8
+        return sum(map(_attribute_numbers, cast("tuple[Any, ...]", value)))
+    return 1
 
 
 def _letters(array: Array) -> int:
@@ -112,8 +123,12 @@ class Sizes(Types):
                 self._remembered.clear()
             found = self._remembered[key] = self._foretold(inputs)
         count, width = found
-        given = sum(x.size for x in inputs if type(x) is _ARRAY)
-        check_elements(count, given, width=max(width, _WIDE))
+        given = beside = 0
+        for x in inputs:
+            if type(x) is _ARRAY:
+                given += x.size
+                beside += unseen_work(x)
+        check_elements(count, given, width=max(width, _WIDE), beside=beside)
 
     def _foretold(self, inputs: Sequence[Any]) -> tuple[int, int]:
         """Return how many elements the largest output will have, and their width in bytes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, within
+from sabir.base import Limits, run_within
 from sabir.infer._engine import Inference
 
 if TYPE_CHECKING:
@@ -22,8 +22,11 @@ def infer(model: Model, *, strict: bool = False, fresh: bool = False, limits: Li
     What contradicts itself is left as declared, or with `strict` raises InferenceError at the first place.
     `limits` bounds what this may spend, by default as `Limits()` does; raises LimitError beyond.
     """
-    with within(limits):
-        engine = Inference(model, strict=strict, fresh=fresh)
-        engine.run()
-        engine.annotate()
+    run_within(limits, _annotate, model, strict=strict, fresh=fresh)
     return model
+
+
+def _annotate(model: Model, *, strict: bool, fresh: bool) -> None:
+    engine = Inference(model, strict=strict, fresh=fresh)
+    engine.run()
+    engine.annotate()

@@ -24,7 +24,7 @@ from sabir.base import (
     check_nodes,
     check_time,
     legible,
-    within,
+    run_within,
 )
 from sabir.infer._applied import Applications, Body, values_of
 from sabir.infer._claims import claim_finding, symbols_of_inputs
@@ -102,8 +102,7 @@ class Inference:
 
     def run(self) -> None:
         """Infer the main graph, and the graphs inside it as its nodes call them; raises LimitError."""
-        with within(self._limits):
-            self._run(self.model.graph)
+        run_within(self._limits, self._run, self.model.graph)
 
     def _run(self, graph: Graph) -> None:
         self._sizes = symbols_of_inputs(graph)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, SchemaError, UnsupportedError, check_time, within
+from sabir.base import Limits, SchemaError, UnsupportedError, check_time, run_within
 from sabir.infer import Inference
 from sabir.ir import (
     Builder,
@@ -51,18 +51,21 @@ def inline(
     operator set version than the model's, LimitError where the result would have more nodes than `limits`
     let it; the model is then as it was. Functions alone are replaced under any opsets.
     """
-    with within(limits):
-        engine = _Inliner(model, registry, newer_opsets=not operators)
-        bodies = {id(f.graph) for f in model.functions}
-        graphs = [g for g in model.graphs() if id(g) not in bodies]
-        engine.check_size(graphs)
-        engine.state_default()
-        for graph in graphs:
-            engine.expand_functions(graph)
-        model.functions.clear()
-        if operators:
-            engine.expand_operators(None if operators is True else frozenset(operators))
+    run_within(limits, _inline, model, registry, operators=operators)
     return model
+
+
+def _inline(model: Model, registry: Registry, *, operators: bool | Collection[str]) -> None:
+    engine = _Inliner(model, registry, newer_opsets=not operators)
+    bodies = {id(f.graph) for f in model.functions}
+    graphs = [g for g in model.graphs() if id(g) not in bodies]
+    engine.check_size(graphs)
+    engine.state_default()
+    for graph in graphs:
+        engine.expand_functions(graph)
+    model.functions.clear()
+    if operators:
+        engine.expand_operators(None if operators is True else frozenset(operators))
 
 
 class _Inliner:

@@ -1,6 +1,17 @@
 """The reference: what each operator is, in every version, as pages to read."""
 
-from sabir.reference._index import index, operators_of
-from sabir.reference._page import file_name, page
+from sabir.reference._index import index
+from sabir.reference._lookup import domains_of, find_version, inventory, operators_of
+from sabir.reference._page import file_name, marked, page, page_of
 
-__all__ = ["file_name", "index", "operators_of", "page"]
+__all__ = [
+    "domains_of",
+    "file_name",
+    "find_version",
+    "index",
+    "inventory",
+    "marked",
+    "operators_of",
+    "page",
+    "page_of",
+]

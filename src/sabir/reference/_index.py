@@ -5,18 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.opsets import STANDARD
+from sabir.reference._lookup import operators_of
 from sabir.reference._page import file_name, marked
 
 if TYPE_CHECKING:
     from sabir.schema import Operator, Registry
-
-
-def operators_of(registry: Registry = STANDARD) -> dict[str, list[Operator]]:
-    """Return the operators by domain, the default one first, each sorted by name."""
-    found: dict[str, list[Operator]] = {}
-    for operator in sorted(registry, key=lambda o: (o.domain, o.name)):
-        found.setdefault(operator.domain, []).append(operator)
-    return found
 
 
 def index(registry: Registry = STANDARD) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from sabir.reference._lookup import version_at
 from sabir.reference._types import summarised
 
 if TYPE_CHECKING:
@@ -17,8 +18,12 @@ def page(operator: Operator, opset: int | None = None) -> str:
 
     Raises SchemaError where the operator does not exist at that opset.
     """
-    version = operator.versions[-1] if opset is None else operator.at(opset)
-    return "\n".join(_lines(operator, version)) + "\n"
+    return page_of(operator.versions[-1] if opset is None else version_at(operator, opset))
+
+
+def page_of(version: Version) -> str:
+    """Return what an operator is in one version, and its whole history."""
+    return "\n".join(_lines(version.operator, version)) + "\n"
 
 
 def file_name(operator: Operator) -> str:

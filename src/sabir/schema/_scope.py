@@ -91,9 +91,12 @@ class Scope:
         return version
 
     def runnable(self, node: Node) -> Version | Function:
-        """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too."""
+        """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too.
+
+        An operator that was deprecated in place, as GroupNormalization-18, still has a meaning and runs.
+        """
         found = self.callee(node)
-        if isinstance(found, Version) and found.deprecated:
+        if isinstance(found, Version) and found.deprecated and found.previous is not None:
             domain = found.operator.domain
             raise SchemaError(
                 f"{found.operator.name} was removed from {domain or 'ai.onnx'} with opset {found.since}, and"

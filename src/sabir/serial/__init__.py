@@ -1,10 +1,30 @@
 """Models from files and to files."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from sabir.serial._external import Extent, Folder, extent_of
 from sabir.serial._files import dumps, load, load_tensor, loads, save
-from sabir.serial._formats import FORMATS, Format, format_named, format_of
-from sabir.serial._safetensors import load_safetensors
+from sabir.serial._formats import FORMATS, Format, format_by_name, format_named, format_of
 from sabir.serial._verifying import ExternalProblem, external_problems
+
+if TYPE_CHECKING:
+    from sabir.serial._placement import largest_movable
+    from sabir.serial._safetensors import load_safetensors
+    from sabir.serial._values import load_value, save_value
+
+# few programs ask for these, and `import sabir` does not wait for them
+_LATER = {
+    "largest_movable": "_placement", "load_safetensors": "_safetensors", "load_value": "_values",
+    "save_value": "_values",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+
 
 __all__ = [
     "FORMATS",
@@ -15,11 +35,15 @@ __all__ = [
     "dumps",
     "extent_of",
     "external_problems",
+    "format_by_name",
     "format_named",
     "format_of",
+    "largest_movable",
     "load",
     "load_safetensors",
     "load_tensor",
+    "load_value",
     "loads",
     "save",
+    "save_value",
 ]

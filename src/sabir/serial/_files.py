@@ -19,8 +19,8 @@ from sabir.base import (
     open_file,
     reason,
     replace_file,
+    run_within,
     view_of,
-    within,
     without_collector,
 )
 from sabir.ir import ExternalTensor, Model, Tensor, WireTensor, all_tensors
@@ -36,6 +36,7 @@ from sabir.proto import (
 from sabir.serial._external import Folder
 from sabir.serial._formats import (
     Inline,
+    format_by_name,
     format_named,
     format_of,
     guess_text,
@@ -43,11 +44,11 @@ from sabir.serial._formats import (
     read_text,
     write_message_text,
 )
+from sabir.serial._nesting import may_be_too_deep, require_readable
 from sabir.serial._reader import Reader
 from sabir.serial._tensors import TensorWriter
 from sabir.serial._verifying import require_external
 from sabir.serial._writer import Writer
-from sabir.text import parse, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from sabir.ir import Buffer
     from sabir.serial._data_files import Progress
     from sabir.serial._formats import Format
+    from sabir.serial._placement import Layout
     from sabir.serial._tensors import Entries
 
 _WORTH_ROOM = 1 << 26
@@ -82,7 +84,8 @@ def load(
     """Return the model in a file, given by path, as bytes, or as an open binary file.
 
     `format` is "protobuf", "textproto", "json" (both as protobuf defines them) or "onnxtxt" (the standard's
-    text syntax); where it is not given, the file's name tells, or else its content.
+    text syntax). Without it the extension of the file's name tells the format, and where there is no
+    extension the content; an unknown extension is an UnsupportedError.
 
     A large file is mapped and no tensor is copied: the model reads its data from the file as it is asked for.
     With `mapped=False` all is read, and what others do to the file afterwards matters no more. `verify` looks
@@ -93,20 +96,35 @@ def load(
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return loads(source, format=format, verify=verify, limits=limits)
-    with within(limits):
-        if isinstance(source, Readable):
-            data = _all_of(source)
-            return _verified(_read(data, "the open file", Folder(None), _format(data, format)), verify)
-        path = _path(source)
-        descriptor = open_file(path)
-        try:
-            data = view_of(descriptor, str(path), mapped=mapped)
-            folder = Folder.of(path, mapped=mapped, opened=os.fstat(descriptor))
-        finally:
-            os.close(descriptor)
-        model = _read(data, str(path), folder, _format(data, format, path))
-        model.path = absolute(path)
-        return _verified(model, verify)
+    if isinstance(source, Readable):
+        return run_within(limits, _load_open, source, format, verify=verify)
+    chosen = format_named(format) if format else None
+    return run_within(limits, lambda: _verified(_load_path(_path(source), chosen, mapped=mapped), verify))
+
+
+def _load_open(source: Readable, format_name: str | None, *, verify: bool) -> Model:
+    data = _all_of(source)
+    return _verified(_read(data, "the open file", Folder(None), _format(data, format_name)), verify)
+
+
+def _load_path(
+    path: Path, chosen: Format | None = None, *, any_name: bool = False, mapped: bool = True
+) -> Model:
+    """Return the model in a file; with `any_name` the content tells what an unknown extension does not."""
+    descriptor = open_file(path)
+    try:
+        named = chosen or (format_of if any_name else format_by_name)(path)
+        data = view_of(descriptor, str(path), mapped=mapped)
+        folder = Folder.of(path, mapped=mapped, opened=os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+    model = _read(data, str(path), folder, named or _format(data))
+    model.path = absolute(path)
+    return model
+
+
+def _load_by_any_name(path: Path) -> Model:
+    return _load_path(path, any_name=True)
 
 
 def loads(
@@ -125,8 +143,7 @@ def loads(
     """
     place = Folder(None if folder is None else absolute(_path(folder)))
     view = memoryview(data)
-    with within(limits):
-        return _verified(_read(view, "", place, _format(view, format)), verify)
+    return run_within(limits, lambda: _verified(_read(view, "", place, _format(view, format)), verify))
 
 
 def load_tensor(source: str | os.PathLike[str] | bytes) -> Tensor:
@@ -152,8 +169,9 @@ def save(  # ruff: ignore[too-many-arguments]  each is a word of its own
 ) -> None:
     """Write a model to a file, which holds the old bytes or all of the new ones at any moment.
 
-    `format` is as in `load`; where it is not given, the file's name tells, and an unknown one means protobuf.
-    As "textproto" and "json" a NaN loses which of the many it was; nothing else is lost in any format.
+    `format` is as in `load`. Without it the extension of the file's name tells the format, and where there is
+    no extension the format is protobuf; an unknown extension is an UnsupportedError. As "textproto"
+    and "json" a NaN loses which of the many it was; nothing else is lost in any format.
 
     With `external`, the data of every tensor of at least `threshold` bytes goes to a file of that name beside
     the model, each at a multiple of `align` bytes: to several of at most `shard` bytes, where that is given;
@@ -170,22 +188,38 @@ def save(  # ruff: ignore[too-many-arguments]  each is a word of its own
     many tensors read would take more than `limits` allow.
     """
     target = _path(path)
-    chosen = format_named(format) if format else format_of(target) or "protobuf"
-    with within(limits):
-        if external is None or external is False:
-            stays = _staying(Folder.of(target)) if external is None else _never
-            size, chunks = _encoded(model, chosen, stays)
-            replace_file(target, chunks, written=_counted(progress, size))
-            return
-        from sabir.serial._data_files import Saving  # ruff: ignore[import-outside-top-level]  few move data
-        from sabir.serial._placement import Layout, Placement  # ruff: ignore[import-outside-top-level]  as before
+    chosen = format_named(format) if format else format_by_name(target) or "protobuf"
+    if external is None or external is False:
+        run_within(limits, _save_whole, model, target, chosen, external, progress)
+        return
+    from sabir.serial._placement import Layout  # ruff: ignore[import-outside-top-level]  few move data
 
-        placement = Placement(model, Layout(external, threshold, align, shard, checksum))
+    layout = Layout(external, threshold, align, shard, checksum)
+    run_within(limits, _save_split, model, target, chosen, layout, progress)
 
-        def model_file() -> Iterable[Buffer | Streamed]:
-            return _encoded(model, chosen, _never, placement.entries)[1]
 
-        Saving(model, target, placement, chunks=model_file, read=load).run(progress)
+def _save_whole(
+    model: Model, target: Path, chosen: Format, external: Literal[False] | None, progress: Progress | None
+) -> None:
+    stays = _staying(Folder.of(target)) if external is None else _never
+    size, chunks = _encoded(model, chosen, stays)
+    replace_file(target, chunks, written=_counted(progress, size))
+
+
+def _save_split(
+    model: Model, target: Path, chosen: Format, layout: Layout, progress: Progress | None
+) -> None:
+    from sabir.serial._data_files import Saving  # ruff: ignore[import-outside-top-level]  few move data
+    from sabir.serial._placement import Placement  # ruff: ignore[import-outside-top-level]  as before
+
+    placement = Placement(model, layout)
+
+    def model_file() -> Iterable[Buffer | Streamed]:
+        return _encoded(model, chosen, _never, placement.entries)[1]
+
+    if may_be_too_deep(model, chosen):
+        model_file()  # raises for a model that is, before its data is written
+    Saving(model, target, placement, chunks=model_file, read=_load_by_any_name).run(progress)
 
 
 def dumps(
@@ -199,15 +233,17 @@ def dumps(
     As protobuf, external data is included; the other formats, which are for people, say where it lies. Raises
     WireError for what the format cannot hold, and LimitError as `save` does.
     """
-    chosen = format_named(format)
-    with within(limits):
-        size, chunks = _encoded(model, chosen, _staying(None) if chosen == "protobuf" else _always)
-        try:
-            return _joined(size, chunks)
-        except MemoryError:
-            raise WireError(
-                f"there is no memory for the {size:,} bytes of the model; save it to a file"
-            ) from None
+    return run_within(limits, _dumped, model, format_named(format))
+
+
+def _dumped(model: Model, chosen: Format) -> bytes:
+    size, chunks = _encoded(model, chosen, _staying(None) if chosen == "protobuf" else _always)
+    try:
+        return _joined(size, chunks)
+    except MemoryError:
+        raise WireError(
+            f"there is no memory for the {size:,} bytes of the model; save it to a file"
+        ) from None
 
 
 def _joined(size: int, chunks: Iterable[Buffer | Streamed]) -> bytes:
@@ -248,6 +284,10 @@ def _encoded(
     """Return how many bytes a model has in a format, and them; `stays` and `placed` as for a TensorWriter."""
     try:
         return _written(model, chosen, stays, placed)
+    except RecursionError:
+        raise WireError(
+            "graphs are nested too deep for this Python to save; call functions instead of nesting graphs"
+        ) from None
     except (MemoryError, EncodeError) as error:
         raise WireError(
             f"there is no memory for the model as {chosen}; keep its data in external files"
@@ -262,13 +302,15 @@ def _written(
 ) -> tuple[int, Iterable[Buffer | Streamed]]:
     if chosen == "protobuf":
         bulk = BulkWriter()
-        chunks = bulk.chunks(Writer(TensorWriter(bulk, keeps_external=stays, placed=placed)).model(model))
+        chunks = bulk.chunks(_message(model, TensorWriter(bulk, keeps_external=stays, placed=placed), chosen))
         return bulk.size, chunks
 
     def message() -> Any:
-        return Writer(TensorWriter(Inline(), keeps_external=stays, placed=placed)).model(model)
+        return _message(model, TensorWriter(Inline(), keeps_external=stays, placed=placed), chosen)
 
     if chosen == "onnxtxt":
+        from sabir.text import text  # ruff: ignore[import-outside-top-level]  4 ms that few need
+
         kept = all(stays(t.tensor) for t in all_tensors(model) if isinstance(t.tensor, ExternalTensor))
         if placed is not None or not kept:
             model = Reader(message(), Bulk(), Folder(None)).model()
@@ -276,6 +318,13 @@ def _written(
     else:
         written = write_message_text(message(), chosen)
     return len(written), [written]
+
+
+def _message(model: Model, tensors: TensorWriter, chosen: Format) -> Any:
+    message = Writer(tensors).model(model)
+    if may_be_too_deep(model, chosen):
+        require_readable(message, chosen)
+    return message
 
 
 def _staying(home: Folder | None) -> Callable[[ExternalTensor], bool]:
@@ -322,12 +371,9 @@ def _verified(model: Model, asked: bool) -> Model:  # ruff: ignore[boolean-type-
     return model
 
 
-def _format(data: memoryview, told: str | None, path: Path | None = None) -> Format:
-    """Return the format of a file: as told, or by its name, or by its content."""
-    if told:
-        return format_named(told)
-    named = None if path is None else format_of(path)
-    return named or guess_text(data[:_HEAD]) or "protobuf"
+def _format(data: memoryview, stated: str | None = None) -> Format:
+    """Return the format of some bytes: as stated, or by their content."""
+    return format_named(stated) if stated else guess_text(data[:_HEAD]) or "protobuf"
 
 
 def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
@@ -343,6 +389,8 @@ def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
 
 def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:
     if chosen == "onnxtxt":
+        from sabir.text import parse  # ruff: ignore[import-outside-top-level]  as in writing
+
         return parse(read_text(data), opener=folder)
     proto, bulk = read_model(data) if chosen == "protobuf" else (read_message_text(data, chosen), Bulk())
     _require_graph(proto, data)

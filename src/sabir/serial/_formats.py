@@ -21,6 +21,11 @@ SUFFIXES: dict[str, Format] = {
     ".json": "json", ".onnxjson": "json",
     ".onnxtxt": "onnxtxt", ".onnxtext": "onnxtxt", ".txt": "onnxtxt",
 }  # fmt: skip
+# files that are taken for models: what they are
+_NO_MODELS = {
+    ".ort": "onnxruntime's own format, which only onnxruntime reads; use the ONNX model that it is made from",
+    ".safetensors": "a format of tensors without a model; `sabir.serial.load_safetensors` reads them",
+}
 _HEAD = 4096
 _LARGEST_MESSAGE = 2**31 - 1
 _TOO_LARGE = "as a text a model has at most 2 GiB; protobuf, or external data, has no such bound"
@@ -32,13 +37,35 @@ def format_named(name: str) -> Format:
     """Return the format of a name; raises UnsupportedError for one that there is not."""
     if name in FORMATS:
         return name
-    near = suggest(name, FORMATS) or f"; it may be {', '.join(FORMATS)}"
+    near = suggest(name, FORMATS) or f"; the formats are {', '.join(FORMATS)}"
     raise UnsupportedError(f"there is no format {quote(name)}{near}")
 
 
 def format_of(path: Path) -> Format | None:
     """Return the format that a file's name tells, None where it tells none."""
     return SUFFIXES.get(path.suffix.lower())
+
+
+def format_by_name(path: Path) -> Format | None:
+    """Return the format that a file's name tells, None for a name without an extension.
+
+    Raises UnsupportedError for an extension that is not known.
+    """
+    found = format_of(path)
+    if found is None and path.suffix:
+        raise UnsupportedError(f"{path}: {_not_known(path.suffix)}")
+    return found
+
+
+def _not_known(suffix: str) -> str:
+    why = _NO_MODELS.get(suffix.lower())
+    if why is not None:
+        return f"{suffix} is {why}"
+    return (
+        f"the extension {quote(suffix)} names no format of a model{suggest(suffix, SUFFIXES) or '.'} "
+        f"The known ones are {', '.join(SUFFIXES)}. To use another one, state the format with `format=`, or "
+        f"with --from and --to of `sabir convert`: it is one of {', '.join(FORMATS)}"
+    )
 
 
 def guess_text(data: Buffer) -> Format | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.base import ExternalDataError, UnsupportedError, WireError, parts_of, quote
+from sabir.base import ExternalDataError, UnsupportedError, WireError, is_device_name, parts_of, quote
 from sabir.elements import STRING, find_element, packed_size
 from sabir.ir import ExternalTensor, WireTensor, all_tensors
 from sabir.serial._external import Folder, Taken
@@ -25,9 +26,6 @@ Key: TypeAlias = "tuple[object, ...]"
 _PATTERN = "{name}"
 _SAFETENSORS = ".safetensors"
 _UNSAFE = re.compile(r"[^\w.-]+", re.ASCII)
-_RESERVED = re.compile(
-    r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE
-)  # what Windows takes for devices
 _LONGEST_NAME = 100
 _LENGTHS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 
@@ -122,6 +120,12 @@ def _movable(model: Model, threshold: int) -> list[Stored]:
             if isinstance(place.tensor, ExternalTensor):
                 taken.add(place.tensor)
     return list(found.values())
+
+
+def largest_movable(model: Model) -> tuple[str, int] | None:
+    """Return the name and the bytes of the largest tensor whose data may leave the model, if there is one."""
+    sizes = ((place.name, _size(place)) for place in all_tensors(model))
+    return max(((name, size) for name, size in sizes if size), key=itemgetter(1), default=None)
 
 
 def _size(place: TensorPlace) -> int | None:
@@ -243,7 +247,7 @@ def unique(names: Iterable[str], *, fold: bool) -> list[str]:
 def plain_name(name: str) -> str:
     """Return a tensor's name as a file may be called on any system."""
     plain = _UNSAFE.sub("_", name)[:_LONGEST_NAME].strip(".")
-    return f"_{plain}" if _RESERVED.match(plain) else plain
+    return f"_{plain}" if is_device_name(plain) else plain
 
 
 def _aligned(size: int, align: int) -> int:

@@ -11,7 +11,7 @@ from sabir.proto import AttributeProto
 from sabir.text._numbers import BadNumberError, one_float
 from sabir.text._read_notes import at_base64, read_base64, read_note
 from sabir.text._read_tensors import read_constant, read_named
-from sabir.text._read_types import at_type, noted_type, read_bare_type
+from sabir.text._read_types import at_type, noted_type, read_bare_type, unknown_type
 from sabir.text._words import ATTRIBUTE_TYPE_OF, ITEM_OF, LETTERS, LIST_OF, is_float_word
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     ReadGraph = Callable[[Note | None], Graph]
     Typed = tuple[AttributeType, Any]
+
+
+_TYPED: frozenset[AttributeType | None] = frozenset({"type", "tensor", "sparse_tensor"})  # begin with a type
 
 
 def read_attributes(cursor: Cursor, graph: ReadGraph) -> dict[str, Attribute]:
@@ -47,8 +50,7 @@ def read_attribute(cursor: Cursor, name: str, graph: ReadGraph, note: Note | Non
     if cursor.skip(":"):
         told = ATTRIBUTE_TYPE_OF.get(cursor.tokens[cursor.at])
         if told is None:
-            known = ", ".join(filter("undefined".__ne__, ATTRIBUTE_TYPE_OF))
-            raise cursor.expected("an attribute type", f"one of {known}")
+            raise cursor.unknown("an attribute type", filter("undefined".__ne__, ATTRIBUTE_TYPE_OF))
         cursor.at += 1
     cursor.expect("=")
     found = _told(cursor, name, told, graph)
@@ -107,6 +109,7 @@ def _value(cursor: Cursor, wanted: AttributeType | None, graph: ReadGraph) -> Ty
     elif at_type(cursor):
         found = _type_or_tensor(cursor, note)
     elif first == '"' or (first in LETTERS and not is_float_word(word)):
+        _require_graph(cursor, wanted)
         found = "graph", graph(note)
     else:
         found = _number(cursor, word, wanted)
@@ -115,6 +118,19 @@ def _value(cursor: Cursor, wanted: AttributeType | None, graph: ReadGraph) -> Ty
     if note is not None:
         note.done()
     return found
+
+
+def _require_graph(cursor: Cursor, wanted: AttributeType | None) -> None:
+    """Raise ParseError unless the word that stands here is the name of a graph: say what else it may be."""
+    following = cursor.tokens[cursor.at + 1]
+    if wanted in {None, "graph"} and following in {"(", "=>"}:
+        return
+    if wanted in _TYPED or (wanted is None and following[:1] in {"[", "{"}):
+        raise unknown_type(cursor)
+    raise cursor.expected(
+        f"a value of type {wanted}" if wanted else "the value of an attribute",
+        "strings stand in double quotes" if wanted in {None, "string"} else "",
+    )
 
 
 def _bytes(cursor: Cursor, wanted: AttributeType | None) -> Typed:

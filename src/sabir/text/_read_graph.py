@@ -10,7 +10,7 @@ from sabir.proto import GraphProto, NodeProto, TensorAnnotation, ValueInfoProto
 from sabir.text._read_attributes import read_attribute, read_attributes
 from sabir.text._read_notes import read_devices, read_note
 from sabir.text._read_tensors import read_constant
-from sabir.text._read_types import at_type, noted_type, read_bare_type
+from sabir.text._read_types import at_type, at_unknown_type, noted_type, read_bare_type, unknown_type
 from sabir.text._words import LETTERS
 
 if TYPE_CHECKING:
@@ -182,6 +182,8 @@ class GraphReader:
     def _entry(self) -> Entry:
         cursor = self._cursor
         note, start = read_note(cursor), cursor.at
+        if not at_type(cursor) and at_unknown_type(cursor):
+            raise unknown_type(cursor)
         declared = noted_type(read_bare_type(cursor), note) if at_type(cursor) else None
         return Entry(cursor.name("a name"), declared, start, note)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sabir.base import within, without_collector
+from sabir.base import run_within, without_collector
 from sabir.ir import DeviceConfiguration, Function, Model, NameScope, Residue, TrainingInfo, Value
 from sabir.proto import DeviceConfigurationProto, FunctionProto, ModelProto, TrainingInfoProto
 from sabir.text._imports import bind_imports
@@ -58,7 +58,11 @@ def _read(
     limits: Limits | None,
     what: str = "model",
 ) -> _Read:
-    with within(limits), without_collector():
+    return run_within(limits, _read_all, text, read, opener, what)
+
+
+def _read_all(text: str, read: Callable[[Cursor], _Read], opener: Opener | None, what: str) -> _Read:
+    with without_collector():
         cursor = Cursor(text, opener)
         try:
             found = read(cursor)
@@ -144,7 +148,7 @@ def _training(cursor: Cursor, reader: GraphReader, main: NameScope, note: Note |
         if key in graphs or key in pairs:
             raise cursor.error(f"{key} is given twice")
         if key not in _TRAINING:
-            raise cursor.expected("a key", f"one of {', '.join(_TRAINING)}")
+            raise cursor.unknown("a key", _TRAINING)
         cursor.at += 1
         cursor.expect(":")
         if key in scopes:
@@ -180,7 +184,7 @@ def _header(cursor: Cursor, known: Fields) -> tuple[dict[str, Any], Residue]:
     while True:
         word = cursor.tokens[cursor.at]
         if word not in known:
-            raise cursor.expected("a header key", f"one of {', '.join(known)}")
+            raise cursor.unknown("a header key", known)
         field, read = known[word]
         if field in fields:
             raise cursor.error(f"{word} is given twice")

@@ -6,6 +6,7 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sabir.base import quote, suggest
 from sabir.elements import find_element
 from sabir.ir import (
     UNDEFINED,
@@ -24,21 +25,43 @@ from sabir.ir import (
 )
 from sabir.proto import TypeProto
 from sabir.text._read_notes import read_note
-from sabir.text._words import ELEMENT_WORDS, LETTERS, TYPE_WORDS
+from sabir.text._words import ELEMENT_WORDS, LETTERS, TYPE_SYNONYMS, TYPE_WORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sabir.base import ParseError
     from sabir.elements import ElementType
     from sabir.ir import Dim, Shape, Type
     from sabir.text._read_notes import Note
     from sabir.text._tokens import Cursor
 
 _ODD_WORDS = frozenset({"?", "undefined"})
+_SUCH_AS = "such as float[N,3], seq(int64) or optional(string[])"
 
 
 def at_type(cursor: Cursor) -> bool:
     """Return whether the next word begins a type."""
     word = cursor.tokens[cursor.at]
     return word in TYPE_WORDS or (word in _ODD_WORDS and _at_odd_element(cursor))
+
+
+def at_unknown_type(cursor: Cursor) -> bool:
+    """Return whether the next word stands where a type does, before a name, a shape or what a type is of."""
+    word, following = cursor.tokens[cursor.at], cursor.tokens[cursor.at + 1]
+    return word[:1] in LETTERS and (following[:1] in LETTERS or following[:1] in {"[", "(", '"'})
+
+
+def unknown_type(cursor: Cursor, known: Iterable[str] = TYPE_WORDS) -> ParseError:
+    """Return the error for a next word that is no type, with the nearest of the known ones."""
+    word = cursor.tokens[cursor.at]
+    if word[:1] not in LETTERS or word in TYPE_WORDS:
+        return cursor.expected("a type" if known is TYPE_WORDS else "an element type", _SUCH_AS)
+    if word == "tensor":
+        return cursor.error("unknown type 'tensor'; the type of a tensor is its element type: float[N,3]")
+    synonym = TYPE_SYNONYMS.get(word)
+    near = f"; is it {synonym!r}?" if synonym in {*known} else suggest(word, known)
+    return cursor.error(f"unknown type {quote(word)}{near or f'; a type is {_SUCH_AS}'}")
 
 
 def read_type(cursor: Cursor) -> Type:
@@ -74,7 +97,7 @@ def _bare_type(cursor: Cursor) -> tuple[Type, tuple[str, ...]]:
         shape, dims = _shape(cursor)
         return TensorType(kind, shape), dims
     if word not in TYPE_WORDS:
-        raise cursor.expected("a type", "such as float[N,3], seq(int64) or optional(string[])")
+        raise unknown_type(cursor)
     if word == "sparse_tensor":
         cursor.at += 1
         cursor.expect("(")
@@ -125,7 +148,7 @@ def _element(cursor: Cursor) -> ElementType:
     if cursor.skip("undefined"):
         return UNDEFINED
     if not cursor.skip("?"):
-        raise cursor.expected("an element type", "such as float, int64 or string")
+        raise unknown_type(cursor, ELEMENT_WORDS)
     number = cursor.integer("the number of an element type")
     if not -(1 << 31) <= number < 1 << 31 or find_element(number) is not None:
         raise cursor.error("this number must be one that the standard does not define", cursor.at - 1)

@@ -6,15 +6,17 @@ places are found by cutting the text again.
 
 from __future__ import annotations
 
+import functools
 import re
-import string
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sabir.base import ParseError, quote
+from sabir.base import ParseError, quote, suggest
 from sabir.text._words import LETTERS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sabir.text._external import Opener
 
 MAX_DEPTH = 64
@@ -30,18 +32,21 @@ _SMALL = rf"""-?[A-Za-z_][A-Za-z0-9_]*+
     |"(?:[^"\\]++|\\.?)*+"?
     |.
     |\Z"""
-_PART = re.compile(f"{_SKIPPED}({_SMALL})", re.DOTALL | re.VERBOSE)
+_PART = rf"{_SKIPPED}({_SMALL})"
 # numbers in braces are one token, and so are as many as a tensor has
-_TOKEN = re.compile(
-    rf"{_SKIPPED}(\{{\s*+{_NUMBER}\s*+(?:,\s*+{_NUMBER}\s*+)*+\}}|{_SMALL})",
-    re.ASCII | re.DOTALL | re.VERBOSE,
-)
+_TOKEN = rf"{_SKIPPED}(\{{\s*+{_NUMBER}\s*+(?:,\s*+{_NUMBER}\s*+)*+\}}|{_SMALL})"
 _OUTSIDE = re.compile(r'"(?:[^"\\]++|\\.?)*+"?|\#[^\n]*+|([^"#]++)', re.DOTALL)
 _LONG = 1_000_000
 _RUN = 10_000
-_PLAIN = frozenset(string.ascii_letters + string.digits + string.whitespace + "_#")
+_PLAIN = LETTERS | frozenset("0123456789 \t\n\r\v\f#")
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+@functools.cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compile one of the two patterns above, when a text is first read: that takes a millisecond."""
+    return re.compile(text, re.ASCII | re.DOTALL | re.VERBOSE)
 
 
 class Cursor:
@@ -61,7 +66,7 @@ class Cursor:
         run = _find_run(text)
         if run is not None:
             raise self._error(f"{quote(text[run])} stands here {_RUN:,} times in a row", run)
-        self.tokens = _TOKEN.findall(text)
+        self.tokens = _pattern(_TOKEN).findall(text)
         self.tokens.append("")
         last = len(self.tokens) - 1
         while last > 0 and not self.tokens[last]:
@@ -88,13 +93,19 @@ class Cursor:
         shown = quote(found) if found else "the end of the text"
         return self.error(f"expected {what}, found {shown}{f'; {hint}' if hint else ''}")
 
+    def unknown(self, what: str, known: Iterable[str]) -> ParseError:
+        """Return the error for a next word that is not one of `known`; it names the nearest, or all."""
+        words, found = list(known), self.tokens[self.at]
+        near = suggest(found, words).removeprefix("; ")
+        return self.expected(what, near or f"one of {', '.join(words)}")
+
     def _offset(self, at: int) -> int:
         if self._divided is None or at <= self._divided:
             return self._nth(_TOKEN, at, 0)
         return self._nth(_PART, at - self._divided, self._nth(_TOKEN, self._divided, 0))
 
-    def _nth(self, pattern: re.Pattern[str], count: int, start: int) -> int:
-        match = next(islice(pattern.finditer(self.text, start), count, None), None)
+    def _nth(self, pattern: str, count: int, start: int) -> int:
+        match = next(islice(_pattern(pattern).finditer(self.text, start), count, None), None)
         return len(self.text) if match is None else match.start(1)
 
     def at_numbers(self) -> bool:
@@ -105,7 +116,7 @@ class Cursor:
     def divide(self) -> None:
         """Cut the next token, numbers in braces, into its parts; an error can then say which it is about."""
         self._divided = self.at
-        self.tokens[self.at : self.at + 1] = _PART.findall(self.tokens[self.at])[:-1]
+        self.tokens[self.at : self.at + 1] = _pattern(_PART).findall(self.tokens[self.at])[:-1]
 
     # reading
 

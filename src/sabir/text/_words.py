@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 from typing import TYPE_CHECKING
 
 from sabir.elements import ELEMENTS
@@ -12,10 +11,18 @@ from sabir.ir import ATTRIBUTE_TYPES
 if TYPE_CHECKING:
     from sabir.ir import AttributeType
 
-LETTERS = frozenset(string.ascii_letters + "_")
+LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 
 ELEMENT_WORDS = {kind.name: kind for kind in ELEMENTS}
 TYPE_WORDS = frozenset(ELEMENT_WORDS) | {"seq", "map", "optional", "sparse_tensor", "opaque"}
+# what numpy and the standard's prose call some of them
+TYPE_SYNONYMS = {
+    "float32": "float",
+    "float64": "double",
+    "half": "float16",
+    "str": "string",
+    "sequence": "seq",
+}
 
 # the syntax says `type_proto` for what the model objects call `type`
 ATTRIBUTE_WORDS: dict[AttributeType, str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import UnsupportedError, within
+from sabir.base import UnsupportedError, run_within
 from sabir.ir import Function, Graph, Model
 from sabir.proto import FunctionProto, ModelProto
 from sabir.text._imports import list_imports
@@ -29,11 +29,10 @@ def text(model: Model | Graph | Function | Node, *, limits: Limits | None = None
     unique in the text alone. Raises LimitError for graphs that are nested too deep, and WireError for a
     constant made in memory whose data does not fit its type; data in other files is referred to, not read.
     """
-    with within(limits):
-        try:
-            return _written(model)
-        except RecursionError:
-            raise UnsupportedError("graphs or types are nested too deep for this Python to write") from None
+    try:
+        return run_within(limits, _written, model)
+    except RecursionError:
+        raise UnsupportedError("graphs or types are nested too deep for this Python to write") from None
 
 
 def _written(model: Model | Graph | Function | Node) -> str:

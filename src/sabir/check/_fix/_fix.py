@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, SchemaError, within
+from sabir.base import Limits, SchemaError, run_within
 from sabir.check._engine import chosen
 from sabir.check._fix._dims import clear_negatives, rename_dimensions
 from sabir.check._fix._doubles import drop_doubles
@@ -52,18 +52,23 @@ def fix(
         known = ", ".join(UNSAFE_REPAIRS)
         raise SchemaError(f"{name!r} is no rule with an unsafe repair; those are {known}")
     harmless = {r.id for r in chosen(select, ignore, strict=True)} - (UNSAFE_REPAIRS.keys() - REPAIRS.keys())
-    wanted = asked | harmless
-    with within(limits):
-        task = Task(Survey(model, registry), wanted, asked)
-        # what is visible where, and so most of the other repairs, follows from the order
-        repairs = [*drop_doubles(task), *sort_nodes(task)]
-        repairs += drop_unused_imports(Task(Survey(model, registry), wanted, asked))
-        task = Task(Survey(model, registry), wanted, asked)
-        for repair in (
-            # an IR version that is stated only now implies an import, too
-            import_default, clear_negatives, state_ir_version, import_default,
-            state_attribute_types, declare_inner_outputs,
-            rename_dimensions, rename_values, rename_nodes, rename_functions, rename_graphs,
-        ):  # fmt: skip
-            repairs += repair(task)
+    repairs = run_within(limits, _repaired, model, registry, asked | harmless, asked)
     return sorted(repairs, key=lambda r: r.location.order)
+
+
+def _repaired(
+    model: Model, registry: Registry, wanted: frozenset[str], unsafe: frozenset[str]
+) -> list[Repair]:
+    task = Task(Survey(model, registry), wanted, unsafe)
+    # what is visible where, and so most of the other repairs, follows from the order
+    repairs = [*drop_doubles(task), *sort_nodes(task)]
+    repairs += drop_unused_imports(Task(Survey(model, registry), wanted, unsafe))
+    task = Task(Survey(model, registry), wanted, unsafe)
+    for repair in (
+        # an IR version that is stated only now implies an import, too
+        import_default, clear_negatives, state_ir_version, import_default,
+        state_attribute_types, declare_inner_outputs,
+        rename_dimensions, rename_values, rename_nodes, rename_functions, rename_graphs,
+    ):  # fmt: skip
+        repairs += repair(task)
+    return repairs

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from sabir.check._survey import Survey, TensorSite
 
 _LOCATING = ("location", "offset", "length", "checksum")
-_KNOWN = frozenset({*_LOCATING, "basepath"})  # the last is what onnx writes for itself
+_BASEPATH = "basepath"  # no key of the standard, but the Python API of `onnx` can write it
+_KNOWN = frozenset({*_LOCATING, _BASEPATH})
 _DIGEST = re.compile(r"[0-9a-f]{40}", re.ASCII | re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
 _PAGE = 4096
@@ -143,16 +144,19 @@ def no_values_beside(survey: Survey) -> Iterator[Problem]:
         _outside("location=../weights.data"),
         _outside("location=/etc/hostname"),
         _outside("location=a/../../b"),
+        _outside(f"location={_DATA}/"),
+        _outside(f"location={_DATA}/."),
+        _outside("location=."),
         _outside(r"location=C:\\weights.data"),
     ),
     good=_GOOD,
 )
 def stays_in_the_folder(survey: Survey) -> Iterator[Problem]:
-    """The file is named relative to the model's folder, and lies in it."""
+    """The location names a file, relative to the model's folder and in it."""
     for external in _all(survey):
         told = _misplaced(external.location) if external.location else ""
         if told:
-            yield Problem(told, external.where, "move the file into the model's folder")
+            yield Problem(told, external.where, "name a file in the model's folder, relative to that folder")
 
 
 @rule(
@@ -348,3 +352,23 @@ def entries_once(survey: Survey) -> Iterator[Problem]:
             if counts[key] > 1:
                 told = f"the entry `{key}` stands {counts[key]} times"
                 yield Problem(told, external.where, "keep the one that is meant")
+
+
+@rule(
+    "DATA013",
+    "A location is relative to the directory where the model was stored.",
+    source="onnx.proto",
+    over="model",
+    severity="warning",
+    note="the API of `onnx` can write the entry `basepath`, and no reader follows it, not even `onnx`",
+    bad=_outside(_HERE, "basepath=data"),
+    good=(*_GOOD, _outside(_HERE, "basepath=")),
+)
+def no_base_path(survey: Survey) -> Iterator[Problem]:
+    """An external tensor has no `basepath` that readers would have to put before its location."""
+    for external in _all(survey):
+        base = external.entries.get(_BASEPATH)
+        if base:
+            told = f"the entry `{_BASEPATH}` is {quote(base)}, and readers ignore it: the data is read from"
+            hint = f"put the folder into `location`, and remove `{_BASEPATH}`"
+            yield Problem(f"{told} {quote(external.location)}", external.where, hint)

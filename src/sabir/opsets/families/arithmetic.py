@@ -12,6 +12,7 @@ import numpy as np
 
 from sabir.ir import Expr, add, dim_max, exact_quotient, is_nonnegative, mul, sub, trunc_div
 from sabir.opsets.families import broadcasting
+from sabir.opsets.families.sizes import passed_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,10 +31,15 @@ def widened(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype.kind in "fV" and x.dtype.itemsize < _SINGLE_BYTES else x
 
 
-def through_float32(rule: Callable[[Array], Array]) -> Rule:
-    """Return a rule of one array that computes halves in float32 and rounds once."""
+def through_float32(rule: Callable[[Array], Array], *, slow: int = 0) -> Rule:
+    """Return a rule of one array that computes halves in float32 and rounds once.
+
+    `slow` is how much more work than its output the rule counts as, on the values that take it longest.
+    """
 
     def evaluate(x: Array, /) -> Array:
+        if slow:
+            passed_over(x, slow)
         return rule(widened(x)).astype(x.dtype, copy=False)
 
     return evaluate

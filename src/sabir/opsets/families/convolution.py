@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Bytes of windows gathered at a time: a block that stays in the cache makes the product faster than one large
 # one. Heavy weights are read again for each block, which grows with them there, up to a limit.
 _BLOCK = 4 << 20
-_PRODUCTS = 16  # multiplications that BLAS does while numpy writes a byte
+_PRODUCTS = 128  # multiplications of numbers of one byte that BLAS would do while numpy writes a byte
 _LARGEST_BLOCK = 32 << 20
 _MOST_PHASES = 4  # for each tap; most of more would be read by none
 
@@ -74,6 +74,7 @@ def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
     counts = [a.windows for a in axes]
     matrix = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:]))
     if all(a.kernel == 1 and a.begin == a.end == 0 for a in axes):
+        _spend(len(x) * math.prod(counts) * w.size, w)
         picked = x[..., *(slice(0, a.windows * a.stride, a.stride) for a in axes)]
         y = matrix @ picked.reshape(len(x), group, w.shape[1], math.prod(counts))
         return y.reshape(len(x), w.shape[0], *counts)
@@ -83,9 +84,9 @@ def convolve(x: Array, w: Array, axes: Sequence[Axis], group: int) -> Array:
         return y.reshape(len(x), w.shape[0], *counts)
     split = x.reshape(len(x), group, w.shape[1], *x.shape[2:])
     columns = _Columns(axes, w.dtype)
-    _spend(y.size * matrix.shape[2], 0)  # before blocks are made, of which there may be very many
+    _spend(y.size * matrix.shape[2], w)  # before blocks are made, of which there may be very many
     blocks = list(_blocks(matrix.shape, counts, w.nbytes, w.itemsize))
-    _spend(0, len(x) * len(blocks) * math.prod(w.shape[2:]))
+    spend_work(0, len(x) * len(blocks) * math.prod(w.shape[2:]))
     for item in range(len(x)):
         phases, result = _phases(split[item], axes[-1]), y[item]
         for groups, box, place in blocks:
@@ -108,7 +109,7 @@ def convolve_transposed(x: Array, w: Array, axes: Sequence[Axis], group: int) ->
     if not x.size:
         return y.reshape(len(x), group * outer, *lengths)
     split = x.reshape(len(x), group, w.shape[0] // group, math.prod(x.shape[2:]))
-    _spend(x.size * w[0].size, len(x) * math.prod(kernel))
+    _spend(x.size * w[0].size, w, len(x) * math.prod(kernel))
     shape = (group, w.shape[0] // group, matrix.shape[1])
     buffers: dict[tuple[int, ...], Array] = {}
     for groups, box, place in _blocks(shape, x.shape[2:], w.nbytes, w.itemsize):
@@ -121,8 +122,9 @@ def convolve_transposed(x: Array, w: Array, axes: Sequence[Axis], group: int) ->
     return y.reshape(len(x), group * outer, *lengths)
 
 
-def _spend(products: int, turns: int) -> None:
-    spend_work(products // _PRODUCTS, turns)
+def _spend(products: int, w: Array, turns: int = 0) -> None:
+    """Count multiplications by weights as work."""
+    spend_work(products * w.itemsize // _PRODUCTS, turns)
 
 
 def scatter(columns: Array, image: Array, axes: Sequence[Axis], box: Sequence[slice]) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 
+_BLOCK = 1 << 16  # elements that are computed at a time
+
+
 def infer(size: TensorType, kind: ElementType) -> TensorType:
     """Return a vector of as many elements as the input says."""
     check_one("size", size)
@@ -32,12 +35,17 @@ def infer(size: TensorType, kind: ElementType) -> TensorType:
 
 def sampled(size: Array, terms: Sequence[float], kind: ElementType, *, periodic: bool) -> Array:
     """Return a window computed in float64; a symmetric one of one element is no number, by its formula."""
-    (count,) = allotted([max(0, int(as_number("size", size)))], np.dtype(np.complex128))  # several of float64
-    angles = np.arange(count) * np.divide(math.tau, count if periodic else count - 1)
-    y = np.full(angles.shape, terms[0])
-    for times, term in enumerate(terms[1:], 1):
-        y += np.cos(angles * times) * (term if times % 2 == 0 else -term)
-    return converted(y.astype(np.float32) if kind.is_integer else y, kind)  # a whole number but for rounding
+    (count,) = allotted([max(0, int(as_number("size", size)))], kind.dtype)
+    angle = np.divide(math.tau, count if periodic else count - 1)
+    window: Array = np.empty(count, kind.dtype)
+    for first in range(0, count, _BLOCK):
+        angles = np.arange(first, min(first + _BLOCK, count)) * angle
+        y = np.full(angles.shape, terms[0])
+        for times, term in enumerate(terms[1:], 1):
+            y += np.cos(angles * times) * (term if times % 2 == 0 else -term)
+        y = y.astype(np.float32) if kind.is_integer else y  # a whole number but for rounding
+        window[first : first + _BLOCK] = converted(y, kind)
+    return window
 
 
 def graph(b: Builder, size: Value, terms: Sequence[float], kind: ElementType, *, periodic: bool) -> Value:

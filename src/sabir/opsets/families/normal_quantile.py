@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir.opsets.families.pointwise import pointwise
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,7 +52,11 @@ _F = (
 
 def normal_quantile(p: Array) -> Array:
     """Return z with P(Z <= z) = p in float64; infinite at 0 and 1, NaN outside of them."""
-    p = np.asarray(p, np.float64)
+    return _quantile(np.asarray(p, np.float64))
+
+
+@pointwise
+def _quantile(p: Array) -> Array:
     from_half = p - 0.5
     middle = from_half * _ratio(_A, _B, _MIDDLE_SQUARE - from_half * from_half)
     tail = np.sqrt(-np.log(np.minimum(p, 1 - p)))

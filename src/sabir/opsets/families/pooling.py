@@ -101,10 +101,12 @@ def _along(x: Array, place: int, axis: Axis, operation: np.ufunc, empty: float) 
     return y
 
 
-def places(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield each tap of the kernel with the windows that have it inside the input, and what they read."""
-    taps = [a.taps for a in axes]
+def places_backwards(
+    axes: Sequence[Axis],
+) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+    """Yield for each tap, the last first, the windows that have it inside the input, and what they read."""
+    taps = [a.taps[::-1] for a in axes]
     spend_work(0, math.prod(map(len, taps)))
     for tap in itertools.product(*taps):
         runs = [a.run(t) for a, t in zip(axes, tap, strict=True)]
-        yield tap, tuple(slice(r.start, r.stop) for r in runs), tuple(r.source for r in runs)
+        yield tuple(slice(r.start, r.stop) for r in runs), tuple(r.source for r in runs)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 MATRIX = 2  # the rank of a matrix
 _LARGE = 4096  # multiplications; below it numpy's own loop over integers costs less than a look at the values
 _HEAVY = 1 << 26  # the product of the operands' sizes below which nobody counts
-_PRODUCTS = 16  # multiplications that BLAS does while numpy writes a byte
+_PRODUCTS = 128  # multiplications of numbers of one byte that BLAS would do while numpy writes a byte
+_FLOAT = 4  # bytes of the narrowest number that BLAS takes
 _EXACT = float(2**53)  # up to here every integer is a float64
 
 
@@ -34,10 +35,10 @@ def matmul_shape(a: Shape | None, b: Shape | None) -> Shape | None:
 
 def matmul(a: Array, b: Array) -> Array:
     """Return `a @ b` in the operands' type: halves accumulate in float32, integers wrap."""
-    _spend(a, b, _PRODUCTS)
+    _spend(a, b, _PRODUCTS // max(a.itemsize, _FLOAT))
     if a.dtype.kind in "iu":
         return _integer_matmul(a, b)
-    if a.dtype.itemsize < np.dtype(np.float32).itemsize:
+    if a.itemsize < _FLOAT:
         return np.asarray(matmul(a.astype(np.float32), b.astype(np.float32))).astype(a.dtype)
     if a.ndim > b.ndim == 2:  # ruff: ignore[magic-value-comparison] - a stack times one matrix: one call of BLAS instead of many
         return np.matmul(a.reshape(math.prod(a.shape[:-1]), a.shape[-1]), b).reshape(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _HALVES = {FLOAT16, BFLOAT16}
 PRECISIONS = FLOATS | tensors("bfloat16")  # to divide in
 _EXACT_IN_FLOAT = float(1 << 24)  # integers up to here are exact in float32
+_LEAST_STEP = 64  # of the inner dimension of a product: fewer make BLAS slow
 _BLOCK = 1 << 17  # elements that are quantized while they are in the cache
 _NARROW = 16  # bits: integers of so many, and their differences, are exact in float32
 
@@ -139,19 +140,35 @@ def exact_kind(most: float) -> type[np.float32 | np.float64]:
 
 def largest(x: Array, axis: int | tuple[int, ...] = ()) -> float:
     """Return the greatest magnitude, or the greatest sum of magnitudes along some axes."""
-    sums = np.add.reduce(np.abs(x), axis=axis) if axis else np.abs(x)
-    return float(np.maximum.reduce(sums, axis=None, initial=0))
+    if not axis:
+        return max(float(x.max(initial=0)), -float(x.min(initial=0)))
+    return float(np.maximum.reduce(np.add.reduce(np.abs(x), axis=axis), axis=None, initial=0))
 
 
 def exact_matmul(a: Array, b: Array) -> Array:
     """Return `a @ b` of whole numbers that floats hold, as whole numbers that floats hold."""
     kind = exact_kind(largest(a) * largest(b, -2 if b.ndim > 1 else 0))
-    return np.asarray(matmul(a.astype(kind, copy=False), b.astype(kind, copy=False)))
+    if kind is a.dtype.type or a.ndim == 0 or b.ndim == 0:
+        return np.asarray(matmul(a.astype(kind, copy=False), b.astype(kind, copy=False)))
+    step = max(_LEAST_STEP, _BLOCK * a.shape[-1] // max(1, a.size, b.size))
+    y = _part_of_product(a, b, slice(0, step), kind)
+    for first in range(step, a.shape[-1], step):  # the wider copies of the operands are parts of them
+        y += _part_of_product(a, b, slice(first, first + step), kind)
+    return y
+
+
+def _part_of_product(a: Array, b: Array, inner: slice, kind: type[np.float32 | np.float64]) -> Array:
+    rows = b[inner] if b.ndim == 1 else b[..., inner, :]
+    return np.asarray(matmul(a[..., inner].astype(kind), rows.astype(kind)))
 
 
 def wrapped(y: Array) -> Array:
     """Return whole numbers that floats hold as int32, with what is beyond its range wrapped around."""
-    return y.astype(np.int64).astype(np.int32)
+    row: Array = y.reshape(-1)
+    whole: Array = np.empty(row.shape, np.int32)
+    for first in range(0, row.size, _BLOCK):
+        whole[first : first + _BLOCK] = row[first : first + _BLOCK].astype(np.int64)
+    return whole.reshape(y.shape)
 
 
 def along_rows(name: str, parameter: Array, matrix: Array) -> Array:
@@ -175,9 +192,9 @@ def along_filters(name: str, parameter: Array, w: Array) -> Array:
 
 
 def requantized(y: Array, factor: Array, zero: Array, to: ElementType) -> Array:
-    """Return `y * factor + zero` as `to`; what is to be an integer is rounded before the zero point."""
-    q: Array = np.empty(y.shape, np.float32)
-    np.multiply(y.astype(np.float32, copy=False), factor, out=q)
+    """Return `y * factor + zero` as `to`, an integer rounded before the zero point; may overwrite `y`."""
+    q: Array = y if y.dtype == np.float32 else y.astype(np.float32)
+    np.multiply(q, factor, out=q)
     if to.is_integer:
         return saturated(np.rint(q, out=q), zero, to)
     return converted(q + zero.astype(np.float32), to)

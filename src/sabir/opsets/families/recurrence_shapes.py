@@ -103,20 +103,23 @@ def _fit(
 ) -> None:
     """Take from a shape what it says of the sizes that are not known yet; it must agree with the others."""
     expected = [_needed(dim, known) for dim in dims]
-    if len(shape) != len(dims) or any(
-        known_equal(a, b) is False for a, b in zip(shape, expected, strict=True)
-    ):
-        meaning = ", ".join(dim if isinstance(dim, str) else f"{dim[0]}*{dim[1]}" for dim in dims)
-        raise InferenceError(
-            f"`{name}` must have the shape {_shown(expected)} ({meaning}), not {_shown(shape)}"
-        )
+    meaning = ", ".join(dim if isinstance(dim, str) else f"{dim[0]}*{dim[1]}" for dim in dims)
+    unfit = f"`{name}` must have the shape {_shown(expected)} ({meaning}), not {_shown(shape)}"
+    if len(shape) != len(dims) or any(map(_differ, shape, expected)):
+        raise InferenceError(unfit)
     for size, dim in zip(shape, dims, strict=True):
         factor, what = (1, dim) if isinstance(dim, str) else dim
         found = exact_quotient(size, factor)
         if found is None and isinstance(size, int):
             raise InferenceError(f"`{name}` has {size} rows, and must have {factor} for each hidden unit")
+        if _differ(known.get(what), found):  # `R` has the hidden size twice
+            raise InferenceError(unfit)
         if known.get(what) is None or isinstance(found, int):
             known[what] = found
+
+
+def _differ(one: Dim, other: Dim) -> bool:
+    return known_equal(one, other) is False
 
 
 def _needed(dim: str | tuple[int, str], known: dict[str, Dim]) -> Dim:

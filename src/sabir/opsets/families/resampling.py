@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from sabir.ir import floor_div, mul
 from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sabir.ir import Dim
     from sabir.opsets.typing import Array
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _EXACT_BITS = 53  # of a float64; the ends of larger integers are none
 _PLACE = 32  # bytes, about, of a coordinate while it is made
 _MANY_TAPS, _BLOCK = 64, 1 << 22  # bytes
+_PART = 1 << 18  # elements of the result, or of what it is made from, that are computed at a time
 _TAP = 48  # bytes, about, of a place in the filter while it is made
 _MOST_LEGIBLE = 64  # larger denominators come from scales like 0.6, and would say little in a symbolic size
 
@@ -72,20 +73,63 @@ def resample(x: Array, axes: Sequence[Axis], manner: Manner) -> Array:
     """Return `x` with every axis resampled, those first that shrink most."""
     crops = manner.coordinates == CROP
     changed = [i for i, axis in enumerate(axes) if not axis.is_kept(crops=crops)]
+    if manner.mode != "nearest" and x.dtype.kind in "bO":
+        raise ValueError("flags and strings cannot be interpolated")
     if any(axes[i].size == 0 and axes[i].length for i in changed):
         raise ValueError(f"a shape of {list(x.shape)} has nothing to make {[a.length for a in axes]} from")
     allotted([axis.length for axis in axes], x.dtype, x.size)
     changed.sort(key=lambda i: axes[i].scale)
-    read = _nearest if manner.mode == "nearest" else _interpolated
-    y = x if manner.mode == "nearest" else _floating(x)
-    for i in changed:
-        y = read(y, i, axes[i], manner)
-    y = _rounded(y, x.dtype)
+    if not changed:
+        return x.copy()
+    y = np.empty([axis.length for axis in axes], x.dtype)
+    if not y.size:
+        return y
+    tables = {i: _table(axes[i], manner) for i in changed}
+    for source, target, part in _blocks(axes, tables):
+        y[target] = _resampled(x[source], part, x.dtype)
     for i in changed if crops else ():
         places = coordinates(axes[i], CROP)
         beyond = (places < 0) | (places > axes[i].size - 1)
         y[(slice(None),) * i + (beyond,)] = manner.extrapolation
-    return y.copy() if y is x else y
+    return y
+
+
+class Table(NamedTuple):
+    """For each new place along an axis the old places that it is made of, and their weights; or just one."""
+
+    places: Array
+    weights: Array | None
+
+
+def _table(axis: Axis, manner: Manner) -> Table:
+    places, weights = (_nearest(axis, manner), None) if manner.mode == "nearest" else taps(axis, manner)
+    return Table(np.clip(places, 0, axis.size - 1, out=places), weights)  # beyond the ends are the ends
+
+
+def _blocks(
+    axes: Sequence[Axis], tables: Mapping[int, Table]
+) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...], dict[int, Table]]]:
+    """Cut the result along its longest axis; yield what each part is read from, its place, and its tables."""
+    along = max(range(len(axes)), key=lambda i: axes[i].length)
+    length, whole = axes[along].length, (slice(None),) * along
+    step = max(1, _PART * length // math.prod(max(a.length, a.size) for a in axes))
+    for first in range(0, length, step):
+        target = slice(first, first + step)
+        if along not in tables:
+            yield (*whole, target), (*whole, target), dict(tables)
+            continue
+        places, weights = tables[along]
+        places = places[target]
+        low, high = int(places.min()), int(places.max())
+        part = Table(places - low, None if weights is None else weights[target])
+        yield (*whole, slice(low, high + 1)), (*whole, target), {**tables, along: part}
+
+
+def _resampled(x: Array, tables: Mapping[int, Table], dtype: np.dtype[Any]) -> Array:
+    """Read one part along each axis that changes, in the order of `tables`."""
+    for i, (places, weights) in tables.items():
+        x = np.take(x, places, i) if weights is None else _interpolated(_floating(x), i, places, weights)
+    return _rounded(x, dtype)
 
 
 # ---------------------------------------------------------------- coordinates
@@ -162,33 +206,29 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 OUTWARD = "outward"  # before opset 11: down where the axis grows, up where it shrinks
 
 
-def _nearest(x: Array, i: int, axis: Axis, manner: Manner) -> Array:
+def _nearest(axis: Axis, manner: Manner) -> Array:
     name = manner.nearest if manner.nearest != OUTWARD else "ceil" if axis.scale < 1 else "floor"
-    places = ROUNDINGS[name](coordinates(axis, manner.coordinates)).astype(np.int64)
-    return np.take(x, np.clip(places, 0, axis.size - 1), i)
+    return ROUNDINGS[name](coordinates(axis, manner.coordinates)).astype(np.int64)
 
 
-def _interpolated(x: Array, i: int, axis: Axis, manner: Manner) -> Array:
+def _interpolated(x: Array, i: int, places: Array, weights: Array) -> Array:
     """Add up one tap after another, each a whole tensor; where there are very many, a few at a time."""
-    y = np.zeros((*x.shape[:i], axis.length, *x.shape[i + 1 :]), x.dtype)
-    if not y.size:
-        return y
-    places, weights = taps(axis, manner)
+    length, count = places.shape
+    y = np.zeros((*x.shape[:i], length, *x.shape[i + 1 :]), x.dtype)
     column: tuple[int, ...] = (-1, *(1,) * (x.ndim - i - 1))
-    count = places.shape[1]
     spend_work(count * y.nbytes)
     if count > _MANY_TAPS:
         several = max(1, min(count, _BLOCK // y.nbytes))
         spend_work(0, -(-count // several))
         for first in range(0, count, several):
             chosen = slice(first, first + several)
-            around = np.take(x, places[:, chosen], i, mode="clip")
-            around *= weights[:, chosen].reshape(axis.length, -1, *column[1:]).astype(x.dtype)
+            around = np.take(x, places[:, chosen], i)
+            around *= weights[:, chosen].reshape(length, -1, *column[1:]).astype(x.dtype)
             y += around.sum(axis=i + 1)
         return y
     part = np.empty_like(y)
     for tap in range(count):
-        np.take(x, places[:, tap], i, out=part, mode="clip")  # beyond the ends are the ends
+        np.take(x, places[:, tap], i, out=part, mode="clip")  # no place is; without a mode `out` is copied
         part *= weights[:, tap].reshape(column).astype(x.dtype)
         y += part
     return y
@@ -237,8 +277,6 @@ def _floating(x: Array) -> Array:
     """Return an array to compute with: halves as float32, integers as float64."""
     if x.dtype.kind in "iu":
         return x.astype(np.float64)
-    if x.dtype.kind in "bO":
-        raise ValueError("flags and strings cannot be interpolated")
     return (
         x.astype(np.promote_types(x.dtype, np.float32), copy=False)
         if x.dtype.kind != "V"

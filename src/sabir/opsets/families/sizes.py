@@ -33,6 +33,14 @@ def allotted(shape: Sequence[int], dtype: np.dtype[Any], given: int = 0) -> tupl
     return tuple(shape)
 
 
+def set_aside(count: int, width: int, what: str) -> None:
+    """Make sure that there is room for so many elements while a node runs; raises LimitError.
+
+    For temporaries that are much larger than inputs and outputs; `width` is in bytes.
+    """
+    check_elements(count, count, what=what, width=width)
+
+
 def passed_over(x: Array, times: int = 1) -> None:
     """Count the work of an operator that reads much more than it gives, `times` over; raises LimitError."""
     if x.size > _LITTLE:

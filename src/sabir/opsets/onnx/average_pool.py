@@ -1,6 +1,7 @@
 """AveragePool: the mean of each window."""
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from sabir.schema import (
     Output,
     at_least,
 )
+
+_BLOCK = 1 << 16  # windows whose sums are divided at a time
 
 average_pool = Operator("AveragePool", summary="The mean of each window that slides over the spatial axes.")
 
@@ -101,8 +104,11 @@ def evaluate(
     )
     axes = window.axes(x.shape[2:])
     y = folded(widened(x), axes, np.add, 0)
-    counts = [a.covered(padding=bool(count_include_pad)) for a in axes]
-    y /= functools.reduce(np.multiply.outer, counts).astype(y.dtype)
+    first, *rest = [a.covered(padding=bool(count_include_pad)) for a in axes]
+    step = max(1, _BLOCK // max(1, math.prod(map(len, rest))))
+    for start in range(0, len(first), step):
+        part = slice(start, start + step)
+        y[:, :, part] /= functools.reduce(np.multiply.outer, rest, first[part]).astype(y.dtype)
     return y.astype(x.dtype, copy=False)
 
 

@@ -21,7 +21,7 @@ v7 = cos.first(
 v22 = v7.widen(22, T=BFLOAT16)
 
 v7.infer(same_as_first)
-v7.evaluate(through_float32(np.cos))
+v7.evaluate(through_float32(np.cos, slow=2))
 
 
 @cos.examples

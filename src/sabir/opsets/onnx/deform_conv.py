@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -13,7 +14,7 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import convolved_shape, kernel_of
 from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.windows import Window
+from sabir.opsets.families.windows import Axis, Window
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -34,6 +35,7 @@ deform_conv = Operator(
 )
 
 T = Constraint("T", FLOATS)
+_BLOCK = 1 << 16  # elements of the input that are read at a time, unless one tap of all windows reads more
 
 v19 = deform_conv.first(
     19,
@@ -148,21 +150,40 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     images = np.ascontiguousarray(np.moveaxis(images, 2, -1))  # a sample reads channels that lie side by side
     filters = widened(w).reshape(group, len(w) // group, w.shape[1], taps)
     y: Array = np.zeros((len(x), group, len(w) // group, math.prod(counts)), images.dtype)
-    starts = [np.arange(a.windows, dtype=y.dtype) * a.stride - a.begin for a in axes]
     _spend(len(x) * taps, counts, x.shape[1], offset_group)
-    for item, (place, tap) in itertools.product(range(len(x)), enumerate(np.ndindex(w.shape[2:]))):
-        origin = np.meshgrid(
-            *(s + t * a.dilation for s, t, a in zip(starts, tap, axes, strict=True)), indexing="ij"
-        )
-        found = _interpolated(
-            images[item], [origin[i] + offsets[item, :, place, i] for i in range(len(axes))]
-        )
-        if masks is not None:
-            found *= masks[item, :, place]
-        y[item] += filters[..., place] @ found.swapaxes(1, 2).reshape(group, w.shape[1], y.shape[-1])
+    for some in _parts(taps, y.shape[-1] * x.shape[1]):
+        origins = _origins(axes, w.shape[2:], some, y.dtype)
+        for item in range(len(x)):
+            at = [o + offsets[item, :, some, i] for i, o in enumerate(origins)]
+            found = _interpolated(images[item], at).reshape(offset_group, -1, y.shape[-1], images.shape[-1])
+            if masks is not None:
+                found *= masks[item, :, some]
+            columns = found.transpose(0, 3, 1, 2).reshape(group, -1, y.shape[-1])
+            y[item] += filters[..., some].reshape(*filters.shape[:2], -1) @ columns
     if b is not None:
         y += widened(b).reshape(group, -1, 1)
     return y.reshape(len(x), len(w), *counts).astype(x.dtype, copy=False)
+
+
+def _parts(taps: int, size: int) -> Iterator[slice]:
+    """Yield taps that are read together, each of which reads `size` elements."""
+    several = max(1, min(taps, _BLOCK // max(1, size)))
+    for first in range(0, taps, several):
+        yield slice(first, min(first + several, taps))
+
+
+def _origins(axes: Sequence[Axis], kernel: Sequence[int], some: slice, dtype: np.dtype[Any]) -> list[Array]:
+    """Return along each axis where some taps of the windows lie before they move, as (taps, *windows)."""
+    taps: Sequence[Array] = np.unravel_index(np.arange(some.start, some.stop, dtype=np.int64), kernel)
+    origins: list[Array] = []
+    for i, (axis, tap) in enumerate(zip(axes, taps, strict=True)):
+        starts = np.arange(axis.windows, dtype=dtype) * axis.stride - axis.begin
+        along = [1] * len(axes)
+        along[i] = axis.windows
+        origins.append(
+            starts.reshape(along) + (tap * axis.dilation).astype(dtype).reshape(-1, *(1,) * len(axes))
+        )
+    return origins
 
 
 def _spend(samples: int, counts: Sequence[int], channels: int, groups: int) -> None:

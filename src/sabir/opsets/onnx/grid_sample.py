@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
+from sabir.base import InferenceError, check_elements, spend_work
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.resampling import kernel, saturated
 from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -100,6 +101,7 @@ _SLOPE = -0.75  # of the cubic kernel
 _BATCH_AND_DEPTH = 2
 _NOISE = 1e-6  # of sums of weights: 4.9999999999 is 5 before its fraction is cut off
 _TURNS = 8  # array operations on one axis for each pixel around a place
+_PLACES, _CHANNELS = 1 << 13, 32  # that are read at a time: what this takes stays in the cache
 _FAR = 8  # pixels outside, from where on a place reads nothing but padding
 
 
@@ -151,16 +153,23 @@ def _sampled(x: Array, grid: Array, aligned: bool, padding: str, mode: str) -> A
     count = math.prod(images)
     # one pixel more in the last place is what lies outside
     outside = np.full((*x.shape[:2], 1), "" if x.dtype == object else 0, x.dtype)
+    check_elements(x.size + outside.size, x.size, what="the image and its border", width=x.itemsize)
     pixels = np.concatenate([x.reshape(*x.shape[:2], count), outside], axis=-1)
-    y = np.empty((*x.shape[:2], math.prod(places)), x.dtype)
+    y = np.empty(allotted((*x.shape[:2], math.prod(places)), x.dtype, x.size + grid.size), x.dtype)
     first, last = _REACH[mode]
     corners = (last - first) ** len(images)
-    spend_work(corners * y.nbytes, (16 + _TURNS * len(images) * corners) * len(x))
+    blocks = -(-y.shape[-1] // _PLACES) * -(-x.shape[1] // _CHANNELS)
+    spend_work(corners * y.nbytes, (16 + _TURNS * len(images) * corners) * len(x) * blocks)
     for n, coordinates in enumerate(grid.reshape(grid.shape[0], y.shape[-1], len(images))):
-        around = [
-            _around(coordinates[:, -1 - d], size, aligned, padding, mode) for d, size in enumerate(images)
-        ]
-        y[n] = _read(pixels[n], around, images, mode)
+        for start in range(0, y.shape[-1], _PLACES):
+            block = slice(start, start + _PLACES)
+            around = [
+                _around(coordinates[block, -1 - d], size, aligned, padding, mode)
+                for d, size in enumerate(images)
+            ]
+            for channel in range(0, x.shape[1], _CHANNELS):
+                some = slice(channel, channel + _CHANNELS)
+                y[n, some, block] = _read(pixels[n, some], around, images, mode)
     return y.reshape(*x.shape[:2], *places)
 
 

@@ -10,7 +10,7 @@ from sabir.base import check_elements
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.pooling import folded, places, pooled_type
+from sabir.opsets.families.pooling import folded, places_backwards, pooled_type
 from sabir.opsets.families.windows import AUTO_PADS, Axis, Window
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -131,24 +131,24 @@ def evaluate(
     wide = widened(x)
     least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
     y = folded(wide, axes, np.maximum, least).astype(x.dtype, copy=False)
-    return (y, _indices(wide, axes, storage_order)) if call.wants(1) else y
+    return (y, _indices(x, y, axes, storage_order)) if call.wants(1) else y
 
 
-def _indices(x: Array, axes: Sequence[Axis], storage_order: int) -> Array:
-    """Carry the best so far and where it is through all taps of the window, in reading order."""
-    count = math.prod(x.shape[:2]) * math.prod(a.windows for a in axes)
-    check_elements(count, x.size, what="the indices", width=_INDEXED)
-    best = np.zeros((*x.shape[:2], *(a.windows for a in axes)), x.dtype)
+def _indices(x: Array, best: Array, axes: Sequence[Axis], storage_order: int) -> Array:
+    """Look for the greatest through all taps of the window; the first in reading order is written last."""
+    check_elements(best.size, x.size, what="the indices", width=_INDEXED)
+    missing = best != best  # ruff: ignore[comparison-with-itself]  NaN, which is the greatest
+    any_missing = bool(missing.any())
     found = np.full(best.shape, -1, np.int64)
     lengths: tuple[int, ...] = x.shape[2:]
     counted = np.arange(math.prod(lengths), dtype=np.int64)
     where = counted.reshape(lengths[::-1]).T if storage_order else counted.reshape(lengths)
-    for _, target, source in places(axes):
-        here, held, at = x[..., *source], best[..., *target], found[..., *target]
-        settled = held != held  # ruff: ignore[comparison-with-itself]  NaN is greatest, and the first stays
-        better = (at < 0) | ~((here <= held) | settled)
-        np.copyto(held, here, where=better)
-        np.copyto(at, where[source], where=better)
+    for target, source in places_backwards(axes):
+        here = x[..., *source]
+        hit = here == best[..., *target]
+        if any_missing:
+            hit |= (here != here) & missing[..., *target]  # ruff: ignore[comparison-with-itself]  NaN
+        np.copyto(found[..., *target], where[source], where=hit)
     planes = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * len(counted)
     return np.where(found < 0, found, found + planes.reshape(*x.shape[:2], *(1,) * len(axes)))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, spend_work
 from sabir.ir import Builder, Dim, TensorType, Value, is_nonnegative
 from sabir.ir import mod as floored
 from sabir.opsets.families import arithmetic
@@ -51,6 +51,7 @@ v10 = mod.first(
 v13 = v10.widen(13, T=BFLOAT16)
 v28 = v13.restate(28, "Floats are divided with `fmod` 0 too; before, that was for integers only.")
 
+_FEW = 1 << 14  # elements that take no time worth counting
 NEEDS_FMOD = "floats have no floored remainder before Mod-28; `fmod` must be 1"
 
 
@@ -78,8 +79,19 @@ def evaluate_floored_integers(a: Array, b: Array, /, *, fmod: int) -> Array:
 
 @v28.evaluate
 def evaluate(a: Array, b: Array, /, *, fmod: int) -> Array:
-    rule = np.fmod if fmod else np.mod
-    return rule(widened(a), widened(b)).astype(a.dtype, copy=False)
+    rule, kind = np.fmod if fmod else np.mod, a.dtype
+    a, b = widened(a), widened(b)
+    if kind.kind not in "iu":
+        _spend(a, b)
+    return rule(a, b).astype(kind, copy=False)
+
+
+def _spend(a: Array, b: Array) -> None:
+    """Count a remainder of floats as work: it is found bit by bit of the quotient, which may have 2000."""
+    count = max(a.size, b.size) if a.size and b.size else 0
+    if count > _FEW:
+        bits = int(np.frexp(a)[1].max()) - int(np.frexp(b)[1].min())
+        spend_work(count * max(0, bits))
 
 
 @v28.downgrade

@@ -69,9 +69,10 @@ def infer(x: TensorType, /, *, dtype: int, sample_size: int) -> TensorType:
 @v7.evaluate
 def evaluate(x: Array, /, *, dtype: int, sample_size: int, seed: float | None) -> Array:
     check_rank("input", x, RANK)
-    logs = x.astype(np.float64)
-    shares = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
-    sums = np.add.accumulate(shares, axis=1)
+    sums = x.astype(np.float64)  # of the shares, which are computed in place
+    sums -= sums.max(axis=1, keepdims=True, initial=-np.inf)
+    np.exp(sums, out=sums)
+    np.add.accumulate(sums, axis=1, out=sums)
     rows = (x.shape[0], sample_size)
     allotted(rows, np.dtype(np.complex128), x.size)  # several of float64
     if 0 in rows:

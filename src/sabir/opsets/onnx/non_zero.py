@@ -68,7 +68,10 @@ def evaluate(x: Array, /) -> Array:
 def _found(mask: Array) -> Array:
     if mask.ndim == 0:
         return np.zeros((0, int(bool(mask))), np.int64)  # numpy would see a vector of one element
-    allotted((mask.ndim, 2, int(np.count_nonzero(mask))), np.dtype(np.int64), mask.size)  # apart, and stacked
+    copies = 1 if mask.ndim == 1 else 2  # apart, and stacked
+    allotted((mask.ndim, copies, int(np.count_nonzero(mask))), np.dtype(np.int64), mask.size)
+    if copies == 1:
+        return np.flatnonzero(mask)[None]
     return np.stack(np.nonzero(mask)).astype(np.int64, copy=False)
 
 

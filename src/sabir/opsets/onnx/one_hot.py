@@ -100,10 +100,12 @@ def _spread(places: Array, depth: Array, values: Array, axis: int) -> Array:
     rank = places.ndim + 1
     axis = axis_in(axis, rank)
     length = int(as_number("depth", depth))
-    allotted([*places.shape[:axis], length, *places.shape[axis:]], values.dtype, places.size)
+    shape = allotted([*places.shape[:axis], length, *places.shape[axis:]], values.dtype, places.size)
     row = np.arange(length).reshape([-1 if i == axis else 1 for i in range(rank)])
-    on = np.expand_dims(places, axis) == row
-    return np.take(values, on.astype(np.int8))
+    y: Array = np.empty(shape, values.dtype)
+    y[...] = values[:1]
+    np.copyto(y, values[1:], where=np.expand_dims(places, axis) == row)
+    return y
 
 
 @v11.downgrade

@@ -1,11 +1,13 @@
 """RegexFullMatch: which strings a regular expression describes."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import re2  # pyright: ignore[reportMissingTypeStubs] - it has none
 
+from sabir.base import check_time, spend_work
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.typing import Array
@@ -26,6 +28,10 @@ v20 = regex_full_match.first(
 )
 
 _BOOLEAN = element("bool")
+_MEMORY = 8 << 20  # bytes that RE2 may use for one pattern: its program and the states that it remembers
+_MOST_REMEMBERED = 16  # patterns
+_WORK = 8  # bytes that numpy writes while RE2 takes one step: one instruction on one byte of a text
+_UNCOUNTED = 1 << 22
 
 
 @v20.infer
@@ -37,21 +43,39 @@ def infer(x: TensorType, /) -> TensorType:
 def evaluate(x: Array, /, *, pattern: str | None) -> Array:
     if pattern is None:
         raise ValueError("needs a `pattern`")
-    matches = _compiled(pattern).fullmatch
-    found = [matches(word) is not None for word in x.ravel().tolist()]
-    return np.array(found, np.bool_).reshape(x.shape)
+    program = _compiled(pattern)
+    found: Array = np.empty(x.size, np.bool_)
+    pending, price = 0, _WORK * program.programsize
+    for place, word in enumerate(x.ravel().tolist()):
+        text = word if isinstance(word, bytes) else word.encode()
+        pending += price * (len(text) + 1)
+        if pending > _UNCOUNTED:
+            check_time()
+            spend_work(pending)
+            pending = 0
+        found[place] = program.fullmatch(text) is not None
+    return found.reshape(x.shape)
 
 
+@functools.lru_cache(_MOST_REMEMBERED)
 def _compiled(pattern: str) -> Any:
+    """Return the program of a pattern; raises ValueError for one that is wrong or too large."""
     library: Any = re2
     options = library.Options()
-    options.log_errors = False  # the error says it, and standard error is not ours
+    options.log_errors = False  # the error reports it, and standard error belongs to the caller
+    options.never_capture = True  # the memory for groups grows with the square of their number
+    options.max_mem = _MEMORY
     try:
-        return library.compile(pattern, options)  # it remembers the last ones
+        program = library.compile(pattern, options)
     except library.error as error:
         told = error.args[0] if error.args else error
-        reason = told.decode(errors="replace") if isinstance(told, bytes) else told
+        reason = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
+        if "too large" in reason:
+            reason = f"a pattern of {len(pattern):,} characters takes more than the {_MEMORY >> 20} MiB that"
+            raise ValueError(f"{reason} RE2 may use; write it with fewer or smaller repetitions") from error
         raise ValueError(f"the pattern is not RE2's syntax: {reason}") from error
+    library.purge()  # its cache would keep 128 programs, each of which may fill its memory in time
+    return program
 
 
 @regex_full_match.examples

@@ -1,7 +1,8 @@
 """RoiAlign: regions sampled between the pixels, and pooled over a grid of bins."""
 
+import itertools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import ml_dtypes
 import numpy as np
@@ -11,7 +12,7 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.sizes import allotted, set_aside
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -84,6 +85,8 @@ v22 = v16.widen(22, T1=BFLOAT16)
 
 _CORNERS = 4
 _MOST_SAMPLES = 1 << 22  # a region that takes more is a mistake
+_SAMPLED = 96  # bytes, about, of a sample while its place is found
+_TOGETHER = 1 << 17  # samples and weights that are made at a time, unless one region has more
 
 
 @v10.infer
@@ -105,6 +108,9 @@ class Samples(NamedTuple):
     high_weight: Array
     bins: Array  # of each sample
     each: int  # samples of a bin, those beyond the map with them
+    weights: Array | None = (
+        None  # of each pixel of the axis in the sum of each bin, where a mean is asked for
+    )
 
     def ends(self, count: int) -> tuple[Array, Array]:
         """Return where the samples of each bin start and stop."""
@@ -126,59 +132,107 @@ def evaluate(
     if not offset:
         spans = np.maximum(spans, 1)
     items = items_in(batch_indices, x)
-    spend_work(0, 16 * len(items))
+    spend_work(0, 8 * len(items))
     whole = allotted((len(items), x.shape[1], output_height, output_width), wide.dtype, x.size)
     y: Array = np.empty(whole, wide.dtype)
     pool, maps = (_mean, wide) if mode == "avg" else (_greatest, channels_last(wide))
-    for place, (item, (left, top), (width, height)) in enumerate(
-        zip(items, corners[:, :2], spans, strict=True)
-    ):
-        rows = _samples(top, height, output_height, sampling_ratio, x.shape[2])
-        columns = _samples(left, width, output_width, sampling_ratio, x.shape[3])
-        y[place] = pool(maps[item], rows, columns, (output_height, output_width))
+    down = Line.of(corners[:, 1], spans[:, 1], output_height, sampling_ratio, x.shape[2])
+    across = Line.of(corners[:, 0], spans[:, 0], output_width, sampling_ratio, x.shape[3])
+    for some in _parts(down.costs + across.costs):
+        rows, columns = (line.samples(some, weighed=mode == "avg") for line in (down, across))
+        for place, row, column in zip(range(some.start, some.stop), rows, columns, strict=True):
+            y[place] = pool(maps[items[place]], row, column, (output_height, output_width))
     return y.astype(x.dtype, copy=False)
 
 
-def _samples(start: Any, span: Any, count: int, ratio: int, length: int) -> Samples:
-    """Spread samples evenly over the bins of a region, from `start` on."""
-    size = span / start.dtype.type(count)
-    each = ratio if ratio > 0 else int(np.ceil(size))
-    if each * count > _MOST_SAMPLES:
-        raise ValueError(f"a region of {span} pixels takes {each * count} samples")
-    each = max(each, 0)
-    bins = np.repeat(np.arange(count), each)
-    inner = np.tile(np.arange(each, dtype=start.dtype) + start.dtype.type(0.5), count)
-    at = start + bins.astype(start.dtype) * size + inner * size / start.dtype.type(max(each, 1))
-    on = (at >= -1) & (at <= length) & (length > 0)
-    at, bins = np.maximum(at[on], 0), bins[on]
+def _parts(costs: Array) -> Iterator[slice]:
+    """Yield regions that are sampled together, about `_TOGETHER` samples and weights at a time."""
+    ends = np.flatnonzero(np.diff(np.cumsum(costs) // _TOGETHER)) + 1
+    for first, last in itertools.pairwise([0, *ends.tolist(), len(costs)]):
+        if first < last:
+            yield slice(first, last)
+
+
+class Line(NamedTuple):
+    """One axis of all regions: where each starts, the size of its bins, and the samples in one of them."""
+
+    starts: Array
+    sizes: Array
+    each: Array
+    parts: int  # how many bins a region has
+    length: int  # of the map's axis
+
+    @classmethod
+    def of(cls, starts: Array, spans: Array, count: int, ratio: int, length: int) -> Self:
+        """Cut spans into bins; raises ValueError for one that takes too many samples."""
+        sizes = spans / spans.dtype.type(count)
+        each = np.full(len(sizes), float(ratio)) if ratio > 0 else np.ceil(sizes)
+        if not (each * count <= _MOST_SAMPLES).all():
+            raise ValueError(f"a region of {np.max(spans)} pixels takes more than {_MOST_SAMPLES:,} samples")
+        return cls(starts, sizes, np.maximum(each, 0).astype(np.int64), count, length)
+
+    @property
+    def costs(self) -> Array:
+        """How many samples and weights each region takes."""
+        return self.parts * (self.each + self.length)
+
+    def samples(self, some: slice, *, weighed: bool) -> list[Samples]:
+        """Spread samples evenly over the bins of some regions, from the start of each on."""
+        each, kind = self.each[some], self.starts.dtype.type
+        set_aside(int(each.sum()) * self.parts, _SAMPLED, "the samples")
+        region = np.repeat(np.arange(len(each)), each * self.parts)
+        ends = np.cumsum(each * self.parts)
+        number = np.arange(len(region)) - np.repeat(ends - each * self.parts, each * self.parts)
+        bins, inner = number // each[region], (number % each[region]).astype(kind) + kind(0.5)
+        size = self.sizes[some][region]
+        at = bins.astype(kind) * size
+        at += self.starts[some][region]
+        at += inner * size / each[region].astype(kind)
+        on = (at >= -1) & (at <= self.length) & (self.length > 0)
+        found = _neighbours(np.maximum(at[on], 0), self.length)
+        return self._by_region(each, region[on], (*found, bins[on]), weighed=weighed)
+
+    def _by_region(
+        self, each: Array, region: Array, found: tuple[Array, ...], *, weighed: bool
+    ) -> list[Samples]:
+        weights = self._weights(len(each), region, found) if weighed else [None] * len(each)
+        ends = np.searchsorted(region, np.arange(len(each) + 1)).tolist()
+        return [
+            Samples(*(part[a:b] for part in found), each=count, weights=own)
+            for (a, b), count, own in zip(itertools.pairwise(ends), each.tolist(), weights, strict=True)
+        ]
+
+    def _weights(self, regions: int, region: Array, found: tuple[Array, ...]) -> Array:
+        """Return the sum of a bin's weights for each pixel of the axis, as (regions, bins, pixels)."""
+        low, high, low_weight, high_weight, bins = found
+        set_aside(regions * self.parts * self.length, low_weight.itemsize, "the weights")
+        weights: Array = np.zeros((regions, self.parts, self.length), low_weight.dtype)
+        np.add.at(weights, (region, bins, low), low_weight)
+        np.add.at(weights, (region, bins, high), high_weight)
+        return weights
+
+
+def _neighbours(at: Array, length: int) -> tuple[Array, ...]:
+    """Return the pixels below and above each place, and their weights."""
     low = np.minimum(at.astype(np.int64), length - 1)
     high = np.minimum(low + 1, length - 1)
-    beyond = np.where(high > low, at - low, 0).astype(start.dtype)
-    return Samples(low, high, 1 - beyond, beyond, bins, each)
+    beyond = np.where(high > low, at - low, 0).astype(at.dtype)
+    return low, high, 1 - beyond, beyond
 
 
 def _mean(image: Array, rows: Samples, columns: Samples, shape: tuple[int, int]) -> Array:
     """Weigh the rows of `image` (C, H, W), then the columns: a bin's mean is linear in both."""
-    if not (rows.low.size and columns.low.size):
+    if not (rows.low.size and columns.low.size) or rows.weights is None or columns.weights is None:
         return np.zeros((len(image), *shape), image.dtype)
     count = image.dtype.type(rows.each * columns.each)
-    part = image[:, rows.low[0] : rows.high[-1] + 1, columns.low[0] : columns.high[-1] + 1]
+    high, wide = slice(rows.low[0], rows.high[-1] + 1), slice(columns.low[0], columns.high[-1] + 1)
+    part = image[:, high, wide]
     if np.isfinite(part).all():
-        down, across = (_weights(s, n, image.dtype) for s, n in zip((rows, columns), shape, strict=True))
-        return np.matmul(down, np.matmul(part, across.T)) / count
+        return np.matmul(rows.weights[:, high], np.matmul(part, columns.weights[:, wide].T)) / count
     # a product with all weights would spread infinities and NaNs to bins that do not sample them
     samples = np.add.reduce([*_weighed(np.moveaxis(image, 0, -1), rows, columns)])
     sums = over_bins(np.add, 0, samples, rows.ends(shape[0]), columns.ends(shape[1]))
     return np.moveaxis(sums, -1, 0) / count
-
-
-def _weights(samples: Samples, count: int, dtype: np.dtype[Any]) -> Array:
-    """Return the sum of a bin's weights for each pixel from the first to the last that is sampled."""
-    first, length = samples.low[0], samples.high[-1] + 1 - samples.low[0]
-    weights: Array = np.zeros((count, length), dtype)
-    np.add.at(weights, (samples.bins, samples.low - first), samples.low_weight)
-    np.add.at(weights, (samples.bins, samples.high - first), samples.high_weight)
-    return weights
 
 
 def _greatest(image: Array, rows: Samples, columns: Samples, shape: tuple[int, int]) -> Array:

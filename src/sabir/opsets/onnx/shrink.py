@@ -36,6 +36,11 @@ v9.infer(same_as_first)
 def evaluate(x: Array, /, *, bias: float, lambd: float) -> Array:
     if x.dtype.kind == "f":
         return _shrunk(x, bias=bias, lambd=lambd)
+    return _moved(x, bias=bias, lambd=lambd)
+
+
+@pointwise
+def _moved(x: Array, /, *, bias: float, lambd: float) -> Array:
     carrier = _carrier(bias)
     moved = converted(x, carrier)
     step = np.array(bias, carrier.dtype)

@@ -21,7 +21,7 @@ v7 = sin.first(
 v22 = v7.widen(22, T=BFLOAT16)
 
 v7.infer(same_as_first)
-v7.evaluate(through_float32(np.sin))
+v7.evaluate(through_float32(np.sin, slow=2))
 
 
 @sin.examples

@@ -111,6 +111,8 @@ def _check_shapes(
     if signal is not None:
         if len(signal) not in {BARE, RANK}:
             raise InferenceError(f"`signal` must be of rank {RANK}, not of shape {list(signal)}")
+        if signal[1] == 0:
+            raise InferenceError("`signal` is empty, and a frame has one element or more")
         if (
             len(signal) == RANK
             and isinstance(signal[2], int)
@@ -119,6 +121,8 @@ def _check_shapes(
             raise InferenceError(f"`signal` has numbers of {signal[2]} parts, and must have 1 or 2")
     if window is not None and window.shape is not None and len(window.shape) != 1:
         raise InferenceError(f"`window` must be 1-D, not of shape {list(window.shape)}")
+    if window is not None and window.shape == (0,):
+        raise InferenceError("`window` is empty, and a frame has one element or more")
     for name, x in (("frame_step", step), ("frame_length", length)):
         if x is not None and isinstance(x.size, int) and x.size != 1:
             raise InferenceError(f"`{name}` must be a scalar, not of shape {list(x.shape or ())}")

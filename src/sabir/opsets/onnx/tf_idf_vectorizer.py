@@ -10,7 +10,7 @@ from sabir.base import InferenceError, check_elements, spend_work
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.lookups import places
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.sizes import allotted, set_aside
 from sabir.opsets.typing import Array
 from sabir.schema import (
     STRING,
@@ -54,6 +54,7 @@ v9 = tf_idf_vectorizer.first(
     ],
 )  # fmt: skip
 
+_FOLLOWED = 80  # bytes, about, of an item while the n-grams that begin with it are followed
 _TURNS = 16  # array operations for the n-grams of one length and distance
 
 
@@ -123,6 +124,7 @@ def _counts(
     levels = _levels(items, [*ngram_counts, len(pool)], min_gram_length, max_gram_length, grams)
     numbers = places(x.astype(np.int64) if x.dtype == np.int32 else x, pool)
     check_elements(len(x) * grams, x.size, what="the counts", width=2 * np.dtype(np.int64).itemsize)
+    set_aside(numbers.size, _FOLLOWED, "the n-grams")
     count, total = len(x) * grams, np.zeros(len(x) * grams, np.int64)
     for apart in range(1, min(max_skip_count + 1, max(1, x.shape[1] - 1)) + 1):
         spend_work(2 * total.nbytes + _TURNS * len(levels) * numbers.nbytes, _TURNS * len(levels))

@@ -12,7 +12,7 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input, as_ints
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.sizes import passed_over, sizes_in
+from sabir.opsets.families.sizes import passed_over, set_aside, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -73,6 +73,7 @@ v24 = v11.widen(24, T=BFLOAT16)
 
 # From here on it pays to find the elements before they are sorted.
 _SORTED = 8  # how much longer it takes to sort elements than to read them
+_ORDERED = 28  # bytes, about, of an element while its place is found
 _LARGE, _MANY_TIMES_K = 256, 4
 
 
@@ -126,6 +127,7 @@ def _picked(x: Array, k: int, axis: int, *, largest: bool) -> tuple[Array, Array
     if not 0 <= k <= n:
         raise ValueError(f"{k} elements cannot be found in a dimension of {n}")
     passed_over(x, _SORTED)
+    set_aside(x.size, _ORDERED, "the order of the elements")
     rows = np.moveaxis(x, axis, -1)
     keys = widened(rows)
     if n >= _LARGE and k * _MANY_TIMES_K <= n and k > 0 and not np.isnan(keys).any():

@@ -10,7 +10,7 @@ from sabir.elements import INT64
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.sizes import passed_over
+from sabir.opsets.families.sizes import passed_over, set_aside
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -31,6 +31,7 @@ unique = Operator(
 )
 
 _SORTED, _COMPARED = 8, 64  # how much longer than to read elements it takes to sort numbers, and texts
+_ORDERED = 40  # bytes, about, of an element while its place among the others is found
 _FEW = 64  # columns, each of which takes numpy an array of its own
 _MANY = 1 << 10  # elements from which a search for the least and the greatest pays
 
@@ -96,6 +97,7 @@ def infer(x: TensorType, /, *, axis: int | None, sorted: int) -> tuple[TensorTyp
 @v11.evaluate
 def evaluate(x: Array, /, *, axis: int | None, sorted: int) -> tuple[Array, ...]:  # ruff: ignore[builtin-argument-shadowing]  the attribute's name
     passed_over(x, _SORTED if x.dtype != object else _COMPARED)
+    set_aside(x.size, _ORDERED, "the order of the elements")
     if axis is None:
         first, inverse, counts = _of_elements(x)
     else:

@@ -1,0 +1,137 @@
+"""Operators as a person names them: `Relu`, `ai.onnx.Relu`, `ai.onnx.ml.TreeEnsemble:5`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sabir.base import SchemaError, quote, suggest
+from sabir.ir import newest_opset
+from sabir.opsets import STANDARD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sabir.schema import Operator, Registry, Version
+
+_NOTATION = re.compile(r"(?:(?P<domain>.+)\.)?(?P<name>[^.:]+)(?::(?P<since>[0-9]{1,9}))?", re.ASCII)
+
+
+def find_version(
+    asked: str, *, opset: int | None = None, domain: str | None = None, registry: Registry = STANDARD
+) -> Version:
+    """Return the version of an operator in the notation of the standard, `domain.op_type:since_version`.
+
+    The domain may be left out where `domain` names it, or where only one domain has the operator. Without
+    `since_version` it is the version in force in `opset`, by default the newest. Raises SchemaError.
+    """
+    parts = _NOTATION.fullmatch(asked)
+    if parts is None:
+        raise SchemaError(f"{quote(asked)} names no operator; write Relu, ai.onnx.Relu or ai.onnx.Relu:6")
+    if parts["domain"] and domain is not None and _plain(parts["domain"]) != _plain(domain):
+        raise SchemaError(
+            f"{asked} is in the domain {parts['domain']}, not in {domain}; name the domain once"
+        )
+    operator = _find(parts["name"], parts["domain"] or domain, operators_of(registry))
+    if parts["since"] is None:
+        return operator.versions[-1] if opset is None else version_at(operator, opset)
+    if opset is not None:
+        raise SchemaError(f"{asked} already states the version; state no opset beside it")
+    return _version_since(operator, int(parts["since"]))
+
+
+def version_at(operator: Operator, opset: int) -> Version:
+    """Return the version of an operator in force in `opset` of its domain; raises SchemaError for none."""
+    newest = _newest([operator])
+    if opset > newest:
+        raise SchemaError(
+            f"there is no opset {opset} of {_shown(operator.domain)}; the newest opset is {newest}"
+        )
+    version = operator.find(opset)
+    if version is None:
+        first = operator.versions[0].since
+        raise SchemaError(f"{operator.name} came with opset {first}; opset {opset} has no {operator.name}")
+    return version
+
+
+def inventory(
+    opset: int, *, domain: str | None = None, registry: Registry = STANDARD
+) -> dict[str, list[Version]]:
+    """Return the version in force of each operator, by domain, in every domain with an opset of this number.
+
+    `domain` is the only domain to look in. Raises SchemaError where there is no such opset.
+    """
+    domains = domains_of(domain, registry)
+    newest = {d: _newest(operators) for d, operators in domains.items()}
+    if opset > max(newest.values()):
+        known = ", ".join(f"{n} of {_shown(d)}" for d, n in newest.items())
+        raise SchemaError(f"there is no opset {opset}; the newest opset is {known}")
+    return {
+        d: [v for o in operators if (v := o.find(opset)) is not None]
+        for d, operators in domains.items()
+        if opset <= newest[d]
+    }
+
+
+def operators_of(registry: Registry = STANDARD) -> dict[str, list[Operator]]:
+    """Return the operators by domain, the default one first, each sorted by name."""
+    found: dict[str, list[Operator]] = {}
+    for operator in sorted(registry, key=lambda o: (o.domain, o.name)):
+        found.setdefault(operator.domain, []).append(operator)
+    return found
+
+
+def domains_of(domain: str | None = None, registry: Registry = STANDARD) -> dict[str, list[Operator]]:
+    """Return the operators of one domain, or of all, by domain; raises SchemaError for an unknown domain."""
+    domains = operators_of(registry)
+    if domain is None:
+        return domains
+    if _plain(domain) not in domains:
+        raise SchemaError(_unknown_domain(domain, domains))
+    return {_plain(domain): domains[_plain(domain)]}
+
+
+def _find(name: str, domain: str | None, domains: Mapping[str, list[Operator]]) -> Operator:
+    if domain is not None and _plain(domain) not in domains:
+        raise SchemaError(_unknown_domain(domain, domains))
+    named = [o for found in domains.values() for o in found if o.name == name]
+    inside = [o for o in named if domain is None or o.domain == _plain(domain)]
+    if inside:
+        return inside[0]
+    if named:
+        raise SchemaError(f"{_shown(_plain(domain or ''))} has no {name}; {_shown(named[0].domain)} has one")
+    within = domains.values() if domain is None else [domains[_plain(domain)]]
+    near = suggest(name, [o.name for found in within for o in found])
+    where = "" if domain is None else f" in {_shown(_plain(domain))}"
+    raise SchemaError(f"there is no operator {quote(name)}{where}{near or '; `sabir op` lists all'}")
+
+
+def _version_since(operator: Operator, since: int) -> Version:
+    versions = {v.since: v for v in operator.versions}
+    if since in versions:
+        return versions[since]
+    known = ", ".join(map(str, versions))
+    in_force = operator.find(since) if since <= _newest([operator]) else None
+    hint = f"; opset {since} has version {in_force.since}" if in_force else ""
+    raise SchemaError(
+        f"{_shown(operator.domain)}.{operator.name} has the versions {known}, not {since}{hint}"
+    )
+
+
+def _newest(operators: list[Operator]) -> int:
+    """Return the newest opset of the domain of some operators; they tell it where no release does."""
+    return newest_opset(operators[0].domain) or max(o.versions[-1].since for o in operators)
+
+
+def _unknown_domain(domain: str, domains: Mapping[str, list[Operator]]) -> str:
+    known = [_shown(d) for d in domains]
+    near = suggest(domain, known) or f"; the domains are {', '.join(known)}"
+    return f"there is no domain {quote(domain)}{near}"
+
+
+def _plain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
+
+
+def _shown(domain: str) -> str:
+    return domain or "ai.onnx"
