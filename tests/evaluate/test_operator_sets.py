@@ -292,6 +292,16 @@ def test_a_removed_operator_of_another_domain_is_refused():
         Runner(model)
 
 
+def test_a_version_that_was_deprecated_in_its_place_runs():
+    model = sabir.parse(
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[1,2,2] x, float[2] s, float[2] b) => (float[1,2,2] y)'
+        " { y = GroupNormalization<num_groups = 2>(x, s, b) }"
+    )
+    x = np.float32([[[1, 3], [5, 9]]])
+    found = Runner(model).run({"x": x, "s": np.float32([1, 2]), "b": np.float32([0, 1])})["y"]
+    np.testing.assert_allclose(found, [[[-1, 1], [-1, 3]]], atol=1e-3)
+
+
 def test_a_removed_operator_in_a_body_is_refused():
     model = sabir.parse(
         '<ir_version: 10, opset_import: ["" : 17]> g (bool c, float[2] x, int64[2] i) => (float[2] y) {'

@@ -20,6 +20,7 @@ EXAMPLES = [
     pytest.param(o, e, id=f"{o.domain}.{o.name}-{e.opset}-{i}".removeprefix("."))
     for o in OPERATORS
     for i, e in enumerate(o.all_examples())
+    if not o.at(e.opset).removed  # no run takes those, and NODE005 reports them
 ]
 
 BODIES = [p for p in EXAMPLES if not p.values[0].random and p.values[0].at(p.values[1].opset).find("body")]

@@ -88,8 +88,19 @@ def test_missing_names_are_made_up():
 def test_names_that_clash_in_a_file_stay_as_they_are():
     graph = parse_graph("g (y) => (y) {y = A (y) y_1 = B (y) y = C (y)}")
     again = parse_graph(text(graph))
+    assert [v.name for v in (*again.inputs, *(n.output for n in again))] == ["y", "y", "y_1", "y"]
+    first, second, third = again
+    assert first.inputs[0] is again.inputs[0]
+    assert second.inputs[0] is third.inputs[0] is first.output
+
+
+def test_clashing_names_are_made_unique():
+    graph = parse_graph("g (y) => (z) {a = A (y) y_1 = B (a) z = C (a)}")
+    for value in graph.defined():
+        value.name = "y" if value.name in "az" else value.name
+    again = parse_graph(text(graph))
     names = [v.name for v in (*again.inputs, *(n.output for n in again))]
-    assert names == ["y", "y", "y_1", "y"]
+    assert len(set(names)) == 4
     first, second, third = again
     assert first.inputs[0] is again.inputs[0]
     assert second.inputs[0] is third.inputs[0] is first.output

@@ -93,10 +93,10 @@ class Scope:
     def runnable(self, node: Node) -> Version | Function:
         """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too.
 
-        An operator that was deprecated in place, as GroupNormalization-18, still has a meaning and runs.
+        A version that was published, and deprecated in its place later, is none: GroupNormalization-18.
         """
         found = self.callee(node)
-        if isinstance(found, Version) and found.deprecated and found.previous is not None:
+        if isinstance(found, Version) and found.removed:
             domain = found.operator.domain
             raise SchemaError(
                 f"{found.operator.name} was removed from {domain or 'ai.onnx'} with opset {found.since}, and"

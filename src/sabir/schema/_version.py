@@ -25,7 +25,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 AnyPort = TypeVar("AnyPort", bound=Port)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)  # ruff: ignore[too-many-public-methods]  a room's vocabulary
 class Version:
     """One (operator, since_version) pair of the standard, compared by identity.
 
@@ -185,6 +185,11 @@ class Version:
         """The version before this one."""
         older = [v for v in self.operator.versions if v.since < self.since]
         return older[-1] if older else None
+
+    @property
+    def removed(self) -> bool:
+        """Whether the operator is gone from this version on: retired, not only deprecated in place."""
+        return self.deprecated and self.previous is not None
 
     @property
     def constraints(self) -> dict[str, Constraint]:
