@@ -356,8 +356,8 @@ SCAN = """g (float[2] s, float[T, 2] x) => (t, y) {
     [
         ("scan_input_directions = [1, 0]", "`scan_input_directions` has 2 entries for 1"),
         ("scan_output_directions = [1, 0]", "`scan_output_directions` has 2 entries for 1"),
-        ("scan_input_directions = [2]", "`scan_input_directions` must be of 0, forward, and 1, backward"),
-        ("scan_output_directions = [-1]", "`scan_output_directions` must be of 0"),
+        ("scan_input_directions = [2]", "'scan_input_directions' is 2, and must be 0 or 1"),
+        ("scan_output_directions = [-1]", "'scan_output_directions' is -1, and must be 0 or 1"),
         ("scan_input_axes = [0, 1]", "`scan_input_axes` has 2 entries for 1"),
         ("scan_output_axes = [0, 1]", "`scan_output_axes` has 2 entries for 1"),
     ],
@@ -365,8 +365,8 @@ SCAN = """g (float[2] s, float[T, 2] x) => (t, y) {
 def test_lists_of_a_scan(attributes, told):
     text = SCAN.replace("ATTRIBUTES", attributes)
     with pytest.raises(CheckError, match=told):
-        sabir.check(model(text), select=["TYPE"])
-    with pytest.raises(EvaluationError, match=told):
+        sabir.check(model(text), select=["TYPE", "ATTR"])
+    with pytest.raises(sabir.SabirError, match=told):
         run(text, s=np.zeros(2, np.float32), x=np.zeros((3, 2), np.float32))
 
 

@@ -115,3 +115,13 @@ def test_a_run_refuses_what_a_scan_stacks():
     with pytest.raises(sabir.EvaluationError, match="Scan-11 does not admit tensor.bfloat16"):
         sabir.evaluate(model(13, SCAN), {"x": x})
     assert sabir.evaluate(model(16, SCAN), {"x": x})["y"].dtype == ml_dtypes.bfloat16
+
+
+def test_integers_from_the_first_constant_are_a_warning():
+    made = model(7, "g () => (int64[2] y) { y = Constant <value = int64[2] {1, 2}> () }")
+    assert type_errors(made) == []
+    (warning,) = [f for f in sabir.findings(made) if f.rule == "NODE017"]
+    assert "tensor(int64), which the standard admits from version 9 on" in warning.message
+    assert sabir.evaluate(made, {})["y"].tolist() == [1, 2]
+    later = model(9, "g () => (int64[2] y) { y = Constant <value = int64[2] {1, 2}> () }")
+    assert not [f for f in sabir.findings(later) if f.rule == "NODE017"]

@@ -297,7 +297,10 @@ def test_a_cycle_that_no_row_reaches(operator, opset, where):
         ({"nodes_featureids": [5, 0, 0, 0]}, "feature 5, and rows have 1"),
         ({"target_ids": [4]}, "target 4, and there are 1"),
         ({"base_values": [1.0, 2.0]}, "2 base values are given for 1 targets"),
-        ({"nodes_modes": ["BRANCH_UP", "LEAF", "LEAF", "LEAF"]}, "a node's mode is 'BRANCH_UP'"),
+        (
+            {"nodes_modes": ["BRANCH_UP", "LEAF", "LEAF", "LEAF"]},
+            "item 0 of attribute 'nodes_modes' is 'BRANCH_UP'",
+        ),
         ({"aggregate_function": "MOST"}, "'MOST'"),
     ],
 )
@@ -305,8 +308,8 @@ def test_the_checker_finds_what_a_run_finds(changes, told):
     x = np.zeros((1, 1), np.float32)
     facts = {"n_targets": 1, **chain(3, **changes)}
     with pytest.raises(CheckError, match=told):
-        sabir.check(model_of("TreeEnsembleRegressor", x, 3, 1, facts), select=["TYPE"])
-    with pytest.raises(EvaluationError, match=told):
+        sabir.check(model_of("TreeEnsembleRegressor", x, 3, 1, facts), select=["TYPE", "ATTR"])
+    with pytest.raises(SabirError, match=told):
         run("TreeEnsembleRegressor", x, **facts)
 
 

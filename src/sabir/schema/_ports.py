@@ -35,7 +35,8 @@ class Port:
 
     `type` is a constraint, or the one type string it takes. A variadic port stands last and takes
     `minimum` or more values, of one type unless `heterogeneous`. `differentiable` is what the standard
-    says of gradients through it, None where it says nothing.
+    says of gradients through it, None where it says nothing. `tolerated` are types that files have there
+    although the standard does not admit them: they run, and the room's check warns.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Port:
     minimum: int = 1
     heterogeneous: bool = False
     differentiable: bool | None = None
+    tolerated: frozenset[str] = frozenset()
 
     @property
     def allowed(self) -> frozenset[str]:

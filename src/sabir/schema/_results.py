@@ -41,7 +41,7 @@ def check_results(version: Version, inputs: Sequence[Type | None], results: Sequ
     }
     for port, kind in _settled(version.outputs, results):
         signature = kind.signature
-        if signature not in port.allowed:
+        if signature not in port.allowed and signature not in port.tolerated:
             raise InferenceError(f"{version} does not admit {signature} for its output {port.name!r}")
         if isinstance(port.type, str) or port.heterogeneous:
             continue

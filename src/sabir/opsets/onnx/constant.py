@@ -19,6 +19,7 @@ from sabir.schema import (
     INT2,
     INT4,
     Attribute,
+    Call,
     Constraint,
     Example,
     Operator,
@@ -31,7 +32,9 @@ T = Constraint("T", FLOATS)
 
 v1 = constant.first(
     1,
-    outputs=[Output("output", T, "The attribute's tensor; a sparse one in its dense form.")],
+    outputs=[
+        Output("output", T, "The attribute's tensor; a sparse one in its dense form.", tolerated=CLASSIC)
+    ],
     attributes=[Attribute("value", "tensor", "The output itself.", required=True)],
 )
 v9 = v1.widen(9, T=CLASSIC)
@@ -95,6 +98,14 @@ def held(given: dict[str, Given]) -> Tensor | SparseTensor:
     if isinstance(value, (Tensor, SparseTensor)):
         return value
     return ArrayTensor(np.array(value, _DTYPES[name.removeprefix("value_").removesuffix("s")]))
+
+
+@constant.check
+def doubts(*, call: Call, **given: Given) -> Iterator[str]:
+    """Exporters wrote shapes as int64 before version 9 admitted them, and runtimes took them."""
+    kind = infer(**given) if call.opset == v1.since else None
+    if kind is not None and kind.signature not in v1.outputs[0].allowed:
+        yield f"it gives {kind.signature}, which the standard admits from version {v9.since} on"
 
 
 @v11.upgrade

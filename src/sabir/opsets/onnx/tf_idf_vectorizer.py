@@ -55,7 +55,6 @@ v9 = tf_idf_vectorizer.first(
 )  # fmt: skip
 
 _FOLLOWED = 80  # bytes, about, of an item while the n-grams that begin with it are followed
-
 _TURNS = 16  # array operations for the n-grams of one length and distance
 
 
