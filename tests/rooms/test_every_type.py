@@ -13,6 +13,9 @@ from sabir.ir import OptionalType, TensorType
 from sabir.schema import Constraint, Example, Port, Version
 from support.rooms import OPERATORS, inferred, model_of, run, type_of
 
+# bodies of examples declare types that other examples and types do not have
+pytestmark = pytest.mark.filterwarnings("ignore::sabir.SabirWarning")
+
 MOST = 6  # calls that one type is tried on, more only while none of them takes it
 TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype", "stash_type")
 # constraints that must take the same type for a call to mean anything

@@ -298,7 +298,7 @@ def test_a_text_that_names_no_data_is_not_read_as_a_model(path, tmp_path, monkey
     (tmp_path / "tokens.json").write_text('{"vocabulary": ["loc", "ation"]}')
     asked = []
     real = sabir.load
-    monkeypatch.setattr("sabir.serial._files._load_by_any_name", lambda p: asked.append(p.name) or real(p))
+    monkeypatch.setattr("sabir.serial._saving.load_by_any_name", lambda p: asked.append(p.name) or real(p))
     sabir.save(model_of(a=A + 1), path, external="w.bin")
     assert set(asked) == {"m.onnx"}
 

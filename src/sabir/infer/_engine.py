@@ -42,7 +42,7 @@ from sabir.infer._folding import folded
 from sabir.infer._merge import merge, without_negatives
 from sabir.infer._orders import Orders
 from sabir.infer._places import at_node, holding, is_output
-from sabir.infer._rules import Broken, broken_by
+from sabir.infer._rules import Broken, Calling, broken_by
 from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value
 from sabir.opsets import STANDARD
 from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, check_results, newer_opset
@@ -156,7 +156,9 @@ class Inference:
             except SabirError as error:
                 if error is self._raised:  # in a subgraph, and says where
                     raise
-                self._report(error, at_node(where, place, node), broken_by(error, node, scope))
+                self._report(
+                    error, at_node(where, place, node), broken_by(error, Calling(node, scope, self._callee))
+                )
                 results = (None,) * len(node.outputs)
             else:
                 self._check_declared(node, results, scope, at_node(where, place, node))

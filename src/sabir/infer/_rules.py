@@ -9,8 +9,10 @@ from sabir.ir import canonical_domain
 from sabir.schema import Version, check_call
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabir.base import Severity
-    from sabir.ir import Node
+    from sabir.ir import Function, Node
     from sabir.schema import Scope
 
 
@@ -28,7 +30,15 @@ _VALUES = Broken("ATTR009")
 _DATA = Broken("DATA")  # several rules, for every tensor
 
 
-def broken_by(error: Exception, node: Node | None = None, scope: Scope | None = None) -> Broken:
+class Calling(NamedTuple):
+    """A node that inference looks at; `callee` returns what it calls, or raises SchemaError."""
+
+    node: Node
+    scope: Scope
+    callee: Callable[[Node, Scope], Version | Function]
+
+
+def broken_by(error: Exception, calling: Calling | None = None) -> Broken:
     """Return what an error breaks that inference met, at a node if there is one."""
     if isinstance(error, UnsupportedError):
         return _NO_INFERENCE
@@ -37,13 +47,13 @@ def broken_by(error: Exception, node: Node | None = None, scope: Scope | None = 
     if isinstance(error, AttributeValueError):
         return _VALUES
     if isinstance(error, SchemaError):
-        return _UNDEFINED if node is None or scope is None else _by_call(node, scope)
+        return _UNDEFINED if calling is None else _by_call(*calling)
     return _TYPES
 
 
-def _by_call(node: Node, scope: Scope) -> Broken:
+def _by_call(node: Node, scope: Scope, find: Callable[[Node, Scope], Version | Function]) -> Broken:
     try:
-        callee = scope.callee(node)
+        callee = find(node, scope)
     except SchemaError:
         imported = scope.opset(node.domain) is not None
         return _UNKNOWN_DOMAIN if imported and not _is_known(node.domain, scope) else _NO_OPERATOR

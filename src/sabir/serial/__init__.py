@@ -4,8 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from sabir.serial._external import Extent, Folder, extent_of
-from sabir.serial._files import dumps, load, load_tensor, loads, save
 from sabir.serial._formats import FORMATS, Format, format_by_name, format_named, format_of
+from sabir.serial._loading import load, load_tensor, loads
+from sabir.serial._saving import dumps, save
 from sabir.serial._verifying import ExternalProblem, external_problems
 
 if TYPE_CHECKING:

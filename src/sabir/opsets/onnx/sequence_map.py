@@ -107,7 +107,7 @@ def _declared(output: Value | None) -> TensorType:
     return TensorType(kind.element)
 
 
-SUMS = "body (float[n] x, float[n] y) => (float[n] z) { z = Add (x, y) }"
+SUMS = "body (float[n] x, float[m] y) => (float[k] z) { z = Add (x, y) }"
 BOTH = "body (float[n] x) => (float[m] y, int64[1] s) { y = Concat <axis = 0> (x, x)  s = Shape (x) }"
 
 
