@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from sabir.base import EvaluationError, InferenceError, budget
-from sabir.elements import element
 from sabir.ir import OptionalType, SequenceType, TensorType, Type
-from sabir.opsets.families import contents
+from sabir.opsets.families import contents, ranks
 from sabir.opsets.families.shapes import axis_in
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def type_of(value: Any) -> Type | None:
     """Return the type of a value of a run, with small contents; None where it does not show one."""
     if isinstance(value, np.ndarray):
         array = cast("Array", value)
-        kind = TensorType(element(array.dtype), array.shape)
+        kind = ranks.type_of(array)
         tells = kind.element.is_integer or kind.element.kind == "bool"
         return kind.with_known(contents.of_array(array)) if tells and array.size <= contents.MOST else kind
     if isinstance(value, list):
