@@ -29,6 +29,7 @@ import _common  # ruff: ignore[module-import-not-at-top-of-file]  after the path
 from google.protobuf.message import DecodeError  # ruff: ignore[module-import-not-at-top-of-file]  after the path is set
 
 from hostile.corpus import CASES  # ruff: ignore[module-import-not-at-top-of-file]  after the path is set
+from sabir import SabirWarning  # ruff: ignore[module-import-not-at-top-of-file]  after the path is set
 from sabir.proto import ModelProto  # ruff: ignore[module-import-not-at-top-of-file]  after the path is set
 
 if TYPE_CHECKING:
@@ -266,6 +267,7 @@ def worker(seed: int, first: int, count: int, until: float, pipe: int, models: l
     """Run mutants, and tell of each before it runs, so that the parent knows which one ended the process."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     warnings.simplefilter("error")
+    warnings.simplefilter("ignore", SabirWarning)  # as typed as an error
     for number in range(first, count):
         if time.monotonic() > until:
             break
