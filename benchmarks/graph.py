@@ -14,7 +14,7 @@ from onnx import checker, printer
 from onnx.shape_inference import infer_shapes
 
 import sabir
-from sabir.text import text
+from sabir.syntax import text
 
 BLOCKS = 5000  # of four nodes each
 WIDTH = 8
@@ -81,7 +81,7 @@ def subjects(path: Path) -> dict[str, list[h.Case]]:
             h.Case("onnx_ir.save", lambda m: onnx_ir.save(m, target), ir_model),
         ],
         "to text": [
-            h.Case("sabir.text.text", text, model),
+            h.Case("sabir.text", text, model),
             h.Case("onnx.printer.to_text", lambda _: printer.to_text(theirs)),
         ],
         "infer": [

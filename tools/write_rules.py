@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sabir.check import rules_document
+from sabir.checking import rules_document
 
 PATH = Path(__file__).parents[1] / "docs" / "rules.md"
 

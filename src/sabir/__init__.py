@@ -25,14 +25,14 @@ from sabir.base import (
     UnsupportedError,
     WireError,
 )
-from sabir.check import check, findings
-from sabir.evaluate import evaluate
-from sabir.infer import infer
-from sabir.inline import inline
+from sabir.checking import check, findings
+from sabir.evaluation import evaluate
+from sabir.inference import infer
+from sabir.inlining import inline
 from sabir.ir import Builder, Model
 from sabir.runtime import Session
 from sabir.serial import dumps, load, loads, save
-from sabir.text import parse, text
+from sabir.syntax import parse, text
 
 __all__ = [
     "Builder",

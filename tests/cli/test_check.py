@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.check import RULES
+from sabir.checking import RULES
 from sabir.cli import _check
-from sabir.evaluate import Runner
+from sabir.evaluation import Runner
 
 UNKNOWN = '<ir_version: 8, opset_import: ["" : 17]> g (float[1] x) => (float[1] y) { y = Nope(x) }'
 ODD = (

@@ -1,6 +1,6 @@
 import pytest
 
-from sabir.check import GROUPS, RULES, rule_page
+from sabir.checking import GROUPS, RULES, rule_page
 
 
 def test_every_rule_is_listed_with_its_severity(cli):

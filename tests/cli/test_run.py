@@ -8,7 +8,7 @@ import sabir
 from sabir.cli._feeds import drawn, gather
 from sabir.cli._results import save_all, summary, type_text
 from sabir.elements import ELEMENTS, element
-from sabir.evaluate import Ports
+from sabir.evaluation import Ports
 from sabir.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, parse_dim, tensor_type
 from sabir.proto import MapProto, SequenceProto, SparseTensorProto, TensorProto
 

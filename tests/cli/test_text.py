@@ -1,5 +1,5 @@
 import sabir
-from sabir.text import parse, text
+from sabir.syntax import parse, text
 
 
 def test_a_model_as_text(cli, softmax):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.check import findings
+from sabir.checking import findings
 from sabir.ir import (
     ArrayTensor,
     Attribute,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.evaluate import Runner
-from sabir.infer import Inference
+from sabir.evaluation import Runner
+from sabir.inference import Inference
 from sabir.ir import Graph, Node, verify
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'

@@ -10,7 +10,7 @@ import pytest
 import sabir
 from sabir import Builder, Limits
 from sabir.base import LimitError, budget, run_within
-from sabir.evaluate._sizes import Sizes
+from sabir.evaluation._sizes import Sizes
 from sabir.opsets import STANDARD
 from sabir.schema import Call, Scope
 from support.bounds import bounded

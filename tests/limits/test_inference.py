@@ -6,7 +6,7 @@ import pytest
 import sabir
 from sabir import Builder, Limits
 from sabir.base import LimitError, SabirError
-from sabir.infer import Inference
+from sabir.inference import Inference
 from sabir.ir import ArrayTensor, SparseTensor
 from support.bounds import bounded
 

@@ -9,9 +9,9 @@ import pytest
 import sabir
 from sabir import Limits
 from sabir.base import DEFAULT_LIMITS, LimitError, check_elements, limits_in_force, run_within, start_budget
-from sabir.check import fix
+from sabir.checking import fix
 from sabir.cli._app import INTERRUPTED, main
-from sabir.text import text
+from sabir.syntax import text
 
 SOURCE = '<ir_version: 10, opset_import: ["" : 21]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
 TIGHT = Limits(nodes=1, elements=1, memory=1000, work=1000)

@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 
 from sabir import Builder, dumps, evaluate
-from sabir.infer import Inference
+from sabir.inference import Inference
 from sabir.ir import Expr, symbol
 from sabir.opsets.families.indexing import TO_THE_END, sliced_dim, span
 

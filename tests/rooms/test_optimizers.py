@@ -7,7 +7,7 @@ import pytest
 
 import sabir
 from sabir.base import CheckError, EvaluationError
-from sabir.infer import Inference
+from sabir.inference import Inference
 from sabir.ir import Builder
 
 PARTS = {"Adagrad": 3, "Adam": 4, "Momentum": 3}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sabir.infer import Inference
+from sabir.inference import Inference
 from sabir.ir import Builder, Value, parse_dim, tensor_type
 from sabir.opsets.families.pointwise import pointwise
 from sabir.opsets.families.scalars import Numbers

@@ -5,7 +5,7 @@ import onnxruntime as ort
 import pytest
 
 import sabir
-from sabir.evaluate import Runner
+from sabir.evaluation import Runner
 from sabir.ir import Builder, minimum_ir, tensor_type
 
 FLOATS = (np.float32, np.float64, np.float16)

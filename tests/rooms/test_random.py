@@ -7,7 +7,7 @@ import pytest
 import sabir
 from sabir.base import InferenceError
 from sabir.elements import element
-from sabir.infer import Inference
+from sabir.inference import Inference
 from sabir.ir import Builder, tensor_type
 from sabir.opsets import STANDARD
 from sabir.schema import Example, Unconvertible

@@ -5,7 +5,7 @@ import onnxruntime as ort
 import pytest
 
 import sabir
-from sabir.evaluate import Runner
+from sabir.evaluation import Runner
 from sabir.ir import Builder, TensorType, minimum_ir, tensor_type
 
 NATIVE_OPSET = 21

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sabir.base import InferenceError
-from sabir.infer import infer
+from sabir.inference import infer
 from sabir.ir import Expr, TensorType
 from sabir.schema import ADAPTERS, Unconvertible
 from support.rooms import (

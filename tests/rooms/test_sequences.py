@@ -5,7 +5,7 @@ import pytest
 
 import sabir
 from sabir.base import EvaluationError, InferenceError
-from sabir.infer import Inference
+from sabir.inference import Inference
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
 X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)

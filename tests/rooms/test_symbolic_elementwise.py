@@ -5,7 +5,7 @@ import pytest
 
 import sabir
 from sabir.base import InferenceError
-from sabir.infer import Inference
+from sabir.inference import Inference
 from sabir.ir import Builder, TensorType, parse_dim, tensor_type
 from sabir.opsets.families import arithmetic, broadcasting
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sabir.base import InferenceError
-from sabir.infer import Inference
+from sabir.inference import Inference
 from sabir.ir import Builder, parse_dim, tensor_type
 
 N, M, H, W = map(parse_dim, "NMHW")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sabir.infer import Inference
+from sabir.inference import Inference
 from sabir.ir import Builder, parse_dim
 from sabir.opsets import STANDARD
 from sabir.schema import Unconvertible

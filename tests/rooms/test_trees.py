@@ -8,7 +8,7 @@ import pytest
 
 import sabir
 from sabir.base import CheckError, EvaluationError, SabirError
-from sabir.evaluate import Runner
+from sabir.evaluation import Runner
 from sabir.ir import ArrayTensor, Attribute, Builder, tensor_type
 from sabir.opsets.families import tree_attributes, trees
 

@@ -7,13 +7,13 @@ from onnx import defs
 
 import sabir
 from sabir.elements import ELEMENTS
-from sabir.evaluate import Runner
-from sabir.infer import Inference
+from sabir.evaluation import Runner
+from sabir.inference import Inference
 from sabir.ir import Attribute
 from sabir.opsets import STANDARD
 from sabir.reference import page
 from sabir.schema import ElementTypes, OneOf, Within
-from sabir.text import parse
+from sabir.syntax import parse
 from support.rooms import VERSIONS, model_of
 
 FREE = {  # string attributes whose values the standard leaves open

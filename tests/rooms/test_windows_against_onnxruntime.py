@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sabir import dumps
-from sabir.evaluate import Runner
+from sabir.evaluation import Runner
 from sabir.ir import Builder, minimum_ir, tensor_type
 from sabir.opsets.families import convolution
 

@@ -10,11 +10,11 @@ import pytest
 import sabir
 from sabir import Builder
 from sabir.base import ACCIDENTS, EvaluationError, InferenceError, SabirError
-from sabir.check import findings
-from sabir.evaluate import Runner
-from sabir.infer import Inference
+from sabir.checking import findings
+from sabir.evaluation import Runner
+from sabir.inference import Inference
 from sabir.ir import Model, tensor_type
-from sabir.text import parse_graph
+from sabir.syntax import parse_graph
 from support.rooms import OPERATORS, inferred, run
 from support.wrong_shapes import model_of, mutants
 

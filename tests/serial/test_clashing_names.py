@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sabir
-from sabir.check import findings
-from sabir.evaluate import Runner
+from sabir.checking import findings
+from sabir.evaluation import Runner
 from sabir.ir import Node, Value, clone_graph
 from sabir.proto import ModelProto, TensorProto
 from support.messages import wire_of

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from sabir.elements import element
-from sabir.evaluate import Runner
-from sabir.infer import Inference
+from sabir.evaluation import Runner
+from sabir.inference import Inference
 from sabir.ir import Attribute, Builder, MapType, Model, SequenceType, TensorType, minimum_ir, tensor_type
 from sabir.opsets import STANDARD
 from sabir.opsets.families import contents
 from sabir.schema import Binding, Call, Example, Operator, Version, as_results
-from sabir.text import parse_graph
+from sabir.syntax import parse_graph
 
 OPERATORS = sorted(STANDARD, key=lambda o: (o.domain, o.name))
 VERSIONS = [pytest.param(v, id=str(v)) for o in OPERATORS for v in o.versions]

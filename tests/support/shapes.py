@@ -20,8 +20,8 @@ import numpy as np
 
 import sabir
 from sabir.base import SabirError
-from sabir.evaluate import Runner
-from sabir.infer import Inference
+from sabir.evaluation import Runner
+from sabir.inference import Inference
 from sabir.ir import OptionalType, SequenceType, TensorType
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ shape: the first under *shapes seen* is the official case's own, the others come
 So no inference that looks at the model alone can find more than {most}. And nearly every `?` is needed: for all lines but those
 of `SequenceEmpty`, the shapes seen differ at every place that is left open.
 
-`tools/write_inference.py` writes this page; `tests/infer/test_official_shapes.py` holds it to be current, and runs the other
+`tools/write_inference.py` writes this page; `tests/inference/test_official_shapes.py` holds it to be current, and runs the other
 contents through onnx's reference evaluator, which gives the same shapes.
 
 | where it is lost | outputs |

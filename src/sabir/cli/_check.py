@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabir.base import SabirError, SchemaError
-from sabir.check import UNSAFE_REPAIRS, chosen, findings, fix
+from sabir.checking import UNSAFE_REPAIRS, chosen, findings, fix
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPaths, OutputPath, load_any, save_any
+from sabir.cli._operators import OperatorsOption, registry_of
 from sabir.cli._reports import Format, report_as
 from sabir.cli._usage import FAULTY, UNREADABLE, refuse
 
@@ -70,6 +71,7 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
         ),
     ] = None,
     output: OutputPath = None,
+    operators: OperatorsOption = None,
     _: LimitOption = None,
 ) -> None:
     """Report what is wrong with models.
@@ -91,6 +93,7 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
         refuse("-o is for --fix: what is repaired is saved there")
     report = report_as(written, verbose=verbose)
     options = {**rules, "strict": strict, "types": not untyped, "verify": verify}
+    options["registry"] = registry_of(operators)
     if output is not None:
         codes = [_repair(report, models[0], output, options, hazards)]
     else:
@@ -139,7 +142,13 @@ def _repair(
     """Repair one model, save it, and report what is left."""
     try:
         model = load_any(path)
-        done = fix(model, select=options["select"], ignore=options["ignore"], unsafe=hazards)
+        done = fix(
+            model,
+            select=options["select"],
+            ignore=options["ignore"],
+            unsafe=hazards,
+            registry=options["registry"],
+        )
         left, more = _found(model, options)
         save_any(model, output)
     except SabirError as error:

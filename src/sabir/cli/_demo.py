@@ -13,10 +13,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from sabir.check import check
+from sabir.checking import check
 from sabir.cli._screen import Screen, bytes_text, seconds_text
 from sabir.demo import digits
-from sabir.infer import infer
+from sabir.inference import infer
 from sabir.runtime import Session
 from sabir.serial import loads
 

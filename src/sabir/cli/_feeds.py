@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sabir.elements import ElementType
-    from sabir.evaluate import Ports
+    from sabir.evaluation import Ports
     from sabir.ir import Array, Dim, Type
 
 MOST_BYTES = 1 << 31  # of one random input; a model that declares more wants its dimensions looked at

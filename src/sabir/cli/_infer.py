@@ -9,9 +9,10 @@ import typer
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, OutputPath, load_any, save_any
+from sabir.cli._operators import OperatorsOption, registry_of
 from sabir.cli._reports import finding_lines
 from sabir.cli._screen import Screen, counted, plain
-from sabir.infer import Inference
+from sabir.inference import Inference
 
 if TYPE_CHECKING:
     from sabir.ir import Model
@@ -35,6 +36,7 @@ def infer(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="A line for each finding, however many there are of a rule.")
     ] = False,
+    operators: OperatorsOption = None,
     _: LimitOption = None,
 ) -> None:
     """Infer the type and shape of every value.
@@ -44,7 +46,7 @@ def infer(
     node that cannot be judged, such as one of an unknown domain, is a warning, as in a check.
     """
     loaded, screen = load_any(model), Screen()
-    engine = Inference(loaded, strict=strict, fresh=fresh)
+    engine = Inference(loaded, registry=registry_of(operators), strict=strict, fresh=fresh)
     engine.run()
     engine.annotate()
     screen.lines(finding_lines(engine.findings, screen, verbose=verbose))

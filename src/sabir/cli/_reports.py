@@ -7,7 +7,7 @@ from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sabir.check import RULES
+from sabir.checking import RULES
 from sabir.cli._screen import Screen, counted, plain
 from sabir.cli._usage import tell
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sabir.base import Finding
-    from sabir.check import Repair
+    from sabir.checking import Repair
 
 _COLOURS = {"error": "red", "warning": "yellow"}
 _MOST_SHOWN = 10  # repairs under one rule; a model may have ten thousand odd names

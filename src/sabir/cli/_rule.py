@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sabir.base import suggest
-from sabir.check import GROUPS, RULES, rule_page, severity_of
+from sabir.checking import GROUPS, RULES, rule_page, severity_of
 from sabir.cli._screen import Screen
 from sabir.cli._usage import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sabir.check import Rule
+    from sabir.checking import Rule
 
 EXAMPLES = ("sabir rule", "sabir rule GRAPH004", "sabir rule NAME", "sabir rule style")
 

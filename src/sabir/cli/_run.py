@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabir.base import FeedError, quote
-from sabir.check import check
+from sabir.checking import check
 from sabir.cli._feeds import gather
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, load_any
+from sabir.cli._operators import OperatorsOption, registry_of
 from sabir.cli._results import save_all, summary, type_text
 from sabir.cli._screen import Screen, plain, seconds_text
 from sabir.runtime import Session
@@ -34,7 +35,7 @@ EXAMPLES = (
 _MOST_DIGITS = 18  # what int64 surely holds
 
 
-def run(
+def run(  # ruff: ignore[too-many-arguments]  each is an option
     model: ModelPath,
     *,
     inputs: Annotated[
@@ -66,6 +67,7 @@ def run(
         bool,
         typer.Option("--newer-opsets", help="Take an unknown newer operator set as the newest known one."),
     ] = False,
+    operators: OperatorsOption = None,
     _: LimitOption = None,
 ) -> None:
     """Run a model, and show its outputs and the time it takes.
@@ -77,10 +79,10 @@ def run(
     the type of the input or output says. --output writes .pb files for sequences, maps and optionals, and for
     tensors whose element type the .npy format lacks, such as bfloat16. Each saved file can be an input again.
     """
-    loaded, screen = load_any(model), Screen()
+    loaded, screen, registry = load_any(model), Screen(), registry_of(operators)
     if strict:
-        check(loaded)
-    session = Session(loaded, threads=threads, strict=strict, newer_opsets=newer_opsets)
+        check(loaded, registry=registry)
+    session = Session(loaded, threads=threads, strict=strict, newer_opsets=newer_opsets, registry=registry)
     files = {name: Path(file) for name, file in _pairs("--input", inputs, {p.name for p in session.inputs})}
     sizes = {name: _size(name, size) for name, size in _pairs("--dim", dims, ())}
     feeds = gather(session.inputs, files, sizes, seed)

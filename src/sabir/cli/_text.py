@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sabir.cli._models import ModelPath, TextPath, load_any, save_text
 from sabir.cli._screen import Screen, plain
-from sabir.text import text as text_of
+from sabir.syntax import text as text_of
 
 EXAMPLES = (
     "sabir text model.onnx | less",

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from sabir.base import Limits, SabirError, UnsupportedError
-from sabir.evaluate import Ports, Runner
+from sabir.evaluation import Ports, Runner
 from sabir.ir import Model
+from sabir.opsets import STANDARD
 from sabir.runtime._threads import ThreadLimit
 from sabir.serial import load
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+
+    from sabir.schema import Registry
 
 _TENSORS = frozenset({"tensor", "tensors", "sparse_tensor", "sparse_tensors"})
 ENGINES = ("auto", "reference")
@@ -25,7 +28,8 @@ class Session:
     `threads` bounds the threads that one run may use; None leaves that to the libraries beneath. With
     `strict` a value that contradicts its declared type or shape ends the run; else it is a SabirWarning, once
     a place. With `newer_opsets` an operator set newer than any known one counts as the newest, where it is
-    refused otherwise. `limits` bounds what one run may spend.
+    refused otherwise. `registry` has the operators, those of the standard by default. `limits` bounds what
+    one run may spend.
 
     Several threads may run a session at a time. Dropping it frees the constants at once.
     """
@@ -38,6 +42,7 @@ class Session:
         threads: int | None = None,
         strict: bool = False,
         newer_opsets: bool = False,
+        registry: Registry = STANDARD,
         limits: Limits | None = None,
     ) -> None:
         """Load and bind a model; raises WireError, SchemaError or UnsupportedError, each saying where."""
@@ -49,7 +54,7 @@ class Session:
         self.threads = threads
         loaded = model if isinstance(model, Model) else load(model)
         try:
-            self._runner = Runner(loaded, limits=limits, strict=strict, newer_opsets=newer_opsets)
+            self._runner = Runner(loaded, registry, limits, strict=strict, newer_opsets=newer_opsets)
         except SabirError as error:
             if loaded.path is None:
                 raise

@@ -85,6 +85,11 @@ class Registry:
         domain = canonical_domain(domain)
         return domain in self._rooms or any(d == domain for d, _ in self._more)
 
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The domains of which this registry knows operators."""
+        return tuple(dict.fromkeys([*self._rooms, *(domain for domain, _ in self._more)]))
+
     def newest_opset(self, domain: str) -> int | None:
         """Return the newest known version of a domain, or None where nothing bounds its versions.
 

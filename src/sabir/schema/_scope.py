@@ -143,7 +143,11 @@ class Scope:
 
     def _hint(self, domain: str, name: str) -> str:
         if not self.registry.has_domain(domain):
-            return f"; no operators of domain {domain!r} are known, and the model defines no such function"
+            known = ", ".join(d or "ai.onnx" for d in self.registry.domains)
+            return (
+                f"; no operators of domain {domain!r} are known, and the model defines no such function."
+                f" Known are those of {known}; `registry=` (`--operators` of the program) adds your own"
+            )
         return suggest(name, self.registry.names(domain))
 
 

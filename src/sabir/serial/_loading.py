@@ -178,7 +178,7 @@ def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
 
 def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:
     if chosen == "onnxtxt":
-        from sabir.text import parse  # ruff: ignore[import-outside-top-level]  as in writing
+        from sabir.syntax import parse  # ruff: ignore[import-outside-top-level]  as in writing
 
         return parse(read_text(data), opener=folder)
     proto, bulk = read_model(data) if chosen == "protobuf" else (read_message_text(data, chosen), Bulk())

@@ -186,7 +186,7 @@ def _written(
         return _message(model, TensorWriter(Inline(), keeps_external=stays, placed=placed), chosen)
 
     if chosen == "onnxtxt":
-        from sabir.text import text  # ruff: ignore[import-outside-top-level]  4 ms that few need
+        from sabir.syntax import text  # ruff: ignore[import-outside-top-level]  4 ms that few need
 
         kept = all(stays(t.tensor) for t in all_tensors(model) if isinstance(t.tensor, ExternalTensor))
         if placed is not None or not kept:

@@ -1,0 +1,102 @@
+"""Checking a model: which rules are tried, and what comes of it in reading order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import CheckError, Finding, Limits, SchemaError, run_within, suggest
+from sabir.checking._rule import GROUPS, RULES, Rule
+from sabir.opsets import STANDARD
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+    from sabir.ir import Model
+    from sabir.schema import Registry
+
+    Source = Model | str | os.PathLike[str] | bytes
+
+
+def check(
+    model: Source,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    strict: bool = False,
+    types: bool = True,
+    verify: bool = False,
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
+) -> None:
+    """Return when a model breaks no rule; else raise CheckError with every finding that is an error.
+
+    With `strict` warnings count as errors and the rules of all groups hold too. The other arguments and
+    errors are those of `findings`.
+    """
+    found = findings(
+        model,
+        select=select,
+        ignore=ignore,
+        strict=strict,
+        types=types,
+        verify=verify,
+        registry=registry,
+        limits=limits,
+    )
+    broken = [f for f in found if strict or f.severity == "error"]
+    if broken:
+        raise CheckError(broken)
+
+
+def findings(
+    model: Source,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    strict: bool = False,
+    types: bool = True,
+    verify: bool = False,
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
+) -> Iterator[Finding]:
+    """Yield what is wrong with a model, in reading order.
+
+    Takes a model, a path or the bytes of a file. `select` and `ignore` are ids of rules, beginnings of ids
+    (`GRAPH`), or groups of rules (`style`, `pedantic`). A rule of a group is tried only where its id or its
+    group is selected; `strict` tries all rules. Without `types` nothing is inferred, which is the larger part
+    of the time. With `verify` files of external data are read to see that their checksums are right,
+    whatever their size.
+
+    Raises FileError or WireError where there is no model, LimitError where checking would cost too much,
+    and SchemaError for what is no id of a rule and no group.
+    """
+    from sabir.checking._judging import judged  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
+
+    rules = chosen(select, ignore, strict=strict)
+    found = run_within(limits, judged, model, rules, registry, types=types, verify=verify)
+    yield from sorted(found, key=lambda f: f.location.order)
+
+
+def chosen(select: Iterable[str] = (), ignore: Iterable[str] = (), *, strict: bool = False) -> list[Rule]:
+    """Return the rules that a choice of ids and groups means; raises SchemaError for one that is neither."""
+    wanted = tuple(select)
+    found = _meant(wanted, strict=strict) if wanted else {r.id for r in RULES if strict or not r.group}
+    found -= _meant(ignore, strict=True)
+    return [r for r in RULES if r.id in found]
+
+
+def _meant(choice: Iterable[str], *, strict: bool) -> set[str]:
+    """Return the ids of the rules that ids, beginnings of ids and groups mean.
+
+    The beginning of an id leaves out the rules of a group unless `strict` is set or there are no others.
+    """
+    found = set[str]()
+    for name in choice:
+        meant = [r for r in RULES if name and (name == r.group or r.id.startswith(name))]
+        if not meant:
+            known = (*(r.id for r in RULES), *GROUPS)
+            raise SchemaError(f"there is no rule {name!r}{suggest(name, known)}")
+        always = meant if strict or name in GROUPS else [r for r in meant if not r.group]
+        found.update(r.id for r in always or meant)
+    return found

@@ -1,0 +1,75 @@
+"""What the examples of rules are made of, and how an example becomes a model."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from sabir.checking._rule import Textproto, Wire
+from sabir.serial import loads
+from sabir.syntax import parse
+
+if TYPE_CHECKING:
+    from sabir import ir
+    from sabir.checking._rule import Model
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
+GOOD = HEAD + "g (float[N] x) => (float[N] y) { t = Relu(x)  y = Neg(t) }"
+RELU = 'node { op_type: "Relu" input: "x" output: "y" }'
+
+IF = (
+    HEAD + "g (bool c, float[N] x) => (float[N] y) {{ t = Neg(x)  y = If (c) <then_branch = a () =>"
+    " (float[N] {then}) {{ {then} = Relu(t) }}, else_branch = b () => (float[N] v) {{ v = Abs(x) }}> }}"
+)
+"""An If around one value each, to be formatted with the name of what its first branch computes."""
+
+
+def float_info(field: str, name: str) -> str:
+    """Return an input or output of type float[N], in protobuf's text format."""
+    kind = 'elem_type: 1 shape { dim { dim_param: "N" } }'
+    return f'{field} {{ name: "{name}" type {{ tensor_type {{ {kind} }} }} }}'
+
+
+X, Y = float_info("input", "x"), float_info("output", "y")
+
+
+def in_model(fields: str, *, ir_version: int = 8, opset: int = 17) -> Textproto:
+    """Return an example from the fields of a model; what it imports is written for it."""
+    return Textproto(f'ir_version: {ir_version}  opset_import {{ domain: "" version: {opset} }}  {fields}')
+
+
+def in_graph(fields: str, *, ir_version: int = 8, opset: int = 17) -> Textproto:
+    """Return an example from the fields of its main graph."""
+    return in_model(f"graph {{ {fields} }}", ir_version=ir_version, opset=opset)
+
+
+def with_tensor(fields: str, *, ir_version: int = 8) -> Textproto:
+    """Return an example with an initializer from the fields of its tensor."""
+    return in_graph(f'{RELU} name: "g" initializer {{ name: "w" {fields} }} {X} {Y}', ir_version=ir_version)
+
+
+def around(node: str, *, ir_version: int = 8, opset: int = 17) -> Textproto:
+    """Return an example around one node that computes y from x."""
+    return in_graph(f'{node} name: "g" {X} {Y}', ir_version=ir_version, opset=opset)
+
+
+def build(example: Model) -> ir.Model:
+    """Return the model that an example of a rule stands for; raises what reading it raises.
+
+    External data is looked for in a folder with one file, `weights.data`: the bytes of four floats.
+    """
+    if isinstance(example, Wire):
+        return loads(bytes(example))
+    if isinstance(example, Textproto):
+        return loads(example.encode(), format="textproto", folder=_folder().name)
+    return parse(example)
+
+
+@functools.cache
+def _folder() -> TemporaryDirectory[str]:
+    folder = TemporaryDirectory()
+    Path(folder.name, "weights.data").write_bytes(struct.pack("<4f", 1, 2, 3, 4))
+    return folder

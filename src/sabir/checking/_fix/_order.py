@@ -1,0 +1,25 @@
+"""The order of nodes: each after those that compute what it reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import SchemaError
+from sabir.checking._fix._repair import Repair, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def sort_nodes(task: Task) -> Iterator[Repair]:
+    """Sort the nodes of each graph that has an order; a cycle has none, and stays."""
+    for site in task.survey.graphs if "GRAPH006" in task.wanted else ():
+        try:
+            order = site.graph.sorted_nodes()
+        except SchemaError:
+            continue
+        moved = sum(a is not b for a, b in zip(order, site.nodes, strict=True))
+        if moved:
+            site.graph.arrange(order)
+            told = f"sorted the nodes; {moved} of {len(order)} stand in another place"
+            yield Repair("GRAPH006", told, site.where)

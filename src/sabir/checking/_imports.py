@@ -1,0 +1,22 @@
+"""Which of the operator sets that a model imports nothing in it uses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.ir import canonical_domain
+
+if TYPE_CHECKING:
+    from sabir.checking._survey import Survey
+
+
+def unused_imports(survey: Survey) -> list[str]:
+    """Return the imported domains in which no node calls anything, outside of functions.
+
+    Never the default domain, which every model imports, nor one in which the model defines a function.
+    """
+    called = {""} | {canonical_domain(site.function.domain) for site in survey.functions}
+    for site in survey.graphs:
+        if site.function is None:  # a function has imports of its own
+            called.update(canonical_domain(site.nodes[places[0]].domain) for places in site.calls.values())
+    return [domain for domain in survey.model.opsets if canonical_domain(domain) not in called]

@@ -1,0 +1,71 @@
+"""Items of sequences whose shapes differ, where the sequence is declared to have items of one shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import Finding, quote
+from sabir.ir import SequenceType, TensorType, known_equal
+from sabir.schema import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sabir.checking._survey import GraphSite, Survey
+    from sabir.ir import Node, Shape, Type, Value
+
+UNEVEN = "TYPE010"
+_MAKERS = frozenset({"SequenceConstruct", "SequenceInsert"})
+
+
+def uneven_items(survey: Survey, types: Mapping[Value, Type]) -> Iterator[Finding]:
+    """Yield where tensors of different shapes become items of a sequence that declares one for all."""
+    for site in survey.graphs:
+        if site.function is not None:  # its values have other types in each call
+            continue
+        for callee, places in site.calls.items():
+            if isinstance(callee, Version) and callee.operator.name in _MAKERS and not callee.operator.domain:
+                for index in places:
+                    yield from _of_node(site, index, types)
+
+
+def _of_node(site: GraphSite, index: int, types: Mapping[Value, Type]) -> Iterator[Finding]:
+    node = site.nodes[index]
+    value = node.outputs[0] if node.outputs else None
+    declared = _item_shape(value.type) if value is not None else None
+    if value is None or declared is None:
+        return
+    shapes = _shapes(node, types)
+    told = hint = ""
+    if len({len(shape) for shape in shapes}) > 1:
+        told = "tensors of different ranks become its items"
+        hint = "declare its items without a shape"
+    else:
+        axis = next((a for a, dim in enumerate(declared) if dim is not None and _differ(shapes, a)), None)
+        if axis is not None:
+            told = f"its items differ in the dimension {axis}"
+            hint = "leave that dimension of the items open"
+    if told:
+        where = site.at_node(index).at("output", index=0, name=value.name)
+        told = f"{quote(value.name)} is declared {value.type}, but {told}"
+        yield Finding(UNEVEN, told, where, hint, "warning")
+
+
+def _shapes(node: Node, types: Mapping[Value, Type]) -> list[Shape]:
+    """Return the shapes that are known of the items: tensors, and what a sequence declares of its own."""
+    items = node.inputs[:2] if node.op == "SequenceInsert" else node.inputs  # its third is a position
+    kinds = [types.get(value) for value in items if value is not None]
+    shapes = [kind.shape if isinstance(kind, TensorType) else _item_shape(kind) for kind in kinds]
+    return [shape for shape in shapes if shape is not None]
+
+
+def _item_shape(kind: Type | None) -> Shape | None:
+    item = kind.item if isinstance(kind, SequenceType) else None
+    return item.shape if isinstance(item, TensorType) else None
+
+
+def _differ(shapes: list[Shape], axis: int) -> bool:
+    dims = [shape[axis] for shape in shapes if axis < len(shape) and shape[axis] is not None]
+    if len({d for d in dims if isinstance(d, int)}) > 1:
+        return True
+    return any(known_equal(dims[0], other) is False for other in dims[1:])

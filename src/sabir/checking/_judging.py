@@ -1,0 +1,80 @@
+"""Every rule over all that it looks at in one model, then the types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import Finding, Location, TextError, legible, without_collector
+from sabir.checking._consequences import without_consequences
+from sabir.checking._held import is_plain
+from sabir.checking._survey import AttributeSite, Survey
+from sabir.checking._types import INFERRED, VALUES, in_function, type_findings
+from sabir.ir import Model
+from sabir.serial import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sabir.checking._engine import Source
+    from sabir.checking._rule import Rule
+    from sabir.schema import Registry
+
+ARITY, UTF8 = "NODE002", "TEXT001"
+
+
+def judged(
+    model: Source, rules: list[Rule], registry: Registry, *, types: bool, verify: bool
+) -> list[Finding]:
+    """Return all that some rules find in a model or a file, rule by rule; raises what a load raises."""
+    if not isinstance(model, Model):
+        try:
+            model = load(model)
+        except TextError as error:
+            told = Finding(UTF8, str(error), Location(), "names and documentation must be UTF-8")
+            return [told] if any(r.id == UTF8 for r in rules) else []
+    with without_collector():
+        survey = Survey(model, registry, verify)
+        found = list(_broken(rules, survey))
+    inferred = {r.id for r in rules if r.id in INFERRED and r.holds_for(model.ir_version)}
+    if types and inferred:
+        # a node that is called with what it does not take has no types to be judged
+        miscalled = {f.location for f in found if f.rule == ARITY}
+        stated = {in_function(f.location) for f in found if f.rule == VALUES}
+        found += [
+            f
+            for f in type_findings(survey)
+            if f.rule in inferred
+            and f.location not in miscalled
+            and not (f.rule == VALUES and in_function(f.location) in stated)
+        ]
+    return without_consequences(found, model.graph)
+
+
+def _broken(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
+    parts = (inner for default in survey.defaults for inner in default.within())
+    subjects = {
+        "model": [survey],
+        "root": survey.roots,
+        "graph": survey.graphs,
+        # what nodes call is all that is looked at in a function's default, which sees no values
+        "calls": [*survey.graphs, *parts],
+        "tensor": [site for site in survey.tensors if not is_plain(site.tensor)],
+        "sparse": survey.sparse,
+        "type": survey.types,
+        "function": survey.functions,
+        "training": survey.trainings,
+    }
+    for rule in rules:
+        if not rule.holds_for(survey.model.ir_version):
+            continue
+        broken = _alike(rule, survey) if rule.over == "attribute" else subjects[rule.over]
+        for subject in broken:
+            for message, where, hint in rule.check(subject):
+                yield Finding(rule.id, legible(message), where, legible(hint), rule.severity)
+
+
+def _alike(rule: Rule, survey: Survey) -> Iterator[AttributeSite]:
+    """The attributes that break a rule: of those that are alike one is asked, the others only if it does."""
+    for sites in survey.attributes:
+        if any(True for _ in rule.check(sites[0])):
+            yield from sites

@@ -1,0 +1,136 @@
+"""The rules to read, in Markdown: the page of one, and the document of all, with the sentences they hold."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sabir.checking._fix import REPAIRS, UNSAFE_REPAIRS
+from sabir.checking._laws import laws
+from sabir.checking._rule import GROUPS, RULES, Rule, Textproto, Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.checking._rule import Model
+
+_WIDTH, _MOST_LINES = 100, 16
+_WORDS = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^\s"])+')  # a blank inside quotes parts nothing
+_SOURCES = {
+    "ir.txt": "ir.txt",
+    "ir-with-training.txt": "ir-with-training.txt",
+    "versioning.txt": "versioning.txt",
+    "onnx.proto": "the comments of onnx.proto, in our words",
+    "functions": "what the standard says of functions of a model, in our words",
+    "practice": "what every reader of models relies on, in our words",
+}
+
+
+def rule_page(rule: Rule, level: int = 1) -> str:
+    """Return what a rule is: its law, what is looked at, and examples; `level` is that of its heading."""
+    return "\n".join(_lines(rule, level)) + "\n"
+
+
+def rules_document() -> str:
+    """Return all sentences that bind with the rules that hold them, and the page of every rule."""
+    return "\n".join([*_introduction(), *_sentences(), "## The rules", *_pages()])
+
+
+def severity_of(rule: Rule) -> str:
+    """Return the severity and, for a rule that must be asked for, its group."""
+    return f"{rule.severity}, {rule.group}" if rule.group else rule.severity
+
+
+def _lines(rule: Rule, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {rule.id}\n"
+    yield f"> {rule.law}\n"
+    yield f"- Source: {_SOURCES[rule.source]}"
+    yield f"- Severity: {severity_of(rule)}{f' ({rule.note})' if rule.note else ''}"
+    yield f"- IR versions: {_versions(rule)}\n"
+    yield rule.explanation
+    safe, unsafe = REPAIRS.get(rule.id), UNSAFE_REPAIRS.get(rule.id)
+    if safe is not None:
+        yield f"\n`sabir check --fix` repairs it. {safe}"
+    if unsafe is not None:
+        more = "more of it" if safe else "it"
+        yield f"\nOnly `sabir check --fix-unsafe {rule.id}` repairs {more}, as that can hurt. {unsafe}"
+    for title, examples in (("Bad", rule.bad), ("Good", rule.good)):
+        yield f"\n{title}:"
+        for example in examples:
+            yield f"\n```{'textproto' if isinstance(example, Textproto) else 'text'}"
+            yield from _shown(example)
+            yield "```"
+
+
+def _versions(rule: Rule) -> str:
+    first, last = max(rule.since, 1), rule.until
+    if last is None:
+        return "all" if rule.since == 0 else f"{first} and later"
+    return f"up to {last}" if rule.since == 0 else f"{first} to {last}"
+
+
+def _shown(example: Model) -> Iterator[str]:
+    """Yield the lines of an example, folded between words; of a very long one, those at its beginning."""
+    if isinstance(example, Wire):
+        yield f"the bytes {example.hex(' ')}"
+        return
+    lines = list(folded(example))
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        yield f"... and {len(lines) - _MOST_LINES} lines more"
+
+
+def folded(text: str) -> Iterator[str]:
+    """Yield the lines of a text, the long ones folded where a blank means nothing."""
+    for line in text.splitlines():
+        shown = ""
+        for word in _WORDS.findall(line):
+            if shown and len(shown) + 1 + len(word) > _WIDTH:
+                yield shown
+                shown = f"    {word}"
+            else:
+                shown = f"{shown} {word}" if shown else word
+        yield shown
+
+
+def _introduction() -> Iterator[str]:
+    asked = sum(bool(r.group) for r in RULES)
+    yield "# Rules\n"
+    yield (
+        f"What `sabir check` looks at: {len(RULES)} rules, of which {asked} are tried only with `--strict`,"
+        " or where their id or their group is selected. `sabir check --fix` repairs what breaks"
+        f" {len(REPAIRS)} of them, without a change to any value that is computed or any name that others"
+        f" rely on. `--fix-unsafe ID` repairs breaks of {len(UNSAFE_REPAIRS)} rules that take such a change,"
+        " each asked for by its id. This page is written by `tools/write_rules.py`, from the rules"
+        " themselves; `sabir rule ID` shows the page of one.\n"
+    )
+    for group, what in GROUPS.items():
+        members = ", ".join(f"[{r.id}](#{r.id.lower()})" for r in RULES if r.group == group)
+        yield f"- Group `{group}`, {what}: {members}."
+    yield ""
+
+
+def _sentences() -> Iterator[str]:
+    yield "## The sentences\n"
+    yield (
+        "Every sentence that binds, in capitals or not, in the specification's ir.txt,"
+        " ir-with-training.txt and versioning.txt, with the rules that hold it, or the reason why no model"
+        " can break it.\n"
+    )
+    yield "| sentence | where | rules |\n|---|---|---|"
+    for law in laws():
+        held = ", ".join(f"[{r}](#{r.lower()})" for r in law.rules)
+        reason = law.reason if held or not law.reason else f"none: {law.reason}"
+        told = "; ".join(filter(None, (held, reason)))
+        yield f"| {_cell(law.sentence)} | {', '.join(law.sources)} | {_cell(told)} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").replace("<", "\\<").split())
+
+
+def _pages() -> Iterator[str]:
+    for rule in RULES:
+        yield f"\n{rule_page(rule, 3)}".rstrip("\n")
+    yield ""

@@ -1,0 +1,383 @@
+"""The survey: one walk over a model that lists what rules look at, each with where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from sabir.base import Location, SchemaError, Step, check_depth
+from sabir.checking._held import Data, Held, held_by
+from sabir.checking._reads import Read, early_reads
+from sabir.ir import (
+    ExternalTensor,
+    Function,
+    Graph,
+    Model,
+    Node,
+    SparseTensor,
+    Tensor,
+    Value,
+    WireTensor,
+)
+from sabir.schema import Registry, Scope, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.ir import Attribute, Constant, NodeDevice, TrainingInfo, Type
+
+Kind = Literal["main", "subgraph", "function", "initialization", "algorithm"]
+Callee = Version | Function | SchemaError
+
+
+@dataclass(eq=False)
+class GraphSite:
+    """A graph where it stands: what its names mean, which node holds it, which graphs it holds.
+
+    `reads` has the inputs of each node, `calls` the numbers of the nodes by what they call, `attributed`
+    those that have attributes. `given` are the values of the main graph that a training graph may read.
+    """
+
+    graph: Graph
+    kind: Kind
+    where: Location
+    scope: Scope
+    function: Function | None
+    outer: GraphSite | None
+    holder: Node | None
+    nodes: tuple[Node, ...]
+    reads: list[tuple[Value | None, ...]] = field(default_factory=list["tuple[Value | None, ...]"])
+    calls: dict[Callee, list[int]] = field(default_factory=dict["Callee", "list[int]"])
+    attributed: list[int] = field(default_factory=list[int])
+    inner: dict[Node, list[GraphSite]] = field(default_factory=dict[Node, "list[GraphSite]"])
+    given: tuple[Value, ...] = ()
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """The values that the graph defines."""
+        return tuple(self.graph.defined())
+
+    @cached_property
+    def early_reads(self) -> list[Read]:
+        """What is read too early, in this graph and those inside it."""
+        return early_reads(self, self.given)
+
+    def at_node(self, index: int) -> Location:
+        """Return where the node number `index` stands."""
+        node = self.nodes[index]
+        return self.where.at("node", index=index, name=node.name or node.op)
+
+    def at_value(self, value: Value) -> Location:
+        """Return where this graph defines a value."""
+        kind, index, slot = self._places.get(value, ("initializer", 0, 0))
+        if kind == "node":
+            return self.at_node(index).at("output", index=slot, name=value.name)
+        return self.where.at(kind, index=slot if kind == "input" else None, name=value.name)
+
+    @cached_property
+    def _places(self) -> dict[Value, tuple[str, int, int]]:
+        """Of the inputs and what nodes compute: which of the two, the node's number, the slot."""
+        places: dict[Value, tuple[str, int, int]] = {}
+        for slot, value in enumerate(self.graph.inputs):
+            places.setdefault(value, ("input", 0, slot))
+        for index, node in enumerate(self.nodes):
+            for slot, value in enumerate(node.outputs):
+                if value is not None:
+                    places.setdefault(value, ("node", index, slot))
+        return places
+
+    def within(self) -> Iterator[GraphSite]:
+        """This graph and those inside it."""
+        yield self
+        for held in self.inner.values():
+            for site in held:
+                yield from site.within()
+
+
+class AttributeSite:
+    """An attribute of a node, or, with no node, a default of a function."""
+
+    __slots__ = ("_index", "_key", "_site", "attribute")
+
+    def __init__(self, attribute: Attribute, key: str, site: GraphSite, index: int | None) -> None:
+        self.attribute, self._key, self._site, self._index = attribute, key, site, index
+
+    @property
+    def where(self) -> Location:
+        """Where it stands; made only when it is asked for, as a model has many of them."""
+        site = self._site
+        holder = site.where if self._index is None else site.at_node(self._index)
+        return holder.at("attribute", name=self._key)
+
+    @property
+    def function(self) -> Function | None:
+        """The function in whose body, or among whose defaults, the attribute stands."""
+        return self._site.function
+
+
+class _Placed:
+    """Something that stands at one step from a place; the location is made only when it is asked for."""
+
+    __slots__ = ("_from", "_step")
+
+    def __init__(self, start: Location, step: Step | None) -> None:
+        self._from, self._step = start, step
+
+    @property
+    def where(self) -> Location:
+        """Where it stands."""
+        return self._from if self._step is None else Location((*self._from.steps, self._step))
+
+
+class TensorSite(_Placed):
+    """A tensor; `proto` is its message where it came from a file."""
+
+    __slots__ = ("_held", "tensor")
+
+    def __init__(self, tensor: Tensor, start: Location, step: Step | None = None) -> None:
+        super().__init__(start, step)
+        self.tensor = tensor
+        self._held: Held | None = None
+
+    @property
+    def proto(self) -> Any | None:
+        """The `TensorProto`, or None for a tensor made from an array, which cannot be wrong."""
+        return self.tensor.proto if isinstance(self.tensor, WireTensor) else None
+
+    @property
+    def held(self) -> Held | None:
+        """What the message holds, or None for a tensor made from an array."""
+        if self._held is None and isinstance(self.tensor, WireTensor):
+            self._held = held_by(self.tensor)
+        return self._held
+
+    @property
+    def data(self) -> Data | None:
+        """The values in the message, where it is sound but for them."""
+        held = self.held
+        return None if held is None else held.data
+
+
+class SparseSite(_Placed):
+    """A sparse tensor."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: SparseTensor, start: Location, step: Step | None = None) -> None:
+        super().__init__(start, step)
+        self.tensor = tensor
+
+
+class TypeSite(_Placed):
+    """A type as declared: of a value, or in an attribute."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, kind: Type, start: Location, step: Step | None = None) -> None:
+        super().__init__(start, step)
+        self.type = kind
+
+
+@dataclass(eq=False, slots=True)
+class FunctionSite:
+    """A function of the model, with the scope of its body."""
+
+    function: Function
+    where: Location
+    body: GraphSite
+    model: Model
+
+
+@dataclass(eq=False, slots=True)
+class TrainingSite:
+    """One TrainingInfo."""
+
+    training: TrainingInfo
+    where: Location
+    model: Model
+
+
+@dataclass(eq=False)
+class Survey:
+    """All that there is to look at in one model; `verify` asks for files of any size to be read.
+
+    The reader makes equal attributes one object: `attributes` lists them together, to be judged once.
+    `defaults` are graphs that a function's attribute has where a call gives none; they stand in no node.
+    """
+
+    model: Model
+    registry: Registry
+    verify: bool = False
+    roots: list[GraphSite] = field(default_factory=list[GraphSite])
+    defaults: list[GraphSite] = field(default_factory=list[GraphSite])
+    attributes: list[list[AttributeSite]] = field(default_factory=list[list[AttributeSite]])
+    tensors: list[TensorSite] = field(default_factory=list[TensorSite])
+    sparse: list[SparseSite] = field(default_factory=list[SparseSite])
+    types: list[TypeSite] = field(default_factory=list[TypeSite])
+    functions: list[FunctionSite] = field(default_factory=list[FunctionSite])
+    trainings: list[TrainingSite] = field(default_factory=list[TrainingSite])
+
+    def __post_init__(self) -> None:
+        self._alike: dict[tuple[int, Function | None], list[AttributeSite]] = {}
+        self._callees: dict[tuple[int, str, str, str], Callee] = {}
+        self._scopes: list[Scope] = []  # kept alive, as callees are remembered by their identity
+        model, scope = self.model, Scope.of(self.model, self.registry, newer_opsets=True)
+        self._scopes.append(scope)
+        self.roots.append(self._graph(model.graph, "main", Location().at("graph"), scope))
+        for place, training in enumerate(model.training):
+            where = Location().at("training_info", index=place)
+            self.trainings.append(TrainingSite(training, where, model))
+            if training.initialization is not None:
+                at = where.at("initialization")
+                self.roots.append(self._graph(training.initialization, "initialization", at, scope))
+                self.roots[-1].given = tuple(model.graph.initializers)
+            if training.algorithm is not None:
+                at = where.at("algorithm")
+                self.roots.append(self._graph(training.algorithm, "algorithm", at, scope))
+                self.roots[-1].given = self.roots[0].values
+        for place, function in enumerate(model.functions):
+            self._function(place, function, scope)
+
+    @cached_property
+    def graphs(self) -> list[GraphSite]:
+        """Every graph, those inside others too."""
+        return [site for root in self.roots for site in root.within()]
+
+    @cached_property
+    def external(self) -> list[TensorSite]:
+        """The tensors whose data lies in another file."""
+        return [site for site in self.tensors if isinstance(site.tensor, ExternalTensor)]
+
+    @cached_property
+    def layouts(self) -> list[tuple[Location, NodeDevice]]:
+        """Where nodes are laid out over devices."""
+        return [
+            (site.at_node(index).at("device", index=place, name=device.configuration), device)
+            for site in self.graphs
+            for index, node in enumerate(site.nodes)
+            if node.devices
+            for place, device in enumerate(node.devices)
+        ]
+
+    def _function(self, place: int, function: Function, scope: Scope) -> None:
+        where = Location().at("function", index=place, name=function.name)
+        inner = scope.within(function)
+        self._scopes.append(inner)
+        body = self._graph(function.graph, "function", where, inner, function=function)
+        self.roots.append(body)
+        self.functions.append(FunctionSite(function, where, body, self.model))
+        for name, default in function.attributes.items():
+            if default is not None:
+                self._attribute(AttributeSite(default, name, body, None), body, None, 1)
+
+    def _graph(
+        self, graph: Graph, kind: Kind, where: Location, scope: Scope, *, function: Function | None = None,
+        outer: GraphSite | None = None, holder: Node | None = None, depth: int = 1,
+    ) -> GraphSite:  # fmt: skip
+        check_depth(depth)
+        nodes = tuple(graph)
+        site = GraphSite(graph, kind, where, scope, function, outer, holder, nodes)
+        for index, value in enumerate(graph.inputs):
+            if value.type is not None:
+                self.types.append(TypeSite(value.type, where, Step("input", index, value.name)))
+        for value, constant in graph.initializers.items():
+            self._constant(constant, where, Step("initializer", None, value.name))
+        callee, reads, calls = self._callee, site.reads, site.calls
+        for index, node in enumerate(nodes):
+            reads.append(tuple(node.inputs))
+            calls.setdefault(callee(node, scope), []).append(index)
+            if node.attributes:
+                site.attributed.append(index)
+                for name, attribute in node.attributes.items():
+                    self._attribute(AttributeSite(attribute, name, site, index), site, node, depth)
+        self._declared(site)
+        return site
+
+    def _declared(self, site: GraphSite) -> None:
+        """List the types of what nodes compute and of leftover value_info, each once a graph."""
+        seen: set[int] = set()
+        for value in (*site.values, *site.graph.stale):
+            kind = value.type
+            if kind is not None and id(kind) not in seen:
+                seen.add(id(kind))
+                if not value.is_input:  # each of those is listed for itself
+                    self.types.append(TypeSite(kind, site.where, Step("value_info", None, value.name)))
+
+    def _attribute(self, held: AttributeSite, site: GraphSite, node: Node | None, depth: int) -> None:
+        attribute = held.attribute
+        alike = self._alike.get((id(attribute), site.function))
+        if alike is not None:
+            alike.append(held)
+            return
+        self._alike[id(attribute), site.function] = alike = [held]
+        self.attributes.append(alike)
+        if attribute.type not in _HOLDERS or lacks_value(attribute):
+            return
+        value, where = attribute.value, held.where
+        match attribute.type:
+            case "tensor" | "sparse_tensor":
+                self._constant(value, where)
+            case "tensors" | "sparse_tensors":
+                for index, tensor in enumerate(value or ()):
+                    self._constant(tensor, where, Step("tensor", index))
+            case "type" | "types":
+                self.types += [TypeSite(t, where) for t in _listed(value) if t is not None]
+            case "graph" | "graphs":
+                for index, graph in enumerate(attribute.graphs):
+                    at = where if attribute.type == "graph" else where.at("graph", index=index)
+                    inner = self._graph(
+                        graph, "subgraph", at, site.scope, function=site.function, outer=site, holder=node,
+                        depth=depth + 1,
+                    )  # fmt: skip
+                    if node is not None:
+                        site.inner.setdefault(node, []).append(inner)
+                    else:
+                        self.defaults.append(inner)
+            case _:
+                pass
+
+    def _constant(self, constant: Constant | None, where: Location, step: Step | None = None) -> None:
+        if isinstance(constant, SparseTensor):
+            sparse = SparseSite(constant, where, step)
+            self.sparse.append(sparse)
+            where = sparse.where
+            self.tensors.append(TensorSite(constant.values, where, Step("values")))
+            self.tensors.append(TensorSite(constant.indices, where, Step("indices")))
+        elif constant is not None:
+            self.tensors.append(TensorSite(constant, where, step))
+
+    def _callee(self, node: Node, scope: Scope) -> Callee:
+        key = (id(scope), node.domain, node.op, node.overload)
+        found = self._callees.get(key)
+        if found is None:
+            try:
+                found = scope.callee(node)
+            except SchemaError as error:
+                found = error
+            self._callees[key] = found
+        return found
+
+
+_HOLDERS = frozenset({
+    "tensor", "tensors", "sparse_tensor", "sparse_tensors", "type", "types", "graph", "graphs",
+})  # fmt: skip
+
+
+def lacks_name(value: Value | None) -> bool:
+    """Whether an input or output has no name; what a node computes is given one as it is saved."""
+    return value is None or (not value.name and value.node is None)
+
+
+def lacks_value(attribute: Attribute) -> bool:
+    """Whether the message promises a tensor, a graph or a type, and has none."""
+    if attribute.ref or attribute.type not in _WHOLE:
+        return False
+    return attribute.value is None or (attribute.residue is not None and bool(attribute.residue.absent))
+
+
+_WHOLE = frozenset({"tensor", "sparse_tensor", "graph", "type"})
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    return cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)

@@ -1,0 +1,175 @@
+"""Calls of functions: what they leave out is nothing that the body needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.base import quote
+from sabir.checking._rule import Problem, rule
+from sabir.ir import Function, canonical_domain
+from sabir.schema import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.checking._survey import FunctionSite, GraphSite, Survey
+    from sabir.ir import Node, Value
+
+_MAIN = (
+    '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\ng (float[N] x) => (float[N] y) {{ y = d.f({}) }}\n'
+)
+_F = '<domain: "d", opset_import: ["" : 18, "d" : 1]>\nf (a, b) => (c) {{ {} }}\n'
+_G = '<domain: "d", opset_import: ["" : 18]>\ng (p, q) => (r) { r = Add(p, q) }\n'
+_ASKS = (
+    "has = OptionalHasElement(b)  c = If (has) <then_branch = t () => (float[N] u) {{ u = {} }},"
+    " else_branch = e () => (float[N] v) {{ v = Neg(a) }}>"
+)
+
+
+class _Need(NamedTuple):
+    """Why a function needs an input: the node that reads it, maybe in a function that it is passed on to."""
+
+    reader: str
+    through: Function | None = None
+
+    def __str__(self) -> str:
+        return f"{self.reader}, to which it goes through {self.through!r}" if self.through else self.reader
+
+
+class _Pass(NamedTuple):
+    """A node of a function's body that passes an input of the function on to another function."""
+
+    function: Function
+    value: Value
+
+
+@rule(
+    "FUNC012",
+    "The number of inputs and outputs in a node, their types, the set of attributes specified in a node and"
+    " their types MUST satisfy the constraints imposed by the signature of the node's operator.",
+    source="ir.txt",
+    over="model",
+    bad=(
+        _MAIN.format("x") + _F.format("c = Add(a, b)"),
+        _MAIN.format('"", x') + _F.format("c = Add(a, b)"),
+        _MAIN.format("x") + _F.format("c = d.g(a, b)") + _G,
+        _MAIN.format("x") + _F.format("c = Max(a, b)"),
+        _MAIN.format("x") + _F.format(_ASKS.format("Add(a, b)").replace("HasElement(b)", "HasElement(a)")),
+    ),
+    good=(
+        _MAIN.format("x, x") + _F.format("c = Add(a, b)"),
+        _MAIN.format("x") + _F.format("c = Clip(a, b)"),
+        _MAIN.format("x") + _F.format(_ASKS.format("Add(a, b)")),
+    ),
+)
+def whole_calls(survey: Survey) -> Iterator[Problem]:
+    """A call of a function gives every input that an operator in the function's body requires.
+
+    An input that the body passes on to another function counts where that one needs it. What a branch reads
+    counts not where its condition asks OptionalHasElement for the input.
+    """
+    needs = _needs(survey.functions)
+    for site in survey.graphs:
+        for callee, places in site.calls.items():
+            needed = needs.get(callee) if isinstance(callee, Function) else None
+            for index in places if needed else ():
+                yield from _left_out(site, index, callee, needed or {})
+
+
+def _left_out(site: GraphSite, index: int, callee: object, needed: dict[Value, _Need]) -> Iterator[Problem]:
+    given = site.reads[index]
+    ports = callee.graph.inputs if isinstance(callee, Function) else ()
+    for place, port in enumerate(ports):
+        if port in needed and (place >= len(given) or given[place] is None):
+            told = f"the call leaves out {quote(port.name)}, which {callee!r} needs for {needed[port]}"
+            yield Problem(told, site.at_node(index), f"give the call an input number {place}")
+
+
+def _needs(functions: list[FunctionSite]) -> dict[object, dict[Value, _Need]]:
+    """Return the inputs that each function needs, with the reason.
+
+    First what operators need; then, as long as there is more, what is passed on to such an input.
+    """
+    found: dict[object, dict[Value, _Need]] = {site.function: {} for site in functions}
+    passed: dict[Value, list[_Pass]] = {}
+    pending: list[tuple[Function, Value]] = []
+    for site in functions:
+        asked = _Asked(site.function)
+        for inner in site.body.within():
+            for value, need in _direct(inner, asked):
+                found[site.function].setdefault(value, need)
+            for port, value in _handed_on(inner, asked):
+                passed.setdefault(port, []).append(_Pass(site.function, value))
+        pending += ((site.function, value) for value in found[site.function])
+    while pending:
+        function, port = pending.pop()
+        for one in passed.get(port, ()):
+            known = found.get(one.function)
+            if known is not None and one.value not in known:
+                known[one.value] = _Need(found[function][port].reader, function)
+                pending.append((one.function, one.value))
+    return found
+
+
+def _direct(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, _Need]]:
+    """Yield each input of the function that an operator in this graph requires."""
+    for callee, places in site.calls.items():
+        ports = callee.formal.inputs if isinstance(callee, Version) else ()
+        for index in places if ports else ():
+            for place, value in enumerate(site.reads[index]):
+                port = ports[min(place, len(ports) - 1)]
+                if value is None or value not in asked.ports or port.optional:
+                    continue
+                if not asked.before(site, value):
+                    yield value, _Need(f"{quote(port.name)} of {site.at_node(index)}")
+
+
+def _handed_on(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, Value]]:
+    """Yield each input of a called function, with the input of this function that becomes it."""
+    for callee, places in site.calls.items():
+        if isinstance(callee, Function):
+            for index in places:
+                for port, value in zip(callee.graph.inputs, site.reads[index], strict=False):
+                    if value is not None and value in asked.ports and not asked.before(site, value):
+                        yield port, value
+
+
+class _Asked:
+    """For which inputs of a function the conditions in its body ask whether they are there."""
+
+    def __init__(self, function: Function) -> None:
+        self.ports = frozenset(function.graph.inputs)
+        self._by_condition: dict[Value, frozenset[Value]] = {}
+
+    def before(self, site: GraphSite, value: Value) -> bool:
+        """Return whether a subgraph is run only after a question for a value."""
+        at: GraphSite | None = site
+        while at is not None and at.holder is not None:
+            node = at.holder
+            if node.op == "If" and not canonical_domain(node.domain) and value in self._in(node):
+                return True
+            at = at.outer
+        return False
+
+    def _in(self, node: Node) -> frozenset[Value]:
+        condition = node.inputs[0] if node.inputs else None
+        if condition is None:
+            return frozenset()
+        found = self._by_condition.get(condition)
+        if found is None:
+            found = self._by_condition[condition] = frozenset(_questions(condition))
+        return found
+
+
+def _questions(condition: Value) -> Iterator[Value]:
+    """Yield the values of which a condition, or what it is computed from, asks whether they are there."""
+    seen, pending = {condition}, [condition]
+    while pending:
+        node = pending.pop().node
+        if node is None:
+            continue
+        read = [v for v in node.inputs if v is not None]
+        if node.op == "OptionalHasElement" and not canonical_domain(node.domain):
+            yield from read
+        pending += [v for v in read if v not in seen]
+        seen.update(read)

@@ -1,0 +1,46 @@
+"""Entries of value_info that say again what an input or output says of itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import quote
+from sabir.checking._examples import HEAD, RELU, X, Y, float_info, in_graph
+from sabir.checking._rule import Problem, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.checking._survey import GraphSite
+
+
+@rule(
+    "GRAPH021",
+    "Used to store the type and shape information of values that are not inputs or outputs.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    group="style",
+    note="such an entry changes nothing where it agrees, as GRAPH018 sees to",
+    bad=(
+        in_graph(f'{RELU} name: "g" {X} {Y} {float_info("value_info", "x")}'),
+        in_graph(f'{RELU} name: "g" {X} {Y} {float_info("value_info", "y")}'),
+    ),
+    good=HEAD + "g (float[N] x) => (float[N] y) <float[N] t> { t = Relu(x)  y = Neg(t) }",
+)
+def described_in_one_place(site: GraphSite) -> Iterator[Problem]:
+    """No entry of value_info describes an input or output whose type stands in the list of those."""
+    graph = site.graph
+    if site.kind == "function" or not graph.stale:  # a function's ports have no types but these
+        return
+    ports = {
+        value.name: kind
+        for kind, values in (("output", graph.outputs), ("input", graph.inputs))
+        for value in values
+        if value is not None and value.type is not None and value.name
+    }
+    for value in graph.stale:
+        if value.name in ports:
+            where = site.where.at("value_info", index=value.info, name=value.name)
+            told = f"value_info describes {quote(value.name)}, which is an {ports[value.name]} of the graph"
+            yield Problem(told, where, "drop the entry")

@@ -1,0 +1,374 @@
+"""External data: tensors whose bytes lie in files beside the model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.base import ExternalDataError, parts_of, quote
+from sabir.checking._examples import RELU, X, Y, in_graph
+from sabir.checking._rule import Problem, Textproto, rule
+from sabir.elements import packed_size
+from sabir.ir import ExternalTensor
+from sabir.serial import Folder, extent_of, external_problems
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from sabir.base import Location
+    from sabir.checking._held import Held
+    from sabir.checking._survey import Survey, TensorSite
+
+_LOCATING = ("location", "offset", "length", "checksum")
+_BASEPATH = "basepath"  # no key of the standard, but the Python API of `onnx` can write it
+_KNOWN = frozenset({*_LOCATING, _BASEPATH})
+_DIGEST = re.compile(r"[0-9a-f]{40}", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
+_PAGE = 4096
+_UNASKED = 1 << 26
+_LAW = (
+    "In such a case, the tensor MUST provide the filename relative to the model file and MUST NOT use the"
+    " value fields."
+)
+_RANGE = "It MAY provide a byte offset and length within that file."
+_DATA = "weights.data"  # it lies in the folder of the examples, and has the bytes of four floats
+
+
+def _outside(*entries: str, fields: str = "dims: 4 data_type: 1") -> Textproto:
+    """Return an example with an initializer in another file: `offset=4` and the like."""
+    pairs = (entry.split("=", 1) for entry in entries)
+    lines = (f'external_data {{ key: "{key}" value: "{value}" }}' for key, value in pairs)
+    return _with(f"{fields} data_location: EXTERNAL {' '.join(lines)}")
+
+
+def _with(*tensors: str) -> Textproto:
+    held = " ".join(f'initializer {{ name: "w{i}" {fields} }}' for i, fields in enumerate(tensors))
+    return in_graph(f'{RELU} name: "g" {held} {X} {Y}')
+
+
+def _range(offset: int, length: int) -> str:
+    entries = {"location": _DATA, "offset": str(offset), "length": str(length)}
+    lines = " ".join(f'external_data {{ key: "{k}" value: "{v}" }}' for k, v in entries.items())
+    return f"dims: {length // 4} data_type: 1 data_location: EXTERNAL {lines}"
+
+
+_HERE = f"location={_DATA}"
+_GOOD = (_outside(_HERE), _outside(_HERE, "offset=0", "length=16"))
+
+
+class _External(NamedTuple):
+    """A tensor in another file, and what it says of where."""
+
+    tensor: ExternalTensor
+    entries: dict[str, str]
+    held: Held
+    where: Location
+
+    @property
+    def location(self) -> str:
+        return self.entries.get("location", "")
+
+    @property
+    def file(self) -> tuple[Folder, str] | None:
+        """The folder and the place in it, where the model has a folder and the place may be in it."""
+        folder = self.tensor.opener
+        if not isinstance(folder, Folder) or folder.path is None or _misplaced(self.location):
+            return None
+        return folder, "/".join(parts_of(self.location))
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes the type and the shape take, where these are sound."""
+        element, count = self.held.element, self.held.size
+        return None if element is None or count is None or not element.bits else packed_size(element, count)
+
+
+def _all(survey: Survey) -> Iterator[_External]:
+    for site in survey.external:
+        if isinstance(site.tensor, ExternalTensor) and site.held is not None:
+            texts: dict[object, object] = {**site.tensor.entries}  # of what is no UTF-8 TENSOR010 tells
+            entries = {k: v for k, v in texts.items() if isinstance(k, str) and isinstance(v, str)}
+            yield _External(site.tensor, entries, site.held, site.where)
+
+
+def _misplaced(location: str) -> str:
+    """Why a location may lead out of the model's folder, if it may."""
+    try:
+        parts_of(location)
+    except ExternalDataError as error:
+        return str(error)
+    return ""
+
+
+@rule(
+    "DATA001",
+    _LAW,
+    source="ir.txt",
+    over="model",
+    bad=(_outside(), _outside("location="), _outside("offset=0")),
+    good=_GOOD,
+)
+def names_a_file(survey: Survey) -> Iterator[Problem]:
+    """An external tensor says in which file its data is."""
+    for external in _all(survey):
+        if not external.location:
+            yield Problem(
+                "the tensor is external and names no file", external.where, "add the entry `location`"
+            )
+
+
+@rule(
+    "DATA002",
+    _LAW,
+    source="ir.txt",
+    over="model",
+    bad=_outside(_HERE, fields="dims: 4 data_type: 1 float_data: [1, 2, 3, 4]"),
+    good=_GOOD,
+)
+def no_values_beside(survey: Survey) -> Iterator[Problem]:
+    """An external tensor has no data of its own in the model."""
+    for external in _all(survey):
+        if external.held.fields:
+            told = f"the tensor is external, and {external.held.fields[0]} holds data"
+            yield Problem(told, external.where, "keep the one that is meant")
+
+
+@rule(
+    "DATA003",
+    _LAW,
+    source="ir.txt",
+    over="model",
+    bad=(
+        _outside("location=../weights.data"),
+        _outside("location=/etc/hostname"),
+        _outside("location=a/../../b"),
+        _outside(f"location={_DATA}/"),
+        _outside(f"location={_DATA}/."),
+        _outside("location=."),
+        _outside(r"location=C:\\weights.data"),
+    ),
+    good=_GOOD,
+)
+def stays_in_the_folder(survey: Survey) -> Iterator[Problem]:
+    """The location names a file, relative to the model's folder and in it."""
+    for external in _all(survey):
+        told = _misplaced(external.location) if external.location else ""
+        if told:
+            yield Problem(told, external.where, "name a file in the model's folder, relative to that folder")
+
+
+@rule(
+    "DATA004",
+    "The raw data for large constant tensors, such as initializers, MAY be serialised in a separate file.",
+    source="ir.txt",
+    over="model",
+    bad=_outside("location=missing.data"),
+    good=_GOOD,
+)
+def file_is_there(survey: Survey) -> Iterator[Problem]:
+    """The file exists, is a regular one with one name, and lies in the model's folder, links followed."""
+    asked: set[tuple[Folder, str]] = set()
+    for external in _all(survey):
+        file = external.file
+        if file is None or file in asked:
+            continue
+        asked.add(file)
+        try:
+            file[0].look(file[1])
+        except ExternalDataError as error:
+            yield Problem(str(error), external.where, "put the file beside the model")
+
+
+def _looked(file: tuple[Folder, str] | None) -> os.stat_result | None:
+    try:
+        return None if file is None else file[0].look(file[1])
+    except ExternalDataError:  # DATA004 tells of it
+        return None
+
+
+@rule(
+    "DATA005",
+    _RANGE,
+    source="ir.txt",
+    over="model",
+    bad=(
+        _outside(_HERE, "offset=4"),
+        _outside(_HERE, "length=12"),
+        _outside(_HERE, "offset=-4"),
+        _outside(_HERE, "offset=0_0"),
+        _outside(_HERE, fields="dims: 5 data_type: 1"),
+    ),
+    good=_GOOD,
+)
+def range_fits(survey: Survey) -> Iterator[Problem]:
+    """Offset and length are numbers, the length what type and shape take, and the file has these bytes."""
+    files: dict[tuple[Folder, str] | None, os.stat_result | None] = {}
+    for external in _all(survey):
+        if external.size is None:
+            continue
+        file = external.file
+        if file not in files:
+            files[file] = _looked(file)
+        status = files[file]
+        try:
+            extent = extent_of(external.entries, external.size)
+            if status is not None:
+                extent.check(status.st_size)
+        except ExternalDataError as error:
+            yield Problem(str(error), external.where)
+
+
+@rule(
+    "DATA006",
+    "It MAY also specify a SHA1 digest of the file.",
+    source="ir.txt",
+    over="model",
+    bad=(_outside(_HERE, f"checksum={'0' * 40}"), _outside(_HERE, "checksum=12")),
+    good=_outside(_HERE, "checksum=c26df9440df999ae7d765499acd5ca855709702f"),
+)
+def digest_is_right(survey: Survey) -> Iterator[Problem]:
+    """A checksum is the SHA1 of its file; more than 64 MiB of files are read only where that is asked for."""
+    size, asked = 0, set[tuple[Folder, str]]()
+    for external in _all(survey):
+        stated, file = external.entries.get("checksum"), external.file
+        if stated is not None and not _DIGEST.fullmatch(stated):
+            told = f"the checksum {quote(stated)} is no SHA1"
+            yield Problem(told, external.where, "it has 40 hexadecimal digits")
+        elif stated is not None and file is not None and file not in asked:
+            asked.add(file)
+            status = _looked(file)
+            size += 0 if status is None else status.st_size
+    if asked and (survey.verify or size <= _UNASKED):
+        for problem in external_problems(survey.model, checksums=True):
+            if problem.kind == "checksum":
+                yield Problem(problem.message, problem.where, "the file was changed, or is another one")
+
+
+@rule(
+    "DATA007",
+    "An offset is a multiple of 4096, so that the file can be mapped.",
+    source="onnx.proto",
+    over="model",
+    severity="warning",
+    group="pedantic",
+    note="the text says SHOULD, and exporters put one tensor behind the other",
+    bad=_with(_range(0, 4), _range(4, 12)),
+    good=_GOOD,
+)
+def offset_on_a_page(survey: Survey) -> Iterator[Problem]:
+    """The data of an external tensor begins at a page of its file."""
+    for external in _all(survey):
+        offset = external.entries.get("offset", "0")
+        if _NUMBER.fullmatch(offset) and int(offset) % _PAGE:
+            told = f"the offset {offset} is no multiple of {_PAGE}"
+            yield Problem(told, external.where, "`sabir unpack` aligns it")
+
+
+@rule(
+    "DATA008",
+    "The entries of external data are location, offset, length and checksum.",
+    source="onnx.proto",
+    over="model",
+    severity="warning",
+    note="a reader passes over what it does not know",
+    bad=_outside(_HERE, "compression=zip"),
+    good=_GOOD,
+)
+def known_entries(survey: Survey) -> Iterator[Problem]:
+    """An external tensor has no entry that the standard does not know."""
+    for external in _all(survey):
+        for key in external.entries:
+            if key not in _KNOWN:
+                yield Problem(f"the entry {quote(key)} is not in the standard", external.where)
+
+
+@rule(
+    "DATA009",
+    "One file MAY contain the data for multiple tensors.",
+    source="ir.txt",
+    over="model",
+    severity="warning",
+    note="tensors may share their bytes; those that share some of them were likely written over each other",
+    bad=_with(_range(0, 12), _range(4, 12)),
+    good=(_with(_range(0, 4), _range(4, 12)), _with(_range(4, 12), _range(4, 12))),
+)
+def ranges_apart(survey: Survey) -> Iterator[Problem]:
+    """Two tensors have the same bytes of a file, or none in common."""
+    for problem in external_problems(survey.model) if survey.external else ():
+        if problem.kind == "overlap":
+            yield Problem(problem.message, problem.where)
+
+
+@rule(
+    "DATA010",
+    "The strings of a tensor stand in string_data: the bytes in another file are those of raw_data.",
+    source="onnx.proto",
+    over="model",
+    bad=_outside(_HERE, fields="dims: 4 data_type: 8"),
+    good=_GOOD,
+)
+def no_strings(survey: Survey) -> Iterator[Problem]:
+    """A tensor of strings is not external."""
+    for external in _all(survey):
+        element = external.held.element
+        if element is not None and element.kind == "string":
+            yield Problem("a tensor of strings is external", external.where, "strings stand in the model")
+
+
+@rule(
+    "DATA011",
+    "The entries of external data say where a tensor's data lies if its data_location is EXTERNAL.",
+    source="onnx.proto",
+    over="tensor",
+    severity="warning",
+    note="nothing reads them",
+    bad=_with(f'dims: 1 data_type: 1 float_data: 1 external_data {{ key: "location" value: "{_DATA}" }}'),
+    good=_GOOD,
+)
+def entries_that_count(site: TensorSite) -> Iterator[Problem]:
+    """A tensor whose data is in the model does not name a file."""
+    held = site.held
+    if held is not None and not held.is_external and "external_data" in held.present:
+        told = "the tensor is not external, and has entries of external data"
+        yield Problem(told, site.where, "drop them, or set data_location to EXTERNAL")
+
+
+@rule(
+    "DATA012",
+    "Each entry of external data stands once.",
+    source="practice",
+    over="model",
+    note="readers take the first or the last of two, and so read different bytes",
+    bad=_outside(_HERE, "location=other.data", _HERE),
+    good=_GOOD,
+)
+def entries_once(survey: Survey) -> Iterator[Problem]:
+    """No two entries tell of one thing."""
+    for external in _all(survey):
+        counts = Counter(e.key for e in external.tensor.proto.external_data)
+        for key in _LOCATING:
+            if counts[key] > 1:
+                told = f"the entry `{key}` stands {counts[key]} times"
+                yield Problem(told, external.where, "keep the one that is meant")
+
+
+@rule(
+    "DATA013",
+    "A location is relative to the directory where the model was stored.",
+    source="onnx.proto",
+    over="model",
+    severity="warning",
+    note="the API of `onnx` can write the entry `basepath`, and no reader follows it, not even `onnx`",
+    bad=_outside(_HERE, "basepath=data"),
+    good=(*_GOOD, _outside(_HERE, "basepath=")),
+)
+def no_base_path(survey: Survey) -> Iterator[Problem]:
+    """An external tensor has no `basepath` that readers would have to put before its location."""
+    for external in _all(survey):
+        base = external.entries.get(_BASEPATH)
+        if base:
+            told = f"the entry `{_BASEPATH}` is {quote(base)}, and readers ignore it: the data is read from"
+            hint = f"put the folder into `location`, and remove `{_BASEPATH}`"
+            yield Problem(f"{told} {quote(external.location)}", external.where, hint)

@@ -1,0 +1,387 @@
+"""Functions of a model: unique, not recursive, and of one mind with the model about its operators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from sabir.base import quote
+from sabir.checking._examples import in_model
+from sabir.checking._rule import Problem, Textproto, rule
+from sabir.checking._survey import lacks_name
+from sabir.ir import Function, canonical_domain, find_opset
+from sabir.proto import FunctionProto
+from sabir.schema import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sabir.checking._survey import FunctionSite, GraphSite, Survey
+
+_MAIN = '<ir_version: 10, opset_import: ["" : 17, "d" : 1]>\ng (float[N] x) => (float[N] y) { y = d.f(x) }\n'
+_F = '<domain: "d", opset_import: ["" : 17]>\nf (a) => (b) { b = Relu(a) }\n'
+_GOOD = _MAIN + _F
+_DEEPEST, _MOST = 100, 10_000
+
+
+def _with_function(fields: str) -> Textproto:
+    """Return an example whose main graph calls the function with these fields."""
+    main = (
+        'graph { name: "g" input { name: "x" type { tensor_type { elem_type: 1 shape { dim {'
+        ' dim_param: "N" } }'
+        ' } } } output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_param: "N" } } } } }'
+        ' node { op_type: "f" domain: "d" input: "x" output: "y" } }'
+    )
+    body = 'node { op_type: "Relu" input: "a" output: "b" } opset_import { version: 17 }'
+    return in_model(
+        f'opset_import {{ domain: "d" version: 1 }} {main} functions {{ {fields} {body} }}', ir_version=10
+    )
+
+
+@rule(
+    "FUNC001",
+    "The names of operators within a domain.",
+    source="ir.txt",
+    over="model",
+    bad=_MAIN + _F + _F,
+    good=_GOOD + '<domain: "d", overload: "fast", opset_import: ["" : 17]>\nf (a) => (b) { b = Relu(a) }\n',
+)
+def defined_once(survey: Survey) -> Iterator[Problem]:
+    """No two functions have the same domain, name and overload."""
+    seen: set[tuple[str, str, str]] = set()
+    for site in survey.functions:
+        if site.function.key in seen:
+            yield Problem(
+                f"{site.function!r} is defined twice", site.where, "rename one, or give it an overload"
+            )
+        seen.add(site.function.key)
+
+
+@rule(
+    "FUNC002",
+    "A function is an operator whose semantics is formally expressed via expansion into a sub-graph (called"
+    " the function body) using other operators (and functions).",
+    source="ir.txt",
+    over="function",
+    bad=Textproto(
+        'ir_version: 8 opset_import { version: 17 } graph { name: "g" } functions { domain: "d"'
+        " opset_import {"
+        " version: 17 } }"
+    ),
+    good=_GOOD,
+)
+def named(site: FunctionSite) -> Iterator[Problem]:
+    """A function has a name, and a domain in which it defines an operator."""
+    function = site.function
+    missing = "name" if not function.name else "domain" if not function.domain else ""
+    if missing:
+        yield Problem(f"the function has no {missing}", site.where, "set it: calls name both")
+
+
+def _callees(site: FunctionSite) -> dict[Function, None]:
+    return {c: None for inner in site.body.within() for c in inner.calls if isinstance(c, Function)}
+
+
+@rule(
+    "FUNC003",
+    "Recursion is not allowed among the functions of a model.",
+    source="functions",
+    over="model",
+    bad=(
+        _MAIN + '<domain: "d", opset_import: ["" : 17, "d" : 1]>\nf (a) => (b) { b = d.f(a) }\n',
+        _MAIN
+        + '<domain: "d", opset_import: ["" : 17, "d" : 1]>\nf (a) => (b) { b = d.g(a) }\n'
+        + '<domain: "d", opset_import: ["" : 17, "d" : 1]>\ng (a) => (b) { b = d.f(a) }\n',
+    ),
+    good=_GOOD,
+)
+def not_recursive(survey: Survey) -> Iterator[Problem]:
+    """No function calls itself, through others or through subgraphs."""
+    sites = {site.function: site for site in survey.functions}
+    calls = {function: list(_callees(site)) for function, site in sites.items()}
+    for function in _in_cycles(calls):
+        yield Problem(f"{function!r} calls itself, maybe through others", sites[function].where, "unroll it")
+
+
+def _in_cycles(calls: dict[Function, list[Function]]) -> list[Function]:
+    """The functions from which a call leads back to them: Tarjan's strongly connected components."""
+    order: dict[Function, int] = {}
+    low: dict[Function, int] = {}
+    open_, found = list[Function](), list[Function]()
+    for root, callees in calls.items():
+        if root in order:
+            continue
+        path = [(root, iter(callees))]
+        order[root] = low[root] = len(order)
+        open_.append(root)
+        while path:
+            function, rest = path[-1]
+            following = next(rest, None)
+            if following is None:
+                path.pop()
+                if path:
+                    low[path[-1][0]] = min(low[path[-1][0]], low[function])
+                if low[function] == order[function]:
+                    start = open_.index(function)
+                    component = open_[start:]
+                    del open_[start:]
+                    if len(component) > 1 or function in calls[function]:
+                        found += component
+            elif following not in order:
+                order[following] = low[following] = len(order)
+                open_.append(following)
+                path.append((following, iter(calls.get(following, ()))))
+            elif following in open_:
+                low[function] = min(low[function], order[following])
+    return found
+
+
+@rule(
+    "FUNC004",
+    "The names of values - node inputs & outputs, tensor values (if named), graph inputs, outputs.",
+    source="ir.txt",
+    over="function",
+    bad=(
+        _with_function('name: "f" domain: "d" input: "a" output: "b" output: "b"'),
+        _with_function('name: "f" domain: "d" input: "a" output: "b" attribute: "k" attribute: "k"'),
+    ),
+    good=_GOOD,
+)
+def ports_once(site: FunctionSite) -> Iterator[Problem]:
+    """A function names each of its outputs and attributes once; its inputs are under GRAPH004."""
+    function, residue = site.function, site.function.residue
+    given: list[tuple[str, Iterable[str]]] = [
+        ("output", (v.name for v in function.graph.outputs if v is not None))
+    ]
+    if residue is not None and residue.wire:
+        again = FunctionProto.FromString(residue.wire)
+        names = [
+            n for n in again.attribute if function.attributes.get(n) is None and n in function.attributes
+        ]
+        given.append(("attribute", [*names, *names]))
+    for kind, listed in given:
+        for name, count in Counter(listed).items():
+            if count > 1:
+                where = site.where.at(kind, name=name)
+                yield Problem(f"the {kind} {quote(name)} is listed twice", where, "list it once")
+
+
+@rule(
+    "FUNC005",
+    "The names in `attribute` and those of `attribute_proto` are disjoint.",
+    source="functions",
+    over="function",
+    bad=_with_function(
+        'name: "f" domain: "d" input: "a" output: "b" attribute: "k" attribute_proto { name: "k"'
+        " type: INT i: 1 }"
+    ),
+    good=_with_function(
+        'name: "f" domain: "d" input: "a" output: "b" attribute: "j" attribute_proto { name: "k"'
+        " type: INT i: 1 }"
+    ),
+)
+def default_or_none(site: FunctionSite) -> Iterator[Problem]:
+    """An attribute is declared with a default or without one, not both."""
+    function, residue = site.function, site.function.residue
+    if residue is None or not residue.wire:
+        return
+    again = FunctionProto.FromString(residue.wire)
+    for name in dict.fromkeys([*again.attribute, *(a.name for a in again.attribute_proto)]):
+        if function.attributes.get(name) is not None:
+            where = site.where.at("attribute", name=name)
+            yield Problem(f"the attribute {quote(name)} is declared twice", where, "keep one of the two")
+
+
+@rule(
+    "FUNC006",
+    "The operator sets that a function imports must be compatible with the model's.",
+    source="functions",
+    over="function",
+    bad=_MAIN.replace("17", "12")
+    + '<domain: "d", opset_import: ["" : 13]>\nf (a) => (b) { b = Softmax<axis = 0>(a) }\n',
+    good=_MAIN.replace("17", "14")
+    + '<domain: "d", opset_import: ["" : 13]>\nf (a) => (b) { b = Softmax<axis = 0>(a) }\n',
+)
+def same_operators(site: FunctionSite) -> Iterator[Problem]:
+    """An operator that a body uses is of the same version as the model's imports would make it."""
+    told: set[str] = set()
+    for inner in site.body.within():
+        for callee, (index, *_) in inner.calls.items():
+            if not isinstance(callee, Version) or str(callee) in told:
+                continue
+            domain = callee.operator.domain
+            opset = find_opset(site.model.opsets, domain)
+            outside = callee.operator.find(opset) if opset is not None else callee
+            if outside is not callee:
+                told.add(str(callee))
+                yield Problem(
+                    f"{callee} in the function is {outside or 'absent'} under the model's opset {opset}",
+                    inner.at_node(index),
+                    f"import one version of {domain or 'ai.onnx'} in both",
+                )
+
+
+@rule(
+    "FUNC007",
+    "Each operator used within a graph MUST be explicitly declared by one of the operator sets"
+    " imported by the"
+    " model.",
+    source="ir.txt",
+    over="function",
+    severity="warning",
+    note="the function is what such a call means, but a reader will think of the operator",
+    bad='<ir_version: 10, opset_import: ["" : 17]>\ng (float[N] x) => (float[N] y) { y = Relu(x) }\n'
+    '<domain: "ai.onnx", opset_import: ["" : 17]>\nRelu (a) => (b) { b = Neg(a) }\n',
+    good=_GOOD,
+)
+def no_standard_names(survey_site: FunctionSite) -> Iterator[Problem]:
+    """A function is named unlike every operator of the standard."""
+    function = survey_site.function
+    registry = survey_site.body.scope.registry
+    domain = canonical_domain(function.domain)
+    if function.name and registry.find(domain, function.name) is not None:
+        told = f"{function!r} stands in the place of the standard's operator"
+        yield Problem(told, survey_site.where, "rename it, or put it in a domain of its own")
+
+
+@rule(
+    "FUNC008",
+    "Functions call one another at most 100 deep, and a model has at most 10 000 of them.",
+    source="practice",
+    over="model",
+    bad='<ir_version: 10, opset_import: ["" : 17, "d" : 1]>\ng (float[N] x) => (float[N] y) { y = d.f0(x) }\n'
+    + "".join(
+        f'<domain: "d", opset_import: ["" : 17, "d" : 1]>\nf{i} (a) => (b) {{ b = d.f{i + 1}(a) }}\n'
+        for i in range(_DEEPEST)
+    )
+    + f'<domain: "d", opset_import: ["" : 17]>\nf{_DEEPEST} (a) => (b) {{ b = Relu(a) }}\n',
+    good=_GOOD,
+)
+def not_too_deep(survey: Survey) -> Iterator[Problem]:
+    """A chain of calls that no reader of the standard follows to its end."""
+    if len(survey.functions) > _MOST:
+        told = f"the model has {len(survey.functions)} functions"
+        yield Problem(told, survey.functions[0].where, f"at most {_MOST} are taken")
+    depths: dict[Function, int] = {}
+    sites = {site.function: site for site in survey.functions}
+    calls = {function: list(_callees(site)) for function, site in sites.items()}
+    if _in_cycles(calls):
+        return  # told by FUNC003, and without a depth
+    for function in calls:
+        _depth(function, calls, depths)
+    deep = [f for f, depth in depths.items() if depth > _DEEPEST]
+    if deep:
+        told = f"calls from {deep[-1]!r} go {depths[deep[-1]]} functions deep"
+        yield Problem(told, sites[deep[-1]].where, f"at most {_DEEPEST} are taken; inline some")
+
+
+def _depth(root: Function, calls: dict[Function, list[Function]], depths: dict[Function, int]) -> None:
+    """Settle how many functions a call goes through, without recursion: a file may chain ten thousand."""
+    pending = [root]
+    while pending:
+        function = pending[-1]
+        unknown = [f for f in calls.get(function, ()) if f not in depths]
+        if unknown and function not in depths:
+            pending += unknown
+            continue
+        pending.pop()
+        depths[function] = 1 + max((depths[f] for f in calls.get(function, ())), default=0)
+
+
+@rule(
+    "FUNC009",
+    "The names of values - node inputs & outputs, tensor values (if named), graph inputs, outputs.",
+    source="ir.txt",
+    over="function",
+    bad=(
+        _with_function('name: "f" domain: "d" input: "a" input: "" output: "b"'),
+        _with_function('name: "f" domain: "d" input: "a" output: "b" output: ""'),
+        _with_function('name: "f" domain: "d" input: "a" output: "b" attribute: ""'),
+    ),
+    good=_GOOD,
+)
+def named_ports(site: FunctionSite) -> Iterator[Problem]:
+    """An input, output or attribute of a function has a name."""
+    function = site.function
+    for kind, values in (("input", function.graph.inputs), ("output", function.graph.outputs)):
+        for index, value in enumerate(values):
+            if lacks_name(value):
+                yield Problem(f"this {kind} has no name", site.where.at(kind, index=index), "name it")
+    if "" in function.attributes and function.attributes[""] is None:  # of defaults ATTR001 tells
+        yield Problem("an attribute has no name", site.where.at("attribute"), "name it, or drop it")
+
+
+_USES_K = (
+    '<domain: "d", opset_import: ["" : 17]>\nf {declared} (a) => (b) {{ b = Softmax<axis: int = @k>(a) }}\n'
+)
+
+
+@rule(
+    "FUNC010",
+    "The number of inputs and outputs in a node, their types, the set of attributes specified in a node and"
+    " their types MUST satisfy the constraints imposed by the signature of the node's operator.",
+    source="ir.txt",
+    over="model",
+    bad=(
+        _MAIN.replace("f(x)", "f<k = 0.5>(x)") + _USES_K.format(declared="<k>"),
+        _MAIN.replace("f(x)", 'f<k = "0">(x)') + _USES_K.format(declared="<k: int = 0>"),
+        _MAIN + _USES_K.format(declared="<k: float = 0.5>"),
+    ),
+    good=(
+        _MAIN.replace("f(x)", "f<k = 0>(x)") + _USES_K.format(declared="<k>"),
+        _MAIN + _USES_K.format(declared="<k: int = 0>"),
+    ),
+)
+def attributes_of_one_type(survey: Survey) -> Iterator[Problem]:
+    """An attribute of a function is of one type: in its default, where the body refers to it, in calls."""
+    types: dict[tuple[Function, str], str] = {}
+    for site in survey.functions:
+        for name, default in site.function.attributes.items():
+            if default is not None and default.type != "undefined":
+                types[site.function, name] = default.type
+    for first, *_ in survey.attributes:
+        function, attribute = first.function, first.attribute
+        if attribute.ref and function is not None and attribute.type != "undefined":
+            declared = types.setdefault((function, attribute.ref), attribute.type)
+            if declared != attribute.type:
+                told = f"it refers to {quote(attribute.ref)}, which is {declared}, as {attribute.type}"
+                yield Problem(told, first.where, "both must be of one type")
+    for site in survey.graphs:
+        for callee, places in site.calls.items():
+            if isinstance(callee, Function) and callee.attributes:
+                yield from _given_otherwise(site, callee, places, types)
+
+
+def _given_otherwise(
+    site: GraphSite, callee: Function, places: Iterable[int], types: dict[tuple[Function, str], str]
+) -> Iterator[Problem]:
+    for index in places:
+        for name, given in site.nodes[index].attributes.items():
+            declared = types.get((callee, name), given.type)
+            if given.type not in {declared, "undefined"}:
+                where = site.at_node(index).at("attribute", name=name)
+                yield Problem(f"{callee!r} takes {quote(name)} as {declared}, not {given.type}", where)
+
+
+@rule(
+    "FUNC011",
+    "Must be unique among attributes, inputs, and outputs for any given operator and node.",
+    source="ir.txt",
+    over="function",
+    severity="warning",
+    note="attributes and values are apart in everything else, so that only a reader may confuse the two",
+    bad=_MAIN.replace("f(x)", "f<a = 0>(x)")
+    + '<domain: "d", opset_import: ["" : 17]>\nf <a> (a) => (b) { b = Relu(a) }\n',
+    good=_MAIN.replace("f(x)", "f<k = 0>(x)")
+    + '<domain: "d", opset_import: ["" : 17]>\nf <k> (a) => (b) { b = Relu(a) }\n',
+)
+def attributes_apart(site: FunctionSite) -> Iterator[Problem]:
+    """No attribute of a function is named as one of its inputs or outputs."""
+    graph = site.function.graph
+    names = {v.name for v in (*graph.inputs, *graph.outputs) if v is not None and v.name}
+    for name in site.function.attributes:
+        if name in names:
+            where = site.where.at("attribute", name=name)
+            yield Problem(
+                f"{quote(name)} is the name of an input or output too", where, "rename one of the two"
+            )

@@ -1,0 +1,361 @@
+"""Nodes: what they call exists, and is called with the inputs, outputs and attributes that it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import SchemaError, quote
+from sabir.checking._examples import GOOD, HEAD, X, Y, around, in_graph
+from sabir.checking._rule import Problem, rule
+from sabir.ir import Function, canonical_domain
+from sabir.proto import NodeProto
+from sabir.schema import Version, check_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sabir.checking._survey import AttributeSite, GraphSite
+    from sabir.ir import Node
+
+_SIGNATURE = (
+    "The number of inputs and outputs in a node, their types, the set of attributes specified in a node and"
+    " their types MUST satisfy the constraints imposed by the signature of the node's operator."
+)
+_F = '\n<domain: "d", opset_import: ["" : 17]>\nf (a) => (b) { b = Relu(a) }'
+_IMPORTS_D = '<ir_version: 10, opset_import: ["" : 17, "d" : 1]>\n'
+
+
+def _is_known(site: GraphSite, node: Node) -> bool:
+    """Whether a node's domain is one whose operators are known, or the model's own."""
+    domain = canonical_domain(node.domain)
+    return site.scope.registry.has_domain(domain) or any(key[0] == domain for key in site.scope.functions)
+
+
+def _unknown_calls(site: GraphSite) -> Iterator[tuple[int, Node]]:
+    """The nodes that call nothing known into a domain that is imported."""
+    for callee, places in site.calls.items():
+        node = site.nodes[places[0]]
+        if isinstance(callee, SchemaError) and node.op and site.scope.opset(node.domain) is not None:
+            yield from ((index, site.nodes[index]) for index in places)
+
+
+def _other_overloads(site: GraphSite, node: Node) -> list[str]:
+    domain = canonical_domain(node.domain)
+    return sorted(o for d, name, o in site.scope.functions if (d, name) == (domain, node.op))
+
+
+@rule(
+    "NODE001",
+    "Each operator used within a graph MUST be explicitly declared by one of the operator sets"
+    " imported by the"
+    " model.",
+    source="ir.txt",
+    over="calls",
+    bad=(
+        HEAD + "g (float[N] x) => (float[N] y) { y = Reluu(x) }",
+        HEAD + "g (float[N] x) => (float[N] y) { y = Gelu(x) }",
+        HEAD + "g (float[N] x) => (float[N] y) { y = d.f(x) }" + _F,
+    ),
+    good=GOOD,
+)
+def calls_what_exists(site: GraphSite) -> Iterator[Problem]:
+    """A node's domain is imported, and the operator is in the version imported or a function of the model."""
+    for callee, places in site.calls.items():
+        if isinstance(callee, Version):
+            continue
+        node = site.nodes[places[0]]
+        imported = site.scope.opset(node.domain) is not None
+        if isinstance(callee, Function):
+            if imported:
+                continue
+            told, hint = (
+                f"the operator set of {quote(node.domain)} is not imported",
+                "import it, as any other",
+            )
+        elif not node.op or (imported and (not _is_known(site, node) or _other_overloads(site, node))):
+            continue
+        else:
+            told, hint = str(callee), ""
+        for index in places:
+            yield Problem(told, site.at_node(index), hint)
+
+
+@rule(
+    "NODE002",
+    _SIGNATURE,
+    source="ir.txt",
+    over="calls",
+    bad=(
+        HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x, x) }",
+        HEAD + "g (float[N] x) => (float[N] y) { y = Add(x) }",
+        HEAD + 'g (float[N] x) => (float[N] y) { y = Max(x, "", x) }',
+        HEAD + 'g (float[N] x, int64[1] k) => (int64[M] y) { "", y = TopK(x, k) }',
+        _IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f(x, x) }" + _F,
+    ),
+    good=GOOD,
+)
+def arity(site: GraphSite) -> Iterator[Problem]:
+    """A node gives and takes as many values as its operator or function has, optional ones aside."""
+    for callee, places in site.calls.items():
+        if isinstance(callee, SchemaError):
+            continue
+        sound: set[tuple[int, int]] = set()
+        for index in places:
+            node, inputs = site.nodes[index], site.reads[index]
+            key = (len(inputs), len(node.outputs))
+            is_whole = None not in inputs and None not in node.outputs
+            if is_whole and key in sound:
+                continue
+            problem = _told(lambda c=callee, n=node: _check_arity(c, n), site, index)
+            if problem is not None:
+                yield problem
+            elif is_whole:
+                sound.add(key)
+
+
+def _check_arity(callee: Version | Function, node: Node) -> None:
+    if isinstance(callee, Function):
+        check_call(callee, node)
+    else:
+        callee.formal.check_arity(node.inputs, len(node.outputs))
+        _check_output_names(callee, node)
+
+
+def _check_output_names(version: Version, node: Node) -> None:
+    """An empty name leaves out an output that is optional, or one of any number; inputs are seen to."""
+    ports = version.formal.outputs
+    for place, value in enumerate(node.outputs):
+        port = ports[min(place, len(ports) - 1)]
+        if value is None and not port.optional and not port.variadic:
+            raise SchemaError(f"{version}: output number {place} is not optional, and its name is empty")
+
+
+@rule(
+    "NODE003",
+    _SIGNATURE,
+    source="ir.txt",
+    over="calls",
+    bad=(
+        HEAD + "g (float[N] x) => (float[N] y) { y = Relu<slope = 1>(x) }",
+        HEAD + 'g (float[N] x) => (float[N] y) { y = Softmax<axis = "0">(x) }',
+        HEAD + "g (float[N] x) => (int64[N] y) { y = Cast(x) }",
+        _IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f<k = 1>(x) }" + _F,
+    ),
+    good=HEAD + "g (float[N] x) => (float[N] y) { y = Softmax<axis = 0>(x) }",
+)
+def attributes(site: GraphSite) -> Iterator[Problem]:
+    """A node's attributes are among those of its operator or function, of their type, and none is missing."""
+    attributed = set(site.attributed)
+    for callee, places in site.calls.items():
+        if isinstance(callee, SchemaError):
+            continue
+        demanding = isinstance(callee, Version) and callee.formal.requires
+        for index in places if demanding else attributed.intersection(places):
+            problem = _told(lambda c=callee, n=site.nodes[index]: _check_attributes(site, c, n), site, index)
+            if problem is not None:
+                yield problem
+
+
+def _check_attributes(site: GraphSite, callee: Version | Function, node: Node) -> None:
+    if isinstance(callee, Function):
+        site.scope.inside(callee, node)
+    else:  # a name that begins so is a runtime's own
+        known = {name: a for name, a in node.attributes.items() if name and not name.startswith("__")}
+        callee.formal.check_attributes(known)
+
+
+def _told(test: Callable[[], object], site: GraphSite, index: int) -> Problem | None:
+    try:
+        test()
+    except SchemaError as error:
+        return Problem(str(error), site.at_node(index))
+    return None
+
+
+@rule(
+    "NODE004",
+    "Must be unique among attributes, inputs, and outputs for any given operator and node.",
+    source="ir.txt",
+    over="graph",
+    bad=around(
+        'node { op_type: "Softmax" input: "x" output: "y" attribute { name: "axis" type: INT i: 0 }'
+        ' attribute { name: "axis" type: INT i: 0 } }'
+    ),
+    good=HEAD + "g (float[N] x) => (float[N] y) { y = Softmax<axis = 0>(x) }",
+)
+def attributes_once(site: GraphSite) -> Iterator[Problem]:
+    """A node has each attribute once."""
+    for index, node in enumerate(site.nodes):
+        if node.residue is not None and node.residue.wire:
+            for again in NodeProto.FromString(node.residue.wire).attribute:
+                where = site.at_node(index)
+                yield Problem(f"the attribute {quote(again.name)} is given twice", where, "keep one of them")
+
+
+@rule(
+    "NODE005",
+    "The union of the operator sets specified by a given model MUST have a compatible operator"
+    " declaration for"
+    " each node in the model's graph.",
+    source="versioning.txt",
+    over="calls",
+    bad=HEAD + "g (float[N] x, int64[M] i, float[M] u) => (float[N] y) { y = Scatter(x, i, u) }",
+    good=HEAD + "g (float[N] x, int64[M] i, float[M] u) => (float[N] y) { y = ScatterElements(x, i, u) }",
+)
+def not_deprecated(site: GraphSite) -> Iterator[Problem]:
+    """No node calls an operator that the imported version has retired."""
+    for callee, places in site.calls.items():
+        if isinstance(callee, Version) and callee.deprecated:
+            for index in places:
+                yield Problem(f"{callee} is deprecated: {callee.changes}", site.at_node(index))
+
+
+@rule(
+    "NODE006",
+    "Attribute values are runtime constants, in that their values are determined when a model graph is"
+    " constructed and therefore not computed at runtime.",
+    source="ir.txt",
+    over="attribute",
+    bad=(
+        HEAD + "g (float[N] x) => (float[N] y) { y = Softmax<axis: int = @k>(x) }",
+        _IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f(x) }\n"
+        '<domain: "d", opset_import: ["" : 17]>\nf (a) => (b) { b = Softmax<axis: int = @k>(a) }',
+    ),
+    good=_IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f<k = 0>(x) }\n"
+    '<domain: "d", opset_import: ["" : 17]>\nf <k> (a) => (b) { b = Softmax<axis: int = @k>(a) }',
+)
+def references(site: AttributeSite) -> Iterator[Problem]:
+    """An attribute refers to another only in a function's body, and to one that the function declares."""
+    name, function = site.attribute.ref, site.function
+    if not name:
+        return
+    if function is None:
+        yield Problem(f"it refers to {quote(name)}, and only a function's body may refer", site.where)
+    elif name not in function.attributes:
+        yield Problem(f"it refers to {quote(name)}, which {function!r} does not declare", site.where)
+
+
+@rule(
+    "NODE007",
+    "An implementation must support all operators in the set or reject the model.",
+    source="ir.txt",
+    over="calls",
+    severity="warning",
+    note="what a domain of its own defines, only its owner can check",
+    bad='<ir_version: 8, opset_import: ["" : 17, "custom" : 1]>\n'
+    "g (float[N] x) => (float[N] y) { y = custom.Thing(x) }",
+    good=_IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f(x) }" + _F,
+)
+def known_domain(site: GraphSite) -> Iterator[Problem]:
+    """A node calls into a domain of the standard, or a function of the model."""
+    for index, node in _unknown_calls(site):
+        if not _is_known(site, node):
+            told = f"{quote(f'{node.domain}.{node.op}')} cannot be checked: its domain is not known"
+            yield Problem(told, site.at_node(index))
+
+
+@rule(
+    "NODE008",
+    "Each node represents a call to an operator or a model local function.",
+    source="ir.txt",
+    over="calls",
+    bad=_IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f:fast(x) }" + _F,
+    good=_IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f(x) }" + _F,
+)
+def known_overload(site: GraphSite) -> Iterator[Problem]:
+    """A call names an overload of its function that the model defines."""
+    for index, node in _unknown_calls(site):
+        others = _other_overloads(site, node)
+        if others:
+            yield Problem(
+                f"{quote(f'{node.domain}.{node.op}')} has no overload {quote(node.overload)}",
+                site.at_node(index),
+                f"it has {', '.join(map(quote, others))}",
+            )
+
+
+@rule(
+    "NODE009",
+    "Each node represents a call to an operator or a model local function.",
+    source="ir.txt",
+    over="calls",
+    bad=around('node { input: "x" output: "y" }'),
+    good=GOOD,
+)
+def has_an_operator(site: GraphSite) -> Iterator[Problem]:
+    """A node says what it calls."""
+    for index, node in enumerate(site.nodes):
+        if not node.op:
+            yield Problem(
+                "the node has no op_type", site.at_node(index), "name an operator, or drop the node"
+            )
+
+
+@rule(
+    "NODE010",
+    "Each node has zero or more inputs and one or more outputs.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    note="a call whose outputs are all left out can be dropped",
+    bad=in_graph(
+        f'name: "g" {X} {Y} node {{ op_type: "Relu" input: "x" output: "y" }}'
+        ' node { op_type: "Split" input: "x" output: "" }'
+    ),
+    good=GOOD,
+)
+def has_outputs(site: GraphSite) -> Iterator[Problem]:
+    """A node computes something that has a name."""
+    for index, node in enumerate(site.nodes):
+        if node.outputs.count(None) == len(node.outputs):
+            yield Problem(
+                "the node names no output", site.at_node(index), "drop it: nothing can use what it gives"
+            )
+
+
+@rule(
+    "NODE011",
+    "The 'status' property indicates whether the syntax, semantics, or presence of the operator is in an"
+    " experimental or stable stage.",
+    source="ir.txt",
+    over="calls",
+    severity="warning",
+    bad='<ir_version: 3, opset_import: ["" : 1]>\ng (float[1,1,2,2] x) => (float[1,1,4,4] y)'
+    " { y = Upsample<height_scale = 2.0, width_scale = 2.0>(x) }",
+    good='<ir_version: 3, opset_import: ["" : 7]>\ng (float[1,1,2,2] x) => (float[1,1,4,4] y)'
+    " { y = Upsample<scales = [1.0, 1.0, 2.0, 2.0]>(x) }",
+)
+def stable(site: GraphSite) -> Iterator[Problem]:
+    """No node calls an experimental operator: the next release may give it another meaning."""
+    for callee, places in site.calls.items():
+        if isinstance(callee, Version) and callee.status == "experimental":
+            hint = "call a stable operator, or keep to readers of the release that wrote the model"
+            for index in places:
+                told = f"{callee} is experimental: it may change without a new version"
+                yield Problem(told, site.at_node(index), hint)
+
+
+@rule(
+    "NODE012",
+    "Must be unique among attributes, inputs, and outputs for any given operator and node.",
+    source="ir.txt",
+    over="graph",
+    severity="warning",
+    group="style",
+    note="attributes and values are apart in everything else, so that only a reader may confuse the two",
+    bad=(
+        HEAD + "g (float[N] axis) => (float[N] y) { y = Softmax<axis = 0>(axis) }",
+        HEAD + "g (float[N] x) => (float[N] axis) { axis = Softmax<axis = 0>(x) }",
+    ),
+    good=HEAD + "g (float[N] x) => (float[N] y) { y = Softmax<axis = 0>(x) }",
+)
+def attributes_unlike_values(site: GraphSite) -> Iterator[Problem]:
+    """No attribute of a node is named as one of the values that the node reads or computes."""
+    for index in site.attributed:
+        node = site.nodes[index]
+        values = {v.name for v in (*site.reads[index], *node.outputs) if v is not None}
+        for name in node.attributes:
+            if name and name in values:
+                where = site.at_node(index).at("attribute", name=name)
+                told = f"{quote(name)} is an attribute and a value of the node"
+                yield Problem(told, where, "rename the value")

@@ -1,0 +1,223 @@
+"""Sparse tensors: values, where they stand, and the shape that they stand in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.base import SabirError
+from sabir.checking._examples import RELU, X, Y, in_graph
+from sabir.checking._held import size_of
+from sabir.checking._rule import Problem, Textproto, rule
+from sabir.elements import INT64
+from sabir.ir import ExternalTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from sabir.checking._survey import SparseSite
+    from sabir.ir import Array
+
+    Indices = npt.NDArray[np.int64]
+
+_VALUES = "dims: 2 data_type: 1 float_data: [1, 2]"
+_INDICES = "dims: 2 data_type: 7 int64_data: [0, 5]"
+_PAIR = 2
+
+
+def _sparse(dims: str, values: str = _VALUES, indices: str = _INDICES) -> Textproto:
+    """Return an example with a sparse initializer."""
+    parts = f'values {{ name: "w" {values} }} indices {{ {indices} }}'
+    return in_graph(f'{RELU} name: "g" sparse_initializer {{ {dims} {parts} }} {X} {Y}')
+
+
+def _matrix(entries: str) -> str:
+    return f"dims: 2 dims: 2 data_type: 7 int64_data: [{entries}]"
+
+
+_GOOD = (_sparse("dims: 6"), _sparse("dims: 2 dims: 3", indices=_matrix("0, 0, 1, 2")))
+
+
+def _indices(site: SparseSite) -> Indices | None:
+    """Return the indices, where they are such as SPARSE003 asks for and stand in the model itself."""
+    tensor = site.tensor.indices
+    if not _fit(site) or isinstance(tensor, ExternalTensor):
+        return None
+    try:
+        return tensor.array()
+    except SabirError:  # rules about tensors tell of it
+        return None
+
+
+def _fit(site: SparseSite) -> bool:
+    indices, count = site.tensor.indices, site.tensor.values.shape
+    return (
+        indices.element is INT64
+        and len(count) == 1
+        and indices.shape in {count, (*count, len(site.tensor.shape))}
+    )
+
+
+@rule(
+    "SPARSE001",
+    "The values of a sparse tensor are a tensor of shape [NNZ].",
+    source="onnx.proto",
+    over="sparse",
+    bad=_sparse("dims: 6", values="dims: 2 dims: 1 data_type: 1 float_data: [1, 2]"),
+    good=_GOOD,
+)
+def values_in_a_row(site: SparseSite) -> Iterator[Problem]:
+    """The values of a sparse tensor have rank 1."""
+    shape = site.tensor.values.shape
+    if len(shape) != 1:
+        where = site.where.at("values")
+        yield Problem(
+            f"the values of a sparse tensor have rank {len(shape)}", where, "they stand in a row: rank 1"
+        )
+
+
+@rule(
+    "SPARSE002",
+    "The dims of a sparse tensor are the shape of the dense tensor that it stands for.",
+    source="onnx.proto",
+    over="sparse",
+    note="that none is 0 is not in the text, but no value could stand there, and onnx refuses it",
+    bad=(
+        _sparse("", values="dims: 0 data_type: 1", indices="dims: 0 data_type: 7"),
+        _sparse("dims: -6", values="dims: 0 data_type: 1", indices="dims: 0 data_type: 7"),
+        _sparse("dims: 0", values="dims: 0 data_type: 1", indices="dims: 0 data_type: 7"),
+        _sparse("dims: 4294967296 dims: 4294967296"),
+    ),
+    good=_GOOD,
+)
+def dense_shape(site: SparseSite) -> Iterator[Problem]:
+    """The dense shape has a dimension, none below 1, and a number of elements that fits 64 bits."""
+    shape = site.tensor.shape
+    if not shape:
+        yield Problem("the sparse tensor states no shape", site.where, "give it the dims of the dense tensor")
+    elif min(shape) < 1:
+        yield Problem(f"the sparse tensor has a dimension of {min(shape)}", site.where)
+    elif size_of(shape) is None:
+        yield Problem("the number of elements of the sparse tensor is past 64 bits", site.where)
+
+
+@rule(
+    "SPARSE003",
+    "The indices of a sparse tensor are INT64, of shape [NNZ, rank], or [NNZ] where they count in the tensor"
+    " laid flat.",
+    source="onnx.proto",
+    over="sparse",
+    bad=(
+        _sparse("dims: 6", indices="dims: 2 data_type: 6 int32_data: [0, 5]"),
+        _sparse("dims: 6", indices="dims: 1 data_type: 7 int64_data: 0"),
+        _sparse("dims: 2 dims: 3", indices="dims: 2 dims: 1 data_type: 7 int64_data: [0, 1]"),
+        _sparse("dims: 6", indices="dims: 2 dims: 1 dims: 1 data_type: 7 int64_data: [0, 5]"),
+    ),
+    good=_GOOD,
+)
+def indices_fit(site: SparseSite) -> Iterator[Problem]:
+    """There is an index, or a row of as many as the dense shape has dimensions, for each value."""
+    indices, values = site.tensor.indices, site.tensor.values
+    where = site.where.at("indices")
+    if indices.element is not INT64:
+        yield Problem(f"the indices of a sparse tensor are {indices.element}", where, "write them as int64")
+    elif len(values.shape) == 1 and not _fit(site):
+        (count,), rank = values.shape, len(site.tensor.shape)
+        kind = str(indices.type) if len(indices.shape) <= _PAIR else f"of rank {len(indices.shape)}"
+        yield Problem(
+            f"{count} values have indices {kind}", where, f"their shape is [{count}] or [{count}, {rank}]"
+        )
+
+
+@rule(
+    "SPARSE004",
+    "Each index of a sparse tensor is one of an element of the dense tensor.",
+    source="onnx.proto",
+    over="sparse",
+    bad=(
+        _sparse("dims: 5"),
+        _sparse("dims: 6", indices="dims: 2 data_type: 7 int64_data: [-1, 5]"),
+        _sparse("dims: 2 dims: 3", indices=_matrix("0, 0, 0, 3")),
+    ),
+    good=_GOOD,
+)
+def indices_in_range(site: SparseSite) -> Iterator[Problem]:
+    """No index is negative or past the dense shape."""
+    indices, shape = _indices(site), site.tensor.shape
+    size = size_of(shape)
+    if indices is None or not size or not indices.size:
+        return
+    ends: Any = size if indices.ndim == 1 else np.array(shape, np.int64)
+    odd = (indices < 0) | (indices >= ends)
+    if odd.any():
+        place = int((odd if odd.ndim == 1 else odd.any(axis=1)).argmax())
+        told = f"index {place} of the sparse tensor, {indices[place].tolist()}, is out of range"
+        yield Problem(told, site.where.at("indices"))
+
+
+@rule(
+    "SPARSE005",
+    "The indices of a sparse tensor ascend, row by row in lexicographic order, and none comes twice.",
+    source="onnx.proto",
+    over="sparse",
+    bad=(
+        _sparse("dims: 6", indices="dims: 2 data_type: 7 int64_data: [5, 0]"),
+        _sparse("dims: 6", indices="dims: 2 data_type: 7 int64_data: [5, 5]"),
+        _sparse("dims: 2 dims: 3", indices=_matrix("1, 0, 0, 2")),
+    ),
+    good=_GOOD,
+)
+def indices_ascend(site: SparseSite) -> Iterator[Problem]:
+    """Each index is greater than the one before it."""
+    indices = _indices(site)
+    if indices is None or len(indices) < _PAIR or not indices.size:
+        return
+    rows = indices.reshape(len(indices), -1)
+    before, after = rows[:-1], rows[1:]
+    first = (before != after).argmax(axis=1)  # the column that decides
+    at = np.arange(len(first))
+    odd = after[at, first] <= before[at, first]
+    if odd.any():
+        place = int(odd.argmax()) + 1
+        told = f"index {place} of the sparse tensor, {indices[place].tolist()}, does not ascend"
+        yield Problem(
+            told, site.where.at("indices"), "sort the values by their indices, and drop what comes twice"
+        )
+
+
+@rule(
+    "SPARSE006",
+    "The values of a sparse tensor are those that are not the default: not zero, and for strings not empty.",
+    source="onnx.proto",
+    over="sparse",
+    severity="warning",
+    group="pedantic",
+    note="a zero written out says what leaving it out says",
+    bad=_sparse("dims: 6", values="dims: 2 data_type: 1 float_data: [1, 0]"),
+    good=_GOOD,
+)
+def values_that_count(site: SparseSite) -> Iterator[Problem]:
+    """No value of a sparse tensor is zero."""
+    values = site.tensor.values
+    if isinstance(values, ExternalTensor):
+        return
+    try:
+        array = values.array()
+    except SabirError:  # rules about tensors tell of it
+        return
+    zeros = _zeros(array)
+    if zeros:
+        yield Problem(
+            f"{zeros} of the values of the sparse tensor are zero", site.where.at("values"), "drop them"
+        )
+
+
+def _zeros(array: Array) -> int:
+    """Count elements that are zero, every bit of them, or empty."""
+    if array.dtype == object:
+        return array.tolist().count("")
+    codes = np.ascontiguousarray(array).view(np.uint8).reshape(array.size, array.dtype.itemsize)
+    return array.size - int(codes.any(axis=1).sum())

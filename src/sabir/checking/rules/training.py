@@ -1,0 +1,238 @@
+"""Training: the graphs of a TrainingInfo, and the state that their outputs become."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import quote
+from sabir.checking._examples import RELU, X, Y, in_model
+from sabir.checking._rule import Problem, Textproto, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sabir.base import Location
+    from sabir.checking._survey import Survey, TrainingSite
+    from sabir.ir import Graph, Value
+
+_COMBINED = "An algorithm is run as one graph with the main graph, and the two together are a valid graph."
+_W = 'initializer { name: "w" dims: 1 data_type: 1 float_data: 1 }'
+_MAIN = f'graph {{ name: "g" {RELU} {X} {Y} {_W} }}'
+_SCALAR = "type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } }"
+_INITIALIZATION = (
+    'initialization { name: "i" node { op_type: "Constant" output: "w0" attribute { name: "value"'
+    f' type: TENSOR t {{ dims: 1 data_type: 1 float_data: 0 }} }} }} output {{ name: "w0" {_SCALAR} }} }}'
+)
+
+
+def _training(*infos: str) -> Textproto:
+    """Return an example whose main graph has the initializer w."""
+    return in_model(f"{_MAIN} {' '.join(f'training_info {{ {info} }}' for info in infos)}")
+
+
+def _algorithm(output: str = "w2") -> str:
+    return (
+        'algorithm { name: "a" initializer { name: "v" dims: 1 data_type: 1 float_data: 1 }'
+        f' node {{ op_type: "Add" input: "w" input: "v" output: "{output}" }}'
+        f' output {{ name: "{output}" {_SCALAR} }} }}'
+    )
+
+
+def _starts(key: str, value: str) -> str:
+    return f'initialization_binding {{ key: "{key}" value: "{value}" }}'
+
+
+def _updates(key: str, value: str) -> str:
+    return f'update_binding {{ key: "{key}" value: "{value}" }}'
+
+
+_GOOD = (
+    _training(
+        f"{_INITIALIZATION} {_algorithm()} {_starts('w', 'w0')} {_starts('v', 'w0')} {_updates('w', 'w2')}"
+        f" {_updates('v', 'y')}"
+    ),
+    _training(f"{_algorithm()} {_updates('w', 'w2')}"),
+)
+
+
+def _bindings(site: TrainingSite) -> Iterator[tuple[Location, Value, Value, bool]]:
+    """Each pair of a key and a value, where it stands, and whether it is one of the update."""
+    training = site.training
+    for field, pairs in (
+        ("initialization_binding", training.initialization_binding),
+        ("update_binding", training.update_binding),
+    ):
+        for index, (key, value) in enumerate(pairs):
+            where = site.where.at(field, index=index, name=key.name)
+            yield where, key, value, field == "update_binding"
+
+
+def _given(*graphs: Graph | None) -> set[Value | None]:
+    """The outputs of some graphs."""
+    return {v for graph in graphs if graph is not None for v in graph.outputs}
+
+
+@rule(
+    "TRAIN001",
+    "Each name specified as a key in the binding MUST be the name of an initializer that appears in the main"
+    " inference-graph (i.e., in ModelProto.graph.initializer) or the name of an initializer that appears in"
+    " TrainingInfoProto.algorithm.initializer.",
+    source="ir-with-training.txt",
+    over="training",
+    since=7,
+    bad=(
+        _training(f"{_INITIALIZATION} {_starts('ghost', 'w0')}"),
+        _training(f"{_algorithm()} {_updates('x', 'w2')}"),
+    ),
+    good=_GOOD,
+)
+def keys_are_state(site: TrainingSite) -> Iterator[Problem]:
+    """A key is an initializer of the main graph, or of the algorithm of the same TrainingInfo."""
+    algorithm = site.training.algorithm
+    state = {**site.model.graph.initializers, **(algorithm.initializers if algorithm is not None else {})}
+    for where, key, _, _ in _bindings(site):
+        if key not in state:
+            yield Problem(f"{quote(key.name)} is no initializer of the main graph or the algorithm", where)
+
+
+@rule(
+    "TRAIN002",
+    "Each name specified as a value in the binding MUST be the name of an output of the"
+    " TrainingInfoProto.initialization graph.",
+    source="ir-with-training.txt",
+    over="training",
+    since=7,
+    bad=(
+        _training(f"{_INITIALIZATION} {_starts('w', 'ghost')}"),
+        _training(f"{_INITIALIZATION} {_starts('w', 'y')}"),
+        _training(f"{_algorithm()} {_updates('w', 'v')}"),
+    ),
+    good=_GOOD,
+)
+def values_are_outputs(site: TrainingSite) -> Iterator[Problem]:
+    """A value is an output of the initialization; for an update, of the algorithm or the main graph."""
+    training = site.training
+    started, updated = _given(training.initialization), _given(training.algorithm, site.model.graph)
+    for where, _, value, is_update in _bindings(site):
+        if is_update:
+            if training.algorithm is not None and value not in updated:
+                yield Problem(f"{quote(value.name)} is no output of the algorithm or the main graph", where)
+        elif training.initialization is not None and value not in started:
+            yield Problem(f"{quote(value.name)} is no output of the initialization", where)
+
+
+@rule(
+    "TRAIN003",
+    "Key values specified in the repeated initialization_binding field MUST be unique.",
+    source="ir-with-training.txt",
+    over="model",
+    since=7,
+    bad=(
+        _training(f"{_INITIALIZATION} {_starts('w', 'w0')} {_starts('w', 'w0')}"),
+        _training(f"{_algorithm()} {_updates('w', 'w2')}", f"{_algorithm()} {_updates('w', 'w2')}"),
+    ),
+    good=_GOOD,
+)
+def keys_once(survey: Survey) -> Iterator[Problem]:
+    """A key stands once among the bindings of an initialization, and once among the updates of all."""
+    updated: set[str] = set()
+    for site in survey.trainings:
+        first: set[str] = set()
+        for where, key, _, is_update in _bindings(site):
+            seen = updated if is_update else first
+            if key.name in seen:
+                yield Problem(f"{quote(key.name)} is bound twice", where, "keep one of the two")
+            seen.add(key.name)
+
+
+@rule(
+    "TRAIN004",
+    "A TrainingInfoProto.initialization MAY be omitted (only if there are no initialization_bindings).",
+    source="ir-with-training.txt",
+    over="training",
+    since=7,
+    bad=(_training(_starts("w", "y")), _training(_updates("w", "y"))),
+    good=_GOOD,
+)
+def graphs_for_bindings(site: TrainingSite) -> Iterator[Problem]:
+    """Where the outputs of an initialization or an algorithm are bound there is one."""
+    training = site.training
+    if training.initialization is None and training.initialization_binding:
+        yield Problem("there are bindings of an initialization, and no initialization", site.where)
+    if training.algorithm is None and training.update_binding:
+        yield Problem("there are bindings of an update, and no algorithm", site.where)
+
+
+@rule(
+    "TRAIN005",
+    "An initialization graph has outputs only: it is run before there is anything to feed.",
+    source="onnx.proto",
+    over="training",
+    since=7,
+    bad=_training(
+        f'initialization {{ name: "i" input {{ name: "s" {_SCALAR} }}'
+        ' node { op_type: "Abs" input: "s" output: "w0" }'
+        f' output {{ name: "w0" {_SCALAR} }} }} {_starts("w", "w0")}'
+    ),
+    good=_GOOD,
+)
+def initialization_without_inputs(site: TrainingSite) -> Iterator[Problem]:
+    """An initialization has no input, unless that has a default."""
+    graph = site.training.initialization
+    for index, value in enumerate(graph.inputs if graph is not None else ()):
+        if graph is not None and value not in graph.initializers:
+            where = site.where.at("initialization").at("input", index=index, name=value.name)
+            yield Problem(
+                f"the initialization has the input {quote(value.name)}", where, "make it an initializer"
+            )
+
+
+@rule(
+    "TRAIN006",
+    _COMBINED,
+    source="onnx.proto",
+    over="training",
+    since=7,
+    bad=_training(f"{_algorithm('y')} {_updates('w', 'y')}"),
+    good=_GOOD,
+)
+def names_of_its_own(site: TrainingSite) -> Iterator[Problem]:
+    """An algorithm defines no name that the main graph defines: they are run as one graph."""
+    algorithm = site.training.algorithm
+    if algorithm is None:
+        return
+    main = _names(site.model.graph.defined())
+    for name in _names(algorithm.defined()):
+        if name in main:
+            where = site.where.at("algorithm")
+            yield Problem(f"{quote(name)} is defined by the main graph too", where, "rename one of the two")
+
+
+def _names(values: Iterable[Value]) -> dict[str, None]:
+    return {v.name: None for v in values if v.name}
+
+
+@rule(
+    "TRAIN007",
+    "The training-step is performed by evaluating the Graph and assigning the outputs produced by the Graph"
+    " to the state variables as specified in the update-binding.",
+    source="ir-with-training.txt",
+    over="training",
+    since=7,
+    bad=(
+        _training(
+            'algorithm { name: "a" node { op_type: "Shape" input: "w" output: "w2" }'
+            ' output { name: "w2" type { tensor_type { elem_type: 7 shape { dim { dim_value: 1 } } } } } }'
+            f" {_updates('w', 'w2')}"
+        ),
+        _training(
+            'initialization { name: "i" node { op_type: "Concat" input: "w" input: "w" output: "w0"'
+            ' attribute { name: "axis" type: INT i: 0 } } output { name: "w0" type { tensor_type'
+            f" {{ elem_type: 1 shape {{ dim {{ dim_value: 2 }} }} }} }} }} }} {_starts('w', 'w0')}"
+        ),
+    ),
+    good=_GOOD,
+)
+def values_fit_the_state(_: TrainingSite) -> Iterator[Problem]:
+    """What is bound to a state variable is of the variable's type and shape, as far as inference tells."""
+    yield from ()  # the engine adds what one inference over the whole model finds

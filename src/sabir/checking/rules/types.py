@@ -1,0 +1,304 @@
+"""Types: elements, shapes and containers that the standard has, and that agree with what is computed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sabir.base import quote
+from sabir.checking._examples import GOOD, HEAD, RELU, X, Y, around, in_graph, with_tensor
+from sabir.checking._rule import Problem, rule
+from sabir.elements import find_element
+from sabir.ir import (
+    NEWEST_IR,
+    Expr,
+    MapType,
+    OpaqueType,
+    OptionalType,
+    SequenceType,
+    SparseTensorType,
+    TensorType,
+    elements_of_type,
+    first_ir_of_element,
+    parts_of_type,
+)
+from sabir.proto import TypeProto
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.checking._survey import Survey, TypeSite
+
+_KEYS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string"})
+
+
+@rule(
+    "TYPE001",
+    "The number of inputs and outputs in a node, their types, the set of attributes specified in a node and"
+    " their types MUST satisfy the constraints imposed by the signature of the node's operator.",
+    source="ir.txt",
+    over="model",
+    bad=(
+        HEAD + "g (float[2] x, float[3] z) => (float[2] y) { y = Add(x, z) }",
+        HEAD + "g (float[N] x) => (int64[N] y) { y = Relu(x) }",
+        HEAD + "g (string[N] x) => (string[N] y) { y = Relu(x) }",
+    ),
+    good=GOOD,
+)
+def consistent(_: Survey) -> Iterator[Problem]:
+    """What inference finds: types that an operator does not take, shapes and declarations that contradict."""
+    yield from ()  # the engine adds what one inference over the whole model finds
+
+
+@rule(
+    "TYPE008",
+    "A node's types can be judged: its operator's inference is there, and takes what the node has.",
+    source="practice",
+    over="model",
+    severity="warning",
+    note="the model may be right; what is computed from such a node has the types that the file declares",
+    bad=around(
+        f'node {{ op_type: "Constant" output: "c" attribute {{ name: "value" type: TENSOR t {{ data_type: 1'
+        f" {'dims: 1 ' * 65} float_data: 1 }} }} }} {RELU}"
+    ),
+    good=GOOD,
+)
+def judged(_: Survey) -> Iterator[Problem]:
+    """What inference cannot judge: an operator without inference, a tensor that no array can hold."""
+    yield from ()  # as TYPE001
+
+
+@rule(
+    "TYPE002",
+    "Primitive numeric, string, and Boolean types MUST be used as elements of tensors.",
+    source="ir.txt",
+    over="type",
+    bad=in_graph(
+        f'name: "g" {RELU} {X} {Y} input {{ name: "z" type {{ tensor_type {{ elem_type: 99 shape {{'
+        f" }} }} }} }}"
+    ),
+    good=GOOD,
+)
+def known_elements(site: TypeSite) -> Iterator[Problem]:
+    """The element types of a type are of the standard."""
+    for element in elements_of_type(site.type):
+        if element.number and find_element(element.number) is None:
+            yield Problem(f"element type {element.number} is not in the standard", site.where)
+
+
+@rule(
+    "TYPE003",
+    "S is the shape of the tensor (a list of non-negative integers).",
+    source="ir.txt",
+    over="type",
+    bad=in_graph(
+        'name: "g" input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: -5 } } } } }'
+        ' output { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_value: -5 } } } } }'
+    ),
+    good=GOOD,
+)
+def dimensions_count(site: TypeSite) -> Iterator[Problem]:
+    """A dimension is a name, is left open, or is 0 or more."""
+    for kind in parts_of_type(site.type):
+        shape = kind.shape if isinstance(kind, (TensorType, SparseTensorType)) else None
+        for dim in shape or ():
+            if isinstance(dim, int) and dim < 0:
+                yield Problem(
+                    f"the dimension {dim} is negative", site.where, "leave it open where it is not known"
+                )
+                return
+
+
+@rule(
+    "TYPE004",
+    "Maps are associative tables, defined by a key type and a value type.",
+    source="ir.txt",
+    over="type",
+    bad=in_graph(
+        'name: "g" input { name: "x" type { map_type { key_type: 1 value_type { tensor_type {'
+        " elem_type: 1 shape"
+        ' { } } } } } } output { name: "x" type { map_type { key_type: 1 value_type { tensor_type {'
+        " elem_type: 1 shape { } } } } } }"
+    ),
+    good=HEAD + "g (map(int64, float[N]) x) => (map(int64, float[N]) x) { }",
+)
+def map_keys(site: TypeSite) -> Iterator[Problem]:
+    """The keys of a map are integers or strings, as the comment on TypeProto.Map.key_type says."""
+    for kind in parts_of_type(site.type):
+        if isinstance(kind, MapType) and kind.key.number and kind.key.name not in _KEYS:
+            yield Problem(
+                f"a map cannot have keys of type {kind.key}", site.where, "use an integer type or string"
+            )
+
+
+@rule(
+    "TYPE005",
+    "Optionals are wrappers that may contain an element of tensor, sequence, or map type, or may be empty"
+    " (containing none).",
+    source="ir.txt",
+    over="type",
+    severity="warning",
+    note="the format can write it, and an operator may yet take it",
+    bad=HEAD + "g (optional(optional(float[N])) x) => (optional(optional(float[N])) x) { }",
+    good=HEAD + "g (optional(seq(float[N])) x) => (optional(seq(float[N])) x) { }",
+)
+def optional_of_something(site: TypeSite) -> Iterator[Problem]:
+    """An optional holds no optional."""
+    for kind in parts_of_type(site.type):
+        if isinstance(kind, OptionalType) and isinstance(kind.item, OptionalType):
+            yield Problem("an optional holds an optional", site.where, "drop one of the two")
+
+
+@rule(
+    "TYPE006",
+    "Sequences are dense, ordered, collections of elements that are of homogeneous types.",
+    source="ir.txt",
+    over="type",
+    bad=in_graph(
+        f'name: "g" {X} node {{ op_type: "Relu" input: "x" output: "y" }} output {{ name: "y" type {{'
+        f" tensor_type"
+        ' { elem_type: 1 shape { dim { dim_param: "N" } } } } } node { op_type: "SequenceConstruct"'
+        ' input: "y"'
+        ' output: "s" } value_info { name: "s" type { sequence_type { elem_type { tensor_type { } } } } }'
+    ),
+    good=HEAD + "g (seq(float[N]) x) => (seq(float[N]) x) { }",
+)
+def stated_elements(site: TypeSite) -> Iterator[Problem]:
+    """A tensor, sequence, map or optional says what it holds, and an opaque type its name."""
+    for kind in parts_of_type(site.type):
+        match kind:
+            case TensorType() | SparseTensorType():
+                missing = not kind.element.number
+            case SequenceType() | OptionalType():
+                missing = kind.item is None
+            case MapType():
+                missing = not kind.key.number or kind.value is None
+            case OpaqueType():
+                missing = not kind.name
+            case _:
+                missing = False
+        if missing:
+            yield Problem(f"the type {quote(str(site.type))} does not say what it holds", site.where)
+            return
+
+
+@rule(
+    "TYPE007",
+    "Breaking changes to the format or semantics of the ONNX specification require an increment of"
+    " the version.",
+    source="versioning.txt",
+    over="model",
+    bad=(
+        '<ir_version: 8, opset_import: ["" : 17]>\ng (int4[N] x) => (int4[N] x) { }',
+        with_tensor('data_type: 22 dims: 2 raw_data: "\\001"'),
+    ),
+    good='<ir_version: 10, opset_import: ["" : 21]>\ng (int4[N] x) => (int4[N] x) { }',
+)
+def elements_of_their_time(survey: Survey) -> Iterator[Problem]:
+    """An element type is one that the IR version had: int4 came with IR 10, float6 with IR 14, ..."""
+    version = survey.model.ir_version
+    if not 0 < version < NEWEST_IR:
+        return
+    typed = ((site, elements_of_type(site.type)) for site in survey.types)
+    constants = ((site, (site.tensor.element,)) for site in survey.tensors)
+    for site, elements in (*typed, *constants):
+        for element in elements:
+            since = first_ir_of_element(element)
+            if version < since:
+                told = f"{element.name} came with IR {since}; the model is of IR {version}"
+                yield Problem(told, site.where, f"raise ir_version to {since}")
+                break
+
+
+@rule(
+    "TYPE009",
+    'A dimension variable "N" represents the same value across the entire graph in a model.',
+    source="ir.txt",
+    over="model",
+    severity="warning",
+    note="a model that is fed one size only may declare it; more often an input was made dynamic afterwards",
+    bad=HEAD + "g (float[N, 3] x) => (float[2, 3] y) { y = Relu(x) }",
+    good=HEAD + "g (float[N, 3] x) => (float[N, 3] y) { y = Relu(x) }",
+)
+def claimed_sizes(_: Survey) -> Iterator[Problem]:
+    """No computed value is declared with a number where its size follows from the inputs' dimensions."""
+    yield from ()  # the engine adds what one inference over the whole model finds
+
+
+@rule(
+    "TYPE010",
+    "The dimension variables M or N must be omitted from the above type if that dimension does not have a"
+    " fixed size across all tensors in the sequence.",
+    source="ir.txt",
+    over="model",
+    severity="warning",
+    note="no runtime holds a sequence to it, and the standard's own test cases break it",
+    bad=(
+        HEAD + "g (float[2] x, float[3] z) => (seq(float[N]) y) { y = SequenceConstruct(x, z) }",
+        HEAD + "g (float[2] x, float[1,3] z) => (seq(float[N]) y) { y = SequenceConstruct(x, z) }",
+        HEAD + "g (seq(float[2]) x, float[3] z) => (seq(float[2]) y) { y = SequenceInsert(x, z) }",
+    ),
+    good=(
+        HEAD + "g (float[2] x, float[3] z) => (seq(float[?]) y) { y = SequenceConstruct(x, z) }",
+        HEAD + "g (float[2] x, float[1,3] z) => (seq(float[]) y) { y = SequenceConstruct(x, z) }",
+        HEAD + "g (float[N] x, float[3] z) => (seq(float[N]) y) { y = SequenceConstruct(x, z) }",
+    ),
+)
+def even_items(_: Survey) -> Iterator[Problem]:
+    """Tensors of different shapes become no items of a sequence that declares one shape for all of them."""
+    yield from ()  # the engine adds what one inference over the whole model finds
+
+
+_EMPTY = 'type { tensor_type { elem_type: 1 shape { dim { dim_param: "" } } } }'
+
+
+@rule(
+    "TYPE011",
+    "The use of an empty string (as a dimension variable) to denote an unknown dimension not related to any"
+    " other dimension.",
+    source="ir.txt",
+    over="type",
+    severity="warning",
+    group="pedantic",
+    note="the text discards this spelling, and every reader takes it as the open dimension that is meant",
+    bad=in_graph(f'{RELU} name: "g" input {{ name: "x" {_EMPTY} }} output {{ name: "y" {_EMPTY} }}'),
+    good=HEAD + "g (float[?] x) => (float[?] y) { y = Relu(x) }",
+)
+def no_empty_variables(site: TypeSite) -> Iterator[Problem]:
+    """An open dimension has neither a number nor a name; an empty name is one too."""
+    if site.type.note is None or not site.type.note.wire:
+        return
+    if _has_empty_variable(TypeProto.FromString(site.type.note.wire)):
+        told = "a dimension has an empty text for its name"
+        yield Problem(told, site.where, "leave dim_param unset where the dimension is open")
+
+
+def _has_empty_variable(proto: Any) -> bool:
+    while proto.WhichOneof("value") in {"sequence_type", "optional_type", "map_type"}:
+        held = getattr(proto, proto.WhichOneof("value"))
+        proto = held.value_type if proto.WhichOneof("value") == "map_type" else held.elem_type
+    which = proto.WhichOneof("value")
+    if which not in {"tensor_type", "sparse_tensor_type"}:
+        return False
+    dims = getattr(proto, which).shape.dim
+    return any(d.WhichOneof("value") == "dim_param" and not d.dim_param for d in dims)
+
+
+@rule(
+    "TYPE012",
+    "In the current implementation, the number of dimensions in a shape MUST represent the rank of the"
+    " tensor.",
+    source="ir.txt",
+    over="type",
+    severity="warning",
+    note="every reader takes it as one dimension; whoever wrote it may have meant that",
+    bad=HEAD + 'g (float["*"] x) => (float["*"] y) { y = Relu(x) }',
+    good=HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x) }",
+)
+def no_stars(site: TypeSite) -> Iterator[Problem]:
+    """No dimension is named `*`: it stands for one dimension, and for no sequence of them."""
+    for kind in parts_of_type(site.type):
+        shape = kind.shape if isinstance(kind, (TensorType, SparseTensorType)) else None
+        if any(isinstance(dim, Expr) and str(dim) == "*" for dim in shape or ()):
+            hint = "leave the whole shape out where the rank is not known, or name the dimension"
+            yield Problem("a dimension is named '*', which stands for one dimension only", site.where, hint)
+            return

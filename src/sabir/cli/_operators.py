@@ -1,0 +1,66 @@
+"""`--operators MODULE:NAME`: operators of the user's own, for one command."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Annotated, Any, TypeAlias, cast
+
+import typer
+
+from sabir.base import ACCIDENTS, SchemaError
+from sabir.opsets import STANDARD
+from sabir.schema import Operator, Registry
+
+OperatorsOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--operators",
+        metavar="MODULE:NAME",
+        help="Add your own operators: a Registry, an Operator or a list of them in a Python module.",
+    ),
+]
+
+
+def registry_of(option: str | None) -> Registry:
+    """Return the registry that an option names, that of the standard without one.
+
+    The module is imported, from the working folder too. Raises SchemaError where there is no such module or
+    name, or where it holds no operators.
+    """
+    if option is None:
+        return STANDARD
+    module, _, name = option.partition(":")
+    if not module or not name:
+        raise SchemaError(f"--operators {option!r}: write it as MODULE:NAME")
+    found: Any = getattr(_imported(module, option), name, None)
+    if isinstance(found, Registry):
+        return found
+    if isinstance(found, Operator):
+        return STANDARD.with_operators(found)
+    several = _operators_in(found)
+    if several:
+        return STANDARD.with_operators(*several)
+    shown = "nothing of that name" if found is None else f"a {type(found).__name__}"
+    raise SchemaError(
+        f"--operators {option!r}: {module} has {shown}; it must be a Registry, an Operator or a list of them"
+    )
+
+
+def _operators_in(found: Any) -> list[Operator]:
+    """Return a list of operators as it is, and nothing for anything else."""
+    if not isinstance(found, (list, tuple)):
+        return []
+    items = cast("list[object]", found)
+    operators = [item for item in items if isinstance(item, Operator)]
+    return operators if len(operators) == len(items) else []
+
+
+def _imported(module: str, option: str) -> Any:
+    sys.path.insert(0, "")  # as `python -m` does
+    try:
+        return importlib.import_module(module)
+    except (ImportError, SchemaError, *ACCIDENTS) as error:
+        raise SchemaError(f"--operators {option!r}: {module} cannot be imported: {error}") from error
+    finally:
+        sys.path.remove("")

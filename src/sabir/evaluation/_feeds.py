@@ -1,0 +1,259 @@
+"""Feeds: what a caller passes for the inputs, converted and compared with what the model declares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import ml_dtypes
+import numpy as np
+
+from sabir.base import FeedError, SabirError, suggest
+from sabir.elements import element
+from sabir.evaluation._declared import Dimensions, TensorDeclaration, declaration
+from sabir.ir import (
+    MapType,
+    OptionalType,
+    SequenceType,
+    SparseTensor,
+    SparseTensorType,
+    TensorType,
+    Type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.elements import ElementType
+    from sabir.evaluation._declared import Declaration
+    from sabir.ir import Array, Dim, Graph, Value
+
+_WHOLE = "biu"  # kinds of numpy dtypes that hold whole numbers or truth values
+_KINDS = {"integer": _WHOLE, "bool": _WHOLE, "float": f"{_WHOLE}f", "complex": f"{_WHOLE}fc"}
+
+
+class Ports(NamedTuple):
+    """An input or output of a model: its name, its type, and for an input whether it may be left out."""
+
+    name: str
+    type: Type | None
+    optional: bool = False
+
+    @property
+    def shape(self) -> tuple[Dim, ...] | None:
+        """The declared shape of a tensor, None where there is none."""
+        return self.type.shape if isinstance(self.type, TensorType) else None
+
+
+class _Input(NamedTuple):
+    """An input as a run reads it; `problem` is what is wrong with its default."""
+
+    port: Ports
+    declared: Declaration | None
+    default: Array | None = None
+    problem: str = ""
+
+    @property
+    def where(self) -> str:
+        return f"input {self.port.name!r}"
+
+
+class FeedReader:
+    """The inputs of a graph, ready to read feeds; later edits of the graph do not reach it."""
+
+    def __init__(self, graph: Graph, defaults: Mapping[Value, Array]) -> None:
+        """Take a graph, and the arrays of its initializers."""
+        self._inputs = [_input(value, defaults.get(value)) for value in graph.inputs]
+        self._names = {i.port.name for i in self._inputs}
+
+    @property
+    def ports(self) -> tuple[Ports, ...]:
+        """The inputs; one with a default may be left out."""
+        return tuple(i.port for i in self._inputs)
+
+    def read(self, feeds: Mapping[str, Any], dims: Dimensions, *, strict: bool = False) -> list[Any]:
+        """Return the feeds in the order of the inputs, None where a default serves.
+
+        Raises FeedError that names the input, what it declares and what it got. Each dimension variable has
+        one size throughout, in the defaults that serve too. With `strict` so have the items of a sequence.
+        """
+        for name in feeds:
+            if name not in self._names:
+                hint = suggest(name, self._names) or f"; the inputs are {self._listed()}"
+                raise FeedError(f"the model has no input {name!r}{hint}")
+        found = [_read(i, feeds, dims, strict=strict) for i in self._inputs]
+        for given, value in zip(self._inputs, found, strict=True):
+            if value is None and given.default is not None:
+                _check_default(given, dims)
+        return found
+
+    def _listed(self) -> str:
+        return ", ".join(repr(i.port.name) for i in self._inputs) or "none"
+
+
+def _input(value: Value, default: Array | None) -> _Input:
+    port = Ports(value.name, value.type, default is not None or isinstance(value.type, OptionalType))
+    declared = declaration(value.type)
+    if default is None or declared is None:
+        return _Input(port, declared)
+    problem = declared.conflict(default, _default_of(port), Dimensions())
+    varies = isinstance(declared, TensorDeclaration) and declared.has_variables
+    return _Input(port, declared, default if problem or varies else None, problem)
+
+
+def _check_default(given: _Input, dims: Dimensions) -> None:
+    """Raise FeedError for a default that contradicts its declaration, or a size that a feed fixed."""
+    problem = given.problem
+    if not problem and given.declared is not None:
+        problem = given.declared.conflict(given.default, _default_of(given.port), dims)
+    if problem:
+        raise FeedError(problem)
+
+
+def _default_of(port: Ports) -> str:
+    return f"the default of input {port.name!r}"
+
+
+def _read(given: _Input, feeds: Mapping[str, Any], dims: Dimensions, *, strict: bool) -> Any:
+    name, kind = given.port.name, given.port.type
+    if name not in feeds:
+        if given.port.optional:
+            return None
+        raise FeedError(f"input {name!r} ({kind or 'of undeclared type'}) is missing from the feeds")
+    value = _converted(feeds[name], kind, given.where)
+    if given.declared is not None:
+        problem = given.declared.conflict(value, given.where, dims, strict=strict)
+        if problem:
+            raise FeedError(problem)
+    return value
+
+
+def _converted(value: Any, declared: Type | None, where: str) -> Any:
+    """Return a feed as the value that a run works on; raises FeedError for one of another type."""
+    match declared:
+        case TensorType():
+            return _tensor(value, declared, where)
+        case SparseTensorType():
+            return _dense(value, declared, where)
+        case SequenceType():
+            if not isinstance(value, (list, tuple)):
+                raise FeedError(_refusal(where, declared, value, "give a list"))
+            items = cast("Sequence[Any]", value)
+            return [_converted(x, declared.item, f"{where}, item {i}") for i, x in enumerate(items)]
+        case OptionalType():
+            return None if value is None else _converted(value, declared.item, where)
+        case MapType():
+            return _map(value, declared, where)
+        case _:
+            return np.asarray(value) if isinstance(value, (int, float, np.generic)) else value
+
+
+def _dense(value: Any, declared: SparseTensorType, where: str) -> Array:
+    """Return a sparse tensor, or an array that stands for one, as the dense array of a run."""
+    kind = TensorType(declared.element, declared.shape)
+    try:
+        array = value.array() if isinstance(value, SparseTensor) else value
+    except SabirError as error:
+        raise FeedError(f"{where}: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise FeedError(_refusal(where, declared, value, "give a sabir.ir.SparseTensor, or a dense array"))
+    dense = _tensor(cast("Array", array), kind, where)
+    problem = TensorDeclaration(kind).conflict(dense, where, Dimensions())
+    if problem:
+        raise FeedError(problem)
+    return dense
+
+
+def _map(value: Any, declared: MapType, where: str) -> dict[Any, Any]:
+    """Return a map whose keys and values have the declared types."""
+    if not isinstance(value, dict):
+        raise FeedError(_refusal(where, declared, value, "give a dict"))
+    entries = cast("dict[Any, Any]", value)
+    key_type = (str, np.str_) if declared.key.kind == "string" else (int, np.integer)
+    found: dict[Any, Any] = {}
+    for key, item in entries.items():
+        if not isinstance(key, key_type) or isinstance(key, bool):
+            raise FeedError(
+                f"{where} is declared {declared}, and has the key {key!r}: give {declared.key} keys"
+            )
+        converted = _converted(item, declared.value, f"{where}, key {key!r}")
+        # a scalar stands in a map as a number of its type, which a tensor made of them will take
+        scalar = isinstance(declared.value, TensorType) and not np.ndim(converted)
+        found[key] = converted[()] if scalar else converted
+    return found
+
+
+def _tensor(value: Any, declared: TensorType, where: str) -> Array:
+    if not hasattr(value, "__array__"):
+        return _from_python(value, declared, where)
+    if type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):  # `np.ma` takes 10 ms to load
+        raise FeedError(_refusal(where, declared, cast("object", value), "fill it: a tensor has no mask"))
+    array = np.asarray(value)
+    try:
+        found = element(array.dtype)
+    except SabirError as error:
+        raise FeedError(_refusal(where, declared, array)) from error
+    kind = declared.element
+    if kind.number and found != kind:
+        raise FeedError(_refusal(where, declared, array, f"convert it to {kind.dtype}"))
+    if found.kind == "string":
+        _check_texts(array, declared, where)
+    return array.astype(found.dtype, copy=False)
+
+
+def _check_texts(array: Array, declared: TensorType, where: str) -> None:
+    if array.dtype.kind != "O":
+        return
+    for item in array.ravel().tolist():
+        if not isinstance(item, (str, bytes)):
+            raise FeedError(_refusal(where, declared, cast("object", item), "give texts"))
+
+
+def _from_python(value: Any, declared: TensorType, where: str) -> Array:
+    """Make an array of plain Python numbers, texts, and lists of them."""
+    kind = declared.element
+    try:
+        array = np.asarray(value, dtype=object if kind.kind == "string" else None)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise FeedError(f"{_refusal(where, declared, value)}: {error}") from error
+    if not kind.number:
+        return _tensor(array, declared, where)
+    if kind.kind == "string":
+        _check_texts(array, declared, where)
+        return array
+    if array.size and array.dtype.kind not in _KINDS[kind.kind]:
+        raise FeedError(_refusal(where, declared, value, f"{_content(array)} do not convert to {kind}"))
+    _check_range(array, kind, where)
+    return array.astype(kind.dtype)
+
+
+def _check_range(array: Array, kind: ElementType, where: str) -> None:
+    """Raise FeedError for a whole number that the element type cannot hold."""
+    if not array.size or kind.kind not in {"integer", "bool"}:
+        return
+    lowest, highest = (0, 1) if kind.kind == "bool" else _range(kind)
+    for number in (int(array.min()), int(array.max())):
+        if not lowest <= number <= highest:
+            raise FeedError(f"{where} is declared {kind}, and {number} is not in {lowest} to {highest}")
+
+
+def _range(kind: ElementType) -> tuple[int, int]:
+    limits = ml_dtypes.iinfo(kind.dtype)
+    return int(limits.min), int(limits.max)
+
+
+def _content(array: Array) -> str:
+    return {"U": "texts", "S": "texts", "f": "fractions", "c": "complex numbers"}.get(
+        array.dtype.kind, "such objects"
+    )
+
+
+def _refusal(where: str, declared: Type, value: object, hint: str = "") -> str:
+    if type(value) is np.ndarray:
+        array = cast("Array", value)
+        try:
+            shown = f"{element(array.dtype)}{list(array.shape)}"
+        except SabirError:
+            shown = f"an array of {array.dtype}"
+    else:
+        shown = f"a {type(value).__name__}"
+    return f"{where} is declared {declared}, and got {shown}{f'; {hint}' if hint else ''}"

@@ -1,0 +1,165 @@
+"""How large values are, and how large those will be that a call is about to give."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, InferenceError, SabirError, UnsupportedError, check_elements
+from sabir.evaluation._types import Kind, Types, kind_of
+from sabir.ir import MAX_RANK, Tensor, TensorType
+from sabir.opsets.families.ranks import type_of
+from sabir.schema import as_results
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.ir import Array, Attribute
+    from sabir.schema import Call, Version
+
+_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+_OBJECT = np.dtype(object)
+_TEXT, _ITEM, _ENTRY = 56, 128, 128  # bytes, about: a text, an array, an entry in a map beside its contents
+_MOST_REMEMBERED = 16
+_WIDE, _NARROW = 8, 4  # bytes of a number while it is computed, where it is narrower than the second
+LITTLE = 1 << 12  # bytes of a value that takes no time worth a second look
+
+
+def bytes_of(value: Any) -> int:
+    """Return about how many bytes a value has; of a view those that a copy would have."""
+    if type(value) is _ARRAY:
+        return value.nbytes if value.dtype is not _OBJECT else value.size * _TEXT + _letters(value)
+    if isinstance(value, list):
+        return _ITEM * len(cast("list[Any]", value)) + _item_bytes(cast("list[Any]", value))
+    if isinstance(value, dict):
+        return _ENTRY * len(cast("dict[Any, Any]", value))
+    return 0
+
+
+def _item_bytes(items: list[Any]) -> int:
+    """Return the bytes of a sequence's items, which are all of one type."""
+    if items and type(items[0]) is _ARRAY and items[0].dtype is not _OBJECT:
+        return sum([x.nbytes for x in items])  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
+    return sum(map(bytes_of, items))
+
+
+def unseen_work(value: Any) -> int:
+    """Return how many bytes a value would have more, were its numbers as wide as they are computed."""
+    return (_WIDE - value.itemsize) * value.size if type(value) is _ARRAY and value.itemsize < _NARROW else 0
+
+
+def numbers_of(value: Any) -> int:
+    """Return how many numbers a value has, by which the bounds of a run grow; eight letters count as one."""
+    if type(value) is _ARRAY:
+        return value.size if value.dtype is not _OBJECT else value.size + _letters(value) // _WIDE
+    if isinstance(value, list):
+        return sum(map(numbers_of, cast("list[Any]", value)))
+    if isinstance(value, dict):
+        return 2 * len(cast("dict[Any, Any]", value))
+    return 0
+
+
+def numbers_in(attributes: Mapping[str, Attribute]) -> int:
+    """Return how many numbers the constants among a node's attributes have."""
+    return sum(_attribute_numbers(a.value) for a in attributes.values())
+
+
+def _attribute_numbers(value: Any) -> int:
+    if isinstance(value, Tensor):
+        try:
+            return numbers_of(value.array())
+        except SabirError:
+            return 0  # the run reports what is wrong with it
+    if isinstance(value, (str, bytes)):
+        return len(value) // _WIDE
+    if isinstance(value, tuple):
+        return sum(map(_attribute_numbers, cast("tuple[Any, ...]", value)))
+    return 1
+
+
+def _letters(array: Array) -> int:
+    return sum(len(text) for text in array.ravel().tolist() if isinstance(text, (str, bytes)))
+
+
+class Sizes(Types):
+    """Foretells the size of what one node's calls give, from their inputs' shapes; looks at the types too.
+
+    Most outputs cannot have more elements than the product of the inputs' counts, so that a look at the
+    counts is enough. An operator whose output follows from contents or attributes checks by itself.
+    """
+
+    __slots__ = ("_attributes", "_call", "_remembered")
+
+    def __init__(self, version: Version, attributes: Mapping[str, Attribute], call: Call) -> None:
+        super().__init__(version)
+        self._attributes, self._call = attributes, call
+        self._remembered: dict[tuple[Any, ...], tuple[int, int]] = {}
+
+    def check(self, inputs: Sequence[Any], plain: float) -> None:
+        """Raise LimitError where an output would be larger than it may; `plain` elements need no look.
+
+        Raises EvaluationError for an input of a type that is not admitted.
+        """
+        product, axes, kinds = 1, 0, list[Kind]()
+        for x in inputs:
+            if type(x) is _ARRAY:
+                product *= x.size or 1
+                axes += x.ndim
+                kinds.append(x.dtype)
+            else:
+                kinds.append(kind_of(x))
+        if kinds != self.kinds:
+            self.check_kinds(kinds)
+        if product > plain or axes > MAX_RANK:
+            self._check(inputs)
+
+    def _check(self, inputs: Sequence[Any]) -> None:
+        key = tuple([x.shape if type(x) is _ARRAY else x is None for x in inputs])
+        found = self._remembered.get(key)
+        if found is None:
+            if len(self._remembered) >= _MOST_REMEMBERED:
+                self._remembered.clear()
+            found = self._remembered[key] = self._foretold(inputs)
+        count, width = found
+        given = beside = 0
+        for x in inputs:
+            if type(x) is _ARRAY:
+                given += x.size
+                beside += unseen_work(x)
+        check_elements(count, given, width=max(width, _WIDE), beside=beside)
+
+    def _foretold(self, inputs: Sequence[Any]) -> tuple[int, int]:
+        """Return how many elements the largest output will have, and their width in bytes."""
+        try:
+            found = self._inferred(inputs)
+        except (SabirError, *ACCIDENTS):
+            return 0, 1  # the call itself will say what is wrong
+        largest = 0, 1
+        for kind in found:
+            if not isinstance(kind, TensorType) or kind.shape is None:
+                continue
+            if len(kind.shape) > MAX_RANK:
+                raise UnsupportedError(f"the output would have {len(kind.shape)} axes, more than {MAX_RANK}")
+            if kind.is_static:
+                count = math.prod(d for d in kind.shape if isinstance(d, int))
+                largest = max(largest, (count, kind.element.dtype.itemsize))
+        return largest
+
+    def objection(self, inputs: Sequence[Any]) -> str | None:
+        """Return what inference finds wrong with the inputs' types and small contents, or None."""
+        try:
+            self._inferred(inputs, known=True)
+        except (InferenceError, UnsupportedError) as error:
+            return str(error)
+        except (SabirError, *ACCIDENTS):
+            pass  # what is wrong lies in the contents, or in too many of them
+        return None
+
+    def _inferred(self, inputs: Sequence[Any], *, known: bool = False) -> tuple[Any, ...]:
+        if any(not isinstance(x, np.ndarray) and x is not None for x in inputs):
+            return ()
+        types = [None if x is None else type_of(x, known=known) for x in inputs]
+        binding = self.version.binding("infer")
+        return as_results(binding(types, binding.arguments(self._attributes), self._call))

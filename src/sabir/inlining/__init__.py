@@ -1,0 +1,5 @@
+"""Calls replaced by what they mean."""
+
+from sabir.inlining._engine import inline
+
+__all__ = ["inline"]

@@ -1,0 +1,143 @@
+"""Every rule finds its own bad examples, and nothing else finds them; nothing finds the good ones."""
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import sabir
+from sabir.checking import GROUPS, RULES, chosen, laws
+from sabir.checking._examples import build
+from sabir.checking._rule import Wire
+
+QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}  # as a text editor has them
+ALWAYS = [r.id for r in RULES if not r.group]
+CASES = [(r.id, kind, i) for r in RULES for kind in ("bad", "good") for i in range(len(getattr(r, kind)))]
+BINDING = re.compile(
+    r"\b(must|shall|should|required?|requires|recommend\w*|mandat\w*|only|unique|distinct|restricted|cannot|illegal"
+    r"|legal|invalid|valid|reserved|discarded|not allowed|not supported|may not|errors?|expected|one or more)\b",
+    re.IGNORECASE,
+)
+SPEC = Path(os.environ.get("SABIR_SPEC", Path(__file__).parents[3] / "shared" / "spec"))
+
+
+def found(example, also):
+    source = bytes(example) if isinstance(example, Wire) else build(example)
+    return [f.rule for f in sabir.findings(source, select=[*ALWAYS, also])]
+
+
+@pytest.mark.parametrize(("name", "kind", "index"), CASES)
+def test_the_examples_of_a_rule(name, kind, index):
+    rule = RULES.find(name)
+    assert rule is not None
+    rules = set(found(getattr(rule, kind)[index], name))
+    assert rules == ({name} if kind == "bad" else set())
+
+
+def test_ids_are_never_taken_back():
+    """Whoever ignores a rule by its id relies on it: ids are added, and none is renamed or used again."""
+    known = (Path(__file__).parent / "ids.txt").read_text().split()
+    assert [r.id for r in RULES] == sorted(known)
+
+
+@pytest.mark.parametrize("rule", list(RULES), ids=lambda r: r.id)
+def test_a_rule_is_documented(rule):
+    assert re.fullmatch(r"[A-Z0-9]+[A-Z]\d{3}|TEXT001|UTF8\d{3}", rule.id)
+    assert rule.law.endswith((".", ")"))
+    assert rule.explanation.endswith(".")
+    demoted = "MUST" in rule.law and rule.severity == "warning" and "SHOULD" not in rule.law
+    assert rule.note or not demoted, "a MUST that is only a warning needs a reason"
+
+
+def test_every_sentence_has_rules_or_a_reason():
+    for law in laws():
+        assert bool(law.rules) != bool(law.reason), law.sentence
+        for name in law.rules:
+            assert RULES.find(name), (name, law.sentence)
+    assert Counter(bool(law.rules) for law in laws()) == {True: 81, False: 64}
+
+
+@pytest.mark.skipif(not SPEC.is_dir(), reason="the texts of the specification are not beside the checkout")
+def test_no_sentence_is_left_out():
+    listed = {(s, _plain(law.sentence)) for law in laws() for s in law.sources}
+    there = {
+        (path.name, _plain(sentence))
+        for path in SPEC.glob("*.txt")
+        for line in path.read_text("utf-8").splitlines()
+        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`*_(])", line)
+        if BINDING.search(sentence)
+    }
+    assert there == listed
+
+
+@pytest.mark.skipif(not SPEC.is_dir(), reason="the texts of the specification are not beside the checkout")
+@pytest.mark.parametrize("rule", [r for r in RULES if r.source.endswith(".txt")], ids=lambda r: r.id)
+def test_the_law_of_a_rule_is_quoted(rule):
+    text = " ".join(map(_plain, (SPEC / rule.source).read_text("utf-8").splitlines()))
+    dashes = str.maketrans({0x2013: "-"})
+    assert _plain(rule.law).removesuffix(".").lower() in text.translate(dashes).lower()
+
+
+def _plain(sentence):
+    """A sentence without markup, list numbers and typographic quotes."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", sentence).replace("_Graph_", "Graph")
+    text = re.sub(r"[`*|]", "", text.translate(QUOTES))
+    return re.sub(r"\s+", " ", re.sub(r"^\s*(\d+\.|•)\s+", "", text)).strip()
+
+
+def test_rules_are_chosen_by_id_or_its_beginning():
+    model = sabir.parse(
+        '<ir_version: 8, opset_import: ["" : 17]>\ng (float[N] x) => (float[N] y) { y = Add(x, q) }'
+    )
+    assert [f.rule for f in sabir.findings(model)] == ["GRAPH005"]
+    assert not list(sabir.findings(model, ignore=["GRAPH"]))
+    assert not list(sabir.findings(model, select=["NODE"]))
+    assert [f.rule for f in sabir.findings(model, select=["GRAPH"])] == ["GRAPH005"]
+    assert [f.rule for f in sabir.findings(model, select=["GRAPH014"])] == ["GRAPH014"]
+    assert {f.rule for f in sabir.findings(model, strict=True)} == {"GRAPH005", "GRAPH014", "MODEL009"}
+    assert {r.id for r in chosen(["NODE001", "style"])} == {"NODE001"} | {
+        r.id for r in RULES if r.group == "style"
+    }
+    assert {r.id for r in chosen(["NAME"])} == {
+        r.id for r in RULES if r.id.startswith("NAME")
+    }  # all of style
+    assert {r.id for r in chosen(strict=True, ignore=["style"])} == {
+        r.id for r in RULES if r.group != "style"
+    }
+    assert chosen(iter(["GRAPH001"])) == [RULES.find("GRAPH001")]
+    assert chosen(iter([])) == [r for r in RULES if not r.group]
+    with pytest.raises(sabir.SchemaError, match="no rule 'styles'; is it 'style'"):
+        chosen(["styles"])
+    with pytest.raises(sabir.SchemaError, match="no rule 'GRAPH04'; is it 'GRAPH"):
+        list(sabir.findings(model, select=["GRAPH04"]))
+
+
+def test_names_and_style_are_not_looked_at_unasked():
+    for rule in RULES:
+        assert rule.group in {"", *GROUPS}
+        assert not rule.group or rule.severity == "warning"
+    assert {r.group for r in RULES if r.id.startswith("NAME")} == {"style"}
+
+
+def test_strict_makes_warnings_count():
+    model = sabir.parse(
+        '<ir_version: 8, opset_import: ["" : 17]>\ng (float[N] "x.1") => (float[N] y) { y = Relu("x.1") }'
+    )
+    sabir.check(model)
+    with pytest.raises(sabir.CheckError, match="NAME001"):
+        sabir.check(model, strict=True)
+
+
+def test_findings_come_in_reading_order():
+    text = '<ir_version: 8, opset_import: ["" : 17]>\ng (float[N] x) => (float[N] y, float[N] z) {'
+    model = sabir.parse(text + " a = Reluu(x)  b = Relu(x, x)  y = Add(b, ghost)  c = Softmax<ax = 1>(x) }")
+    places = [str(f.location) for f in sabir.findings(model)]
+    assert places == [
+        "graph/node[0] 'Reluu'",
+        "graph/node[1] 'Relu'",
+        "graph/node[2] 'Add'/input[1] 'ghost'",
+        "graph/node[3] 'Softmax'",
+        "graph/output[1] 'z'",
+    ]
