@@ -10,6 +10,7 @@ import pytest
 import sabir
 from sabir import Builder, Limits
 from sabir.base import LimitError, budget, run_within
+from sabir.cli._app import main
 from sabir.evaluation._sizes import Sizes
 from sabir.opsets import STANDARD
 from sabir.schema import Call, Scope
@@ -230,3 +231,18 @@ def test_what_a_loop_proposes_gets_it_further(turns):
         else:
             break
     assert tries <= 7
+
+
+def test_the_command_line_reads_what_an_error_proposes(tmp_path, capsys):
+    path = tmp_path / "m.onnx"
+    text = (
+        f"{HEAD} g () => (float[n] y) {{ k = Constant <value_ints = [100000]> ()  y = ConstantOfShape (k) }}"
+    )
+    sabir.save(sabir.parse(text), path)
+    run = ["run", str(path)]
+    assert main([*run, "--limit", "elements=10", "--limit", "memory=10", "--limit", "work=10"]) == 1
+    proposed = capsys.readouterr().err.rpartition("or here with `")[2].partition("`")[0].split()
+    assert proposed[::2] == ["--limit"] * 3
+    assert main([*run, *proposed]) == 0
+    assert main([*run, "--limit", f"elements={(1 << 62) - 1}"]) == 0
+    capsys.readouterr()

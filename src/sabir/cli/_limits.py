@@ -9,6 +9,7 @@ import typer
 from sabir.base import Limits, start_budget, suggest
 
 _NONE = "none"
+_MOST_DIGITS = 30
 
 
 def _limits(given: list[str]) -> Limits:
@@ -26,6 +27,8 @@ def _limits(given: list[str]) -> Limits:
 def _number(name: str, value: str) -> int | float | None:
     if value.lower() == _NONE:
         return None
+    if name != "seconds" and value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS:
+        return int(value)  # exactly, as an error proposes it
     try:
         number = float(value)
     except ValueError:
