@@ -57,7 +57,8 @@ def fields_under(descriptor, seen):
 def test_the_strategy_uses_every_field_of_a_model():
     used = set()
 
-    @settings(MANY, max_examples=300, derandomize=True, database=None)
+    # what hypothesis draws depends on the modules that are loaded: enough examples for the rarest field
+    @settings(MANY, max_examples=900, derandomize=True, database=None)
     @given(models())
     def draw(message):
         pending = [message]
