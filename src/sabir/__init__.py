@@ -5,6 +5,9 @@ session = sabir.Session(model)
 outputs = session.run({"x": array})
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 # first, and from here: deep in a chain of imports numpy's own take a third longer
 import numpy as np  # ruff: ignore[unused-import]  # pyright: ignore[reportUnusedImport] - for its effect alone
 
@@ -25,14 +28,45 @@ from sabir.base import (
     UnsupportedError,
     WireError,
 )
-from sabir.checking import check, findings
-from sabir.evaluation import evaluate
-from sabir.inference import infer
-from sabir.inlining import inline
 from sabir.ir import Builder, Model
-from sabir.runtime import Session
-from sabir.serial import dumps, load, loads, save
-from sabir.syntax import parse, text
+
+if TYPE_CHECKING:
+    from sabir.checking import check, findings
+    from sabir.evaluation import evaluate
+    from sabir.inference import infer
+    from sabir.inlining import inline
+    from sabir.runtime import Session
+    from sabir.serial import dumps, load, loads, save
+    from sabir.syntax import parse, text
+
+# imported when first asked for: nobody waits for what a program does not use
+_LATER = {
+    "check": "checking", "findings": "checking", "evaluate": "evaluation", "infer": "inference",
+    "inline": "inlining", "Session": "runtime", "dumps": "serial", "load": "serial", "loads": "serial",
+    "save": "serial", "parse": "syntax", "text": "syntax",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
+def _complete(model: Model) -> None:
+    """Type the outputs of a model that a builder made; inference is imported for the first one."""
+    from sabir.inference import type_outputs  # ruff: ignore[import-outside-top-level]  as all of `_LATER`
+
+    type_outputs(model)
+
+
+Builder.complete = _complete
 
 __all__ = [
     "Builder",

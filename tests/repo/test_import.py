@@ -21,9 +21,25 @@ def modules():
     return loaded("import sabir")
 
 
-def test_no_operator_is_loaded(modules):
-    assert "sabir.opsets" in modules
-    assert not {m for m in modules if m.startswith("sabir.opsets.onnx.")}
+def test_no_engine_is_loaded_before_it_is_asked_for(modules):
+    assert "sabir.ir" in modules
+    engines = ("opsets", "schema", "checking", "inference", "evaluation", "inlining", "runtime", "serial")
+    assert not {m for m in modules if m.startswith(tuple(f"sabir.{name}" for name in engines))}
+
+
+def test_every_public_name_is_there_and_listed():
+    import sabir  # ruff: ignore[import-outside-top-level]  as a user has it
+
+    assert set(sabir.__all__) <= set(dir(sabir))
+    assert all(getattr(sabir, name) is not None for name in sabir.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'chek'"):
+        _ = sabir.chek
+
+
+def test_no_operator_is_loaded():
+    found = loaded("import sabir\nsabir.Session, sabir.check, sabir.infer, sabir.load, sabir.inline")
+    assert "sabir.opsets" in found
+    assert not {m for m in found if m.startswith("sabir.opsets.onnx.")}
 
 
 @pytest.mark.parametrize("library", LATER)

@@ -4,8 +4,5 @@ from sabir.inference._annotate import infer
 from sabir.inference._engine import Inference
 from sabir.inference._merge import merge
 from sabir.inference._outputs import type_outputs
-from sabir.ir import Builder
-
-Builder.complete = type_outputs
 
 __all__ = ["Inference", "infer", "merge", "type_outputs"]

@@ -25,7 +25,7 @@ class Builder:
     Inputs are positional (`None` leaves an optional one out), attributes are keywords, and the call
     returns the node's output, or a tuple where `outputs` asks for several; `domain` names another domain.
 
-    `complete`, which `sabir.infer` sets, gives the outputs of a finished model the types that follow.
+    `complete`, which `sabir` sets, gives the outputs of a finished model the types that follow.
     """
 
     complete: ClassVar[Callable[[Model], object] | None] = None
