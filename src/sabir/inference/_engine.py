@@ -161,7 +161,8 @@ class Inference:
                 )
                 results = (None,) * len(node.outputs)
             else:
-                self._check_declared(node, results, scope, at_node(where, place, node))
+                if not all([type(r) is TensorType and r.element.number for r in results]):  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
+                    self._check_declared(node, results, scope, at_node(where, place, node))
             for value, kind in zip(node.outputs, results, strict=False):
                 if value is not None:
                     self._define(value, kind, where, place, node)
@@ -177,8 +178,6 @@ class Inference:
         self, node: Node, results: Sequence[Type | None], scope: Scope, where: Location
     ) -> None:
         """Report an output that is declared as what its operator cannot give, where inference cannot tell."""
-        if all(isinstance(r, TensorType) and r.element.number for r in results):
-            return
         callee = self._callee(node, scope)
         if isinstance(callee, Version):
             inputs = [v and self.types.get(v) for v in node.inputs]

@@ -10,7 +10,7 @@ from sabir.base import SchemaError, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from sabir.ir._graph import Graph, Node
+    from sabir.ir._graph import Graph, Node, Value
 
 _MOST_NAMED = 5
 
@@ -21,23 +21,40 @@ def in_order(graph: Graph) -> tuple[Node, ...]:
     What the subgraphs of a node capture counts as read by the node. Raises SchemaError for a cycle.
     """
     nodes = tuple(graph)
-    seen: set[Node] = set()
+    seen: set[object] = set()
     for node in nodes:
-        if not all(source in seen for source in _sources(node, graph)):
+        for value in node.inputs:
+            # nearly all reads are of what was seen; whose node it is matters only elsewhere
+            if value is not None and value.source not in seen and _node_in(graph, value) is not None:
+                return _sorted(nodes, graph)
+        if node.attributes and any(source not in seen for source in _captured(node, graph)):
             return _sorted(nodes, graph)
         seen.add(node)
     return nodes
 
 
+def _node_in(graph: Graph, value: Value) -> Node | None:
+    """Return the node of the graph that computes a value, or None."""
+    node = value.node
+    return node if node is not None and node.graph is graph else None
+
+
 def _sources(node: Node, graph: Graph) -> Iterator[Node]:
     """Yield the nodes of the graph that compute what a node reads."""
     for value in node.inputs:
-        if value is not None and value.node is not None and value.node.graph is graph:
-            yield value.node
+        source = None if value is None else _node_in(graph, value)
+        if source is not None:
+            yield source
+    yield from _captured(node, graph)
+
+
+def _captured(node: Node, graph: Graph) -> Iterator[Node]:
+    """Yield the nodes of the graph that compute what the subgraphs of a node read."""
     for inner in node.graphs:
         for value in inner.captures():
-            if value.node is not None and value.node.graph is graph:
-                yield value.node
+            source = _node_in(graph, value)
+            if source is not None:
+                yield source
 
 
 def _sorted(nodes: Sequence[Node], graph: Graph) -> tuple[Node, ...]:
