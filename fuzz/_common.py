@@ -13,6 +13,9 @@ from sabir.opsets import STANDARD
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+for _name in sabir.__all__:  # engines are imported when first asked for: now, while imports are instrumented
+    getattr(sabir, _name)
+
 LIMITS = sabir.Limits(
     constant_bytes=1 << 22, elements=1 << 18, nodes=20_000, depth=32, iterations=300, seconds=2.0
 )
