@@ -5,8 +5,7 @@ session = sabir.Session(model)
 outputs = session.run({"x": array})
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # first, and from here: deep in a chain of imports numpy's own take a third longer
 import numpy as np  # ruff: ignore[unused-import]  # pyright: ignore[reportUnusedImport] - for its effect alone
@@ -27,6 +26,7 @@ from sabir.base import (
     SchemaError,
     UnsupportedError,
     WireError,
+    importing_later,
 )
 from sabir.ir import Builder, Model
 
@@ -46,13 +46,7 @@ _LATER = {
     "save": "serial", "parse": "syntax", "text": "syntax",
 }  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = importing_later(__name__, _LATER)
 
 
 def __dir__() -> list[str]:

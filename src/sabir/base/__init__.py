@@ -42,6 +42,7 @@ from sabir.base._files import (
 )
 from sabir.base._findings import Finding, Location, Severity, Step
 from sabir.base._folders import HeldFolder, open_inside
+from sabir.base._later import importing_later
 from sabir.base._limits import (
     DEFAULT_LIMITS,
     NO_LIMITS,
@@ -104,6 +105,7 @@ __all__ = [
     "check_time",
     "contents_of",
     "held_size",
+    "importing_later",
     "is_device_name",
     "legible",
     "limits_in_force",

@@ -1,8 +1,8 @@
 """The checker: what is wrong with a model, all of it at once, by the sentences of the standard."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sabir.base import importing_later
 from sabir.checking._engine import check, chosen, findings
 from sabir.checking._rule import GROUPS, RULES, Rule, Rules
 
@@ -17,11 +17,7 @@ _LATER = {
     "laws": "_laws", "rule_page": "_page", "rules_document": "_page", "severity_of": "_page",
 }  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+__getattr__ = importing_later(__name__, _LATER)
 
 
 __all__ = [

@@ -82,7 +82,7 @@ from sabir.ir._types import (
     unknown_element,
 )
 from sabir.ir._verify import verify
-from sabir.ir._walk import TensorPlace, all_tensors
+from sabir.ir._walk import WITH_TENSORS, TensorPlace, all_tensors
 
 __all__ = [
     "ATTRIBUTE_TYPES",
@@ -96,6 +96,7 @@ __all__ = [
     "TRAINING",
     "UNDEFINED",
     "VALUE_INFO",
+    "WITH_TENSORS",
     "Annotation",
     "Array",
     "ArrayTensor",

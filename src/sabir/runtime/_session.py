@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sabir.base import Limits, SabirError, UnsupportedError
 from sabir.evaluation import Ports, Runner
-from sabir.ir import Model
+from sabir.ir import WITH_TENSORS, Model
 from sabir.opsets import STANDARD
 from sabir.runtime._threads import ThreadLimit
 from sabir.serial import load
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from sabir.schema import Registry
 
-_TENSORS = frozenset({"tensor", "tensors", "sparse_tensor", "sparse_tensors"})
 ENGINES = ("auto", "reference")
 
 
@@ -100,5 +99,5 @@ def _drop_constants(model: Model) -> None:
         graph.initializers.clear()
         for node in graph:
             for name, attribute in list(node.attributes.items()) if node.attributes else ():
-                if attribute.type in _TENSORS:
+                if attribute.type in WITH_TENSORS:
                     del node.attributes[name]

@@ -1,8 +1,8 @@
 """Models from files and to files."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sabir.base import importing_later
 from sabir.serial._external import Extent, Folder, extent_of
 from sabir.serial._formats import FORMATS, Format, format_by_name, format_named, format_of
 from sabir.serial._loading import load, load_tensor, loads
@@ -20,11 +20,7 @@ _LATER = {
     "save_value": "_values",
 }  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+__getattr__ = importing_later(__name__, _LATER)
 
 
 __all__ = [

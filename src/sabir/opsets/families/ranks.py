@@ -17,7 +17,7 @@ from sabir.ir import TensorType, known_equal
 from sabir.opsets.families import contents
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sabir.ir import Dim, Shape
     from sabir.opsets.typing import Array, Rule
@@ -31,7 +31,7 @@ def type_of(x: Array, *, known: bool = False) -> TensorType:
     return kind.with_known(contents.of_array(x)) if known else kind
 
 
-def shown(shape: Shape) -> str:
+def shown(shape: Iterable[Dim]) -> str:
     """Return a shape as messages show it: `[2,?,N]`."""
     return f"[{','.join('?' if d is None else str(d) for d in shape)}]"
 

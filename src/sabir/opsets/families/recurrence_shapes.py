@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType, exact_quotient, known_equal, mul
+from sabir.opsets.families.ranks import shown
 from sabir.schema import one_of
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _fit(
     """Take from a shape what it says of the sizes that are not known yet; it must agree with the others."""
     expected = [_needed(dim, known) for dim in dims]
     meaning = ", ".join(dim if isinstance(dim, str) else f"{dim[0]}*{dim[1]}" for dim in dims)
-    unfit = f"`{name}` must have the shape {_shown(expected)} ({meaning}), not {_shown(shape)}"
+    unfit = f"`{name}` must have the shape {shown(expected)} ({meaning}), not {shown(shape)}"
     if len(shape) != len(dims) or any(map(_differ, shape, expected)):
         raise InferenceError(unfit)
     for size, dim in zip(shape, dims, strict=True):
@@ -135,7 +136,3 @@ def _check_lengths(lens: TensorType | Array, time: Dim) -> None:
         if isinstance(length, int) and (length < 0 or (isinstance(time, int) and length > time)):
             most = "seq_length" if time is None else time
             raise InferenceError(f"`sequence_lens`[{place}] is {length}, and must be 0 to {most}")
-
-
-def _shown(shape: Sequence[Dim]) -> str:
-    return f"[{','.join('?' if d is None else str(d) for d in shape)}]"
