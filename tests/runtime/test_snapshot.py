@@ -105,6 +105,29 @@ def test_a_dropped_session_frees_its_constants_at_once():
         gc.enable()
 
 
+def test_the_constants_of_an_untyped_branch_are_freed_too():
+    text = """g (bool c, float[N] x) => (z) { z = If (c) <
+        then_branch = t () => (v) { v = Neg (x) }, else_branch = e () => (v) { v = Neg (x) }> }"""
+    model = sabir.parse(HEAD + text)
+    branch = next(iter(model.graph)).graphs[0]
+    node = next(iter(branch))
+    node.op = "Add"
+    node.inputs.append(branch.add_initializer("w", np.ones(1 << 16, np.float32)))
+    data = sabir.dumps(model)
+    before = sys.getrefcount(data)
+    gc.collect()
+    gc.disable()
+    try:
+        session = sabir.Session(data)
+        session.run({"c": YES, "x": np.float32([1])})
+        del session
+        assert sys.getrefcount(data) == before
+    finally:
+        gc.enable()
+    sabir.Session(model)  # a model of the caller's keeps them
+    assert sabir.evaluate(model, {"c": YES, "x": np.float32([1])})["z"].sum() == 2 << 16
+
+
 def test_a_model_of_the_callers_keeps_its_constants():
     model = large()
     sabir.Session(model)

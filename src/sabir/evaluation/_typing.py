@@ -7,11 +7,12 @@ does not run.
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sabir.base import ACCIDENTS, LimitError, Location, SabirError
 from sabir.inference import Inference
-from sabir.ir import Model, SequenceType, TensorType, Value, clone_graph
+from sabir.ir import Model, SequenceType, TensorType, Value, clone_graph, drop_constants
 from sabir.opsets.families.iterations import type_of
 
 if TYPE_CHECKING:
@@ -31,13 +32,14 @@ class Typing:
     It has a copy of the subgraph, which edits of the model do not reach.
     """
 
-    __slots__ = ("_graph", "_outside", "_remembered", "_scope")
+    __slots__ = ("__weakref__", "_graph", "_outside", "_remembered", "_scope")
 
     def __init__(self, graph: Graph, scope: Scope, outside: Sequence[Value]) -> None:
         """Take a subgraph, the scope of its nodes, and the outer values that it reads in a run."""
         copies: dict[Value, Value | None] = {v: Value(v.name, v.type) for v in graph.captures()}
         self._outside = [copies[v] for v in outside]
         self._graph, self._scope = clone_graph(graph, copies), scope
+        weakref.finalize(self, drop_constants, self._graph).atexit = False  # they go with the session
         self._remembered: dict[tuple[Types, Types], Types] = {}
 
     def of(self, inputs: Sequence[Type | None], captured: Sequence[Any]) -> Types:

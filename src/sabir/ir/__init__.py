@@ -82,7 +82,7 @@ from sabir.ir._types import (
     unknown_element,
 )
 from sabir.ir._verify import verify
-from sabir.ir._walk import WITH_TENSORS, TensorPlace, all_tensors
+from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
 
 __all__ = [
     "ATTRIBUTE_TYPES",
@@ -96,7 +96,6 @@ __all__ = [
     "TRAINING",
     "UNDEFINED",
     "VALUE_INFO",
-    "WITH_TENSORS",
     "Annotation",
     "Array",
     "ArrayTensor",
@@ -151,6 +150,7 @@ __all__ = [
     "clone_node",
     "dim_max",
     "dim_min",
+    "drop_constants",
     "elements_of_type",
     "exact_quotient",
     "features_of_function",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sabir.ir._model import Model
     from sabir.ir._tensors import Tensor
 
-WITH_TENSORS = frozenset({"tensor", "tensors", "sparse_tensor", "sparse_tensors"})
+_WITH_TENSORS = frozenset({"tensor", "tensors", "sparse_tensor", "sparse_tensors"})
 
 
 class TensorPlace(NamedTuple):
@@ -61,7 +61,7 @@ def _in_graph(root: Graph, place: Location) -> Iterator[TensorPlace]:
             yield from _parts(constant, where.at("initializer", name=value.name), value.name)
         for index, node in enumerate(graph):
             for name, attribute in node.attributes.items() if node.attributes else ():
-                if attribute.type not in WITH_TENSORS and not attribute.graphs:
+                if attribute.type not in _WITH_TENSORS and not attribute.graphs:
                     continue
                 at = where.at("node", index=index, name=node.name or node.op).at("attribute", name=name)
                 yield from _in_attribute(attribute, at, f"{node.name or node.op}.{name}")
@@ -70,7 +70,7 @@ def _in_graph(root: Graph, place: Location) -> Iterator[TensorPlace]:
 
 
 def _in_attribute(attribute: Attribute, where: Location, name: str) -> Iterator[TensorPlace]:
-    if attribute.type not in WITH_TENSORS or attribute.value is None:
+    if attribute.type not in _WITH_TENSORS or attribute.value is None:
         return
     if attribute.type in {"tensor", "sparse_tensor"}:
         yield from _parts(attribute.value, where, name)
@@ -90,3 +90,17 @@ def _parts(constant: Constant, where: Location, name: str) -> Iterator[TensorPla
         yield TensorPlace(constant.indices, where.at("indices"), f"{name}.indices")
     else:
         yield TensorPlace(constant, where, name)
+
+
+def drop_constants(root: Graph) -> None:
+    """Take the constants out of a graph that nobody else has, and out of those inside it.
+
+    Nodes and values refer to one another, so that a graph lives on until the cycle collector runs; what is
+    large in it need not.
+    """
+    for graph in list(root.scopes()):
+        graph.initializers.clear()
+        for node in graph:
+            for name, attribute in list(node.attributes.items()) if node.attributes else ():
+                if attribute.type in _WITH_TENSORS:
+                    del node.attributes[name]

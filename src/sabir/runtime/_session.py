@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sabir.base import Limits, SabirError, UnsupportedError
 from sabir.evaluation import Ports, Runner
-from sabir.ir import WITH_TENSORS, Model
+from sabir.ir import Model, drop_constants
 from sabir.opsets import STANDARD
 from sabir.runtime._threads import ThreadLimit
 from sabir.serial import load
@@ -60,7 +60,8 @@ class Session:
             raise error.within(str(loaded.path)) from error
         self._model = repr(loaded)
         if loaded is not model:
-            _drop_constants(loaded)
+            for graph in loaded.graphs():  # nobody else has it
+                drop_constants(graph)
 
     @property
     def inputs(self) -> tuple[Ports, ...]:
@@ -87,17 +88,3 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session of {self._model}, engine {self.engine!r}>"
-
-
-def _drop_constants(model: Model) -> None:
-    """Take the constants out of a model that nobody else has.
-
-    Its nodes and values refer to one another, so that it lives on until the cycle collector runs; the
-    constants of a session are freed with the session.
-    """
-    for graph in [inner for root in model.graphs() for inner in root.scopes()]:
-        graph.initializers.clear()
-        for node in graph:
-            for name, attribute in list(node.attributes.items()) if node.attributes else ():
-                if attribute.type in WITH_TENSORS:
-                    del node.attributes[name]
