@@ -57,7 +57,7 @@ def test_descriptions_of_one_value(case):
 def test_the_text_of_a_model_described_twice_is_read(case):
     made = model(*CASES[case][0])
     read = sabir.parse(onnx.printer.to_text(onnx.load_from_string(sabir.dumps(made))))
-    assert [str(v) for v in read.graph.stale] == [str(v) for v in made.graph.stale]
+    assert [str(v) for v in read.graph.orphan_value_info] == [str(v) for v in made.graph.orphan_value_info]
     assert [f.rule for f in findings(read, ignore=["TYPE009"])] == [rule for rule, _ in CASES[case][1]]
     assert sabir.dumps(sabir.parse(sabir.text(made))) == sabir.dumps(made)
 
@@ -69,12 +69,12 @@ def test_two_descriptions_of_nothing_are_leftovers():
         "GRAPH011"
     ] * 2
     assert [r.rule for r in fix(made)] == ["GRAPH011"] * 2
-    assert made.graph.stale == ()
+    assert made.graph.orphan_value_info == ()
 
 
 def test_compatible_descriptions_become_one_that_says_all():
     made = model(info("t", dims("N", 4)), info("t", dims(3, "M")), info("t", dims("N", 4)))
-    made.graph.stale[0].doc, made.graph.stale[0].metadata = "between", {"k": "v"}
+    made.graph.orphan_value_info[0].doc, made.graph.orphan_value_info[0].metadata = "between", {"k": "v"}
     repairs = fix(made, select=["GRAPH019"])
     assert [r.message for r in repairs] == [
         "merged two descriptions of 't', float[N,4] and float[3,M]",
@@ -82,7 +82,7 @@ def test_compatible_descriptions_become_one_that_says_all():
     ]
     value = next(iter(made.graph)).output
     assert (str(value.type), value.doc, value.metadata) == ("float[3,4]", "between", {"k": "v"})
-    assert made.graph.stale == ()
+    assert made.graph.orphan_value_info == ()
 
 
 def test_of_contradictory_descriptions_the_first_stays():

@@ -142,8 +142,8 @@ def test_models_that_onnxslim_wrote():
     assert told(slimmed.SerializeToString()) == []
     read = sabir.parse(onnx.printer.to_text(slimmed))
     assert told(read) == []
-    assert [v.name for v in read.graph.stale] == [
-        v.name for v in sabir.loads(slimmed.SerializeToString()).graph.stale
+    assert [v.name for v in read.graph.orphan_value_info] == [
+        v.name for v in sabir.loads(slimmed.SerializeToString()).graph.orphan_value_info
     ]
 
 

@@ -8,7 +8,7 @@ import sabir
 from sabir.cli._feeds import drawn, gather
 from sabir.cli._results import save_all, summary, type_text
 from sabir.elements import ELEMENTS, element
-from sabir.evaluation import Ports
+from sabir.evaluation import ModelPort
 from sabir.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, parse_dim, tensor_type
 from sabir.proto import MapProto, SequenceProto, SparseTensorProto, TensorProto
 
@@ -80,9 +80,9 @@ def shapes(ports, files=None, dims=None):
 
 def test_dimensions_are_given_bound_or_one(save):
     ports = [
-        Ports("a", tensor_type("float", ["N", 2, None])),
-        Ports("b", tensor_type("int64", [parse_dim("2*N + M"), "M"])),
-        Ports("c", tensor_type("bool", []), optional=True),
+        ModelPort("a", tensor_type("float", ["N", 2, None])),
+        ModelPort("b", tensor_type("int64", [parse_dim("2*N + M"), "M"])),
+        ModelPort("c", tensor_type("bool", []), optional=True),
     ]
     assert shapes(ports) == {"a": (1, 2, 1), "b": (3, 1)}
     assert shapes(ports, dims={"N": 3, "M": 0}) == {"a": (3, 2, 1), "b": (6, 0)}
@@ -91,7 +91,7 @@ def test_dimensions_are_given_bound_or_one(save):
 
 
 def test_a_sequence_is_random_too():
-    feeds = gather([Ports("s", SequenceType(tensor_type("float", ["N"])))], {}, {"N": 3}, 0)
+    feeds = gather([ModelPort("s", SequenceType(tensor_type("float", ["N"])))], {}, {"N": 3}, 0)
     assert [item.shape for item in feeds["s"].value] == [(3,), (3,)]
 
 
@@ -106,7 +106,7 @@ def test_a_sequence_is_random_too():
 )
 def test_what_cannot_be_random(kind, dims, told):
     with pytest.raises(sabir.FeedError, match="x") as error:
-        gather([Ports("x", kind)], {}, dims, 0)
+        gather([ModelPort("x", kind)], {}, dims, 0)
     assert told in str(error.value)
 
 
@@ -219,10 +219,10 @@ def test_a_result_in_a_file_is_the_same_as_an_input(value, kind, file, tmp_path)
         kind = TensorType(element(value.dtype), value.shape)
     (saved,) = save_all({"y": value}, tmp_path, {"y": kind})
     assert saved.file == file
-    feed = gather([Ports("x", kind)], {"x": tmp_path / file}, {}, 0)["x"]
+    feed = gather([ModelPort("x", kind)], {"x": tmp_path / file}, {}, 0)["x"]
     assert same(feed.value, value)
     if not isinstance(kind, OptionalType):  # the file of a value is one of an optional value, too
-        feed = gather([Ports("x", OptionalType(kind))], {"x": tmp_path / file}, {}, 0)["x"]
+        feed = gather([ModelPort("x", OptionalType(kind))], {"x": tmp_path / file}, {}, 0)["x"]
         assert same(feed.value, value)
 
 
@@ -240,7 +240,7 @@ def test_every_element_type_comes_back_from_its_file(tmp_path):
     for kind in ELEMENTS:
         array = drawn(kind, (3, 2), np.random.default_rng(0))
         (saved,) = save_all({kind.name: array}, tmp_path)
-        ports = [Ports("x", TensorType(kind, (3, 2)))]
+        ports = [ModelPort("x", TensorType(kind, (3, 2)))]
         assert same(gather(ports, {"x": tmp_path / saved.file}, {}, 0)["x"].value, array), kind
 
 
@@ -249,7 +249,7 @@ def test_narrow_numbers_in_a_wider_npy_file(save):
     half = save("half.npy", np.float32([1.5]))
 
     def fed(path, kind):
-        return gather([Ports("x", tensor_type(kind, [None]))], {"x": path}, {}, 0)["x"].value
+        return gather([ModelPort("x", tensor_type(kind, [None]))], {"x": path}, {}, 0)["x"].value
 
     assert same(fed(wide, "int4"), np.array([3, -8], ml_dtypes.int4))
     assert same(fed(half, "bfloat16"), np.array([1.5], ml_dtypes.bfloat16))
@@ -262,7 +262,7 @@ def test_narrow_numbers_in_a_wider_npy_file(save):
 def test_an_array_saved_without_its_type_is_taken_as_declared(save):
     raw = np.array([1.5, -2], ml_dtypes.bfloat16)
     path = save("raw.npy", raw)  # numpy writes such an array as plain bytes
-    ports = [Ports("x", OptionalType(tensor_type("bfloat16", [2])))]
+    ports = [ModelPort("x", OptionalType(tensor_type("bfloat16", [2])))]
     assert same(gather(ports, {"x": path}, {}, 0)["x"].value, raw)
 
 
@@ -339,7 +339,7 @@ def test_files_that_hold_no_such_value(kind, data, told, tmp_path):
     path = tmp_path / "x.pb"
     path.write_bytes(data if isinstance(data, bytes) else data.SerializeToString())
     with pytest.raises(sabir.FeedError, match=r"x\.pb: this holds no ") as error:
-        gather([Ports("x", kind)], {"x": path}, {}, 0)
+        gather([ModelPort("x", kind)], {"x": path}, {}, 0)
     assert told in str(error.value)
 
 

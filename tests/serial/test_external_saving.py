@@ -14,7 +14,8 @@ import onnx  # ruff: ignore[banned-api]  another reader
 import pytest
 
 import sabir
-from sabir.base import ExternalDataError, FileError, HeldFolder
+from sabir.base import ExternalDataError, FileError
+from sabir.files import HeldFolder
 from sabir.ir import ArrayTensor, ExternalTensor, WireTensor, all_tensors
 from sabir.proto import TensorProto
 from support.externals import contents, everywhere, locations, message_in, model_of, tensor_messages

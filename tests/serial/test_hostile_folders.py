@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import ExternalDataError, FileError, HeldFolder, NewFile, WireError
+from sabir.base import ExternalDataError, FileError, WireError
+from sabir.files import HeldFolder, NewFile
 from sabir.proto import ModelProto
 from sabir.serial import load_safetensors
 from support.externals import contents, model_of
@@ -108,7 +109,7 @@ def test_a_link_to_the_model_from_elsewhere_finds_its_data(path, tmp_path):
 
 @pytest.mark.parametrize("holds", [True, False])
 def test_what_the_folder_of_the_path_has_comes_first(path, tmp_path, monkeypatch, holds):
-    monkeypatch.setattr("sabir.base._folders._HOLDS", holds)
+    monkeypatch.setattr("sabir.files._folders._HOLDS", holds)
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "m.onnx").symlink_to(path)
     assert contents(sabir.load(tmp_path / "links" / "m.onnx")) == [A.tolist()]

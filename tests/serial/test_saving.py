@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import FileError, WireError, replace_file
+from sabir.base import FileError, WireError
 from sabir.elements import pack
+from sabir.files import replace_file
 from sabir.ir import Function, Graph, Node, Tensor
 from sabir.proto import BulkWriter
 from sabir.serial._tensors import TensorWriter

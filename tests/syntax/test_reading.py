@@ -120,7 +120,7 @@ def test_initializers_constants_and_types():
     assert k.constant.array().shape == ()
     assert not k.is_input
     assert graph.outputs[0].type == tensor_type("float", ["M"])
-    assert [(v.name, v.info) for v in graph.stale] == [("gone", 1), ("y", 2)]
+    assert [(v.name, v.value_info_index) for v in graph.orphan_value_info] == [("gone", 1), ("y", 2)]
 
 
 def test_types():

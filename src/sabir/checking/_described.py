@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 def described_twice(graph: Graph, where: Location) -> Iterator[tuple[Value, Value, Location]]:
     """Yield each further description of a value, the value that the first one describes, and the place."""
-    if not graph.stale:
+    if not graph.orphan_value_info:
         return
-    first = {v.name: v for v in graph.defined() if v.info is not None}
-    for value in graph.stale:
+    first = {v.name: v for v in graph.defined() if v.value_info_index is not None}
+    for value in graph.orphan_value_info:
         known = first.setdefault(value.name, value)
         if known is not value:
-            yield value, known, where.at("value_info", index=value.info, name=value.name)
+            yield value, known, where.at("value_info", index=value.value_info_index, name=value.name)

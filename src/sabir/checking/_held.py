@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sabir.base import still_whole
 from sabir.elements import ElementType, element_count, field_size, find_element, packed_size
+from sabir.files import still_whole
 from sabir.ir import ExternalTensor, Tensor, WireTensor
 from sabir.proto import TensorProto
 

@@ -297,7 +297,7 @@ class Survey:
     def _declared(self, site: GraphSite) -> None:
         """List the types of what nodes compute and of leftover value_info, each once a graph."""
         seen: set[int] = set()
-        for value in (*site.values, *site.graph.stale):
+        for value in (*site.values, *site.graph.orphan_value_info):
             kind = value.type
             if kind is not None and id(kind) not in seen:
                 seen.add(id(kind))

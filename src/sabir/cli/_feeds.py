@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sabir.elements import ElementType
-    from sabir.evaluation import Ports
+    from sabir.evaluation import ModelPort
     from sabir.ir import Array, Dim, Type
 
 MOST_BYTES = 1 << 31  # of one random input; a model that declares more wants its dimensions looked at
@@ -32,7 +32,7 @@ class Feed(NamedTuple):
 
 
 def gather(
-    ports: Sequence[Ports], files: Mapping[str, Path], dims: Mapping[str, int], seed: int
+    ports: Sequence[ModelPort], files: Mapping[str, Path], dims: Mapping[str, int], seed: int
 ) -> dict[str, Feed]:
     """Return a feed for each input that has no default: from its file, else random.
 

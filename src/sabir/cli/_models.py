@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from sabir.base import UnsupportedError, replace_file
+from sabir.base import UnsupportedError
+from sabir.files import replace_file
 from sabir.serial import format_by_name, load, save
 
 if TYPE_CHECKING:

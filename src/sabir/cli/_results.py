@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import FileError, is_device_name
+from sabir.base import FileError
 from sabir.cli._screen import cut, plain
 from sabir.elements import element
+from sabir.files import is_device_name
 from sabir.ir import OptionalType, TensorType
 from sabir.serial import save_value
 

@@ -22,7 +22,7 @@ from sabir.base import (
 )
 from sabir.evaluation._bodies import Port, compare
 from sabir.evaluation._declared import Dimensions, declaration
-from sabir.evaluation._feeds import FeedReader, Ports
+from sabir.evaluation._feeds import FeedReader, ModelPort
 from sabir.evaluation._plan import Plan
 from sabir.evaluation._program import Binder, refuse_captures
 from sabir.evaluation._results import owned
@@ -83,14 +83,14 @@ class Runner:
         self._plan(tuple(self._outputs))
 
     @property
-    def input_ports(self) -> tuple[Ports, ...]:
+    def input_ports(self) -> tuple[ModelPort, ...]:
         """The inputs of the model."""
         return self._feeds.ports
 
     @property
-    def output_ports(self) -> tuple[Ports, ...]:
+    def output_ports(self) -> tuple[ModelPort, ...]:
         """The outputs of the model."""
-        return tuple(Ports(name, port.type) for name, port in self._ports.items())
+        return tuple(ModelPort(name, port.type) for name, port in self._ports.items())
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the named outputs (all by default); any value of the main graph may be named.

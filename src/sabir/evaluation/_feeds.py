@@ -31,7 +31,7 @@ _WHOLE = "biu"  # kinds of numpy dtypes that hold whole numbers or truth values
 _KINDS = {"integer": _WHOLE, "bool": _WHOLE, "float": f"{_WHOLE}f", "complex": f"{_WHOLE}fc"}
 
 
-class Ports(NamedTuple):
+class ModelPort(NamedTuple):
     """An input or output of a model: its name, its type, and for an input whether it may be left out."""
 
     name: str
@@ -47,7 +47,7 @@ class Ports(NamedTuple):
 class _Input(NamedTuple):
     """An input as a run reads it; `problem` is what is wrong with its default."""
 
-    port: Ports
+    port: ModelPort
     declared: Declaration | None
     default: Array | None = None
     problem: str = ""
@@ -66,7 +66,7 @@ class FeedReader:
         self._names = {i.port.name for i in self._inputs}
 
     @property
-    def ports(self) -> tuple[Ports, ...]:
+    def ports(self) -> tuple[ModelPort, ...]:
         """The inputs; one with a default may be left out."""
         return tuple(i.port for i in self._inputs)
 
@@ -91,7 +91,7 @@ class FeedReader:
 
 
 def _input(value: Value, default: Array | None) -> _Input:
-    port = Ports(value.name, value.type, default is not None or isinstance(value.type, OptionalType))
+    port = ModelPort(value.name, value.type, default is not None or isinstance(value.type, OptionalType))
     declared = declaration(value.type)
     if default is None or declared is None:
         return _Input(port, declared)
@@ -109,7 +109,7 @@ def _check_default(given: _Input, dims: Dimensions) -> None:
         raise FeedError(problem)
 
 
-def _default_of(port: Ports) -> str:
+def _default_of(port: ModelPort) -> str:
     return f"the default of input {port.name!r}"
 
 

@@ -251,7 +251,7 @@ class Binder:
         declared = [port.declared for port in (*inputs, *outputs) if port.declared is not None]
         has_variables = any(d.has_variables for d in declared)
         return Inner(
-            plan, tuple(map(self._read, outside)), graph.name, graph.takes, inputs, outputs,
+            plan, tuple(map(self._read, outside)), graph.name, graph.input_counts, inputs, outputs,
             declares=bool(declared), has_variables=has_variables, typing=typing,
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ import numpy as np
 from sabir.base import EvaluationError, UnsupportedError
 from sabir.elements import element
 from sabir.opsets.families.ranks import type_of
+from sabir.schema import port_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ class Types:
         kinds = list(map(kind_of, results))
         if kinds != self.given:
             for place, kind in enumerate(kinds):
-                port = self.version.outputs[min(place, len(self.version.outputs) - 1)]
+                port = port_at(self.version.outputs, place)
                 told = _signature(kind)
                 if told is not None and not _admits(port.allowed, told):
                     raise EvaluationError(
@@ -93,7 +94,7 @@ def _admit(version: Version, kinds: tuple[Kind, ...]) -> None:
     """Raise EvaluationError for a type that a port does not admit, or ports of one constraint that differ."""
     bound: dict[str, tuple[str, str]] = {}
     for place, kind in enumerate(kinds[: len(kinds) if version.inputs else 0]):
-        port = version.inputs[min(place, len(version.inputs) - 1)]
+        port = port_at(version.inputs, place)
         if isinstance(kind, tuple) and not kind and not _may_be_absent(port):
             raise EvaluationError(f"{version} needs its input {port.name!r}, and nothing is passed for it")
         told = _signature(kind)

@@ -72,7 +72,7 @@ class Declarations:
 def retype_leftovers(model: Model) -> None:
     """Give what a file declares once more of a computed value the type that the value has now."""
     for graph in (inner for root in model.graphs() for inner in root.scopes()):
-        again = [(told, told.name) for told in graph.stale]
+        again = [(told, told.name) for told in graph.orphan_value_info]
         again += [(told, value.name) for value, told in graph.output_infos.values()]
         if not again:
             continue

@@ -293,7 +293,7 @@ class Inference:
         self, graph: Graph, inputs: Sequence[Type | None], scope: Scope, where: Location
     ) -> tuple[Type | None, ...]:
         """Infer a subgraph for one set of input types; what it finds replaces what an earlier one did."""
-        if len(inputs) not in graph.takes:
+        if len(inputs) not in graph.input_counts:
             raise InferenceError(
                 f"the subgraph {graph.name!r} takes {len(graph.inputs)} inputs, and gets {len(inputs)}"
             )

@@ -11,7 +11,7 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import UNDEFINED, SparseTensorType, Tensor, TensorType, Type
 from sabir.opsets.families import contents
-from sabir.schema import check_results, is_settled
+from sabir.schema import check_results, is_settled, port_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ def stand_ins(
     found: list[Type | None] = []
     for place, (value, kind) in enumerate(zip(inputs, types, strict=True)):
         if kind is None and value is not None:
-            kind = _unknown(version.inputs[min(place, len(version.inputs) - 1)].allowed)  # ruff: ignore[redefined-loop-name] - refined
+            kind = _unknown(port_at(version.inputs, place).allowed)  # ruff: ignore[redefined-loop-name] - refined
             if kind is None:
                 return None
         found.append(kind)
@@ -96,7 +96,7 @@ def check_types(version: Version, inputs: Sequence[Type | None]) -> None:
     """Raise InferenceError for a type that a port does not admit, or ports of one constraint that differ."""
     bound: dict[str, tuple[str, str]] = {}
     for place, kind in enumerate(inputs):
-        port = version.inputs[min(place, len(version.inputs) - 1)]
+        port = port_at(version.inputs, place)
         if kind is None or (isinstance(kind, TensorType) and not kind.element.number):
             continue
         signature = kind.signature

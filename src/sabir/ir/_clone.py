@@ -39,7 +39,7 @@ def clone_graph(
         made.append(_node(node, outputs, known, arguments))
     made.outputs.extend(known.get(v, v) if v is not None else None for v in graph.outputs)
     made.clashes = {_of(v, known): name for v, name in graph.clashes.items()}
-    made.stale = tuple(_value(v, {}) for v in graph.stale)
+    made.orphan_value_info = tuple(_value(v, {}) for v in graph.orphan_value_info)
     made.annotations = tuple(
         Annotation(_of(a.value, known), tuple((k, _of(v, known)) for k, v in a.parameters), a.residue)
         for a in graph.annotations
@@ -90,7 +90,11 @@ def _attribute(
 
 def _value(value: Value, copies: Copies) -> Value:
     made = copies[value] = Value(value.name, value.type)
-    made.doc, made.metadata, made.info = value.doc, value.metadata and dict(value.metadata), value.info
+    made.doc, made.metadata, made.value_info_index = (
+        value.doc,
+        value.metadata and dict(value.metadata),
+        value.value_info_index,
+    )
     made.residue = value.residue
     return made
 

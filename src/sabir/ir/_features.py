@@ -147,7 +147,7 @@ def _features(model: Model) -> Iterator[Feature]:
         yield DEVICES
     for function in model.functions:
         yield from features_of_function(function)
-        yield from (VALUE_INFO for v in function.graph.defined() if v.info is not None)
+        yield from (VALUE_INFO for v in function.graph.defined() if v.value_info_index is not None)
     for place in all_tensors(model):
         yield from features_of_tensor(place.tensor)
         yield from _features_of_element(place.tensor.element)

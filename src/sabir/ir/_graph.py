@@ -37,7 +37,7 @@ class Value:
     nothing defines it. `type` is what is declared or inferred of it.
     """
 
-    __slots__ = ("_uses", "doc", "info", "metadata", "name", "residue", "source", "type")
+    __slots__ = ("_uses", "doc", "metadata", "name", "residue", "source", "type", "value_info_index")
 
     def __init__(self, name: str = "", type: Type | None = None) -> None:  # ruff: ignore[builtin-argument-shadowing] - the attribute's own name
         self.name, self.type = name, type
@@ -45,7 +45,9 @@ class Value:
         self.doc = ""
         self.metadata: dict[str, str] | None = None
         self.residue: Residue | None = None
-        self.info: int | None = None  # its place in the file's value_info, so that a save keeps the order
+        self.value_info_index: int | None = (
+            None  # its place in the file's value_info, so that a save keeps the order
+        )
         self._uses: dict[tuple[Node | Graph, int], None] = {}
 
     @property
@@ -155,15 +157,27 @@ class Graph(Nested):  # ruff: ignore[too-many-public-methods]  each edit is a me
     """A sequence of nodes between inputs and outputs; it may be edited while it is iterated.
 
     `initializers` maps values to their data: a default where the value is an input, a constant elsewhere.
-    `parent` is the node whose attribute holds this graph, or None. `stale` keeps value_info entries that
-    name nothing in the graph. `output_infos` are descriptions of outputs that are described elsewhere too: by
-    the place among the outputs, the value that stood there and the description. `clashes` has the values
+    `parent` is the node whose attribute holds this graph, or None. `orphan_value_info` keeps value_info
+    entries that name nothing in the graph. `output_infos` keeps descriptions of outputs that are described
+    elsewhere too: by output index, the value that stood there and the description. `clashes` has the values
     whose names were not unique in the file, with these names: a save keeps them.
     """
 
     __slots__ = (
-        "_count", "_first", "_last", "annotations", "clashes", "doc", "initializers", "inputs", "metadata",
-        "name", "output_infos", "outputs", "residue", "stale",
+        "_count",
+        "_first",
+        "_last",
+        "annotations",
+        "clashes",
+        "doc",
+        "initializers",
+        "inputs",
+        "metadata",
+        "name",
+        "orphan_value_info",
+        "output_infos",
+        "outputs",
+        "residue",
     )  # fmt: skip
 
     def __init__(self, name: str = "", inputs: Iterable[Value] = ()) -> None:
@@ -173,7 +187,7 @@ class Graph(Nested):  # ruff: ignore[too-many-public-methods]  each edit is a me
         self.outputs = Reads(self)
         self.metadata: dict[str, str] | None = None
         self.annotations: tuple[Annotation, ...] = ()
-        self.stale: tuple[Value, ...] = ()
+        self.orphan_value_info: tuple[Value, ...] = ()
         self.output_infos: dict[int, tuple[Value, Value]] = {}
         self.clashes: dict[Value, str] = {}
         self.residue: Residue | None = None
@@ -329,7 +343,7 @@ class Graph(Nested):  # ruff: ignore[too-many-public-methods]  each edit is a me
             pending += [g for node in graph for g in node.graphs]
 
     @property
-    def takes(self) -> range:
+    def input_counts(self) -> range:
         """How many inputs it may be given as a subgraph: those that have an initializer can be left out."""
         return range(sum(v.constant is None for v in self.inputs), len(self.inputs) + 1)
 

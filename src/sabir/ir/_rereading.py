@@ -105,5 +105,5 @@ def _described(graph: Graph, outside: Collection[Value]) -> Iterator[Value]:
     outputs = set(graph.outputs)
     for value in graph.defined():
         typed = value.node is not None and value.type is not None and value not in outputs
-        if typed or value.info is not None or value in outside:
+        if typed or value.value_info_index is not None or value in outside:
             yield value

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from sabir.base import (
-    ExternalDataError,
-    FileError,
-    UnsupportedError,
-    WireError,
-    check_constant,
-    quote,
-    still_whole,
-)
+from sabir.base import ExternalDataError, FileError, UnsupportedError, WireError, check_constant, quote
 from sabir.elements import (
     ElementType,
     element,
@@ -31,6 +23,7 @@ from sabir.elements import (
     packed_size,
     unpack,
 )
+from sabir.files import still_whole
 from sabir.ir._types import TensorType, unknown_element
 
 if TYPE_CHECKING:

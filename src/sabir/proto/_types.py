@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from sabir.base import Streamed
+from sabir.files import Streamed
 
 MessageClass: TypeAlias = Any
 Message: TypeAlias = Any

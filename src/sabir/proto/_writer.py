@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from google.protobuf.message import EncodeError
 
-from sabir.base import Streamed, WireError
+from sabir.base import WireError
+from sabir.files import Streamed
 from sabir.proto._placeholders import PLACEHOLDER_SIZE, Placeholders, byte_view
 from sabir.proto._reader import DEFAULT_THRESHOLD
 from sabir.proto._routes import routes_to_bulk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from sabir.base import Limits, SabirError, UnsupportedError
-from sabir.evaluation import Ports, Runner
+from sabir.evaluation import ModelPort, Runner
 from sabir.ir import Model, drop_constants
 from sabir.opsets import STANDARD
 from sabir.runtime._threads import ThreadLimit
@@ -64,12 +64,12 @@ class Session:
                 drop_constants(graph)
 
     @property
-    def inputs(self) -> tuple[Ports, ...]:
+    def inputs(self) -> tuple[ModelPort, ...]:
         """The inputs: name, type, shape, and whether one may be left out."""
         return self._runner.input_ports
 
     @property
-    def outputs(self) -> tuple[Ports, ...]:
+    def outputs(self) -> tuple[ModelPort, ...]:
         """The outputs: name, type and shape."""
         return self._runner.output_ports
 

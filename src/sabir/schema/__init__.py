@@ -2,10 +2,11 @@
 
 from sabir.schema._adapters import Unconvertible
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
+from sabir.schema._examples import Example
 from sabir.schema._expansion import check_expansion
 from sabir.schema._implicit import ImplicitImport, implicit_imports
-from sabir.schema._operator import Example, Operator
-from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status
+from sabir.schema._operator import Operator
+from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status, port_at
 from sabir.schema._registry import Registry, Rooms
 from sabir.schema._results import check_results, is_settled
 from sabir.schema._scope import Scope, check_call, newer_opset
@@ -24,6 +25,7 @@ from sabir.schema._types import (
     INTEGERS,
     NUMBERS,
     SIGNED,
+    SMALL_TYPES,
     STRING,
     UNSIGNED,
     optionals,
@@ -50,6 +52,7 @@ __all__ = [
     "INTEGERS",
     "NUMBERS",
     "SIGNED",
+    "SMALL_TYPES",
     "STRING",
     "UNSIGNED",
     "Arguments",
@@ -87,6 +90,7 @@ __all__ = [
     "newer_opset",
     "one_of",
     "optionals",
+    "port_at",
     "sequences",
     "tensors",
 ]

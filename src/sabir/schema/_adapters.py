@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import SabirError
 from sabir.ir import Attribute
+from sabir.schema._ports import port_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +55,7 @@ def _check_downward(target: Version, inputs: tuple[Any, ...], call: Any) -> None
     if len(call.outputs) > len(target.outputs) and not target.outputs[-1].variadic:
         raise Unconvertible(f"{target} has {len(target.outputs)} outputs")
     for place, value in enumerate(inputs):
-        port = target.inputs[min(place, len(target.inputs) - 1)]
+        port = port_at(target.inputs, place)
         signature = getattr(getattr(value, "type", None), "signature", None)
         if signature is not None and signature not in port.allowed:
             raise Unconvertible(f"{target} does not admit {signature} for {port.name!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sabir.base import SchemaError
 from sabir.schema._ports import check_names, check_variadic
@@ -12,32 +12,8 @@ from sabir.schema._version import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from sabir.ir import Type
+    from sabir.schema._examples import Example
     from sabir.schema._ports import Attribute, Input, Output, Status
-
-
-class Example:
-    """One call of an operator at one opset, as the generic suites run it.
-
-    `inputs` are arrays (or lists, dicts, None), `attributes` Python values; a subgraph is given as its text.
-    `expect` holds outputs that an oracle outside the room gave; `outputs` is how many the call asks for.
-    `types` gives the input types where the values do not tell them: an empty sequence, an optional.
-    """
-
-    __slots__ = ("attributes", "expect", "inputs", "opset", "outputs", "tolerance", "types")
-
-    def __init__(
-        self,
-        opset: int,
-        *inputs: Any,
-        outputs: int = 1,
-        expect: Sequence[Any] | None = None,
-        tolerance: float = 1e-5,
-        types: Sequence[Type | None] | None = None,
-        **attributes: Any,
-    ) -> None:
-        self.opset, self.inputs, self.attributes = opset, inputs, attributes
-        self.outputs, self.expect, self.tolerance, self.types = outputs, expect, tolerance, types
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -111,5 +87,5 @@ class Operator:
         return function
 
     def all_examples(self) -> list[Example]:
-        """Return every example of the room."""
-        return [example for source in self.sources for example in source()]
+        """Return every example of the room, its lists made arrays."""
+        return [example.resolve(self.at(example.opset)) for source in self.sources for example in source()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sabir.base import SchemaError, quote
 
@@ -67,6 +67,9 @@ class Output(Port):
     __slots__ = ()
 
 
+AnyPort = TypeVar("AnyPort", bound=Port)
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """One formal attribute: required, optional, or with a default.
@@ -89,6 +92,11 @@ class Attribute:
             given = self.default
             rounded = _rounded(given) if self.type == "float" else tuple(_rounded(v) for v in given)
             object.__setattr__(self, "default", rounded)
+
+
+def port_at(ports: Sequence[AnyPort], place: int) -> AnyPort:
+    """Return the port of a call's value number `place`; those past the last are the variadic port's."""
+    return ports[min(place, len(ports) - 1)]
 
 
 def check_names(owner: str, kind: str, parameters: Iterable[Port | Attribute]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.base import InferenceError
 from sabir.elements import find_element
 from sabir.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType
+from sabir.schema._ports import port_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,4 +59,4 @@ def _settled(ports: Sequence[Port], kinds: Sequence[Type | None]) -> Iterator[tu
         if place >= len(ports) and not (ports and ports[-1].variadic):
             return
         if kind is not None and is_settled(kind):
-            yield ports[min(place, len(ports) - 1)], kind
+            yield port_at(ports, place), kind

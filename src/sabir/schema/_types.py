@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 def tensors(*elements: str) -> frozenset[str]:
     """Return the tensor types over the named element types."""
@@ -34,3 +39,6 @@ FLOAT4 = tensors("float4e2m1")
 FLOAT8E8M0 = tensors("float8e8m0")
 INT2 = tensors("uint2", "int2")
 FLOAT6 = tensors("float6e2m3", "float6e3m2")
+
+# the element types that the standard admitted everywhere, one set an opset
+SMALL_TYPES: Mapping[int, frozenset[str]] = {21: INT4, 23: FLOAT4, 24: FLOAT8E8M0, 25: INT2}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from sabir.base import SchemaError
 from sabir.schema._adapters import same_call
 from sabir.schema._binding import Binding, Signature
-from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status
+from sabir.schema._ports import AnyPort, Attribute, Constraint, Input, Output, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,6 @@ BEHAVIOURS: tuple[Behaviour, ...] = get_args(Behaviour)
 ADAPTERS: frozenset[Behaviour] = frozenset({"upgrade", "downgrade"})
 
 F = TypeVar("F", bound="Callable[..., Any]")
-AnyPort = TypeVar("AnyPort", bound=Port)
 
 
 @dataclass(frozen=True, eq=False, slots=True)  # ruff: ignore[too-many-public-methods]  a room's vocabulary
@@ -55,6 +54,13 @@ class Version:
             sorted(t.removeprefix("tensor(").removesuffix(")") for ts in types.values() for t in ts)
         )
         return self._derive(self.evolve(since, f"Admits {spelled}.", widen=types))
+
+    def widen_stepwise(self, steps: Mapping[int, frozenset[str]], *names: str) -> Version:
+        """Declare one version for each opset in `steps`, which admits these types too; return the newest."""
+        newest = self
+        for since, types in steps.items():
+            newest = newest.widen(since, **dict.fromkeys(names, types))
+        return newest
 
     def restate(self, since: int, changes: str, *, values: Mapping[str, Values] | None = None) -> Version:
         """Declare a version whose text changed and whose signature did not; both adapters follow.

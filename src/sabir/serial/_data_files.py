@@ -14,17 +14,8 @@ import stat
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import (
-    PIECE,
-    FileError,
-    HeldFolder,
-    NewFile,
-    SabirError,
-    parts_of,
-    quote,
-    temporary_name,
-    writable,
-)
+from sabir.base import FileError, SabirError, quote
+from sabir.files import PIECE, HeldFolder, NewFile, parts_of, temporary_name, writable
 from sabir.ir import ExternalTensor, all_tensors
 from sabir.serial._external import Folder
 from sabir.serial._formats import format_of
@@ -32,7 +23,7 @@ from sabir.serial._formats import format_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from sabir.base import Streamed
+    from sabir.files import Streamed
     from sabir.ir import Buffer, Model
     from sabir.serial._placement import DataFile, Placement
 

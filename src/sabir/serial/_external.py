@@ -9,22 +9,17 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from sabir.base import (
-    SHARE,
-    ExternalDataError,
-    FileError,
+from sabir.base import ExternalDataError, FileError, check_constant, check_time, limits_in_force, quote
+from sabir.files import (
+    MAX_SPARSE_RATIO,
     MappedFile,
     OpenFile,
     Streamed,
     absolute,
-    check_constant,
-    check_time,
     contents_of,
     held_size,
-    limits_in_force,
     open_inside,
     pieces_of,
-    quote,
     require_held,
 )
 
@@ -216,7 +211,7 @@ class Folder:
 class Taken:
     """External data that is copied, counted: very many tensors may read the same bytes of a file."""
 
-    def __init__(self, share: int = SHARE) -> None:
+    def __init__(self, share: int = MAX_SPARSE_RATIO) -> None:
         """Start with nothing; `share` is how often each byte of the files may be copied."""
         self._share, self._size = share, 0
         self._files: dict[tuple[Folder, str], None] = {}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from sabir.base import ACCIDENTS, ParseError, Streamed, UnsupportedError, WireError, quote, suggest
+from sabir.base import ACCIDENTS, ParseError, UnsupportedError, WireError, quote, suggest
+from sabir.files import Streamed
 from sabir.proto import ModelProto, has_unknown
 
 if TYPE_CHECKING:

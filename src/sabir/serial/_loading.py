@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from google.protobuf.message import EncodeError
 
-from sabir.base import (
-    FileError,
-    SabirError,
-    WireError,
-    absolute,
-    map_file,
-    open_file,
-    reason,
-    run_within,
-    view_of,
-    without_collector,
-)
+from sabir.base import FileError, SabirError, WireError, run_within, without_collector
+from sabir.files import absolute, map_file, open_file, reason, view_of
 from sabir.ir import Model, Tensor, WireTensor
 from sabir.proto import (
     Bulk,

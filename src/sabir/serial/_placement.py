@@ -8,8 +8,9 @@ from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.base import ExternalDataError, UnsupportedError, WireError, is_device_name, parts_of, quote
+from sabir.base import ExternalDataError, UnsupportedError, WireError, quote
 from sabir.elements import STRING, find_element, packed_size
+from sabir.files import is_device_name, parts_of
 from sabir.ir import ExternalTensor, WireTensor, all_tensors
 from sabir.serial._external import Folder, Taken
 from sabir.serial._safetensors import METADATA, Stored, header_of
@@ -18,7 +19,7 @@ from sabir.serial._streams import stream_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sabir.base import Streamed
+    from sabir.files import Streamed
     from sabir.ir import Buffer, Model, Tensor, TensorPlace
 
 Key: TypeAlias = "tuple[object, ...]"

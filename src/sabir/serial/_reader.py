@@ -146,14 +146,14 @@ class Reader:
         stale: list[Value] = []
         for place, info in enumerate(infos):
             value = scope.own(info.name)
-            if value is None or value.info is not None or value in taken:
+            if value is None or value.value_info_index is not None or value in taken:
                 value = Value()
                 stale.append(value)
             elif value in outputs:
                 graph.output_infos[outputs[value]] = (value, _description(value))
-            value.info = place
+            value.value_info_index = place
             self._described(info, value)
-        graph.stale = tuple(stale)
+        graph.orphan_value_info = tuple(stale)
 
     def _annotate(self, proto: Any, graph: Graph, scope: NameScope) -> None:
         left = self._leftovers(proto)

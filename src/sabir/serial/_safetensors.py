@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sabir.base import ExternalDataError, UnsupportedError, map_file, quote
+from sabir.base import ExternalDataError, UnsupportedError, quote
 from sabir.elements import (
     BFLOAT16,
     BOOL,
@@ -39,6 +39,7 @@ from sabir.elements import (
     element_count,
     packed_size,
 )
+from sabir.files import map_file
 from sabir.ir import MAX_RANK, WireTensor
 from sabir.proto import TensorProto
 

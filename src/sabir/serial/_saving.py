@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from google.protobuf.message import EncodeError
 
-from sabir.base import (
-    Streamed,
-    WireError,
-    replace_file,
-    run_within,
-)
+from sabir.base import WireError, run_within
+from sabir.files import Streamed, replace_file
 from sabir.ir import ExternalTensor, Model, Tensor, all_tensors
 from sabir.proto import (
     Bulk,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import ExternalDataError, MappedFile, Streamed
+from sabir.base import ExternalDataError
+from sabir.files import MappedFile, Streamed
 from sabir.ir import ExternalTensor, WireTensor
 from sabir.serial._external import Folder
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from sabir.base import UnsupportedError, WireError, map_file, quote, replace_file
+from sabir.base import UnsupportedError, WireError, quote
 from sabir.elements import element, find_element, to_field
+from sabir.files import map_file, replace_file
 from sabir.ir import (
     ArrayTensor,
     MapType,

@@ -114,13 +114,18 @@ class Writer:
         """Write what is known of values that are neither inputs nor outputs, in the file's order first."""
         ports = {*graph.inputs, *graph.outputs}
         made = (v for node in graph for v in node.outputs if v is not None)
-        told = (*graph.initializers, *made, *graph.stale, *graph.inputs)
-        listed = {v: v.info for v in told if v.info is not None}
-        for value in sorted(listed, key=lambda v: v.info or 0):
+        told = (*graph.initializers, *made, *graph.orphan_value_info, *graph.inputs)
+        listed = {v: v.value_info_index for v in told if v.value_info_index is not None}
+        for value in sorted(listed, key=lambda v: v.value_info_index or 0):
             self._info(value, field.add())
         for node in graph:
             for value in node.outputs:
-                if value is not None and value.info is None and value.type is not None and value not in ports:
+                if (
+                    value is not None
+                    and value.value_info_index is None
+                    and value.type is not None
+                    and value not in ports
+                ):
                     self._info(value, field.add())
 
     def _info(self, value: Value, proto: Any) -> None:
@@ -202,7 +207,9 @@ class Writer:
         for node in graph:
             self._node(node, proto.node.add())
         _write_opsets(function.opsets, proto, function.residue)
-        if self._ir_version >= _FIRST_IR_OF_FUNCTION_TYPES or any(v.info is not None for v in _told(graph)):
+        if self._ir_version >= _FIRST_IR_OF_FUNCTION_TYPES or any(
+            v.value_info_index is not None for v in _told(graph)
+        ):
             self._value_info(graph, proto.value_info)
         write_entries(graph.metadata, proto.metadata_props)
         restore(function.residue, proto)
@@ -224,7 +231,7 @@ class Writer:
 
 def _told(graph: Graph) -> Iterator[Value]:
     yield from graph.inputs
-    yield from graph.stale
+    yield from graph.orphan_value_info
     yield from (v for node in graph for v in node.outputs if v is not None)
 
 

@@ -77,7 +77,7 @@ class GraphReader:
         for place, entry in enumerate(inputs):
             value = self._scope.define(entry.name)
             if entry.type is not None:
-                value.info = place
+                value.value_info_index = place
                 self._told(value, entry)
             graph.inputs.append(value)
         self._cursor.expect("=>")
@@ -273,14 +273,14 @@ class GraphReader:
         stale: list[Value] = []
         for place, entry in enumerate(infos, first):
             value = self._scope.own(entry.name)
-            if value is None or value.info is not None or value in taken:
+            if value is None or value.value_info_index is not None or value in taken:
                 value = Value(entry.name)
                 stale.append(value)
             elif value in outputs:
                 graph.output_infos[outputs[value]] = (value, _description(value))
-            value.info = place
+            value.value_info_index = place
             self._told(value, entry)
-        graph.stale = tuple(stale)
+        graph.orphan_value_info = tuple(stale)
 
     def _told(self, value: Value, entry: Entry) -> Value:
         """Give a value what an entry says of it."""

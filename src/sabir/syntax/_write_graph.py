@@ -138,7 +138,7 @@ class GraphWriter:
 
     def _input(self, value: Value) -> tuple[str, str]:
         """Return the note and the text of an input; what stands among the entries is not told here too."""
-        if value.info is not None:
+        if value.value_info_index is not None:
             return "", self._names.of(value)
         return value_note(value, unnamed=_is_unnamed(value)), self._declared(value)
 
@@ -146,7 +146,7 @@ class GraphWriter:
         kept = graph.output_infos.get(place)
         if kept is not None and kept[0] is value:
             return value_note(kept[1]), self._named(value, kept[1].type)
-        if value is None or value.info is not None:
+        if value is None or value.value_info_index is not None:
             return "", self._names.of(value)
         return value_note(value), self._declared(value)
 
@@ -161,20 +161,22 @@ class GraphWriter:
         """Return what is told of values that are neither inputs nor outputs, in the file's order."""
         outputs = set(graph.outputs)
         told = [
-            v for v in _computed(graph) if v.info is not None or (v.type is not None and v not in outputs)
+            v
+            for v in _computed(graph)
+            if v.value_info_index is not None or (v.type is not None and v not in outputs)
         ]
-        told += [v for v in (*graph.inputs, *graph.initializers) if v.info is not None]
+        told += [v for v in (*graph.inputs, *graph.initializers) if v.value_info_index is not None]
         return self._entries(graph, told, indent)
 
     def _function_infos(self, graph: Graph, indent: str, *, inline: bool) -> list[str]:
-        told = [v for v in _computed(graph) if v.info is not None or v.type is not None]
+        told = [v for v in _computed(graph) if v.value_info_index is not None or v.type is not None]
         if not inline:
-            told += [v for v in graph.inputs if v.info is not None or v.type is not None]
+            told += [v for v in graph.inputs if v.value_info_index is not None or v.type is not None]
         return self._entries(graph, told, indent)
 
     def _entries(self, graph: Graph, told: list[Value], indent: str) -> list[str]:
-        stale = set(graph.stale)
-        listed = [*dict.fromkeys(told), *graph.stale]
+        stale = set(graph.orphan_value_info)
+        listed = [*dict.fromkeys(told), *graph.orphan_value_info]
         listed.sort(key=_place)
         of = self._names.of
         return [self._entry(v, spelled(v.name) if v in stale else of(v), indent) for v in listed]
@@ -256,16 +258,20 @@ def _is_unnamed(value: Value) -> bool:
 
 def _told_inline(graph: Graph) -> bool:
     """Return whether what is told of the inputs of a function can stand where they are listed."""
-    told = [v for v in graph.inputs if v.info is not None]
+    told = [v for v in graph.inputs if v.value_info_index is not None]
     if any(v.type is None or value_note(v) for v in told):
         return False
-    others = [v.info for v in (*_computed(graph), *graph.stale) if v.info is not None]
-    places = [v.info for v in told if v.info is not None]
+    others = [
+        v.value_info_index
+        for v in (*_computed(graph), *graph.orphan_value_info)
+        if v.value_info_index is not None
+    ]
+    places = [v.value_info_index for v in told if v.value_info_index is not None]
     return places == sorted(places) and max(places, default=-1) < min(others, default=math.inf)
 
 
 def _place(value: Value) -> float:
-    return math.inf if value.info is None else value.info
+    return math.inf if value.value_info_index is None else value.value_info_index
 
 
 def _constant_text(constant: Constant, indent: str) -> str:

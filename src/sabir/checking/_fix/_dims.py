@@ -88,7 +88,7 @@ def _change_types(survey: Survey, change: Callable[[Type, Location], Type]) -> N
 def _described(graph: Graph) -> Iterator[Value]:
     """Yield whatever a graph may declare a type of."""
     yield from graph.defined()
-    yield from graph.stale
+    yield from graph.orphan_value_info
     yield from (v for v in graph.outputs if v is not None)
     yield from (told for _, told in graph.output_infos.values())
 

@@ -47,9 +47,13 @@ def _in_graph(site: GraphSite, wanted: frozenset[str]) -> Iterator[Repair]:
     for index, node in enumerate(site.nodes):
         if node.residue is not None and node.residue.wire:
             yield from _in_node(node, site.at_node(index), wanted)
-    if graph.stale:
+    if graph.orphan_value_info:
         yield from tidy_infos(graph, where, wanted)
-    for value in (*graph.defined(), *graph.stale, *(told for _, told in graph.output_infos.values())):
+    for value in (
+        *graph.defined(),
+        *graph.orphan_value_info,
+        *(told for _, told in graph.output_infos.values()),
+    ):
         if value.residue is not None and value.residue.wire:
             yield from _in_value(value, where, wanted)
     if graph.annotations and "QUANT003" in wanted:

@@ -24,7 +24,7 @@ def follow(root: GraphSite, renamed: Renamed) -> None:
     """Put the new names into leftover descriptions, layouts of nodes, and attributes that name values."""
     for site in root.within():
         graph, names = site.graph, renamed[site.graph]
-        for value in graph.stale:
+        for value in graph.orphan_value_info:
             value.name = names.get(value.name, value.name)
         for value, told in graph.output_infos.values():
             told.name = value.name

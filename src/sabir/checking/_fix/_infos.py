@@ -22,7 +22,7 @@ def tidy_infos(graph: Graph, where: Location, wanted: frozenset[str]) -> Iterato
     defined = {v.name for v in graph.defined()}
     again = {id(value): first for value, first, _ in described_twice(graph, where)}
     dropped: set[int] = set()
-    for value in graph.stale:
+    for value in graph.orphan_value_info:
         first, name = again.get(id(value)), quote(value.name)
         if value.name not in defined and "GRAPH011" in wanted:
             rule, done = "GRAPH011", f"dropped the description of {name}, which the graph does not define"
@@ -36,8 +36,8 @@ def tidy_infos(graph: Graph, where: Location, wanted: frozenset[str]) -> Iterato
             if rule == "GRAPH019" and first is not None:
                 _merge(first, value)
             dropped.add(id(value))
-            yield Repair(rule, done, where.at("value_info", index=value.info, name=value.name))
-    graph.stale = tuple(v for v in graph.stale if id(v) not in dropped)
+            yield Repair(rule, done, where.at("value_info", index=value.value_info_index, name=value.name))
+    graph.orphan_value_info = tuple(v for v in graph.orphan_value_info if id(v) not in dropped)
 
 
 def _merge(first: Value, second: Value) -> None:

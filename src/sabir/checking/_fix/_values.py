@@ -134,7 +134,7 @@ def _keepers(graph: Graph) -> dict[str, Value]:
 
 def _names_at(graph: Graph) -> Iterator[str]:
     """Yield every name that a graph gives to a value or refers to, that of what nothing defines too."""
-    for values in (graph.inputs, graph.initializers, graph.outputs, graph.stale):
+    for values in (graph.inputs, graph.initializers, graph.outputs, graph.orphan_value_info):
         yield from (v.name for v in values if v is not None)
     for node in graph:
         yield from (v.name for v in (*node.inputs, *node.outputs) if v is not None)

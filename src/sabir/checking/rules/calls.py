@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.base import quote
 from sabir.checking._rule import Problem, rule
 from sabir.ir import Function, canonical_domain
-from sabir.schema import Version
+from sabir.schema import Version, port_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ def _direct(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, _Need]]:
         ports = callee.formal.inputs if isinstance(callee, Version) else ()
         for index in places if ports else ():
             for place, value in enumerate(site.reads[index]):
-                port = ports[min(place, len(ports) - 1)]
+                port = port_at(ports, place)
                 if value is None or value not in asked.ports or port.optional:
                     continue
                 if not asked.before(site, value):

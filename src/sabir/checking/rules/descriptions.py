@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def described_in_one_place(site: GraphSite) -> Iterator[Problem]:
     """No entry of value_info describes an input or output whose type stands in the list of those."""
     graph = site.graph
-    if site.kind == "function" or not graph.stale:  # a function's ports have no types but these
+    if site.kind == "function" or not graph.orphan_value_info:  # a function's ports have no types but these
         return
     ports = {
         value.name: kind
@@ -39,8 +39,8 @@ def described_in_one_place(site: GraphSite) -> Iterator[Problem]:
         for value in values
         if value is not None and value.type is not None and value.name
     }
-    for value in graph.stale:
+    for value in graph.orphan_value_info:
         if value.name in ports:
-            where = site.where.at("value_info", index=value.info, name=value.name)
+            where = site.where.at("value_info", index=value.value_info_index, name=value.name)
             told = f"value_info describes {quote(value.name)}, which is an {ports[value.name]} of the graph"
             yield Problem(told, where, "drop the entry")

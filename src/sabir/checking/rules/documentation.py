@@ -99,7 +99,7 @@ def _in_graph(site: GraphSite) -> Iterator[tuple[str, Location]]:
     for value in site.values:
         if value.doc:
             yield value.doc, site.at_value(value)
-    for value in graph.stale:
-        yield value.doc, site.where.at("value_info", index=value.info, name=value.name)
+    for value in graph.orphan_value_info:
+        yield value.doc, site.where.at("value_info", index=value.value_info_index, name=value.name)
     for index, (value, told) in graph.output_infos.items():
         yield told.doc, site.where.at("output", index=index, name=value.name)

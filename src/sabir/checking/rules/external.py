@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import ExternalDataError, parts_of, quote
+from sabir.base import ExternalDataError, quote
 from sabir.checking._examples import RELU, X, Y, in_graph
 from sabir.checking._rule import Problem, Textproto, rule
 from sabir.elements import packed_size
+from sabir.files import parts_of
 from sabir.ir import ExternalTensor
 from sabir.serial import Folder, extent_of, external_problems
 

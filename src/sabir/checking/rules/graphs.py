@@ -168,12 +168,12 @@ def described_once(site: GraphSite) -> Iterator[Problem]:
 )
 def described_values_exist(site: GraphSite) -> Iterator[Problem]:
     """value_info describes values of its own graph: an entry for anything else is left over."""
-    if not site.graph.stale:
+    if not site.graph.orphan_value_info:
         return
     names = {v.name for v in site.values}
-    for value in site.graph.stale:
+    for value in site.graph.orphan_value_info:
         if value.name not in names:
-            where = site.where.at("value_info", index=value.info, name=value.name)
+            where = site.where.at("value_info", index=value.value_info_index, name=value.name)
             yield Problem(
                 f"value_info describes {quote(value.name)}, which the graph does not define", where, "drop it"
             )
@@ -331,7 +331,7 @@ def typed_inner_outputs(site: GraphSite) -> Iterator[Problem]:
 )
 def described_alike(site: GraphSite) -> Iterator[Problem]:
     """What is said of a value as an input, as an output and in value_info does not contradict itself."""
-    if not site.graph.stale and not site.graph.output_infos:
+    if not site.graph.orphan_value_info and not site.graph.output_infos:
         return
     ports = [*site.graph.inputs, *(v for v in site.graph.outputs if v is not None)]
     by_name = {v.name: v for v in reversed(ports) if v.name}
@@ -345,5 +345,5 @@ def _again(site: GraphSite) -> Iterator[tuple[Value, Value, Location]]:
     """The values that are described again, with what is said and where."""
     for index, (value, described) in site.graph.output_infos.items():
         yield value, described, site.where.at("output", index=index, name=value.name)
-    for value in site.graph.stale:
-        yield value, value, site.where.at("value_info", index=value.info, name=value.name)
+    for value in site.graph.orphan_value_info:
+        yield value, value, site.where.at("value_info", index=value.value_info_index, name=value.name)

@@ -99,8 +99,10 @@ def _in_graph(site: GraphSite) -> Iterator[Problem]:
     for value in site.values:
         if value.residue is not None:
             yield from _of_value(value, site.at_value(value))
-    for value in graph.stale:
-        yield from _of_value(value, site.where.at("value_info", index=value.info, name=value.name))
+    for value in graph.orphan_value_info:
+        yield from _of_value(
+            value, site.where.at("value_info", index=value.value_info_index, name=value.name)
+        )
     for index, (_, described) in graph.output_infos.items():
         yield from _of_value(described, site.where.at("output", index=index, name=described.name))
 

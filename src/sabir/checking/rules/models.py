@@ -169,7 +169,7 @@ def _newer_things(survey: Survey) -> Iterator[tuple[Feature, Location]]:
 def _newer_in_function(site: FunctionSite) -> Iterator[tuple[Feature, Location]]:
     function = site.function
     yield from ((feature, site.where) for feature in features_of_function(function))
-    if any(v.info is not None for v in (*site.body.values, *function.graph.stale)):
+    if any(v.value_info_index is not None for v in (*site.body.values, *function.graph.orphan_value_info)):
         yield VALUE_INFO, site.where
 
 

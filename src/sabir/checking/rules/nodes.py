@@ -9,7 +9,7 @@ from sabir.checking._examples import GOOD, HEAD, X, Y, around, in_graph
 from sabir.checking._rule import Problem, rule
 from sabir.ir import Function, canonical_domain
 from sabir.proto import NodeProto
-from sabir.schema import Version, check_call
+from sabir.schema import Version, check_call, port_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,7 +125,7 @@ def _check_output_names(version: Version, node: Node) -> None:
     """An empty name leaves out an output that is optional, or one of any number; inputs are seen to."""
     ports = version.formal.outputs
     for place, value in enumerate(node.outputs):
-        port = ports[min(place, len(ports) - 1)]
+        port = port_at(ports, place)
         if value is None and not port.optional and not port.variadic:
             raise SchemaError(f"{version}: output number {place} is not optional, and its name is empty")
 

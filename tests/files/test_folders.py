@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sabir.base import ExternalDataError, open_inside, parts_of
+from sabir.base import ExternalDataError
+from sabir.files import open_inside, parts_of
 
 
 def read(folder, location, **others):
@@ -240,7 +241,7 @@ def test_nobody_wins_a_race_between_the_look_and_the_opening(folder):
 
 
 def test_systems_that_hold_no_folders_open_keep_the_same_rules(folder, monkeypatch):
-    monkeypatch.setattr("sabir.base._folders._HOLDS", False)
+    monkeypatch.setattr("sabir.files._folders._HOLDS", False)
     assert read(folder, "w.bin") == b"weights"
     (folder / "plain").symlink_to("w.bin")
     assert read(folder, "plain") == b"weights"

@@ -8,8 +8,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from sabir.base._errors import FileError, LimitError
-from sabir.base._limits import check_constant, limits_in_force
+from sabir.base import FileError, LimitError, check_constant, limits_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ READING = (
     os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
 PIECE = 1 << 20  # how many bytes are held at a time where a file is read through
-SHARE = 16  # how many times what its file holds data may take before it counts as made of nothing
+MAX_SPARSE_RATIO = 16  # how many times what its file holds data may take before it counts as made of nothing
 _MOST_STRETCHES = 1 << 14  # of a file with holes, after which the rest is taken to be like them
 _WORTH_MAPPING = 1 << 23  # a smaller file is read: that takes a millisecond, and then it is safe
 
@@ -189,7 +188,7 @@ def require_held(descriptor: int, name: str, size: int) -> None:
     most = limits_in_force().constant_bytes
     if most is not None and size > most:
         held = held_size(descriptor, os.fstat(descriptor).st_size)
-        check_constant(size, SHARE * held, what=f"{name}, which is nearly all holes,")
+        check_constant(size, MAX_SPARSE_RATIO * held, what=f"{name}, which is nearly all holes,")
 
 
 class _NoRoomError(FileError):

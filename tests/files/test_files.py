@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import FileError, MappedFile, map_file, pieces_of, still_whole
+from sabir.base import FileError
+from sabir.files import MappedFile, map_file, pieces_of, still_whole
 
 LARGE = 9 << 20  # mapped; smaller files are read
 

@@ -7,9 +7,9 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from sabir.base._errors import FileError
-from sabir.base._files import PIECE, Streamed, reason
-from sabir.base._folders import HeldFolder
+from sabir.base import FileError
+from sabir.files._folders import HeldFolder
+from sabir.files._reading import PIECE, Streamed, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -12,9 +12,9 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base._errors import ExternalDataError, quote
-from sabir.base._files import NOFOLLOW, READING, reason
-from sabir.base._locations import parts_of
+from sabir.base import ExternalDataError, quote
+from sabir.files._locations import parts_of
+from sabir.files._reading import NOFOLLOW, READING, reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

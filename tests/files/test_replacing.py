@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sabir.base import FileError, Streamed, replace_file, writable
+from sabir.base import FileError
+from sabir.files import Streamed, replace_file, writable
 
 
 def in_a_process(code, *arguments, **options):
@@ -78,7 +79,7 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path):
     code = """
         import sys, time
         from pathlib import Path
-        from sabir.base import replace_file
+        from sabir.files import replace_file
         def chunks():
             yield bytes(1 << 20)
             yield bytes(1 << 20)
@@ -99,7 +100,7 @@ def test_an_interrupt_leaves_no_litter(tmp_path):
     code = """
         import sys, time
         from pathlib import Path
-        from sabir.base import replace_file
+        from sabir.files import replace_file
         def chunks():
             yield bytes(1 << 20)
             print("writing", flush=True)

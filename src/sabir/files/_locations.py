@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from sabir.base._errors import ExternalDataError, quote
+from sabir.base import ExternalDataError, quote
 
 _LONGEST = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
