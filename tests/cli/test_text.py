@@ -20,7 +20,7 @@ def test_a_text_is_not_written_where_no_command_reads_it(fails, softmax, tmp_pat
     before = softmax.read_bytes()
     for name in ("softmax.onnx", "m.json", "m.pb"):
         told = fails("text", softmax, "-o", tmp_path / name)
-        assert f"{name}: this extension names another format than the text syntax, which is .onnxtxt" in told
+        assert f"{name}: this extension names another format than the text syntax (.onnxtxt)" in told
     assert "the extension '.doc' names no format" in fails("text", softmax, "-o", tmp_path / "m.doc")
     assert softmax.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["softmax.onnx"]
