@@ -1,4 +1,4 @@
-"""The checker: what is wrong with a model, all of it at once, by the sentences of the standard."""
+"""The checker: finds every violation of the standard's rules in a model."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sabir.checking._laws import Law, laws
     from sabir.checking._page import rule_page, rules_document, severity_of
 
-# repairs, laws and pages are for those who ask; `import sabir` does not wait for them
+# imported on first use, so that `import sabir` stays fast
 _LATER = {
     "REPAIRS": "_fix", "UNSAFE_REPAIRS": "_fix", "Repair": "_fix", "fix": "_fix", "Law": "_laws",
     "laws": "_laws", "rule_page": "_page", "rules_document": "_page", "severity_of": "_page",

@@ -14,7 +14,7 @@ from sabir.elements import field_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.checking._held import Data
+    from sabir.checking._messages import Data
     from sabir.checking._survey import TensorSite
 
 _CHUNK = 1 << 24
@@ -145,8 +145,8 @@ def text_is_utf8(site: TensorSite) -> Iterator[Problem]:
             told = f"string {index} is not UTF-8: {quote(bytes(text))}"
             yield Problem(told, site.where, "keep bytes in a tensor of uint8")
             return
-    if site.held is not None and site.held.no_text is not None:
-        yield Problem(f"what the tensor says is not UTF-8: {quote(site.held.no_text)}", site.where)
+    if site.message is not None and site.message.no_text is not None:
+        yield Problem(f"what the tensor says is not UTF-8: {quote(site.message.no_text)}", site.where)
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sabir.base import Location
-    from sabir.checking._held import Held
+    from sabir.checking._messages import TensorMessage
     from sabir.checking._survey import Survey, TensorSite
 
 _LOCATING = ("location", "offset", "length", "checksum")
@@ -64,7 +64,7 @@ class _External(NamedTuple):
 
     tensor: ExternalTensor
     entries: dict[str, str]
-    held: Held
+    message: TensorMessage
     where: Location
 
     @property
@@ -82,16 +82,16 @@ class _External(NamedTuple):
     @property
     def size(self) -> int | None:
         """How many bytes the type and the shape take, where these are sound."""
-        element, count = self.held.element, self.held.size
+        element, count = self.message.element, self.message.size
         return None if element is None or count is None or not element.bits else packed_size(element, count)
 
 
 def _all(survey: Survey) -> Iterator[_External]:
     for site in survey.external:
-        if isinstance(site.tensor, ExternalTensor) and site.held is not None:
+        if isinstance(site.tensor, ExternalTensor) and site.message is not None:
             texts: dict[object, object] = {**site.tensor.entries}  # of what is no UTF-8 TENSOR010 tells
             entries = {k: v for k, v in texts.items() if isinstance(k, str) and isinstance(v, str)}
-            yield _External(site.tensor, entries, site.held, site.where)
+            yield _External(site.tensor, entries, site.message, site.where)
 
 
 def _misplaced(location: str) -> str:
@@ -131,8 +131,8 @@ def names_a_file(survey: Survey) -> Iterator[Problem]:
 def no_values_beside(survey: Survey) -> Iterator[Problem]:
     """An external tensor has no data of its own in the model."""
     for external in _all(survey):
-        if external.held.fields:
-            told = f"the tensor is external, and {external.held.fields[0]} holds data"
+        if external.message.fields:
+            told = f"the tensor is external, and {external.message.fields[0]} holds data"
             yield Problem(told, external.where, "keep the one that is meant")
 
 
@@ -313,7 +313,7 @@ def ranges_apart(survey: Survey) -> Iterator[Problem]:
 def no_strings(survey: Survey) -> Iterator[Problem]:
     """A tensor of strings is not external."""
     for external in _all(survey):
-        element = external.held.element
+        element = external.message.element
         if element is not None and element.kind == "string":
             yield Problem("a tensor of strings is external", external.where, "strings stand in the model")
 
@@ -330,8 +330,8 @@ def no_strings(survey: Survey) -> Iterator[Problem]:
 )
 def entries_that_count(site: TensorSite) -> Iterator[Problem]:
     """A tensor whose data is in the model does not name a file."""
-    held = site.held
-    if held is not None and not held.is_external and "external_data" in held.present:
+    message = site.message
+    if message is not None and not message.is_external and "external_data" in message.present:
         told = "the tensor is not external, and has entries of external data"
         yield Problem(told, site.where, "drop them, or set data_location to EXTERNAL")
 

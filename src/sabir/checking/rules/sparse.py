@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir.base import SabirError
 from sabir.checking._examples import RELU, X, Y, in_graph
-from sabir.checking._held import size_of
+from sabir.checking._messages import size_of
 from sabir.checking._rule import Problem, Textproto, rule
 from sabir.elements import INT64
 from sabir.ir import ExternalTensor

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.checking._examples import GOOD, HEAD, RELU, X, Y, in_graph, with_tensor
-from sabir.checking._held import fields_of
+from sabir.checking._messages import fields_of
 from sabir.checking._rule import Problem, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.checking._held import Data
+    from sabir.checking._messages import Data
     from sabir.checking._survey import GraphSite, TensorSite
 
 _ONE_FIELD = (
@@ -33,7 +33,7 @@ _LENGTH = (
 )
 def element_type(site: TensorSite) -> Iterator[Problem]:
     """A tensor states its data_type, and it is one of the standard's."""
-    held = site.held
+    held = site.message
     if held is not None and held.element is None and site.proto is not None:
         number = site.proto.data_type
         told = f"data_type {number} is not in the standard" if number else "the tensor states no data_type"
@@ -54,7 +54,7 @@ def element_type(site: TensorSite) -> Iterator[Problem]:
 )
 def one_field(site: TensorSite) -> Iterator[Problem]:
     """One field holds the data, and none does where the tensor has no elements."""
-    held = site.held
+    held = site.message
     if held is None or held.element is None or held.size is None or held.is_external:
         return
     if len(held.fields) > 1:
@@ -84,7 +84,7 @@ def one_field(site: TensorSite) -> Iterator[Problem]:
 )
 def field_of_its_type(site: TensorSite) -> Iterator[Problem]:
     """The data stands in raw_data, where strings never do, or in the field that the type wants."""
-    held = site.held
+    held = site.message
     if held is None or held.element is None or held.is_external:
         return
     wanted = fields_of(held.element)
@@ -109,7 +109,7 @@ def field_of_its_type(site: TensorSite) -> Iterator[Problem]:
 )
 def shape(site: TensorSite) -> Iterator[Problem]:
     """No dimension is negative, and the number of elements fits 64 bits."""
-    held = site.held
+    held = site.message
     if held is None or held.size is not None or site.proto is None:
         return
     negative = next((d for d in site.proto.dims if d < 0), None)
@@ -205,7 +205,7 @@ def named(site: GraphSite) -> Iterator[Problem]:
 )
 def no_segments(site: TensorSite) -> Iterator[Problem]:
     """A tensor is not one segment of a larger one."""
-    if site.held is not None and "segment" in site.held.present:
+    if site.message is not None and "segment" in site.message.present:
         yield Problem(
             "the tensor says that it is a segment", site.where, "use external data for a large tensor"
         )

@@ -111,7 +111,7 @@ def _shadows(site: GraphSite, visible: dict[str, Value]) -> Iterator[tuple[Graph
 
 def _shadowing(site: GraphSite) -> Iterator[tuple[GraphSite, Value]]:
     if site.inner:  # no subgraphs, no shadows
-        seen = {v.name: v for v in site.given if v.name}
+        seen = {v.name: v for v in site.visible if v.name}
         # of what a training graph names as the main graph does TRAIN006 tells
         yield from ((inner, v) for inner, v in _shadows(site, seen) if inner is not site)
 
