@@ -70,34 +70,21 @@ v7.downgrade(broadcasting.downgraded("Add", commutes=True))
 @add.examples
 def examples() -> Iterator[Example]:
     a = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
-    row, column = np.array([1, 2, 4], np.float32), np.array([2, 4], np.float32)
-    by_row, by_column = (
-        np.array([[2, 4, 7], [5, 7, 10]], np.float32),
-        np.array([[3, 4, 5], [8, 9, 10]], np.float32),
-    )
+    row, column = [1, 2, 4], np.array([2, 4], np.float32)
+    by_row, by_column = ([[2, 4, 7], [5, 7, 10]], [[3, 4, 5], [8, 9, 10]])
     for opset in (1, 6):
-        yield Example(opset, a, a, expect=[np.array([[2, 4, 6], [8, 10, 12]], np.float32)])
+        yield Example(opset, a, a, expect=[[[2, 4, 6], [8, 10, 12]]])
         yield Example(opset, a, row, broadcast=1, expect=[by_row])
         yield Example(opset, a, column, broadcast=1, axis=0, expect=[by_column])
-        yield Example(
-            opset,
-            a,
-            np.array([[2]], np.float32),
-            broadcast=1,
-            expect=[np.array([[3, 4, 5], [6, 7, 8]], np.float32)],
-        )
-    yield Example(6, np.array([[7, 8]]), np.array([2]), broadcast=1, expect=[np.array([[9, 10]])])
+        yield Example(opset, a, [[2]], broadcast=1, expect=[[[3, 4, 5], [6, 7, 8]]])
+    yield Example(6, [[7, 8]], [2], broadcast=1, expect=[[[9, 10]]])
     for opset in (7, 13, 14):
         yield Example(opset, a, row, expect=[by_row])
         yield Example(opset, a, column[:, None], expect=[by_column])
-        yield Example(
-            opset, np.zeros((0, 3), np.float16), np.float16(1), expect=[np.zeros((0, 3), np.float16)]
-        )
-    yield Example(7, np.array([1], np.float32), a, expect=[a + 1])
-    yield Example(
-        14, np.array([250, 1], np.uint8), np.array([10, 2], np.uint8), expect=[np.array([4, 3], np.uint8)]
-    )
-    yield Example(14, np.int8(127), np.int8(1), expect=[np.int8(-128)])
+        yield Example(opset, np.zeros((0, 3), np.float16), 1, expect=[np.zeros((0, 3), np.float16)])
+    yield Example(7, [1], a, expect=[a + 1])
+    yield Example(14, np.array([250, 1], np.uint8), [10, 2], expect=[[4, 3]])
+    yield Example(14, np.int8(127), 1, expect=[-128])
     # 256 + 1 lies halfway between two bfloat16 numbers, and goes to the even one
     half = np.array([256, 1], ml_dtypes.bfloat16)
-    yield Example(13, half, half[1:], expect=[np.array([256, 2], ml_dtypes.bfloat16)])
+    yield Example(13, half, half[1:], expect=[[256, 2]])

@@ -48,12 +48,12 @@ def evaluate(a: Array, b: Array, /) -> Array:
 
 @conjunction.examples
 def examples() -> Iterator[Example]:
-    a, b = np.array([[True, True], [False, False]]), np.array([True, False])
-    rows, columns = np.array([[True, False], [False, False]]), np.array([[True, True], [False, False]])
-    yield Example(1, a, np.array([[True, False], [True, False]]), expect=[rows])
+    a, b = [[True, True], [False, False]], np.array([True, False])
+    rows, columns = [[True, False], [False, False]], [[True, True], [False, False]]
+    yield Example(1, a, [[True, False], [True, False]], expect=[rows])
     yield Example(1, a, b, broadcast=1, expect=[rows])
     yield Example(1, a, b, broadcast=1, axis=0, expect=[columns])
     yield Example(7, a, b, expect=[rows])
     yield Example(7, b[:, None], a, expect=[columns])
-    yield Example(7, np.array(1, bool), np.array(0, bool), expect=[np.array(0, bool)])
+    yield Example(7, 1, 0, expect=[0])
     yield Example(7, np.zeros((0, 2), bool), b, expect=[np.zeros((0, 2), bool)])

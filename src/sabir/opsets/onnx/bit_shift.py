@@ -7,17 +7,7 @@ import numpy as np
 from sabir.ir import TensorType
 from sabir.opsets.families import broadcasting
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    INTEGERS,
-    UNSIGNED,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-)
+from sabir.schema import INTEGERS, UNSIGNED, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
 bit_shift = Operator(
     "BitShift",
@@ -68,13 +58,13 @@ def examples() -> Iterator[Example]:
             yield Example(
                 opset, x, y, direction="LEFT", expect=[np.array([2, 128, most // 2 + 1, 0, 0], kind)]
             )
-            yield Example(opset, x, y, direction="RIGHT", expect=[np.array([0, 2, 1, 0, 0], kind)])
+            yield Example(opset, x, y, direction="RIGHT", expect=[[0, 2, 1, 0, 0]])
     for kind in (np.int8, np.int16, np.int32, np.int64):
         least, bits = np.iinfo(kind).min, np.iinfo(kind).bits
-        x = np.array([-5, -5, 5, -1, -1, 5, 3], kind)
+        x = [-5, -5, 5, -1, -1, 5, 3]
         y = np.array([1, bits, bits, -1, bits - 1, -1, bits - 1], kind)
-        yield Example(28, x, y, direction="RIGHT", expect=[np.array([-3, -1, 0, -1, -1, 0, 0], kind)])
+        yield Example(28, x, y, direction="RIGHT", expect=[[-3, -1, 0, -1, -1, 0, 0]])
         yield Example(28, x, y, direction="LEFT", expect=[np.array([-10, 0, 0, 0, least, 0, least], kind)])
-    row, column = np.array([1, 2], np.uint8), np.array([[0], [7]], np.uint8)
-    yield Example(11, row, column, direction="LEFT", expect=[np.array([[1, 2], [128, 0]], np.uint8)])
+    row, column = np.array([1, 2], np.uint8), [[0], [7]]
+    yield Example(11, row, column, direction="LEFT", expect=[[[1, 2], [128, 0]]])
     yield Example(11, np.zeros((0, 2), np.uint8), row, direction="LEFT", expect=[np.zeros((0, 2), np.uint8)])

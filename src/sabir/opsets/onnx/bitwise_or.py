@@ -32,8 +32,8 @@ def evaluate(a: Array, b: Array, /) -> Array:
 @bitwise_or.examples
 def examples() -> Iterator[Example]:
     for kind in (np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64):
-        a, b = np.array([0b1100, 0b0111], kind), np.array([[0b1010], [0]], kind)
-        yield Example(18, a, b, expect=[np.array([[0b1110, 0b1111], [0b1100, 0b0111]], kind)])
-    yield Example(18, np.array([-1, -128, 6], np.int8), np.int8(-2), expect=[np.array([-1, -2, -2], np.int8)])
-    yield Example(18, np.uint64(2**64 - 1), np.uint64(2**63), expect=[np.uint64(2**64 - 1)])
-    yield Example(18, np.zeros((0, 2), np.int8), np.int8(1), expect=[np.zeros((0, 2), np.int8)])
+        a, b = np.array([0b1100, 0b0111], kind), [[0b1010], [0]]
+        yield Example(18, a, b, expect=[[[0b1110, 0b1111], [0b1100, 0b0111]]])
+    yield Example(18, np.array([-1, -128, 6], np.int8), -2, expect=[[-1, -2, -2]])
+    yield Example(18, np.uint64(2**64 - 1), 2**63, expect=[2**64 - 1])
+    yield Example(18, np.zeros((0, 2), np.int8), 1, expect=[np.zeros((0, 2), np.int8)])

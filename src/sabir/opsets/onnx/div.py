@@ -71,36 +71,23 @@ v7.downgrade(broadcasting.downgraded("Div"))
 @div.examples
 def examples() -> Iterator[Example]:
     a = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
-    row, column = np.array([1, 2, 4], np.float32), np.array([2, 4], np.float32)
-    by_row, by_column = (
-        np.array([[1, 1, 0.75], [4, 2.5, 1.5]], np.float32),
-        np.array([[0.5, 1, 1.5], [1, 1.25, 1.5]], np.float32),
-    )
+    row, column = [1, 2, 4], np.array([2, 4], np.float32)
+    by_row, by_column = ([[1, 1, 0.75], [4, 2.5, 1.5]], [[0.5, 1, 1.5], [1, 1.25, 1.5]])
     for opset in (1, 6):
-        yield Example(opset, a, a, expect=[np.array([[1, 1, 1], [1, 1, 1]], np.float32)])
+        yield Example(opset, a, a, expect=[[[1, 1, 1], [1, 1, 1]]])
         yield Example(opset, a, row, broadcast=1, expect=[by_row])
         yield Example(opset, a, column, broadcast=1, axis=0, expect=[by_column])
-        yield Example(
-            opset,
-            a,
-            np.array([[2]], np.float32),
-            broadcast=1,
-            expect=[np.array([[0.5, 1, 1.5], [2, 2.5, 3]], np.float32)],
-        )
-    yield Example(6, np.array([[7, 8]]), np.array([2]), broadcast=1, expect=[np.array([[3, 4]])])
+        yield Example(opset, a, [[2]], broadcast=1, expect=[[[0.5, 1, 1.5], [2, 2.5, 3]]])
+    yield Example(6, [[7, 8]], [2], broadcast=1, expect=[[[3, 4]]])
     for opset in (7, 13, 14):
         yield Example(opset, a, row, expect=[by_row])
         yield Example(opset, a, column[:, None], expect=[by_column])
-        yield Example(
-            opset, np.zeros((0, 3), np.float16), np.float16(1), expect=[np.zeros((0, 3), np.float16)]
-        )
-    yield Example(7, np.array([12], np.float32), a, expect=[np.array([[12, 6, 4], [3, 2.4, 2]], np.float32)])
-    signs = np.array([7, -7, 7, -7, 6]), np.array([2, 2, -2, -2, -3])
+        yield Example(opset, np.zeros((0, 3), np.float16), 1, expect=[np.zeros((0, 3), np.float16)])
+    yield Example(7, [12], a, expect=[[[12, 6, 4], [3, 2.4, 2]]])
+    signs = [7, -7, 7, -7, 6], [2, 2, -2, -2, -3]
     for opset in (7, 13, 14):
-        yield Example(opset, *signs, expect=[np.array([3, -3, -3, 3, -2])])
-        yield Example(opset, np.array([5, -5, 0], np.int32), np.int32(0), expect=[np.zeros(3, np.int32)])
-    yield Example(14, np.array([-128, 127], np.int8), np.int8(-1), expect=[np.array([-128, -127], np.int8)])
-    yield Example(
-        14, np.array([7, 9], np.uint8), np.array([0, 2], np.uint8), expect=[np.array([0, 4], np.uint8)]
-    )
-    yield Example(7, np.array([1, 0, -1]) / 1.0, np.float64(0), expect=[np.array([np.inf, np.nan, -np.inf])])
+        yield Example(opset, *signs, expect=[[3, -3, -3, 3, -2]])
+        yield Example(opset, np.array([5, -5, 0], np.int32), 0, expect=[np.zeros(3, np.int32)])
+    yield Example(14, np.array([-128, 127], np.int8), -1, expect=[[-128, -127]])
+    yield Example(14, np.array([7, 9], np.uint8), [0, 2], expect=[[0, 4]])
+    yield Example(7, np.array([1, 0, -1]) / 1.0, 0, expect=[[np.inf, np.nan, -np.inf]])

@@ -76,19 +76,17 @@ v1.evaluate(broadcasting.evaluated_one_way(evaluate))
 
 @equal.examples
 def examples() -> Iterator[Example]:
-    a, row, column = np.array([[1, 2], [3, 4]]), np.array([1, 4]), np.array([2, 4])
-    by_row, by_column = np.array([[True, False], [False, True]]), np.array([[False, True], [False, True]])
+    a, row, column = [[1, 2], [3, 4]], [1, 4], np.array([2, 4])
+    by_row, by_column = [[True, False], [False, True]], [[False, True], [False, True]]
     yield Example(1, a, a, expect=[np.ones((2, 2), bool)])
     yield Example(1, a, row, broadcast=1, expect=[by_row])
     yield Example(1, a, column, broadcast=1, axis=0, expect=[by_column])
     for opset in (7, 11, 13, 19):
         yield Example(opset, a, row, expect=[by_row])
         yield Example(opset, column[:, None], a, expect=[by_column])
-        yield Example(opset, np.array([True, False]), np.array(0, bool), expect=[np.array([False, True])])
-    floats = np.array([0.0, np.nan, np.inf], np.float32)
-    yield Example(
-        11, floats, np.array([-0.0, np.nan, np.inf], np.float32), expect=[np.array([True, False, True])]
-    )
-    texts = np.array(["one", "two", ""], object)
-    yield Example(19, texts, np.array("two", object), expect=[np.array([False, True, False])])
+        yield Example(opset, [True, False], 0, expect=[[False, True]])
+    floats = [0.0, np.nan, np.inf]
+    yield Example(11, floats, [-0.0, np.nan, np.inf], expect=[[True, False, True]])
+    texts = ["one", "two", ""]
+    yield Example(19, texts, "two", expect=[[False, True, False]])
     yield Example(19, np.zeros((0, 1), object), texts, expect=[np.zeros((0, 3), bool)])

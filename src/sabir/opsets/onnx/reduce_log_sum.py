@@ -10,17 +10,7 @@ from sabir.ir import Builder, Value
 from sabir.opsets.families import casting, reductions
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    tensors,
-)
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 reduce_log_sum = Operator("ReduceLogSum", summary="The logarithm of the sum over `axes`: `log(sum(x))`.")
 
@@ -102,28 +92,16 @@ def examples() -> Iterator[Example]:
         yield Example(opset, x, expect=[whole.reshape(1, 1, 1)])
     yield Example(11, x, axes=[-1], expect=[last[..., None]])
     for opset in (18, 28):
-        yield Example(opset, x, np.array([-1]), keepdims=0, expect=[last])
-        yield Example(opset, x, np.array([0, 2]), expect=[ends])
-        yield Example(opset, x, np.array([], np.int64), keepdims=0, expect=[whole])
+        yield Example(opset, x, [-1], keepdims=0, expect=[last])
+        yield Example(opset, x, [0, 2], expect=[ends])
+        yield Example(opset, x, [], keepdims=0, expect=[whole])
         yield Example(opset, x, expect=[whole.reshape(1, 1, 1)])
         yield Example(opset, x + 2, None, noop_with_empty_axes=1, keepdims=0, expect=[np.log(x + 2)])
-        yield Example(
-            opset, np.zeros((2, 0), np.float32), np.array([1]), expect=[np.full((2, 1), -np.inf, np.float32)]
-        )
-        yield Example(
-            opset, np.zeros((0, 2), np.float16), np.array([1]), expect=[np.zeros((0, 1), np.float16)]
-        )
+        yield Example(opset, np.zeros((2, 0), np.float32), [1], expect=[np.full((2, 1), -np.inf, np.float32)])
+        yield Example(opset, np.zeros((0, 2), np.float16), [1], expect=[np.zeros((0, 1), np.float16)])
         yield Example(opset, np.float64(3), expect=[np.float64(np.log(3))])
-    yield Example(
-        18,
-        np.array([[20, 1], [0, 1]], np.int32),
-        np.array([1]),
-        keepdims=0,
-        expect=[np.array([3, 0], np.int32)],
-    )
-    yield Example(
-        28, np.array([[np.inf, 1], [-1, 0]]), np.array([1]), keepdims=0, expect=[np.array([np.inf, np.nan])]
-    )
+    yield Example(18, np.array([[20, 1], [0, 1]], np.int32), [1], keepdims=0, expect=[[3, 0]])
+    yield Example(28, np.array([[np.inf, 1], [-1, 0]]), [1], keepdims=0, expect=[[np.inf, np.nan]])
     for kind in (np.float16, ml_dtypes.bfloat16):  # the sums are beyond float16
         yield Example(
             28, np.full(4, 2.0**15, kind), expect=[np.array([np.log(2.0**17)], kind)], tolerance=1e-2

@@ -10,17 +10,7 @@ from sabir.ir import Builder, Value
 from sabir.opsets.families import casting, reductions
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    tensors,
-)
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 reduce_log_sum_exp = Operator(
     "ReduceLogSumExp", summary="The logarithm of the sum of exponentials over `axes`: `log(sum(exp(x)))`."
@@ -112,25 +102,15 @@ def examples() -> Iterator[Example]:
         yield Example(opset, x, expect=[whole.reshape(1, 1, 1)])
     yield Example(11, x, axes=[-1], expect=[last[..., None]])
     for opset in (18, 28):
-        yield Example(opset, x, np.array([-1]), keepdims=0, expect=[last])
-        yield Example(opset, x, np.array([0, 2]), expect=[ends])
-        yield Example(opset, x, np.array([], np.int64), keepdims=0, expect=[whole])
+        yield Example(opset, x, [-1], keepdims=0, expect=[last])
+        yield Example(opset, x, [0, 2], expect=[ends])
+        yield Example(opset, x, [], keepdims=0, expect=[whole])
         yield Example(opset, x, expect=[whole.reshape(1, 1, 1)])
         yield Example(opset, x, None, noop_with_empty_axes=1, keepdims=0, expect=[x])
-        yield Example(
-            opset, np.zeros((2, 0), np.float32), np.array([1]), expect=[np.full((2, 1), -np.inf, np.float32)]
-        )
-        yield Example(
-            opset, np.zeros((0, 2), np.float16), np.array([1]), expect=[np.zeros((0, 1), np.float16)]
-        )
-        yield Example(opset, np.float64(3), expect=[np.float64(3)])
-    yield Example(
-        18,
-        np.array([[3, 3], [5, -9]], np.int32),
-        np.array([1]),
-        keepdims=0,
-        expect=[np.array([3, 5], np.int32)],
-    )
+        yield Example(opset, np.zeros((2, 0), np.float32), [1], expect=[np.full((2, 1), -np.inf, np.float32)])
+        yield Example(opset, np.zeros((0, 2), np.float16), [1], expect=[np.zeros((0, 1), np.float16)])
+        yield Example(opset, np.float64(3), expect=[3])
+    yield Example(18, np.array([[3, 3], [5, -9]], np.int32), [1], keepdims=0, expect=[[3, 5]])
     extremes = np.array([
         [1000, 1000],
         [-1000, -1000],
@@ -141,7 +121,7 @@ def examples() -> Iterator[Example]:
     ])
     logs = np.array([1000 + np.log(2), np.log(2) - 1000, -np.inf, np.inf, np.nan, np.inf])  # by hand
     for opset in (18, 28):
-        yield Example(opset, extremes, np.array([1]), keepdims=0, expect=[logs])
+        yield Example(opset, extremes, [1], keepdims=0, expect=[logs])
     for kind in (np.float16, ml_dtypes.bfloat16):
         yield Example(
             28, np.full(1024, 20, kind), expect=[np.array([20 + np.log(1024)], kind)], tolerance=1e-2

@@ -69,27 +69,23 @@ v18.downgrade(reductions.to_attribute("ReduceMean"))
 
 @reduce_mean.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[[1, 2, 3], [4, 5, 9]], [[-1, 0, 1], [2, 2, 2]]], np.float32)
-    last, both = np.array([[2, 6], [0, 2]], np.float32), np.float32(2.5)  # by hand
+    x = [[[1.0, 2, 3], [4, 5, 9]], [[-1, 0, 1], [2, 2, 2]]]
+    last, both = [[2, 6], [0, 2]], np.float32(2.5)  # by hand
     for opset in (1, 11, 13):
         yield Example(opset, x, axes=[2], keepdims=0, expect=[last])
         yield Example(opset, x, expect=[both.reshape(1, 1, 1)])
-    yield Example(11, x, axes=[-1, 1], expect=[np.array([[[4]], [[1]]], np.float32)])
-    yield Example(18, x, np.array([-1]), keepdims=0, expect=[last])
-    yield Example(18, x, np.array([0, 2]), expect=[np.array([[[1], [4]]], np.float32)])
+    yield Example(11, x, axes=[-1, 1], expect=[[[[4]], [[1]]]])
+    yield Example(18, x, [-1], keepdims=0, expect=[last])
+    yield Example(18, x, [0, 2], expect=[[[[1], [4]]]])
     yield Example(18, x, expect=[both.reshape(1, 1, 1)])
-    yield Example(18, x, np.array([], np.int64), keepdims=0, expect=[both])
-    yield Example(18, x, np.array([], np.int64), noop_with_empty_axes=1, expect=[x])
+    yield Example(18, x, [], keepdims=0, expect=[both])
+    yield Example(18, x, [], noop_with_empty_axes=1, expect=[x])
     yield Example(18, x, None, keepdims=0, noop_with_empty_axes=1, expect=[x])
-    yield Example(18, np.float64(3), expect=[np.float64(3)])
-    yield Example(
-        18, np.zeros((2, 0), np.float32), np.array([1]), expect=[np.full((2, 1), np.nan, np.float32)]
-    )
-    yield Example(18, np.zeros((0, 2), np.float16), np.array([1]), expect=[np.zeros((0, 1), np.float16)])
+    yield Example(18, np.float64(3), expect=[3])
+    yield Example(18, np.zeros((2, 0), np.float32), [1], expect=[np.full((2, 1), np.nan, np.float32)])
+    yield Example(18, np.zeros((0, 2), np.float16), [1], expect=[np.zeros((0, 1), np.float16)])
     for kind in (np.float16, ml_dtypes.bfloat16):  # the sums are beyond float16 and what bfloat16 counts to
-        yield Example(13, np.full(400, 200, kind), expect=[np.array([200], kind)])
-    yield Example(
-        13, np.array([[1, -4], [-3, 3]], np.int32), axes=[1], keepdims=0, expect=[np.array([-1, 0], np.int32)]
-    )
-    yield Example(1, np.array([2**31 - 1, 2**31 - 3], np.int32), expect=[np.array([2**31 - 2], np.int32)])
-    yield Example(18, np.array([2**63, 2], np.uint64), expect=[np.array([2**62 + 1], np.uint64)])
+        yield Example(13, np.full(400, 200, kind), expect=[[200]])
+    yield Example(13, np.array([[1, -4], [-3, 3]], np.int32), axes=[1], keepdims=0, expect=[[-1, 0]])
+    yield Example(1, np.array([2**31 - 1, 2**31 - 3], np.int32), expect=[[2**31 - 2]])
+    yield Example(18, np.array([2**63, 2], np.uint64), expect=[[2**62 + 1]])

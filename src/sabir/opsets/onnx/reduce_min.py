@@ -77,28 +77,24 @@ v18.downgrade(reductions.to_attribute("ReduceMin"))
 
 @reduce_min.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[[1, 2, 3], [4, 5, 9]], [[-1, 0, 1], [2, 2, 2]]], np.float32)
+    x = [[[1.0, 2, 3], [4, 5, 9]], [[-1, 0, 1], [2, 2, 2]]]
     last = np.array([[1, 4], [-1, 2]], np.float32)  # by hand, like the other two
     whole = np.float32(-1)
-    ends = np.array([[[-1], [2]]], np.float32)
+    ends = [[[-1], [2]]]
     for opset in (1, 11, 12, 13):
         yield Example(opset, x, axes=[2], keepdims=0, expect=[last])
         yield Example(opset, x, axes=[0, 2], expect=[ends])
         yield Example(opset, x, expect=[whole.reshape(1, 1, 1)])
     yield Example(11, x, axes=[-1], expect=[last[..., None]])
     for opset in (18, 20):
-        yield Example(opset, x, np.array([-1]), keepdims=0, expect=[last])
-        yield Example(opset, x, np.array([0, 2]), expect=[ends])
-        yield Example(opset, x, np.array([], np.int64), keepdims=0, expect=[whole])
+        yield Example(opset, x, [-1], keepdims=0, expect=[last])
+        yield Example(opset, x, [0, 2], expect=[ends])
+        yield Example(opset, x, [], keepdims=0, expect=[whole])
         yield Example(opset, x, expect=[whole.reshape(1, 1, 1)])
         yield Example(opset, x, None, noop_with_empty_axes=1, keepdims=0, expect=[x])
-        yield Example(
-            opset, np.zeros((2, 0), np.float32), np.array([1]), expect=[np.full((2, 1), np.inf, np.float32)]
-        )
-        yield Example(
-            opset, np.zeros((0, 2), np.float16), np.array([1]), expect=[np.zeros((0, 1), np.float16)]
-        )
-        yield Example(opset, np.float64(3), expect=[np.float64(3)])
+        yield Example(opset, np.zeros((2, 0), np.float32), [1], expect=[np.full((2, 1), np.inf, np.float32)])
+        yield Example(opset, np.zeros((0, 2), np.float16), [1], expect=[np.zeros((0, 1), np.float16)])
+        yield Example(opset, np.float64(3), expect=[3])
     rows = np.array([[1, 2, np.nan], [np.nan, 1, 2], [-np.inf, -1, np.inf]], np.float32)
     found = np.array([np.nan, np.nan, -np.inf], np.float32)
     for kind in (
@@ -108,12 +104,12 @@ def examples() -> Iterator[Example]:
         ml_dtypes.bfloat16,
     ):  # where the NaN stands does not matter
         yield Example(13, rows.astype(kind), axes=[1], keepdims=0, expect=[found.astype(kind)])
-        yield Example(20, rows.astype(kind), np.array([1]), keepdims=0, expect=[found.astype(kind)])
-    yield Example(12, np.array([-128, 127, 5], np.int8), expect=[np.array([-128], np.int8)])
-    yield Example(18, np.array([2**64 - 1, 3], np.uint64), keepdims=0, expect=[np.uint64(3)])
+        yield Example(20, rows.astype(kind), [1], keepdims=0, expect=[found.astype(kind)])
+    yield Example(12, np.array([-128, 127, 5], np.int8), expect=[[-128]])
+    yield Example(18, np.array([2**64 - 1, 3], np.uint64), keepdims=0, expect=[3])
     for kind in (np.int8, np.uint8, np.int32, np.uint64):
         end = np.full(2, np.iinfo(kind).max, kind)
-        yield Example(20, np.zeros((2, 0), kind), np.array([1]), keepdims=0, expect=[end])
-    truth = np.array([[True, False], [True, True], [False, False]])
-    yield Example(20, truth, np.array([1]), keepdims=0, expect=[np.array([False, True, False])])
-    yield Example(20, np.zeros((1, 0), bool), np.array([1]), expect=[np.array([[True]])])
+        yield Example(20, np.zeros((2, 0), kind), [1], keepdims=0, expect=[end])
+    truth = [[True, False], [True, True], [False, False]]
+    yield Example(20, truth, [1], keepdims=0, expect=[[False, True, False]])
+    yield Example(20, np.zeros((1, 0), bool), [1], expect=[[[True]]])

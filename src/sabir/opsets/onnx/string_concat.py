@@ -44,8 +44,8 @@ def _letters(x: Array, shape: tuple[int, ...]) -> int:
 
 @string_concat.examples
 def examples() -> Iterator[Example]:
-    x, y = np.array(["abc", "", "€"], object), np.array([["."], [""]], object)
-    yield Example(20, x, x[::-1], expect=[np.array(["abc€", "", "€abc"], object)])
-    yield Example(20, x, y, expect=[np.array([["abc.", ".", "€."], ["abc", "", "€"]], object)])
-    yield Example(20, np.array("cat", object), np.array("s", object), expect=[np.array("cats", object)])
-    yield Example(20, x[:0], np.array("s", object), expect=[x[:0]])
+    x, y = ["abc", "", "€"], [["."], [""]]
+    yield Example(20, x, x[::-1], expect=[["abc€", "", "€abc"]])
+    yield Example(20, x, y, expect=[[["abc.", ".", "€."], ["abc", "", "€"]]])
+    yield Example(20, "cat", "s", expect=["cats"])
+    yield Example(20, x[:0], "s", expect=[x[:0]])

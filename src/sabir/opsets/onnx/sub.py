@@ -69,32 +69,19 @@ v7.downgrade(broadcasting.downgraded("Sub"))
 @sub.examples
 def examples() -> Iterator[Example]:
     a = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
-    row, column = np.array([1, 2, 4], np.float32), np.array([2, 4], np.float32)
-    by_row, by_column = (
-        np.array([[0, 0, -1], [3, 3, 2]], np.float32),
-        np.array([[-1, 0, 1], [0, 1, 2]], np.float32),
-    )
+    row, column = [1, 2, 4], np.array([2, 4], np.float32)
+    by_row, by_column = ([[0, 0, -1], [3, 3, 2]], [[-1, 0, 1], [0, 1, 2]])
     for opset in (1, 6):
-        yield Example(opset, a, a, expect=[np.array([[0, 0, 0], [0, 0, 0]], np.float32)])
+        yield Example(opset, a, a, expect=[[[0, 0, 0], [0, 0, 0]]])
         yield Example(opset, a, row, broadcast=1, expect=[by_row])
         yield Example(opset, a, column, broadcast=1, axis=0, expect=[by_column])
-        yield Example(
-            opset,
-            a,
-            np.array([[2]], np.float32),
-            broadcast=1,
-            expect=[np.array([[-1, 0, 1], [2, 3, 4]], np.float32)],
-        )
-    yield Example(6, np.array([[7, 8]]), np.array([2]), broadcast=1, expect=[np.array([[5, 6]])])
+        yield Example(opset, a, [[2]], broadcast=1, expect=[[[-1, 0, 1], [2, 3, 4]]])
+    yield Example(6, [[7, 8]], [2], broadcast=1, expect=[[[5, 6]]])
     for opset in (7, 13, 14):
         yield Example(opset, a, row, expect=[by_row])
         yield Example(opset, a, column[:, None], expect=[by_column])
-        yield Example(
-            opset, np.zeros((0, 3), np.float16), np.float16(1), expect=[np.zeros((0, 3), np.float16)]
-        )
-    yield Example(7, np.array([1], np.float32), a, expect=[1 - a])
-    yield Example(
-        14, np.array([1, 7], np.uint8), np.array([2, 7], np.uint8), expect=[np.array([255, 0], np.uint8)]
-    )
-    yield Example(7, np.int64(-(2**63)), np.int64(1), expect=[np.int64(2**63 - 1)])
-    yield Example(7, np.float64(np.inf), np.float64(np.inf), expect=[np.float64(np.nan)])
+        yield Example(opset, np.zeros((0, 3), np.float16), 1, expect=[np.zeros((0, 3), np.float16)])
+    yield Example(7, [1], a, expect=[1 - a])
+    yield Example(14, np.array([1, 7], np.uint8), [2, 7], expect=[[255, 0]])
+    yield Example(7, -(2**63), 1, expect=[2**63 - 1])
+    yield Example(7, np.float64(np.inf), np.inf, expect=[np.nan])
