@@ -1,4 +1,4 @@
-"""Shapes of the functions that make up an operator's room."""
+"""The types of what operators' behaviours take and return."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -36,4 +36,4 @@ class Body(Protocol[T_co]):
         ...
 
 
-Rule: TypeAlias = Callable[..., Any]
+BehaviourFunction: TypeAlias = Callable[..., Any]  # `infer`, `evaluate`, an adapter or a body of a version

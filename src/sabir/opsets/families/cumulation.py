@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sabir.ir import Dim
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
 
 
-def inferred(combine: Callable[[Dim, Dim], Dim], neutral: int) -> Rule:
+def inferred(combine: Callable[[Dim, Dim], Dim], neutral: int) -> BehaviourFunction:
     """Return the type rule; `combine` joins two dimensions, `neutral` starts an exclusive run."""
     whole = np.frompyfunc(combine, 2, 1)
 
@@ -40,7 +40,7 @@ def inferred(combine: Callable[[Dim, Dim], Dim], neutral: int) -> Rule:
     return infer
 
 
-def evaluated(combine: np.ufunc, neutral: int) -> Rule:
+def evaluated(combine: np.ufunc, neutral: int) -> BehaviourFunction:
     """Return the evaluation: integers wrap, halves accumulate in float32."""
 
     def evaluate(x: Array, axis: Array, /, *, reverse: int, exclusive: int) -> Array:
@@ -51,7 +51,9 @@ def evaluated(combine: np.ufunc, neutral: int) -> Rule:
     return evaluate
 
 
-def _running(x: Array, axis: int, reverse: int, exclusive: int, neutral: int, accumulate: Rule) -> Array:
+def _running(
+    x: Array, axis: int, reverse: int, exclusive: int, neutral: int, accumulate: BehaviourFunction
+) -> Array:
     """Accumulate along an axis; an exclusive run is shifted, since infinities cannot be taken out again."""
     rows = np.moveaxis(x, axis, 0)
     rows = rows[::-1] if reverse else rows

@@ -15,7 +15,7 @@ from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import passed_over
 
 if TYPE_CHECKING:
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
 
 
 _NOTHING = "axis {} has no elements, and none of them is an extreme"
@@ -32,7 +32,7 @@ def infer(data: TensorType, /, *, axis: int, keepdims: int) -> TensorType:
     return TensorType(INT64, (*data.shape[:place], *((1,) if keepdims else ()), *data.shape[place + 1 :]))
 
 
-def first(find: Rule) -> Rule:
+def first(find: BehaviourFunction) -> BehaviourFunction:
     """Return the evaluation of the versions that always take the first of several extremes."""
 
     def evaluate(data: Array, /, *, axis: int, keepdims: int) -> Array:
@@ -41,7 +41,7 @@ def first(find: Rule) -> Rule:
     return evaluate
 
 
-def first_or_last(find: Rule) -> Rule:
+def first_or_last(find: BehaviourFunction) -> BehaviourFunction:
     """Return the evaluation of the versions that may take the last of several extremes."""
 
     def evaluate(data: Array, /, *, axis: int, keepdims: int, select_last_index: int) -> Array:
@@ -53,7 +53,7 @@ def first_or_last(find: Rule) -> Rule:
     return evaluate
 
 
-def _found(find: Rule, data: Array, axis: int, keepdims: int) -> Array:
+def _found(find: BehaviourFunction, data: Array, axis: int, keepdims: int) -> Array:
     """Return indices by numpy's argmax or argmin, to which the first NaN is an extreme, as to its max."""
     passed_over(data)
     if not data.shape[axis]:

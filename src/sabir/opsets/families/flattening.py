@@ -11,7 +11,7 @@ from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Value
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
 
 
 def infer_split(x: TensorType, /, *, axis: int) -> TensorType:
@@ -28,14 +28,14 @@ def infer_axis(x: TensorType, /, *, axis: int) -> TensorType:
     return TensorType(x.element, x.shape)
 
 
-def over_rows(rule: Rule, x: Array, axis: int) -> Array:
+def over_rows(rule: BehaviourFunction, x: Array, axis: int) -> Array:
     """Apply `rule(matrix, axis=-1)` to `x`, split into rows and columns before `axis`."""
     split = x.ndim if axis == x.ndim else axis_in(axis, x.ndim)
     matrix = x.reshape(math.prod(x.shape[:split]), math.prod(x.shape[split:]))
     return rule(matrix, axis=-1).reshape(x.shape)
 
 
-def split_to_axis(name: str) -> Rule:
+def split_to_axis(name: str) -> BehaviourFunction:
     """Return the upgrade to 13: flatten by hand, unless the split leaves one dimension."""
 
     def upgrade(b: Builder, x: Value, /, *, axis: int) -> Value:
@@ -46,7 +46,7 @@ def split_to_axis(name: str) -> Rule:
     return upgrade
 
 
-def axis_to_split(name: str) -> Rule:
+def axis_to_split(name: str) -> BehaviourFunction:
     """Return the downgrade from 13: move the axis last, where both versions agree."""
 
     def downgrade(b: Builder, x: Value, /, *, axis: int) -> Value:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sabir.ir import Dim, Item, TensorType
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
 
 _BLOCK = 1 << 15  # elements; the temporaries of a formula of this size fit the second-level cache
 
 # ---------------------------------------------------------------- evaluation
 
 
-def pointwise(rule: Callable[..., Array]) -> Rule:
+def pointwise(rule: Callable[..., Array]) -> BehaviourFunction:
     """Return a formula of one array, block by block; halves are computed in float32 and rounded once.
 
     It suits formulas of several steps: no temporary becomes as large as the array.
@@ -58,7 +58,7 @@ def exponential_unit(x: Array, alpha: float) -> Array:
 # ---------------------------------------------------------------- known contents
 
 
-def known_by(rule: Callable[[Dim], Dim]) -> Rule:
+def known_by(rule: Callable[[Dim], Dim]) -> BehaviourFunction:
     """Return the type rule of a function that keeps shape and type, and that dimensions know too."""
 
     def infer(x: TensorType, /) -> TensorType:
@@ -67,7 +67,7 @@ def known_by(rule: Callable[[Dim], Dim]) -> Rule:
     return infer
 
 
-def known_rounding(rule: Callable[[float], Any]) -> Rule:
+def known_rounding(rule: Callable[[float], Any]) -> BehaviourFunction:
     """Return the type rule of a rounding: symbols stand for whole numbers, and stay."""
 
     def rounded(item: Item) -> Item:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sabir.ir import Dim, Shape
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
 
     Shaped: TypeAlias = TensorType | Array
 
@@ -102,7 +102,7 @@ def as_number(name: str, x: Array) -> Any:
     return x.item()
 
 
-def hold(rule: Rule, *inputs: Array | None, **attributes: Any) -> None:
+def hold(rule: BehaviourFunction, *inputs: Array | None, **attributes: Any) -> None:
     """Raise InferenceError where the type rule of an operator refuses the shapes of these inputs.
 
     For operators whose arithmetic would broadcast what the standard does not.

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Value
-    from sabir.opsets.typing import Rule
+    from sabir.opsets.typing import BehaviourFunction
     from sabir.schema import Call
 
 
-def sequence_goes(op: str) -> Rule:
+def sequence_goes(op: str) -> BehaviourFunction:
     """Return the adapter to the version that gives Y where it is named, whatever `output_sequence` said."""
 
     def upgrade(
@@ -21,7 +21,7 @@ def sequence_goes(op: str) -> Rule:
     return upgrade
 
 
-def sequence_comes(op: str) -> Rule:
+def sequence_comes(op: str) -> BehaviourFunction:
     """Return the adapter to the version that has to be told whether Y is wanted."""
 
     def downgrade(b: Builder, *inputs: Value | None, call: Call, **attributes: Any) -> Any:
@@ -31,7 +31,7 @@ def sequence_comes(op: str) -> Rule:
     return downgrade
 
 
-def batch_comes_second(op: str, states: slice) -> Rule:
+def batch_comes_second(op: str, states: slice) -> BehaviourFunction:
     """Return the adapter to the version without `layout`; `states` is where they stand behind X."""
 
     def downgrade(

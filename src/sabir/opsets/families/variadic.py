@@ -10,7 +10,7 @@ from sabir.opsets.families.shapes import same_dim
 
 if TYPE_CHECKING:
     from sabir.ir import Value
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
 
 
 def infer_one_shape(*inputs: TensorType) -> TensorType:
@@ -28,7 +28,7 @@ def infer_one_shape(*inputs: TensorType) -> TensorType:
     )
 
 
-def of_one_shape(rule: Rule) -> Rule:
+def of_one_shape(rule: BehaviourFunction) -> BehaviourFunction:
     """Return a variadic rule that demands one shape of its inputs."""
 
     def evaluate(*inputs: Array) -> Array:

@@ -40,18 +40,16 @@ v12.evaluate(extremes.first_or_last(np.argmax))
 def examples() -> Iterator[Example]:
     x = np.array([[2, 7, 7], [5, 1, 5]], np.float32)
     for opset in (1, 11, 12, 13):
-        yield Example(opset, x, expect=[np.array([[1, 0, 0]])])
-        yield Example(opset, x, axis=1, keepdims=0, expect=[np.array([1, 0])])
-        yield Example(opset, x.astype(np.int8), axis=1, expect=[np.array([[1], [0]])])
+        yield Example(opset, x, expect=[[[1, 0, 0]]])
+        yield Example(opset, x, axis=1, keepdims=0, expect=[[1, 0]])
+        yield Example(opset, x.astype(np.int8), axis=1, expect=[[[1], [0]]])
         yield Example(opset, np.zeros((0, 2), np.float16), axis=1, expect=[np.zeros((0, 1), np.int64)])
-    yield Example(11, x, axis=-2, keepdims=0, expect=[np.array([1, 0, 0])])
+    yield Example(11, x, axis=-2, keepdims=0, expect=[[1, 0, 0]])
     for opset in (12, 13):
-        yield Example(opset, x, axis=-1, keepdims=0, select_last_index=1, expect=[np.array([2, 2])])
-        yield Example(opset, x, axis=0, select_last_index=1, expect=[np.array([[1, 0, 0]])])
-    yield Example(13, np.array([2**64 - 2, 2**64 - 1], np.uint64), expect=[np.array([1])])
+        yield Example(opset, x, axis=-1, keepdims=0, select_last_index=1, expect=[[2, 2]])
+        yield Example(opset, x, axis=0, select_last_index=1, expect=[[[1, 0, 0]]])
+    yield Example(13, np.array([2**64 - 2, 2**64 - 1], np.uint64), expect=[[1]])
     special = np.array([[-np.inf, -np.inf], [1, np.nan], [np.nan, np.inf]])
     for kind in (np.float16, np.float32, np.float64, ml_dtypes.bfloat16):
-        yield Example(13, special.astype(kind), axis=1, keepdims=0, expect=[np.array([0, 1, 0])])
-        yield Example(
-            13, special.astype(kind), axis=1, keepdims=0, select_last_index=1, expect=[np.array([1, 1, 0])]
-        )
+        yield Example(13, special.astype(kind), axis=1, keepdims=0, expect=[[0, 1, 0]])
+        yield Example(13, special.astype(kind), axis=1, keepdims=0, select_last_index=1, expect=[[1, 1, 0]])

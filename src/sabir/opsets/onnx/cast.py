@@ -10,7 +10,7 @@ import numpy as np
 from sabir.elements import ElementType, element
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.opsets.families import casting, contents
-from sabir.opsets.typing import Array, Rule
+from sabir.opsets.typing import Array, BehaviourFunction
 from sabir.schema import (
     BFLOAT16,
     BOOL,
@@ -146,7 +146,7 @@ def number_to_name(b: Builder, x: Value, /, *, to: int) -> Value:
     return b.Cast(x, to=element(to).name.upper())
 
 
-def _narrower(older: Version) -> Rule:
+def _narrower(older: Version) -> BehaviourFunction:
     """Return the downgrade that checks `to` too; options that `older` lacks concern types that it lacks."""
 
     def downgrade(b: Builder, x: Value, /, *, to: int, **options: Any) -> Value:

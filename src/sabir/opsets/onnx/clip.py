@@ -146,27 +146,27 @@ def _limit(value: Value | None, absent: float) -> float:
 @clip.examples
 def examples() -> Iterator[Example]:
     x = np.array([[-2.0, -0.5, 0.5], [2.0, np.nan, 1.0]], np.float32)
-    low, high = np.float32(-1), np.float32(1)
+    low, high = np.float32(-1), 1
     both = np.array([[-1.0, -0.5, 0.5], [1.0, np.nan, 1.0]], np.float32)
-    positive = np.array([[0.0, 0.0, 0.5], [2.0, np.nan, 1.0]], np.float32)
+    positive = [[0.0, 0.0, 0.5], [2.0, np.nan, 1.0]]
     for opset in (1, 6):
         yield Example(opset, x, min=-1.0, max=1.0, expect=[both])
         yield Example(opset, x, min=0.0, expect=[positive])
         yield Example(opset, x.astype(np.float16), max=1.0, min=-1.0, expect=[both.astype(np.float16)])
         yield Example(opset, x, expect=[x])
-    infinite, most = np.array([np.inf, -np.inf], np.float32), np.finfo(np.float32).max
+    infinite, most = [np.inf, -np.inf], np.finfo(np.float32).max
     yield Example(1, infinite, expect=[infinite])
     yield Example(6, infinite, expect=[np.array([most, -most], np.float32)])
     for opset in (11, 12, 13):
         yield Example(opset, x, low, high, expect=[both])
-        yield Example(opset, x, np.float32(0), expect=[positive])
-        yield Example(opset, x, None, np.array([0.5], np.float32), expect=[np.minimum(x, np.float32(0.5))])
+        yield Example(opset, x, 0, expect=[positive])
+        yield Example(opset, x, None, [0.5], expect=[np.minimum(x, 0.5)])
         yield Example(opset, infinite, expect=[infinite])
-        yield Example(opset, np.zeros((0, 2)), np.float64(0.1), expect=[np.zeros((0, 2))])
+        yield Example(opset, np.zeros((0, 2)), 0.1, expect=[np.zeros((0, 2))])
         # limits in the wrong order: the upper one wins
-        yield Example(opset, np.float32(0), high, low, expect=[low])
-    sizes = np.array([0, 7, 100])
-    yield Example(12, sizes, np.int64(1), np.int64(64), expect=[np.array([1, 7, 64])])
-    yield Example(12, np.array([0, 255], np.uint8), np.uint8(3), expect=[np.array([3, 255], np.uint8)])
+        yield Example(opset, 0, high, low, expect=[low])
+    sizes = [0, 7, 100]
+    yield Example(12, sizes, 1, 64, expect=[[1, 7, 64]])
+    yield Example(12, np.array([0, 255], np.uint8), 3, expect=[[3, 255]])
     halves = np.array([1, -2], ml_dtypes.bfloat16)
     yield Example(13, halves, halves[:1].reshape(()), expect=[np.ones(2, ml_dtypes.bfloat16)])

@@ -48,11 +48,11 @@ def evaluate(x: Array, /) -> Array:
 def examples() -> Iterator[Example]:
     x = np.array([[[1, 2], [3, 4]], [[0, 1], [1, 0]], [[2, 4], [1, 2]]], np.float32)
     for opset in (11, 22):
-        yield Example(opset, x, expect=[np.array([-2, -1, 0], np.float32)])
-        yield Example(opset, x[0].astype(float), expect=[np.float64(-2)])
-        yield Example(opset, np.diag([2.0, 3, 4]).reshape(1, 1, 3, 3), expect=[np.array([[24.0]])])
+        yield Example(opset, x, expect=[[-2, -1, 0]])
+        yield Example(opset, x[0].astype(float), expect=[-2])
+        yield Example(opset, np.diag([2.0, 3, 4]).reshape(1, 1, 3, 3), expect=[[[24.0]]])
     for kind in (np.float16, ml_dtypes.bfloat16):
-        yield Example(22, x.astype(kind), expect=[np.array([-2, -1, 0], kind)])
-    yield Example(11, np.zeros((0, 0), np.float32), expect=[np.float32(1)])
+        yield Example(22, x.astype(kind), expect=[[-2, -1, 0]])
+    yield Example(11, np.zeros((0, 0), np.float32), expect=[1])
     yield Example(11, np.zeros((2, 0, 3, 3), np.float32), expect=[np.zeros((2, 0), np.float32)])
-    yield Example(11, np.array([[np.nan]], np.float32), expect=[np.float32(np.nan)])
+    yield Example(11, [[np.nan]], expect=[np.nan])

@@ -65,7 +65,7 @@ def examples() -> Iterator[Example]:
     x = np.zeros((2, 3), np.int32)
     for opset in (9, 22):
         yield Example(opset, x, expect=[np.array([[1, 0, 0], [0, 1, 0]], np.int32)])
-        yield Example(opset, x, dtype=1, k=1, expect=[np.array([[0, 1, 0], [0, 0, 1]], np.float32)])
+        yield Example(opset, x, dtype=1, k=1, expect=[[[0.0, 1, 0], [0, 0, 1]]])
         yield Example(opset, x, dtype=9, k=-1, expect=[np.array([[0, 0, 0], [1, 0, 0]], bool)])
     yield Example(9, x, k=-(2**63), expect=[x])
     yield Example(22, x, dtype=16, k=2, expect=[np.array([[0, 0, 1], [0, 0, 0]], element(16).dtype)])

@@ -192,7 +192,7 @@ def examples() -> Iterator[Example]:
         yield Example(opset, a.T, b.T, c, transA=1, transB=1, alpha=0.5, beta=2.0, expect=[ab / 2 + 2 * c])
     for opset in (1, 6):
         yield Example(opset, a, b, c[0], broadcast=1, expect=[ab + c[0]])
-    for addend in (np.float32(3), c[0], c[:, :1], c[:1]):
+    for addend in (3, c[0], c[:, :1], c[:1]):
         yield Example(7, a, b, addend, beta=-1.0, expect=[ab - addend])
     for opset in (11, 13):
         yield Example(opset, a, b, expect=[ab])
@@ -202,19 +202,6 @@ def examples() -> Iterator[Example]:
     for kind in (np.float16, ml_dtypes.bfloat16):
         yield Example(13, a.astype(kind), b.astype(kind), c.astype(kind), expect=[(ab + c).astype(kind)])
     top = np.array([[2**31]], np.uint32)
-    yield Example(9, top, np.array([[3]], np.uint32), np.array(7, np.uint32), expect=[top + np.uint32(7)])
-    yield Example(
-        9,
-        -top.astype(np.int64),
-        top.astype(np.int64),
-        np.array([1]),
-        beta=-2.0,
-        expect=[np.array([[-(2**62) - 2]])],
-    )
-    yield Example(
-        11,
-        np.array([[3]], np.int32),
-        np.array([[5]], np.int32),
-        alpha=0.5,
-        expect=[np.array([[7]], np.int32)],
-    )
+    yield Example(9, top, [[3]], 7, expect=[top + 7])
+    yield Example(9, -top.astype(np.int64), top.astype(np.int64), [1], beta=-2.0, expect=[[[-(2**62) - 2]]])
+    yield Example(11, np.array([[3]], np.int32), [[5]], alpha=0.5, expect=[[[7]]])

@@ -54,5 +54,5 @@ def examples() -> Iterator[Example]:
     y = [0.75, 0, 0.5, 1, 0, 1, 0, np.nan]
     yield from over_floats(x, y, 1, 6, 22, bfloat16=22, alpha=0.25)
     for opset in (1, 6, 22):  # 0.2 * x + 0.5
-        yield Example(opset, np.float32(-1), expect=[np.float32(0.3)])
-        yield Example(opset, np.array([2.25]), beta=0.25, expect=[np.array([0.7])], tolerance=1e-7)
+        yield Example(opset, -1.0, expect=[0.3])
+        yield Example(opset, np.array([2.25]), beta=0.25, expect=[[0.7]], tolerance=1e-7)

@@ -52,5 +52,5 @@ def examples() -> Iterator[Example]:
     flat = [0, 2, 0, 0, 0, np.inf, np.nan, np.nan]  # an infinity times 0 is no number
     yield from over_floats(x, flat, 1, 6, 16, bfloat16=16, alpha=0.0)
     for opset in (1, 6, 16):
-        yield Example(opset, np.array([-3, 4], np.float32), expect=[np.array([-0.03, 4], np.float32)])
-        yield Example(opset, np.array([-3, 4], np.float32), alpha=2.0, expect=[np.array([-6, 4], np.float32)])
+        yield Example(opset, [-3.0, 4], expect=[[-0.03, 4]])
+        yield Example(opset, [-3.0, 4], alpha=2.0, expect=[[-6, 4]])

@@ -101,15 +101,10 @@ def examples() -> Iterator[Example]:
     x = np.array([[never, 5, never, never], [-9, never, never, never], [never, never, never, 0]])
     for opset in (7, 22):
         for kind in (np.float16, np.float32, np.float64):
-            outcomes = np.array([[1, 1], [0, 0], [3, 3]])
+            outcomes = [[1, 1], [0, 0], [3, 3]]
             yield Example(opset, x.astype(kind), sample_size=2, dtype=7, expect=[outcomes])
         yield Example(opset, x, expect=[np.array([[1], [0], [3]], np.int32)])
-        yield Example(
-            opset,
-            np.array([[1000, 0], [0, 1000]], np.float32),
-            seed=2.0,
-            expect=[np.array([[0], [1]], np.int32)],
-        )
+        yield Example(opset, [[1000.0, 0], [0, 1000]], seed=2.0, expect=[np.array([[0], [1]], np.int32)])
         yield Example(opset, np.zeros((2, 5), np.float32), sample_size=7, seed=1.5)
         yield Example(opset, np.zeros((0, 3), np.float32), sample_size=2, expect=[np.zeros((0, 2), np.int32)])
         yield Example(opset, x, sample_size=0, expect=[np.zeros((3, 0), np.int32)])

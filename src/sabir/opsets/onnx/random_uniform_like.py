@@ -69,15 +69,9 @@ def examples() -> Iterator[Example]:
             )
             number = element(np.dtype(kind)).number
             yield Example(
-                opset,
-                np.array(["a", "b"], object),
-                dtype=number,
-                seed=1.0,
-                low=1.5,
-                high=1.5,
-                expect=[np.full(2, 1.5, kind)],
+                opset, ["a", "b"], dtype=number, seed=1.0, low=1.5, high=1.5, expect=[np.full(2, 1.5, kind)]
             )
         yield Example(opset, np.zeros((2, 0), np.float32), expect=[np.zeros((2, 0), np.float32)])
-        yield Example(opset, np.array(3), dtype=1)
+        yield Example(opset, 3, dtype=1)
     brains = np.zeros(2, ml_dtypes.bfloat16)
     yield Example(22, brains, low=1.5, high=1.5, expect=[np.full(2, 1.5, brains.dtype)])

@@ -80,11 +80,11 @@ def examples() -> Iterator[Example]:
     # by hand; -3 + 1.5 and 3 - 1.5 are cut toward zero
     for kind in (np.int8, np.int16, np.int32, np.int64):
         whole = np.array([-3, -1, 0, 1, 3], kind)
-        yield Example(9, whole, lambd=1.5, bias=1.5, expect=[np.array([-1, 0, 0, 0, 1], kind)])
-        yield Example(9, whole, lambd=0.0, bias=2.0, expect=[np.array([-1, 1, 0, -1, 1], kind)])
+        yield Example(9, whole, lambd=1.5, bias=1.5, expect=[[-1, 0, 0, 0, 1]])
+        yield Example(9, whole, lambd=0.0, bias=2.0, expect=[[-1, 1, 0, -1, 1]])
     for kind in (np.uint8, np.uint16, np.uint32, np.uint64):
-        yield Example(9, np.array([0, 1, 9], kind), lambd=1.0, bias=1.0, expect=[np.array([0, 0, 8], kind)])
+        yield Example(9, np.array([0, 1, 9], kind), lambd=1.0, bias=1.0, expect=[[0, 0, 8]])
     large = 2**60 + 1  # no float64
     yield Example(9, np.array([-large, large]), bias=1.0, expect=[np.array([1 - large, large - 1])])
-    yield Example(9, np.uint64(2**64 - 1), bias=1.0, expect=[np.uint64(2**64 - 2)])
-    yield Example(9, np.int8(-128), bias=-1.0, expect=[np.int8(127)])
+    yield Example(9, np.uint64(2**64 - 1), bias=1.0, expect=[2**64 - 2])
+    yield Example(9, np.int8(-128), bias=-1.0, expect=[127])

@@ -96,12 +96,12 @@ def body(
 def examples() -> Iterator[Example]:
     f = np.float32
     scores = np.log(np.array([[[1, 2], [3, 2], [4, 4]], [[3, 1], [0.5, 6], [0.5, 1]]], f))  # sums: 8, 8, 4, 8
-    shares = np.array([
+    shares = [
         [[1 / 8, 1 / 4], [3 / 8, 1 / 4], [1 / 2, 1 / 2]],
         [[3 / 4, 1 / 8], [1 / 8, 3 / 4], [1 / 8, 1 / 8]],
-    ])
+    ]
     logs = np.log(shares).astype(f)
-    labels, weights = np.array([[2, 1], [0, 2]]), np.array([0.25, 0.5, 2], f)
+    labels, weights = np.array([[2, 1], [0, 2]]), [0.25, 0.5, 2]
     plain = -np.log([[1 / 2, 1 / 4], [3 / 4, 1 / 8]]).astype(f)
     scaled = plain * np.array([[2, 0.5], [0.25, 2]], f)
     for opset in (12, 13):
@@ -117,7 +117,7 @@ def examples() -> Iterator[Example]:
             rest = f((scaled.sum() - scaled[0, 1]) / 4.25)
             yield Example(opset, scores, marked, weights, ignore_index=ignored, expect=[rest])
         far = np.array([[1000, 0], [0, -1000]], np.float64)
-        yield Example(opset, far, np.array([1, 1]), reduction="none", expect=[np.array([1000.0, 1000.0])])
+        yield Example(opset, far, [1, 1], reduction="none", expect=[[1000.0, 1000.0]])
         many = np.full((1000, 2), 3, np.float16)  # the losses' sum needs more than float16 has
         yield Example(opset, many, np.zeros(1000, np.int64), expect=[np.float16(np.log(2))], tolerance=1e-3)
         yield Example(opset, np.zeros((0, 3), f), np.zeros(0, np.int64), reduction="sum", expect=[f(0)])

@@ -58,5 +58,5 @@ def examples() -> Iterator[Example]:
         yield Example(28, gate, value, expect=[y.astype(kind)], tolerance=tolerance)
         half = (a / 2).astype(kind)
         yield Example(28, half, value, alpha=2.0, expect=[(y / 2).astype(kind)], tolerance=tolerance)
-    yield Example(28, np.float32(0), np.float32(7), expect=[np.float32(0)])
+    yield Example(28, 0.0, 7, expect=[0])
     yield Example(28, np.zeros((0, 2), np.float32), np.zeros((0, 2), np.float32))

@@ -13,8 +13,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
 trilu = Operator(
-    "Trilu",
-    summary="Each matrix of `input` with zeros below (or, with `upper` 0, above) its diagonal `k`.",
+    "Trilu", summary="Each matrix of `input` with zeros below (or, with `upper` 0, above) its diagonal `k`."
 )
 
 T = Constraint("T", CLASSIC, BFLOAT16)
@@ -70,7 +69,7 @@ def _kept(x: Array, k: int, upper: int, zero: object) -> Array:
 
 @trilu.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[1, 2, 3], [4, 5, 6], [7, 8, np.nan]], np.float32)
+    x = [[1, 2, 3], [4, 5, 6], [7, 8, np.nan]]
     cases: list[tuple[int, int | None, list[list[float]]]] = [  # upper, k, what is left
         (1, None, [[1, 2, 3], [0, 5, 6], [0, 0, np.nan]]), (1, 1, [[0, 2, 3], [0, 0, 6], [0, 0, 0]]),
         (1, -1, [[1, 2, 3], [4, 5, 6], [0, 8, np.nan]]), (0, 0, [[1, 0, 0], [4, 5, 0], [7, 8, np.nan]]),
@@ -80,11 +79,11 @@ def examples() -> Iterator[Example]:
     for upper, k, left in cases:
         more = [] if k is None else [np.array(k)]
         yield Example(14, x, *more, upper=upper, expect=[np.array(left, np.float32)])
-    wide = np.array([[[1, 2, 3], [4, 5, 6]], [[-1, -2, -3], [-4, -5, -6]]])
-    yield Example(14, wide, expect=[np.array([[[1, 2, 3], [0, 5, 6]], [[-1, -2, -3], [0, -5, -6]]])])
-    yield Example(14, wide[0], np.array([1]), upper=0, expect=[np.array([[1, 2, 0], [4, 5, 6]])])
+    wide = [[[1, 2, 3], [4, 5, 6]], [[-1, -2, -3], [-4, -5, -6]]]
+    yield Example(14, wide, expect=[[[[1, 2, 3], [0, 5, 6]], [[-1, -2, -3], [0, -5, -6]]]])
+    yield Example(14, wide[0], [1], upper=0, expect=[[[1, 2, 0], [4, 5, 6]]])
     brain = np.ones((2, 2), ml_dtypes.bfloat16)
-    yield Example(14, brain, upper=0, expect=[np.array([[1, 0], [1, 1]], ml_dtypes.bfloat16)])
-    words = np.array([["a", "b"], ["c", "d"]], object)
-    yield Example(14, words, expect=[np.array([["a", "b"], ["", "d"]], object)])
+    yield Example(14, brain, upper=0, expect=[[[1, 0], [1, 1]]])
+    words = [["a", "b"], ["c", "d"]]
+    yield Example(14, words, expect=[[["a", "b"], ["", "d"]]])
     yield Example(14, np.ones((0, 2, 0), bool), expect=[np.ones((0, 2, 0), bool)])

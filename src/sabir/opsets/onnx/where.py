@@ -58,17 +58,17 @@ def evaluate(condition: Array, x: Array, y: Array, /) -> Array:
 
 @where.examples
 def examples() -> Iterator[Example]:
-    x, y = np.array([[1.0, np.nan], [3.0, 4.0]], np.float32), np.array([-1.0, -2.0], np.float32)
+    x, y = [[1.0, np.nan], [3.0, 4.0]], [-1.0, -2.0]
     for opset in (9, 16):
-        condition = np.array([[True], [False]])
-        chosen = np.array([[1.0, np.nan], [-1.0, -2.0]], np.float32)
+        condition = [[True], [False]]
+        chosen = [[1.0, np.nan], [-1.0, -2.0]]
         yield Example(opset, condition, x, y, expect=[chosen])
-        yield Example(opset, np.array(0, bool), np.int8(1), np.int8(-1), expect=[np.int8(-1)])
-        texts = np.array(["a", "b"], object), np.array("c", object)
-        yield Example(opset, np.array([True, False]), *texts, expect=[np.array(["a", "c"], object)])
+        yield Example(opset, 0, np.int8(1), -1, expect=[-1])
+        texts = ["a", "b"], "c"
+        yield Example(opset, [True, False], *texts, expect=[["a", "c"]])
         yield Example(opset, np.ones((0, 1), bool), x[0], y, expect=[np.zeros((0, 2), np.float32)])
         # the shapes that exporters compute: -1 stands for "as it is"
         sizes = np.array([2, -1, 4])
-        yield Example(opset, sizes == -1, np.ones(3, np.int64), sizes, expect=[np.array([2, 1, 4])])
+        yield Example(opset, sizes == -1, np.ones(3, np.int64), sizes, expect=[[2, 1, 4]])
     halves, others = np.array([[1, 2], [-1, -2]], ml_dtypes.bfloat16)
-    yield Example(16, np.array([False, True]), halves, others, expect=[np.array([-1, 2], ml_dtypes.bfloat16)])
+    yield Example(16, [False, True], halves, others, expect=[[-1, 2]])

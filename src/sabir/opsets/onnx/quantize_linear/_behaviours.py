@@ -18,7 +18,7 @@ from sabir.opsets.families.quantization import (
 )
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.onnx.quantize_linear._history import quantize_linear
-from sabir.opsets.typing import Array, Rule
+from sabir.opsets.typing import Array, BehaviourFunction
 from sabir.schema import Call, Unconvertible, Version
 
 v10, v13, v19, v21, v23, v24, v25, v28 = quantize_linear.versions
@@ -152,7 +152,7 @@ def precision_by_type(
     return b.QuantizeLinear(*converted, zero, output_dtype=output_dtype, **attributes)
 
 
-def _narrower(older: Version) -> Rule:
+def _narrower(older: Version) -> BehaviourFunction:
     """Return the downgrade that checks the output's type too, which an attribute may tell."""
 
     def downgrade(b: Builder, /, *inputs: Value | None, output_dtype: int, **attributes: Any) -> Value:
