@@ -56,10 +56,14 @@ def ensemble(b: Builder, rows: Rows, forest: Forest, said: Said, transform: str 
     for target, value in enumerate(said.base):
         lists.add_leaf_tree(target, float(value))
     scores = b.op(
-        "TreeEnsemble", rows.value, domain="ai.onnx.ml", n_targets=said.targets,
-        aggregate_function=AGGREGATES.index(how), post_transform=TRANSFORMS.index(transform),
+        "TreeEnsemble",
+        rows.value,
+        domain="ai.onnx.ml",
+        n_targets=said.targets,
+        aggregate_function=AGGREGATES.index(how),
+        post_transform=TRANSFORMS.index(transform),
         **lists.attributes(rows.kind),
-    )  # fmt: skip
+    )
     return scores if rows.kind is np.float32 else b.Cast(scores, to=FLOAT.number)
 
 
@@ -94,9 +98,11 @@ class _Lists:
                 self.columns[side] += (number[to] + np.where(inner[to], start, end)).tolist()
                 self.columns[f"{side}_leaf"] += (~inner[to]).astype(np.int64).tolist()
             for name, column in (
-                ("feature", nodes.feature), ("split", nodes.threshold), ("mode", nodes.mode),
+                ("feature", nodes.feature),
+                ("split", nodes.threshold),
+                ("mode", nodes.mode),
                 ("missing", nodes.missing_is_true.astype(np.int64)),
-            ):  # fmt: skip
+            ):
                 self.columns[name] += column[inner].tolist()
             for vote, count in zip(first.tolist(), counts.tolist(), strict=True):
                 at = vote + copy
@@ -138,6 +144,12 @@ class _Lists:
 
 # the columns of an inner node, and what they hold for one whose branches both end in one leaf (None)
 _COLUMNS: dict[str, Any] = {
-    "feature": 0, "split": 0.0, "mode": 0, "missing": 0,
-    "true": None, "true_leaf": 1, "false": None, "false_leaf": 1,
-}  # fmt: skip
+    "feature": 0,
+    "split": 0.0,
+    "mode": 0,
+    "missing": 0,
+    "true": None,
+    "true_leaf": 1,
+    "false": None,
+    "false_leaf": 1,
+}

@@ -29,8 +29,13 @@ MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 NAMED_MODES = one_of(*MODES[:-1], "LEAF")  # of the older operators, which ask for no member of a set
 LEAF, MEMBER = len(MODES), MODES.index("BRANCH_MEMBER")
 _COMPARISONS: tuple[Callable[..., Array], ...] = (
-    np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal,
-)  # fmt: skip
+    np.less_equal,
+    np.less,
+    np.greater_equal,
+    np.greater,
+    np.equal,
+    np.not_equal,
+)
 
 
 class Nodes(NamedTuple):
@@ -63,9 +68,18 @@ class Forest:
     """Trees ready to be walked; the children of node n lie at 2 n and, of the true answer, 2 n + 1."""
 
     __slots__ = (
-        "children", "depth", "first_vote", "last_feature", "last_target", "modes", "nodes", "one_vote",
-        "roots", "sets", "votes",
-    )  # fmt: skip
+        "children",
+        "depth",
+        "first_vote",
+        "last_feature",
+        "last_target",
+        "modes",
+        "nodes",
+        "one_vote",
+        "roots",
+        "sets",
+        "votes",
+    )
 
     def __init__(self, nodes: Nodes, roots: Array, votes: Votes, sets: Sets | None = None) -> None:
         """Raise InferenceError for nodes that form a cycle, or a feature or target below 0."""

@@ -128,12 +128,12 @@ def examples() -> Iterator[Example]:
         yield Example(opset, truth, np.float64(7), expect=[truth * 1.0])
         yield Example(opset, x[:0], np.float16(7), expect=[np.zeros((0, 3), np.float16)])
         yield Example(opset, whole, x, expect=[whole.astype(np.float32)])
-    yield Example(15, np.array([200, -129], np.int32), np.int8(0), expect=[np.array([-56, 127], np.int8)])
-    texts = np.array(["1", "-2.5", "NaN"], object)
-    numbers = np.array([1, -2.5, np.nan], np.float32)
+    yield Example(15, np.array([200, -129], np.int32), np.int8(0), expect=[[-56, 127]])
+    texts = ["1", "-2.5", "NaN"]
+    numbers = [1, -2.5, np.nan]
     yield Example(15, texts, x, expect=[numbers])
-    yield Example(15, numbers, np.array("", object), expect=[texts])
-    one = np.array([1.00390625, np.inf], np.float32)  # halfway between two bfloat16 numbers: the even one
+    yield Example(15, numbers, "", expect=[texts])
+    one = [1.00390625, np.inf]  # halfway between two bfloat16 numbers: the even one
     brains = np.array([1, np.inf], ml_dtypes.bfloat16)
     yield Example(15, one, brains, expect=[brains])
 
@@ -143,16 +143,14 @@ def small_types() -> Iterator[Example]:
     x = np.array([0.5, 1e6, -np.inf, np.nan])
     kind = ml_dtypes.float8_e4m3fn
     for opset in (19, 24):
-        yield Example(opset, x, np.zeros(1, kind), expect=[np.array([0.5, 448, -448, np.nan], kind)])
-        yield Example(
-            opset, x, np.zeros(1, kind), saturate=0, expect=[np.array([0.5, np.nan, np.nan, np.nan], kind)]
-        )
+        yield Example(opset, x, np.zeros(1, kind), expect=[[0.5, 448, -448, np.nan]])
+        yield Example(opset, x, np.zeros(1, kind), saturate=0, expect=[[0.5, np.nan, np.nan, np.nan]])
     nibbles = np.array([7, -1]).astype(ml_dtypes.int4)
     yield Example(21, np.array([7, 15], np.uint8), nibbles, expect=[nibbles])
     fours = np.array([0.5, 6]).astype(ml_dtypes.float4_e2m1fn)
-    yield Example(23, np.array([0.5, 100], np.float32), fours, expect=[fours])
+    yield Example(23, [0.5, 100], fours, expect=[fours])
     for mode, expected in {"up": [2, 4], "down": [1, 4], "nearest": [1, 4]}.items():
         powers = np.array(expected, ml_dtypes.float8_e8m0fnu)
         yield Example(24, np.array([1.1, 4.0]), powers, round_mode=mode, expect=[powers])
     pairs = np.array([-1, 1]).astype(ml_dtypes.int2)
-    yield Example(25, np.array([3, 1]), pairs, expect=[pairs])
+    yield Example(25, [3, 1], pairs, expect=[pairs])

@@ -97,9 +97,5 @@ def examples() -> Iterator[Example]:
     for opset in (9, 11, 13, 16, 19, 21, 23, 24, 25):
         for cond, expect in ((True, [1, 2]), (False, [3, 4])):
             yield Example(
-                opset,
-                np.array(cond),
-                then_branch=then,
-                else_branch=other,
-                expect=[np.array(expect, np.float32)],
+                opset, cond, then_branch=then, else_branch=other, expect=[np.array(expect, np.float32)]
             )

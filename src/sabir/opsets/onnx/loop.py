@@ -168,11 +168,7 @@ def check(
 
 @v1.evaluate
 def evaluate(
-    most: Array | None = None,
-    cond: Array | None = None,
-    /,
-    *initial: Any,
-    body: Body[Any],
+    most: Array | None = None, cond: Array | None = None, /, *initial: Any, body: Body[Any]
 ) -> tuple[Any, ...]:
     if most is None and cond is None:
         raise EvaluationError("without M and without cond the loop would never end")
@@ -235,24 +231,20 @@ KEEPS = """body (int64 i, bool c, seq(float[2]) s) => (bool again, seq(float[2])
 
 @loop.examples
 def examples() -> Iterator[Example]:
-    (yes, no), s = np.array([[True], [False]]), np.array([1, 2], np.float32)
-    three, nothing = np.array(3), np.zeros((0, 2), np.float32)
+    (yes, no), s = [[True], [False]], np.array([1, 2], np.float32)
+    three, nothing = 3, np.zeros((0, 2), np.float32)
     stack = np.array([[1, 2], [2, 4], [4, 8]], np.float32)
     for opset in (1, 11, 13, 16, 19, 21, 23, 24, 25):
         yield Example(opset, three, yes, s, body=DOUBLES, outputs=2, expect=[8 * s, stack])
-        yield Example(opset, np.array(0), yes, s, body=DOUBLES, outputs=2, expect=[s, nothing])
+        yield Example(opset, 0, yes, s, body=DOUBLES, outputs=2, expect=[s, nothing])
         yield Example(opset, three, no, s, body=DOUBLES, outputs=2, expect=[s, nothing])
     for opset in (7, 11, 25):
         counted = np.array([0, 1, 2])
         yield Example(opset, None, yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted])
-        yield Example(
-            opset, np.array(9), yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted]
-        )
-        yield Example(
-            opset, np.array(2), yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(4), counted[:2]]
-        )
+        yield Example(opset, 9, yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted])
+        yield Example(opset, 2, yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(4), counted[:2]])
         # without cond what the body says does not count
-        yield Example(opset, np.array(4), None, np.array(1), body=UNTIL_8, expect=[np.array(16)])
-        yield Example(opset, np.array([2]), None, s, body=GROWS, expect=[np.array([1, 2] * 4, np.float32)])
+        yield Example(opset, 4, None, np.array(1), body=UNTIL_8, expect=[np.array(16)])
+        yield Example(opset, [2], None, s, body=GROWS, expect=[np.array([1, 2] * 4, np.float32)])
     yield Example(11, three, yes, body=COUNTS, expect=[np.arange(3)])
     yield Example(16, three, None, [s, s], body=KEEPS, expect=[[s, s]])

@@ -49,10 +49,10 @@ def evaluate(x: Array, y: Array, /) -> Array:
 @array_feature_extractor.examples
 def examples() -> Iterator[Example]:
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
-    yield Example(1, x, np.array([0, 1]), expect=[x[:, :2]])
-    yield Example(1, x, np.array([[3], [0], [3]]), expect=[x[:, [3, 0, 3]]])
-    yield Example(1, x[None], np.array(2), expect=[x[None, :, 2:3]])
-    yield Example(1, np.array([5, 6, 7], np.int32), np.array([1]), expect=[np.array([[6]], np.int32)])
+    yield Example(1, x, [0, 1], expect=[x[:, :2]])
+    yield Example(1, x, [[3], [0], [3]], expect=[x[:, [3, 0, 3]]])
+    yield Example(1, x[None], 2, expect=[x[None, :, 2:3]])
+    yield Example(1, np.array([5, 6, 7], np.int32), [1], expect=[[[6]]])
     words = np.array([["a", "b"]], object)
-    yield Example(1, words, np.array([[1, 0]]), expect=[words[:, ::-1]])
+    yield Example(1, words, [[1, 0]], expect=[words[:, ::-1]])
     yield Example(1, x.astype(float), np.zeros(0, np.int64), expect=[np.zeros((3, 0))])

@@ -31,10 +31,10 @@ def evaluate(x: Array, /, *, threshold: float) -> Array:
 
 @binarizer.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[-1.5, 0.0], [1.0, 2.5]], np.float32)
-    yield Example(1, x, expect=[np.array([[0, 0], [1, 1]], np.float32)])
-    yield Example(1, x, threshold=1.0, expect=[np.array([[0, 0], [0, 1]], np.float32)])
-    yield Example(1, np.array([0, 1, 2], np.int32), threshold=0.5, expect=[np.array([0, 1, 1], np.int32)])
-    yield Example(1, np.array([np.nan, np.inf, -np.inf]), expect=[np.array([0.0, 1, 0])])
-    yield Example(1, np.int64(3), threshold=3.0, expect=[np.int64(0)])
+    x = [[-1.5, 0.0], [1.0, 2.5]]
+    yield Example(1, x, expect=[[[0, 0], [1, 1]]])
+    yield Example(1, x, threshold=1.0, expect=[[[0, 0], [0, 1]]])
+    yield Example(1, np.array([0, 1, 2], np.int32), threshold=0.5, expect=[[0, 1, 1]])
+    yield Example(1, np.array([np.nan, np.inf, -np.inf]), expect=[[0.0, 1, 0]])
+    yield Example(1, 3, threshold=3.0, expect=[0])
     yield Example(1, np.zeros((0, 2), np.float64), expect=[np.zeros((0, 2))])

@@ -66,10 +66,10 @@ def evaluate(
 @category_mapper.examples
 def examples() -> Iterator[Example]:
     table: dict[str, Any] = {"cats_strings": ["a", "b", "a"], "cats_int64s": [10, 20, 30]}
-    x = np.array([["b", "a"], ["z", ""]], object)
-    yield Example(1, x, **table, expect=[np.array([[20, 30], [-1, -1]])])
-    yield Example(1, x, **table, default_int64=7, expect=[np.array([[20, 30], [7, 7]])])
-    y = np.array([20, 30, 10, 11])
-    yield Example(1, y, **table, expect=[np.array(["b", "a", "a", "_Unused"], object)])
-    yield Example(1, np.int64(20), **table, default_string="?", expect=[np.array("b", object)])
+    x = [["b", "a"], ["z", ""]]
+    yield Example(1, x, **table, expect=[[[20, 30], [-1, -1]]])
+    yield Example(1, x, **table, default_int64=7, expect=[[[20, 30], [7, 7]]])
+    y = [20, 30, 10, 11]
+    yield Example(1, y, **table, expect=[["b", "a", "a", "_Unused"]])
+    yield Example(1, 20, **table, default_string="?", expect=["b"])
     yield Example(1, np.zeros((0, 3), np.int64), **table, expect=[np.zeros((0, 3), object)])

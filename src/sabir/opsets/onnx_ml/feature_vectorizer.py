@@ -64,10 +64,10 @@ def evaluate(*x: Array, inputdimensions: Sequence[int] | None) -> Array:
 @feature_vectorizer.examples
 def examples() -> Iterator[Example]:
     f = np.float32
-    a, b = np.array([[1, 2], [3, 4]], f), np.array([[5], [6]], f)
-    yield Example(1, a, b, inputdimensions=[2, 1], expect=[np.array([[1, 2, 5], [3, 4, 6]], f)])
-    yield Example(1, a, b, expect=[np.array([[1, 2, 5], [3, 4, 6]], f)])
-    yield Example(1, a, b, inputdimensions=[1, 3], expect=[np.array([[1, 5, 0, 0], [3, 6, 0, 0]], f)])
+    a, b = np.array([[1, 2], [3, 4]], f), [[5], [6]]
+    yield Example(1, a, b, inputdimensions=[2, 1], expect=[[[1, 2, 5], [3, 4, 6]]])
+    yield Example(1, a, b, expect=[[[1, 2, 5], [3, 4, 6]]])
+    yield Example(1, a, b, inputdimensions=[1, 3], expect=[[[1, 5, 0, 0], [3, 6, 0, 0]]])
     row = np.array([1, 2, 3], np.int32)  # a vector is one row: onnxruntime agrees
-    yield Example(1, row, row[None, :1], inputdimensions=[2, 2], expect=[np.array([[1, 2, 1, 0]], f)])
+    yield Example(1, row, row[None, :1], inputdimensions=[2, 2], expect=[[[1, 2, 1, 0]]])
     yield Example(1, np.zeros((0, 2)), inputdimensions=[3], expect=[np.zeros((0, 3), f)])

@@ -37,9 +37,12 @@ v1 = imputer.first(
 
 @v1.infer
 def infer(
-    x: TensorType, /, *, imputed_value_floats: Sequence[float] | None,
+    x: TensorType,
+    /,
+    *,
+    imputed_value_floats: Sequence[float] | None,
     imputed_value_int64s: Sequence[int] | None,
-) -> TensorType:  # fmt: skip
+) -> TensorType:
     if x.shape is not None and x.element.number:
         values = imputed_value_floats if x.element.is_float else imputed_value_int64s
         _checked(values, x.shape[-1] if x.shape else 1)
@@ -78,21 +81,19 @@ def evaluate(
 @imputer.examples
 def examples() -> Iterator[Example]:
     f, nan = np.float32, np.nan
-    x = np.array([[1, nan], [nan, 0]], f)
-    each = np.array([[1, 6], [5, 0]], f)
+    x = [[1, nan], [nan, 0]]
+    each = [[1, 6], [5, 0]]
     yield Example(1, x, imputed_value_floats=[5.0, 6.0], replaced_value_float=nan, expect=[each])
-    y = np.array([[1, 7], [7, 0]], f)
+    y = [[1, 7], [7, 0]]
     yield Example(1, x, imputed_value_floats=[7.0], replaced_value_float=nan, expect=[y])
-    zeros = np.array([[1, nan], [nan, 7]], f)
+    zeros = [[1, nan], [nan, 7]]
     yield Example(1, x, imputed_value_floats=[7.0], expect=[zeros])
     wide = np.array([-1.0, 2, -1])
-    yield Example(
-        1, wide, imputed_value_floats=[0.5], replaced_value_float=-1.0, expect=[np.array([0.5, 2, 0.5])]
-    )
-    ints = np.array([[[3, -9], [-9, 3]]])
-    filled = np.array([[[3, 2], [1, 3]]])
+    yield Example(1, wide, imputed_value_floats=[0.5], replaced_value_float=-1.0, expect=[[0.5, 2, 0.5]])
+    ints = [[[3, -9], [-9, 3]]]
+    filled = [[[3, 2], [1, 3]]]
     yield Example(1, ints, imputed_value_int64s=[1, 2], replaced_value_int64=-9, expect=[filled])
-    yield Example(1, np.int32(0), imputed_value_int64s=[4], expect=[np.int32(4)])
+    yield Example(1, np.int32(0), imputed_value_int64s=[4], expect=[4])
     yield Example(
         1, np.zeros((0, 2), np.int32), imputed_value_int64s=[4], expect=[np.zeros((0, 2), np.int32)]
     )

@@ -163,13 +163,7 @@ def _is_string(x: Value) -> bool:
 
 @v2.upgrade
 def classes_become_a_table(
-    b: Builder,
-    x: Value,
-    /,
-    *,
-    classes_strings: Sequence[str] | None,
-    default_int64: int,
-    default_string: str,
+    b: Builder, x: Value, /, *, classes_strings: Sequence[str] | None, default_int64: int, default_string: str
 ) -> Value:
     if not classes_strings:
         raise Unconvertible("there are no classes, and LabelEncoder-2 needs keys")
@@ -224,49 +218,67 @@ def tensors_become_lists(b: Builder, x: Value, /, **attributes: Any) -> Value:
 
 @label_encoder.examples
 def examples() -> Iterator[Example]:
-    words = np.array([["b", "a"], ["z", "b"]], object)
-    numbers = np.array([1, 0, 2, -1])
+    words = [["b", "a"], ["z", "b"]]
+    numbers = [1, 0, 2, -1]
     classes = ["a", "b"]
-    yield Example(1, words, classes_strings=classes, expect=[np.array([[1, 0], [-1, 1]])])
-    yield Example(1, words[0], classes_strings=["a", "b", "b"], expect=[np.array([2, 0])])
-    unused = np.array(["b", "a", "_Unused", "_Unused"], object)
+    yield Example(1, words, classes_strings=classes, expect=[[[1, 0], [-1, 1]]])
+    yield Example(1, words[0], classes_strings=["a", "b", "b"], expect=[[2, 0]])
+    unused = ["b", "a", "_Unused", "_Unused"]
     yield Example(1, numbers, classes_strings=classes, expect=[unused])
-    yield Example(1, np.int64(9), classes_strings=classes, default_string="?", expect=[np.array("?", object)])
+    yield Example(1, 9, classes_strings=classes, default_string="?", expect=["?"])
     for opset in (2, 4):
+        yield Example(opset, words, keys_strings=classes, values_int64s=[0, 1], expect=[[[1, 0], [-1, 1]]])
         yield Example(
-            opset, words, keys_strings=classes, values_int64s=[0, 1], expect=[np.array([[1, 0], [-1, 1]])]
+            opset,
+            numbers,
+            keys_int64s=[0, 1],
+            values_strings=classes,
+            default_string="?",
+            expect=[["b", "a", "?", "?"]],
         )
-        yield Example(opset, numbers, keys_int64s=[0, 1], values_strings=classes, default_string="?",
-                      expect=[np.array(["b", "a", "?", "?"], object)])  # fmt: skip
-        twice = np.array([[2.5, 3], [-0.0, 2.5]], np.float32)
+        twice = [[2.5, 3], [-0.0, 2.5]]
         yield Example(opset, words, keys_strings=["b", "a", "b"], values_floats=[1.5, 3, 2.5], expect=[twice])
-        yield Example(opset, np.zeros((2, 0), np.float32), keys_floats=[1.0], values_int64s=[5],
-                      expect=[np.zeros((2, 0), np.int64)])  # fmt: skip
-    floats = np.array([np.nan, 1, 2], np.float32)
+        yield Example(
+            opset,
+            np.zeros((2, 0), np.float32),
+            keys_floats=[1.0],
+            values_int64s=[5],
+            expect=[np.zeros((2, 0), np.int64)],
+        )
+    floats = [np.nan, 1, 2]
     with_nan: dict[str, Any] = {"keys_floats": [np.nan, 1.0], "values_int64s": [7, 8]}
-    yield Example(2, floats, **with_nan, expect=[np.array([-1, 8, -1])])  # as onnxruntime, both of them
-    yield Example(4, floats, **with_nan, expect=[np.array([7, 8, -1])])
+    yield Example(2, floats, **with_nan, expect=[[-1, 8, -1]])  # as onnxruntime, both of them
+    yield Example(4, floats, **with_nan, expect=[[7, 8, -1]])
     yield from _with_tensors()
 
 
 def _with_tensors() -> Iterator[Example]:
-    keys, values = ArrayTensor(np.array([3, 5], np.int16)), ArrayTensor(np.array([0.5, 1e300]))
-    x, default = np.array([[5, 4]], np.int16), ArrayTensor(np.array([7.0]))
+    keys, values = ArrayTensor(np.array([3, 5], np.int16)), ArrayTensor([0.5, 1e300])
+    x, default = np.array([[5, 4]], np.int16), ArrayTensor([7.0])
     yield Example(4, x, keys_tensor=keys, values_tensor=values, expect=[np.array([[1e300, -0.0]])])
-    yield Example(4, x, keys_tensor=keys, values_tensor=values, default_tensor=default,
-                  expect=[np.array([[1e300, 7]])])  # fmt: skip
-    strings = ArrayTensor(np.array(["a", "b"], object))
-    doubles = np.array([0.5, np.nan])
-    yield Example(4, doubles, keys_tensor=values, values_tensor=strings,
-                  expect=[np.array(["a", "_Unused"], object)])  # fmt: skip
-    longs = ArrayTensor(np.array([1 << 40, 1]))
     yield Example(
-        4, np.array(["b", ""], object), keys_tensor=strings, values_tensor=longs, expect=[np.array([1, -1])]
+        4, x, keys_tensor=keys, values_tensor=values, default_tensor=default, expect=[np.array([[1e300, 7]])]
     )
+    strings = ArrayTensor(["a", "b"])
+    doubles = np.array([0.5, np.nan])
+    yield Example(4, doubles, keys_tensor=values, values_tensor=strings, expect=[["a", "_Unused"]])
+    longs = ArrayTensor([1 << 40, 1])
+    yield Example(4, ["b", ""], keys_tensor=strings, values_tensor=longs, expect=[[1, -1]])
     shorts, ints = (ArrayTensor(np.array([-4, 9], kind)) for kind in (np.int16, np.int32))
-    yield Example(4, np.array([9, 0], np.int32), keys_tensor=ints, values_tensor=shorts,
-                  expect=[np.array([9, -1], np.int16)])  # fmt: skip
+    yield Example(
+        4,
+        np.array([9, 0], np.int32),
+        keys_tensor=ints,
+        values_tensor=shorts,
+        expect=[np.array([9, -1], np.int16)],
+    )
     other = np.array([-4, 0], np.int16)
     seven = ArrayTensor(np.array([7], np.int32))
-    yield Example(4, other, keys_tensor=shorts, values_tensor=ints, default_tensor=seven,
-                  expect=[np.array([-4, 7], np.int32)])  # fmt: skip
+    yield Example(
+        4,
+        other,
+        keys_tensor=shorts,
+        values_tensor=ints,
+        default_tensor=seven,
+        expect=[np.array([-4, 7], np.int32)],
+    )

@@ -103,9 +103,9 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[1, 2], [-3, 1]], f)
     both: dict[str, Any] = {"coefficients": [0.1, 0.2, -0.1, -0.2], "intercepts": [0.05, 0.3]}
-    words = np.array(["a", "b"], object)
+    words = ["a", "b"]
     named: dict[str, Any] = {**both, "classlabels_strings": ["a", "b"]}
-    yield Example(1, x, **named, outputs=2, expect=[words, np.array([[0.55, -0.2], [-0.05, 0.4]], f)])
+    yield Example(1, x, **named, outputs=2, expect=[words, [[0.55, -0.2], [-0.05, 0.4]]])
     transforms = {  # results from onnxruntime; of PROBIT from scipy.stats.norm.ppf
         "LOGISTIC": [[0.6341356, 0.450166], [0.4875026, 0.5986877]],
         "SOFTMAX": [[0.6791787, 0.3208213], [0.3893608, 0.6106393]],
@@ -113,21 +113,21 @@ def examples() -> Iterator[Example]:
         "PROBIT": [[0.12566135, np.nan], [np.nan, -0.2533471]],
     }
     for how, z in transforms.items():
-        yield Example(1, x, **named, post_transform=how, outputs=2, expect=[words, np.array(z, f)])
+        yield Example(1, x, **named, post_transform=how, outputs=2, expect=[words, z])
     one: dict[str, Any] = {"coefficients": [0.1, 0.2], "intercepts": [0.05], "classlabels_ints": [5, 7]}
-    labels = np.array([7, 5])
-    yield Example(1, x, **one, outputs=2, expect=[labels, np.array([[0.45, 0.55], [1.05, -0.05]], f)])
-    logistic = np.array([[0.3658644, 0.6341356], [0.5124974, 0.4875026]], f)
+    labels = [7, 5]
+    yield Example(1, x, **one, outputs=2, expect=[labels, [[0.45, 0.55], [1.05, -0.05]]])
+    logistic = [[0.3658644, 0.6341356], [0.5124974, 0.4875026]]
     yield Example(1, x, **one, post_transform="LOGISTIC", outputs=2, expect=[labels, logistic])
     three: dict[str, Any] = {
         "coefficients": [1.0, 0, 0, 1, -1, -1],
         "classlabels_ints": [10, 20, 30],
     }  # by hand
-    scores = np.array([[1, 2, -3], [-3, 1, 2]], f)
+    scores = [[1, 2, -3], [-3, 1, 2]]
     for kind in (np.float32, np.float64, np.int32, np.int64):
-        yield Example(1, x.astype(kind), **three, outputs=2, expect=[np.array([20, 30]), scores])
-    yield Example(1, x[0], **three, outputs=2, expect=[np.array([20]), scores[:1]])
+        yield Example(1, x.astype(kind), **three, outputs=2, expect=[[20, 30], scores])
+    yield Example(1, x[0], **three, outputs=2, expect=[[20], scores[:1]])
     empty = [np.zeros(0, np.int64), np.zeros((0, 3), f)]
     yield Example(1, x[:0], **three, outputs=2, post_transform="SOFTMAX", expect=empty)
     single: dict[str, Any] = {"coefficients": [1.0, 1], "classlabels_ints": [1]}
-    yield Example(1, x, **single, outputs=2, expect=[np.array([1, 0]), np.array([[3], [-2]], f)])
+    yield Example(1, x, **single, outputs=2, expect=[[1, 0], [[3], [-2]]])

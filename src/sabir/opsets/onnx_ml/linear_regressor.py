@@ -30,9 +30,13 @@ v1 = linear_regressor.first(
 
 @v1.infer
 def infer(
-    x: TensorType, /, *, coefficients: Sequence[float] | None, intercepts: Sequence[float] | None,
+    x: TensorType,
+    /,
+    *,
+    coefficients: Sequence[float] | None,
+    intercepts: Sequence[float] | None,
     targets: int,
-) -> TensorType:  # fmt: skip
+) -> TensorType:
     batch, features = classifiers.batch(x), classifiers.features(x)
     _check(classifiers.row_count(len(coefficients or ()), features, "coefficients"), intercepts, targets)
     return TensorType(classifiers.FLOAT, (batch, targets))
@@ -70,13 +74,13 @@ def examples() -> Iterator[Example]:
     x = np.array([[1, 2], [-3, 1]], f)
     one: dict[str, Any] = {"coefficients": [1.0, 0.5], "intercepts": [0.25]}
     for kind in (np.float32, np.float64, np.int32, np.int64):
-        yield Example(1, x.astype(kind), **one, expect=[np.array([[2.25], [-2.25]], f)])
+        yield Example(1, x.astype(kind), **one, expect=[[[2.25], [-2.25]]])
     two: dict[str, Any] = {"coefficients": [1.0, 0, 0, 1], "targets": 2}
     yield Example(1, x, **two, expect=[x])
     yield Example(1, x[1], **two, expect=[x[1:]])
-    softmax = np.array([[0.26894143, 0.7310586], [0.01798621, 0.98201376]], f)  # onnxruntime
+    softmax = [[0.26894143, 0.7310586], [0.01798621, 0.98201376]]  # onnxruntime
     yield Example(1, x, **two, post_transform="SOFTMAX", expect=[softmax])
-    logistic = np.array([[0.9046505], [0.09534946]], f)  # of 2.25 and -2.25
+    logistic = [[0.9046505], [0.09534946]]  # of 2.25 and -2.25
     yield Example(1, x, **one, post_transform="LOGISTIC", expect=[logistic])
     zero: dict[str, Any] = {
         "coefficients": [0.0, 0, 0, 1, 1, 1],
@@ -86,6 +90,6 @@ def examples() -> Iterator[Example]:
     weights = np.exp([[-np.inf, 2, 3], [-np.inf, 1, -2]])  # the score 0 stays 0
     yield Example(1, x, **zero, expect=[(weights / weights.sum(1, keepdims=True)).astype(f)])
     p = np.array([[0.5], [0.975], [0.0], [1.0], [1e-30], [2.0]])  # quantiles from scipy.stats.norm.ppf
-    z = np.array([[0.0], [1.959964], [-np.inf], [np.inf], [-11.464025], [np.nan]], f)
+    z = [[0.0], [1.959964], [-np.inf], [np.inf], [-11.464025], [np.nan]]
     yield Example(1, p, coefficients=[1.0], post_transform="PROBIT", expect=[z])
     yield Example(1, x[:0], **two, expect=[x[:0]])

@@ -63,12 +63,12 @@ def evaluate(
 @one_hot_encoder.examples
 def examples() -> Iterator[Example]:
     f = np.float32
-    x = np.array([["b", "a"], ["c", "z"]], object)
-    y = np.array([[[0, 1, 0], [1, 0, 0]], [[0, 0, 1], [0, 0, 0]]], f)
+    x = [["b", "a"], ["c", "z"]]
+    y = [[[0, 1, 0], [1, 0, 0]], [[0, 0, 1], [0, 0, 0]]]
     yield Example(1, x, cats_strings=["a", "b", "c"], expect=[y])
     yield Example(1, x[0], cats_strings=["a", "b", "c"], zeros=0, expect=[y[0]])
-    floats = np.array([1.7, -1.2, 0.5, np.nan], f)  # cut toward zero: 1, -1, 0
-    eye = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], f)
+    floats = [1.7, -1.2, 0.5, np.nan]  # cut toward zero: 1, -1, 0
+    eye = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]
     yield Example(1, floats, cats_int64s=[1, -1, 0], expect=[eye])
-    yield Example(1, np.int32(4), cats_int64s=[0, 4], expect=[np.array([0, 1], f)])
+    yield Example(1, np.int32(4), cats_int64s=[0, 4], expect=[[0, 1]])
     yield Example(1, np.zeros((0, 2), np.int64), cats_int64s=[4], expect=[np.zeros((0, 2, 1), f)])

@@ -11,17 +11,7 @@ from sabir.ir import Dim, TensorType
 from sabir.opsets.families import classifiers, supports
 from sabir.opsets.families.classifiers import TWO, label_count
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    STRING,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-    tensors,
-)
+from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, at_least, tensors
 
 svm_classifier = Operator(
     "SVMClassifier",
@@ -47,15 +37,24 @@ v1 = svm_classifier.first(
         Attribute("classlabels_strings", "strings", "The labels, if they are strings."),
         Attribute("prob_a", "floats", "A of each decision; with it Z holds probabilities."),
         Attribute("support_vectors", "floats", "[vectors, C]: those of the first class come first."),
-        Attribute("vectors_per_class", "ints", "How many vectors each class has; none: scores are linear.",
-                  values=at_least(0)),
+        Attribute(
+            "vectors_per_class",
+            "ints",
+            "How many vectors each class has; none: scores are linear.",
+            values=at_least(0),
+        ),
         classifiers.POST_TRANSFORM,
         Attribute("kernel_params", "floats", "gamma, coef0 and degree."),
-        Attribute("kernel_type", "string", "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "
-                  "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.", default="LINEAR",
-                  values=supports.KERNELS),
+        Attribute(
+            "kernel_type",
+            "string",
+            "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "
+            "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.",
+            default="LINEAR",
+            values=supports.KERNELS,
+        ),
     ],
-)  # fmt: skip
+)
 
 
 @v1.infer
@@ -78,9 +77,12 @@ def infer(
 
 
 def _check_width(
-    features: Dim, coefficients: Sequence[float] | None, vectors: Sequence[float] | None,
-    counts: Sequence[int], classes: int,
-) -> None:  # fmt: skip
+    features: Dim,
+    coefficients: Sequence[float] | None,
+    vectors: Sequence[float] | None,
+    counts: Sequence[int],
+    classes: int,
+) -> None:
     """Raise InferenceError where the attributes are for rows of another number of features."""
     name, values, needed = (
         ("support_vectors", vectors, sum(counts)) if any(counts) else ("coefficients", coefficients, classes)
@@ -175,7 +177,7 @@ def examples() -> Iterator[Example]:
         "prob_a": [-1.0, -2, -0.5],
         "prob_b": [0.0, 0.1, 0.2],
     }  # results from onnxruntime, also below
-    shares = np.array([[0.15187913, 0.22053172, 0.6275892], [0.98650265, 0.01144948, 0.00204789]], f)
+    shares = [[0.15187913, 0.22053172, 0.6275892], [0.98650265, 0.01144948, 0.00204789]]
     yield Example(1, x, **numbered, **platt, outputs=2, expect=[labels, shares])
     yield from _of_two()
 
@@ -183,25 +185,29 @@ def examples() -> Iterator[Example]:
 def _of_two() -> Iterator[Example]:
     f = np.float32
     two: dict[str, Any] = {
-        "coefficients": [1.0, -1], "rho": [0.25], "support_vectors": [1.0, 0, 0, 1],
-        "vectors_per_class": [1, 1], "kernel_params": [0.5, 1, 3.0], "classlabels_strings": ["a", "b"],
-    }  # fmt: skip
-    y, last = np.array([[1, 2], [3, -1]], f), np.array(["b", "a"], object)
-    score = np.array([[0.75, -0.75], [-4.25, 4.25]], f)
+        "coefficients": [1.0, -1],
+        "rho": [0.25],
+        "support_vectors": [1.0, 0, 0, 1],
+        "vectors_per_class": [1, 1],
+        "kernel_params": [0.5, 1, 3.0],
+        "classlabels_strings": ["a", "b"],
+    }
+    y, last = np.array([[1, 2], [3, -1]], f), ["b", "a"]
+    score = [[0.75, -0.75], [-4.25, 4.25]]
     yield Example(1, y, **two, outputs=2, expect=[last, score])
-    logistic = np.array([[0.6791787, 0.3208213], [0.0140636, 0.9859364]], f)
+    logistic = [[0.6791787, 0.3208213], [0.0140636, 0.9859364]]
     yield Example(1, y, **two, outputs=2, post_transform="LOGISTIC", expect=[last, logistic])
-    shares = np.array([[0.2994326, 0.7005674], [0.9842545, 0.0157455]], f)
+    shares = [[0.2994326, 0.7005674], [0.9842545, 0.0157455]]
     yield Example(1, y, **two, outputs=2, prob_a=[-1.0], prob_b=[0.1], expect=[last, shares])
     kernels = {"POLY": [-4.375, 15.75], "RBF": [0.01745583, 0.33058155], "SIGMOID": [0.19112062, 0.77449715]}
     for kernel, values in kernels.items():
-        names = np.array(["a" if v > 0 else "b" for v in values], object)
-        both = np.array([[-v, v] for v in values], f)
+        names = ["a" if v > 0 else "b" for v in values]
+        both = [[-v, v] for v in values]
         yield Example(1, y, **two, kernel_type=kernel, outputs=2, expect=[names, both])
     linear: dict[str, Any] = {
         "coefficients": [1.0, 0, 0, 1, -1, -1],
         "rho": [0.5],
         "classlabels_ints": [5, 6, 7],
     }
-    scores = np.array([[1.5, 2.5, -2.5], [3.5, -0.5, -1.5]], f)
-    yield Example(1, y, **linear, outputs=2, expect=[np.array([6, 5]), scores])
+    scores = [[1.5, 2.5, -2.5], [3.5, -0.5, -1.5]]
+    yield Example(1, y, **linear, outputs=2, expect=[[6, 5], scores])

@@ -9,16 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType
 from sabir.opsets.families import classifiers, supports
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-    tensors,
-)
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, at_least, tensors
 
 svm_regressor = Operator(
     "SVMRegressor",
@@ -35,24 +26,38 @@ v1 = svm_regressor.first(
     attributes=[
         Attribute("rho", "floats", "What is added."),
         Attribute("coefficients", "floats", "One weight per support vector, or else per feature."),
-        Attribute("n_supports", "int", "The number of support vectors; 0: the value is linear.", default=0,
-                  values=at_least(0)),
+        Attribute(
+            "n_supports",
+            "int",
+            "The number of support vectors; 0: the value is linear.",
+            default=0,
+            values=at_least(0),
+        ),
         Attribute("one_class", "int", "1: the output is 1 where the value is positive, else -1.", default=0),
         Attribute("support_vectors", "floats", "[n_supports, C], row by row."),
         classifiers.POST_TRANSFORM,
         Attribute("kernel_params", "floats", "gamma, coef0 and degree."),
-        Attribute("kernel_type", "string", "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "
-                  "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.", default="LINEAR",
-                  values=supports.KERNELS),
+        Attribute(
+            "kernel_type",
+            "string",
+            "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "
+            "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.",
+            default="LINEAR",
+            values=supports.KERNELS,
+        ),
     ],
-)  # fmt: skip
+)
 
 
 @v1.infer
 def infer(
-    x: TensorType, /, *, coefficients: Sequence[float] | None, n_supports: int,
+    x: TensorType,
+    /,
+    *,
+    coefficients: Sequence[float] | None,
+    n_supports: int,
     support_vectors: Sequence[float] | None,
-) -> TensorType:  # fmt: skip
+) -> TensorType:
     batch = classifiers.batch(x)
     _check(classifiers.features(x), len(coefficients or ()), n_supports, len(support_vectors or ()))
     return TensorType(classifiers.FLOAT, (batch, 1))
@@ -101,9 +106,12 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[1, 2], [3, -1]], f)
     model: dict[str, Any] = {
-        "coefficients": [1.0, -1], "rho": [0.25], "support_vectors": [1.0, 0, 0, 1], "n_supports": 2,
+        "coefficients": [1.0, -1],
+        "rho": [0.25],
+        "support_vectors": [1.0, 0, 0, 1],
+        "n_supports": 2,
         "kernel_params": [0.5, 1, 3.0],
-    }  # fmt: skip
+    }
     kernels = {  # results from onnxruntime
         "LINEAR": [-0.75, 4.25],
         "POLY": [-4.375, 15.75],
@@ -112,9 +120,9 @@ def examples() -> Iterator[Example]:
     }
     for kernel, values in kernels.items():
         yield Example(1, x, **model, kernel_type=kernel, expect=[np.array(values, f)[:, None]])
-    yield Example(1, x, **model, one_class=1, expect=[np.array([[-1], [1]], f)])
-    yield Example(1, x[1].astype(np.int64), **model, expect=[np.array([[4.25]], f)])
+    yield Example(1, x, **model, one_class=1, expect=[[[-1], [1]]])
+    yield Example(1, x[1].astype(np.int64), **model, expect=[[[4.25]]])
     logistic = 1 / (1 + np.exp([[0.75], [-4.25]]))
     yield Example(1, x.astype(float), **model, post_transform="LOGISTIC", expect=[logistic.astype(f)])
-    yield Example(1, x, coefficients=[1.0, 0.5], rho=[0.5], expect=[np.array([[2.5], [3]], f)])
+    yield Example(1, x, coefficients=[1.0, 0.5], rho=[0.5], expect=[[[2.5], [3]]])
     yield Example(1, x[:0], **model, expect=[np.zeros((0, 1), f)])

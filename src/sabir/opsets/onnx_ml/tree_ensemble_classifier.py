@@ -219,11 +219,17 @@ def examples() -> Iterator[Example]:
     )
     for opset in (1, 3):
         for weights, how, z in one_score:
-            yield Example(opset, x, **_attributes([0, 0], weights), **pair, post_transform=how, outputs=2,
-                          expect=[np.array([5, 7]), np.array(z, f)])  # fmt: skip
+            yield Example(
+                opset,
+                x,
+                **_attributes([0, 0], weights),
+                **pair,
+                post_transform=how,
+                outputs=2,
+                expect=[[5, 7], z],
+            )
         based = _attributes([0, 0], [-0.2, 0.8], base_values=[0.3])
-        yield Example(opset, x, **based, **pair, outputs=2,
-                      expect=[np.array([7, 7]), np.array([[-0.1, 0.1], [-1.1, 1.1]], f)])  # fmt: skip
+        yield Example(opset, x, **based, **pair, outputs=2, expect=[[7, 7], [[-0.1, 0.1], [-1.1, 1.1]]])
     yield from _of_more_scores(x)
 
 
@@ -232,24 +238,37 @@ def _of_more_scores(x: Array) -> Iterator[Example]:
     for opset in (1, 3, 5):
         shares = _attributes([0, 1, 0, 1], [0.9, 0.1, 0.2, 0.8])
         named: dict[str, Any] = {"classlabels_strings": ["no", "yes"]}
-        both = np.array([[0.9, 0.1], [0.2, 0.8]], f)
-        yield Example(opset, x, **shares, **named, outputs=2, expect=[np.array(["no", "yes"], object), both])
+        both = [[0.9, 0.1], [0.2, 0.8]]
+        yield Example(opset, x, **shares, **named, outputs=2, expect=[["no", "yes"], both])
         three: dict[str, Any] = {"classlabels_int64s": [1, 2, 3], "base_values": [0.0, 0.5, 0.0]}
         scores = np.array([[0.9, 0.5, 0.1], [0.2, 0.5, 0.8]], f)
         votes = _attributes([0, 2, 0, 2], [0.9, 0.1, 0.2, 0.8])
-        yield Example(opset, x, **votes, **three, outputs=2, expect=[np.array([1, 3]), scores])
+        yield Example(opset, x, **votes, **three, outputs=2, expect=[[1, 3], scores])
         powers = np.exp(scores)
-        yield Example(opset, x, **votes, **three, outputs=2, post_transform="SOFTMAX",
-                      expect=[np.array([1, 3]), powers / powers.sum(1, keepdims=True)])  # fmt: skip
-        yield Example(opset, x[1], **votes, **three, outputs=2, expect=[np.array([3]), scores[1:]])
-        whole = np.array([[0], [1]])
-        yield Example(opset, whole, **votes, **three, outputs=2, expect=[np.array([1, 3]), scores])
+        yield Example(
+            opset,
+            x,
+            **votes,
+            **three,
+            outputs=2,
+            post_transform="SOFTMAX",
+            expect=[[1, 3], powers / powers.sum(1, keepdims=True)],
+        )
+        yield Example(opset, x[1], **votes, **three, outputs=2, expect=[[3], scores[1:]])
+        whole = [[0], [1]]
+        yield Example(opset, whole, **votes, **three, outputs=2, expect=[[1, 3], scores])
         empty = [np.zeros(0, np.int64), np.zeros((0, 3), f)]
         yield Example(opset, x[:0], **votes, **three, outputs=2, expect=empty)
     held: dict[str, Any] = _attributes([0, 2, 0, 2], None, nodes_values=None) | {
-        "class_weights_as_tensor": ArrayTensor(np.array([0.9, 0.1, 0.2, 0.8])),
-        "nodes_values_as_tensor": ArrayTensor(np.array([-1e-300, 0, 0])),
+        "class_weights_as_tensor": ArrayTensor([0.9, 0.1, 0.2, 0.8]),
+        "nodes_values_as_tensor": ArrayTensor([-1e-300, 0, 0]),
     }
     doubles = np.array([[-2e-300], [0]])
-    yield Example(3, doubles, **held, classlabels_int64s=[1, 2, 3], outputs=2,
-                  expect=[np.array([1, 3]), np.array([[0.9, 0, 0.1], [0.2, 0, 0.8]], f)])  # fmt: skip
+    yield Example(
+        3,
+        doubles,
+        **held,
+        classlabels_int64s=[1, 2, 3],
+        outputs=2,
+        expect=[[1, 3], [[0.9, 0, 0.1], [0.2, 0, 0.8]]],
+    )

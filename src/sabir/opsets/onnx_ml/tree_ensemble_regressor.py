@@ -9,16 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import ArrayTensor, Builder, Dim, TensorType, Value
 from sabir.opsets.families import classifiers, tree_attributes, tree_conversion, trees
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-    tensors,
-)
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, one_of, tensors
 
 tree_ensemble_regressor = Operator(
     "TreeEnsembleRegressor",
@@ -33,8 +24,13 @@ v1 = tree_ensemble_regressor.first(
     inputs=[Input("X", T, "Features [N, F], or one row [F].")],
     outputs=[Output("Y", "tensor(float)", "Shape [N, n_targets].")],
     attributes=[
-        Attribute("aggregate_function", "string", "How leaves are joined: SUM, AVERAGE, MIN or MAX.",
-                  default="SUM", values=one_of(*trees.AGGREGATES)),
+        Attribute(
+            "aggregate_function",
+            "string",
+            "How leaves are joined: SUM, AVERAGE, MIN or MAX.",
+            default="SUM",
+            values=one_of(*trees.AGGREGATES),
+        ),
         classifiers.POST_TRANSFORM,
         Attribute("n_targets", "int", "The number of targets; by default as many as the leaves name."),
         Attribute("nodes_nodeids", "ints", "Each node's number in its tree."),
@@ -47,13 +43,17 @@ v1 = tree_ensemble_regressor.first(
         Attribute("nodes_hitrates", "floats", "How often nodes are met; of no effect."),
         Attribute("base_values", "floats", "What is added to each target after joining."),
         Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
-        Attribute("nodes_modes", "strings", "What each node asks: <=, <, >=, >, ==, != or nothing.",
-                  values=trees.NAMED_MODES),
+        Attribute(
+            "nodes_modes",
+            "strings",
+            "What each node asks: <=, <, >=, >, ==, != or nothing.",
+            values=trees.NAMED_MODES,
+        ),
         Attribute("nodes_truenodeids", "ints", "The node behind each true branch."),
         Attribute("target_treeids", "ints", "For each vote the tree of its leaf."),
         Attribute("target_ids", "ints", "For each vote its target."),
     ],
-)  # fmt: skip
+)
 v3 = v1.extend(
     3,
     "Numbers may be given as tensors, of float64 too.",
@@ -148,9 +148,9 @@ def examples() -> Iterator[Example]:
         yield Example(opset, x, **_attributes(), aggregate_function="AVERAGE", expect=[sums / 2])
         based = _attributes(base_values=[100.0, -1.0])
         yield Example(opset, x, **based, expect=[sums + np.array([100, -1], f)])
-        least = np.array([[1, 0], [1, 20], [1, 40], [1, 0]], f)
+        least = [[1, 0], [1, 20], [1, 40], [1, 0]]
         yield Example(opset, x, **_attributes(), aggregate_function="MIN", expect=[least])
-        most = np.array([[10, 0], [1, 20], [30, 40], [10, 0]], f)
+        most = [[10, 0], [1, 20], [30, 40], [10, 0]]
         yield Example(opset, x, **_attributes(), aggregate_function="MAX", expect=[most])
         missing = _attributes(nodes_missing_value_tracks_true=[1, 0, 0, 0, 0, 0])
         yield Example(opset, x, **missing, expect=[np.array([*sums[:3], [31, 40]], f)])
@@ -161,11 +161,10 @@ def examples() -> Iterator[Example]:
         small = _attributes(base_values=[-9.0, -9.0], post_transform="LOGISTIC")
         yield Example(opset, x, **small, expect=[ratio.astype(f)])
     close = np.nextafter(3, 4)  # float64 tells it from 3, float32 does not
-    fine = _attributes(
-        nodes_values=None, nodes_values_as_tensor=ArrayTensor(np.array([close, 1, 0, 0, 0, 0]))
-    )
+    fine = _attributes(nodes_values=None, nodes_values_as_tensor=ArrayTensor([close, 1, 0, 0, 0, 0]))
     yield Example(3, np.array([[close, 0], [np.nextafter(close, 4), 0]]), **fine, expect=[sums[[1, 0]]])
-    weights = ArrayTensor(np.array([10.0, 20, 30, 40, 1]))
+    weights = ArrayTensor([10.0, 20, 30, 40, 1])
     held = _attributes(target_weights=None, target_weights_as_tensor=weights)
-    yield Example(3, x, **held, base_values_as_tensor=ArrayTensor(np.array([0.5, 0.25])),
-                  expect=[sums + np.array([0.5, 0.25], f)])  # fmt: skip
+    yield Example(
+        3, x, **held, base_values_as_tensor=ArrayTensor([0.5, 0.25]), expect=[sums + np.array([0.5, 0.25], f)]
+    )

@@ -32,11 +32,7 @@ v1 = zip_map.first(
 
 @v1.infer
 def infer(
-    x: TensorType,
-    /,
-    *,
-    classlabels_int64s: Sequence[int] | None,
-    classlabels_strings: Sequence[str] | None,
+    x: TensorType, /, *, classlabels_int64s: Sequence[int] | None, classlabels_strings: Sequence[str] | None
 ) -> SequenceType:
     if bool(classlabels_int64s) == bool(classlabels_strings):
         raise InferenceError("needs either `classlabels_int64s` or `classlabels_strings`")

@@ -26,8 +26,13 @@ v1 = adagrad.first(
     inputs=[
         Input("R", T1, "The first learning rate, a scalar."),
         Input("T", T2, "How many steps have been made, a scalar."),
-        Input("inputs", T3, "All X, then their gradients G, then their sums of squares H.", variadic=True,
-              heterogeneous=True),
+        Input(
+            "inputs",
+            T3,
+            "All X, then their gradients G, then their sums of squares H.",
+            variadic=True,
+            heterogeneous=True,
+        ),
     ],
     outputs=[Output("outputs", T3, "All new X, then their new H.", variadic=True, heterogeneous=True)],
     attributes=[
@@ -35,7 +40,7 @@ v1 = adagrad.first(
         Attribute("decay_factor", "float", "How fast the learning rate falls with T.", default=0.0),
         Attribute("epsilon", "float", "Added to the divisor, against division by 0.", default=1e-06),
     ],
-)  # fmt: skip
+)
 
 PARTS = 3  # X, G, H
 
@@ -67,9 +72,10 @@ def examples() -> Iterator[Example]:
     for kind in (np.float32, np.float64):
         x, g, h = np.array([1, 2], kind), np.array([3, 1], kind), np.array([9, 0], kind)
         new, squares = np.array([0.8, 1.75], kind), np.array([25, 9], kind)
-        yield Example(1, np.float32(0.5), np.int64(4), x, g, h, **settings, outputs=2, expect=[new, squares])
+        yield Example(1, 0.5, 4, x, g, h, **settings, outputs=2, expect=[new, squares])
         two = [*(a for t in zip((x, g, h), (x[None], g[None], h[None]), strict=True) for a in t)]
-        yield Example(1, kind(0.5), np.array([4]), *two, **settings, outputs=4,
-                      expect=[new, new[None], squares, squares[None]])  # fmt: skip
+        yield Example(
+            1, kind(0.5), [4], *two, **settings, outputs=4, expect=[new, new[None], squares, squares[None]]
+        )
     zero = np.zeros(2, np.float32)
-    yield Example(1, np.float32(0.5), np.int64(0), zero + 1, zero, zero, outputs=2, expect=[zero + 1, zero])
+    yield Example(1, 0.5, 0, zero + 1, zero, zero, outputs=2, expect=[zero + 1, zero])

@@ -19,19 +19,29 @@ T2 = Constraint("T2", FLOATS)
 v1 = gradient.first(
     1,
     inputs=[
-        Input("Inputs", T1, "A value for each name in `xs`, then for each in `zs`.", variadic=True,
-              heterogeneous=True),
+        Input(
+            "Inputs",
+            T1,
+            "A value for each name in `xs`, then for each in `zs`.",
+            variadic=True,
+            heterogeneous=True,
+        )
     ],
     outputs=[
-        Output("Outputs", T2, "For each name in `xs` the derivative, of its shape.", variadic=True,
-               heterogeneous=True),
+        Output(
+            "Outputs",
+            T2,
+            "For each name in `xs` the derivative, of its shape.",
+            variadic=True,
+            heterogeneous=True,
+        )
     ],
     attributes=[
         Attribute("y", "string", "The tensor to differentiate.", required=True),
         Attribute("zs", "strings", "What `y` depends on beside `xs`."),
         Attribute("xs", "strings", "What to differentiate by.", required=True),
     ],
-)  # fmt: skip
+)
 
 
 @v1.infer
