@@ -123,8 +123,8 @@ def examples() -> Iterator[Example]:
     x = np.array([[1.5, np.nan], [-0.0, np.inf]], np.float32)
     for opset in (1, 9, 11, 12, 13, 19, 21, 23, 24, 25):
         yield Example(opset, value=x, expect=[x])
-    flat = SparseTensor(ArrayTensor([7, 8]), ArrayTensor([1, 5]), (2, 3))
-    pairs = SparseTensor(ArrayTensor([7, 8]), ArrayTensor([[0, 1], [1, 2]]), (2, 3))
+    flat = SparseTensor(ArrayTensor(np.array([7, 8])), ArrayTensor(np.array([1, 5])), (2, 3))
+    pairs = SparseTensor(ArrayTensor(np.array([7, 8])), ArrayTensor(np.array([[0, 1], [1, 2]])), (2, 3))
     for sparse in (flat, pairs):
         yield Example(11, sparse_value=sparse, expect=[[[0, 7, 0], [0, 0, 8]]])
     yield Example(12, value_int=-3, expect=[-3])

@@ -22,7 +22,7 @@ from sabir.opsets.families.scanning import (
     without,
 )
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array, Body
+from sabir.opsets.typing import Array, Subgraph
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -119,7 +119,7 @@ def infer_batch(
     /,
     *inputs: TensorType,
     num_scan_inputs: int,
-    body: Body[Type | None],
+    body: Subgraph[Type | None],
     directions: Sequence[int] | None,
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
@@ -142,7 +142,7 @@ def infer_batch(
 def infer(
     *inputs: TensorType,
     num_scan_inputs: int,
-    body: Body[Type | None],
+    body: Subgraph[Type | None],
     scan_input_axes: Sequence[int] | None,
     scan_output_axes: Sequence[int] | None,
     scan_output_directions: Sequence[int] | None,
@@ -166,7 +166,7 @@ def evaluate_batch(
     /,
     *inputs: Array,
     num_scan_inputs: int,
-    body: Body[Array],
+    body: Subgraph[Array],
     directions: Sequence[int] | None,
 ) -> tuple[Array, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
@@ -201,7 +201,7 @@ def evaluate_batch(
 def evaluate(
     *inputs: Array,
     num_scan_inputs: int,
-    body: Body[Array],
+    body: Subgraph[Array],
     scan_input_axes: Sequence[int] | None,
     scan_output_axes: Sequence[int] | None,
     scan_output_directions: Sequence[int] | None,

@@ -1,4 +1,4 @@
-"""ArrayFeatureExtractor: chosen columns."""
+"""ArrayFeatureExtractor: selected columns."""
 
 from collections.abc import Iterator
 
@@ -6,22 +6,23 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType, product
+from sabir.opsets.families.classifiers import FEATURE_TYPES
 from sabir.opsets.typing import Array
-from sabir.schema import STRING, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import STRING, Constraint, Example, Input, Operator, Output
 
 array_feature_extractor = Operator(
     "ArrayFeatureExtractor",
     domain="ai.onnx.ml",
-    summary="The elements of `X` along its last axis at the places in `Y`, in that order.",
+    summary="The elements of `X` along its last axis at the indices in `Y`, in that order.",
 )
 
-T = Constraint("T", STRING, tensors("double", "float", "int32", "int64"))
+T = Constraint("T", STRING, FEATURE_TYPES)
 
 v1 = array_feature_extractor.first(
     1,
     inputs=[
         Input("X", T, "A tensor of rank 1 or more."),
-        Input("Y", "tensor(int64)", "Places along the last axis, from 0; of any shape, read in order."),
+        Input("Y", "tensor(int64)", "Indices along the last axis, from 0; of any shape, read in order."),
     ],
     outputs=[Output("Z", T, "The shape of X, its last dimension the size of Y; at least of rank 2.")],
 )
@@ -32,17 +33,17 @@ def infer(x: TensorType, y: TensorType, /) -> TensorType:
     if x.shape is None:
         return TensorType(x.element)
     if not x.shape:
-        raise InferenceError("a scalar has no columns to choose from")
+        raise InferenceError("a scalar has no columns to select")
     return TensorType(x.element, (*(x.shape[:-1] or (1,)), None if y.shape is None else product(y.shape)))
 
 
 @v1.evaluate
 def evaluate(x: Array, y: Array, /) -> Array:
     if x.ndim == 0:
-        raise ValueError("a scalar has no columns to choose from")
+        raise ValueError("a scalar has no columns to select")
     wrong = y[(y < 0) | (y >= x.shape[-1])]
     if wrong.size:
-        raise ValueError(f"place {wrong[0]} is outside [0, {x.shape[-1] - 1}]")
+        raise ValueError(f"index {wrong[0]} is outside [0, {x.shape[-1] - 1}]")
     return np.take(x if x.ndim > 1 else x[None], y.ravel(), axis=-1)
 
 

@@ -4,21 +4,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.opsets.families.classifiers import FEATURE_TYPES
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 
 binarizer = Operator(
     "Binarizer", domain="ai.onnx.ml", summary="1 where an element is greater than `threshold`, else 0."
 )
 
-T = Constraint("T", tensors("double", "float", "int32", "int64"))
+T = Constraint("T", FEATURE_TYPES)
 
 v1 = binarizer.first(
     1,
     inputs=[Input("X", T, "A tensor of any shape.")],
     outputs=[Output("Y", T, "The input's shape, of 0 and 1.")],
-    attributes=[Attribute("threshold", "float", "What an element must exceed.", default=0.0)],
+    attributes=[Attribute("threshold", "float", "The bound that an element must exceed.", default=0.0)],
 )
 
 v1.infer(same_as_first)

@@ -22,14 +22,14 @@ T2 = Constraint("T2", STRING, tensors("float", "int64"))
 
 v1 = cast_map.first(
     1,
-    inputs=[Input("X", T1, "A map from integers to numbers or to strings that say numbers.")],
+    inputs=[Input("X", T1, "A map from integers to numbers or to strings of numbers.")],
     outputs=[Output("Y", T2, "Shape [1, C]: as many columns as the map has entries, or `max_map`.")],
     attributes=[
         Attribute("max_map", "int", "The number of columns in the form SPARSE.", default=1),
         Attribute(
             "map_form",
             "string",
-            "DENSE: the values side by side; SPARSE: keys are places.",
+            "DENSE: the values side by side; SPARSE: keys are column indices.",
             default="DENSE",
             values=one_of("DENSE", "SPARSE"),
         ),
@@ -43,7 +43,7 @@ v1 = cast_map.first(
     ],
 )
 
-_PLACEHOLDER = "0.f"  # what onnxruntime writes between strings, and the standard leaves open
+_PLACEHOLDER = "0.f"  # onnxruntime's text for an absent key; the standard leaves it open
 
 
 def _integer(value: Any) -> int:

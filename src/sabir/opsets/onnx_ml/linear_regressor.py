@@ -1,6 +1,6 @@
 """LinearRegressor: targets as linear functions of features."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,19 +8,19 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families import classifiers
-from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.opsets.typing import Array, Floats
+from sabir.schema import Attribute, Constraint, Example, Operator, Output
 
 linear_regressor = Operator("LinearRegressor", domain="ai.onnx.ml", summary="`X W^T + b`, transformed.")
 
-T = Constraint("T", tensors("double", "float", "int32", "int64"))
+T = Constraint("T", classifiers.FEATURE_TYPES)
 
 v1 = linear_regressor.first(
     1,
-    inputs=[Input("X", T, "Features [N, C], or one row [C].")],
+    inputs=[classifiers.features_port(T)],
     outputs=[Output("Y", "tensor(float)", "Shape [N, targets].")],
     attributes=[
-        Attribute("targets", "int", "How many values each row gets.", default=1),
+        Attribute("targets", "int", "The number of outputs for each row.", default=1),
         Attribute("intercepts", "floats", "b, one per target; 0 if absent."),
         Attribute("coefficients", "floats", "W, row by row: C weights for each target."),
         classifiers.POST_TRANSFORM,
@@ -29,35 +29,22 @@ v1 = linear_regressor.first(
 
 
 @v1.infer
-def infer(
-    x: TensorType,
-    /,
-    *,
-    coefficients: Sequence[float] | None,
-    intercepts: Sequence[float] | None,
-    targets: int,
-) -> TensorType:
-    batch, features = classifiers.batch(x), classifiers.features(x)
+def infer(x: TensorType, /, *, coefficients: Floats, intercepts: Floats, targets: int) -> TensorType:
+    batch, features = classifiers.batch(x), classifiers.feature_count(x)
     _check(classifiers.row_count(len(coefficients or ()), features, "coefficients"), intercepts, targets)
     return TensorType(classifiers.FLOAT, (batch, targets))
 
 
-def _check(rows: int | None, intercepts: Sequence[float] | None, targets: int) -> None:
-    """Raise InferenceError where there is not one row of coefficients, and one intercept, for each target."""
+def _check(rows: int | None, intercepts: Floats, targets: int) -> None:
+    """Raise InferenceError unless there is one row of coefficients, and one intercept, for each target."""
     if rows not in {None, targets} or len(intercepts or ()) not in {0, targets}:
-        given = f"{rows} rows of coefficients and {len(intercepts or ())} intercepts"
-        raise InferenceError(f"there are {given} for {targets} targets")
+        found = f"{rows} rows of coefficients and {len(intercepts or ())} intercepts"
+        raise InferenceError(f"there are {found} for {targets} targets")
 
 
 @v1.evaluate
 def evaluate(
-    x: Array,
-    /,
-    *,
-    coefficients: Sequence[float] | None,
-    intercepts: Sequence[float] | None,
-    post_transform: str,
-    targets: int,
+    x: Array, /, *, coefficients: Floats, intercepts: Floats, post_transform: str, targets: int
 ) -> Array:
     x = classifiers.rows(x)
     weights = classifiers.matrix(coefficients or (), x.shape[1], "coefficients")

@@ -1,13 +1,13 @@
-"""Normalizer: rows scaled to a norm of one."""
+"""Normalizer: rows scaled to a norm of 1."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from sabir.ir import TensorType
-from sabir.opsets.families.classifiers import FLOAT, batch, rows
+from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT, batch, rows
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, one_of, tensors
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, one_of
 
 normalizer = Operator(
     "Normalizer",
@@ -15,17 +15,17 @@ normalizer = Operator(
     summary="Each row divided by its greatest element, by the sum of its magnitudes, or by its length.",
 )
 
-T = Constraint("T", tensors("double", "float", "int32", "int64"))
+T = Constraint("T", FEATURE_TYPES)
 
 v1 = normalizer.first(
     1,
     inputs=[Input("X", T, "Rows [N, C], or one row [C].")],
-    outputs=[Output("Y", "tensor(float)", "The input's shape; a row whose divisor is 0 stays as it is.")],
+    outputs=[Output("Y", "tensor(float)", "The input's shape; a row whose divisor is 0 is unchanged.")],
     attributes=[
         Attribute(
             "norm",
             "string",
-            "What to divide by: MAX, L1 or L2.",
+            "The divisor: MAX, L1 or L2.",
             default="MAX",
             values=one_of("MAX", "L1", "L2"),
         )

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import TensorType
 from sabir.opsets.families import optimizers
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import Attribute, Example, Operator
 
 adam = Operator(
     "Adam",
@@ -18,55 +17,36 @@ adam = Operator(
     "`norm_coefficient_post`.",
 )
 
-T1 = Constraint("T1", tensors("double", "float"))
-T2 = Constraint("T2", tensors("int64"))
-T3 = Constraint("T3", tensors("double", "float"))
-
 v1 = adam.first(
     1,
-    inputs=[
-        Input("R", T1, "The learning rate, a scalar."),
-        Input("T", T2, "How many steps have been made, a scalar; from 1 on r corrects the means."),
-        Input(
-            "inputs",
-            T3,
-            "All X, then their gradients G, means V, means of squares H.",
-            variadic=True,
-            heterogeneous=True,
-        ),
-    ],
-    outputs=[Output("outputs", T3, "All new X, then new V, then new H.", variadic=True, heterogeneous=True)],
+    inputs=optimizers.inputs(
+        "The learning rate, a scalar.",
+        "The number of previous steps, a scalar; from 1 on r corrects the bias of the means.",
+        "All X, then their gradients G, means V, means of squares H.",
+    ),
+    outputs=optimizers.outputs("All new X, then new V, then new H."),
     attributes=[
-        Attribute("epsilon", "float", "Added to the divisor, against division by 0.", default=1e-06),
+        optimizers.EPSILON,
         Attribute("norm_coefficient_post", "float", "The share of X lost after the step.", default=0.0),
-        Attribute("norm_coefficient", "float", "The weight of half the squared norm of X.", default=0.0),
-        Attribute("beta", "float", "How much of H is kept.", default=0.999),
-        Attribute("alpha", "float", "How much of V is kept.", default=0.9),
+        optimizers.NORM_COEFFICIENT,
+        Attribute("beta", "float", "The factor of the previous H.", default=0.999),
+        Attribute("alpha", "float", "The factor of the previous V.", default=0.9),
     ],
 )
 
 PARTS = 4  # X, G, V, H
 
 
-@v1.infer
-def infer(r: TensorType, t: TensorType, /, *inputs: TensorType) -> tuple[TensorType, ...]:
-    return optimizers.infer(r, t, inputs, PARTS)
+v1.infer(optimizers.infer_groups(PARTS))
 
 
 @v1.evaluate
 def evaluate(
-    r: Array,
-    t: Array,
-    /,
-    *inputs: Array,
-    epsilon: float,
-    norm_coefficient_post: float,
-    norm_coefficient: float,
-    beta: float,
-    alpha: float,
+    r: Array, t: Array, /, *inputs: Array, alpha: float, beta: float, epsilon: float, **norms: float
 ) -> tuple[Array, ...]:
     a, b, least = (optimizers.single(value) for value in (alpha, beta, epsilon))
-    penalty, loss = optimizers.single(norm_coefficient), optimizers.single(norm_coefficient_post)
+    penalty = optimizers.single(norms["norm_coefficient"])
+    loss = optimizers.single(norms["norm_coefficient_post"])
     rate, count = np.float64(optimizers.number(r, "R")), optimizers.number(t, "T")
     if count > 0:
         rate *= np.sqrt(1 - b**count) / (1 - a**count)
