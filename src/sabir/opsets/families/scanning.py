@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sabir.ir import Dim
-    from sabir.opsets.typing import Array, Body
+    from sabir.opsets.typing import Array, Subgraph
 
 
 def parts(inputs: Sequence[Any], num_scan_inputs: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -64,7 +64,7 @@ def check_lengths(lengths: Iterable[object], longest: int) -> None:
 
 
 def unrun(
-    body: Body[Any], states: Sequence[Type | None], slices: Sequence[TensorType]
+    body: Subgraph[Any], states: Sequence[Type | None], slices: Sequence[TensorType]
 ) -> tuple[Type | None, ...]:
     """Return the types of what a first step would give to be stacked."""
     if len(body.outputs) == len(states):
@@ -73,7 +73,7 @@ def unrun(
 
 
 def infer_steps(
-    body: Body[Type | None], states: Sequence[TensorType], slices: Sequence[TensorType], count: Dim
+    body: Subgraph[Type | None], states: Sequence[TensorType], slices: Sequence[TensorType], count: Dim
 ) -> tuple[Sequence[Type | None], Sequence[Type | None]]:
     """Return the types of the last states, and of what one step gives to be stacked.
 
@@ -105,7 +105,7 @@ def _kept(before: TensorType, after: Type | None, place: int) -> TensorType:
 
 
 def run_steps(
-    body: Body[Array], states: tuple[Array, ...], slices: Sequence[Array], count: int
+    body: Subgraph[Array], states: tuple[Array, ...], slices: Sequence[Array], count: int
 ) -> tuple[tuple[Array, ...], list[list[Array]]]:
     """Return the last states, and for each further output of the body what every step gave."""
     number = len(states)

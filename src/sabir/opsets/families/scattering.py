@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 NONE = "none"
 _SUMS = (NONE, "add", "mul")
 SUMS, EXTREMES = one_of(*_SUMS), one_of(*_SUMS, "max", "min")  # before opset 18, and from then on
-_REDUCTIONS: dict[str, np.ufunc] = {
-    "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
-}  # fmt: skip
+_REDUCTIONS: dict[str, np.ufunc] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def _moved(

@@ -9,14 +9,24 @@ import numpy as np
 
 from sabir.base import spend_work
 from sabir.opsets.families.sizes import allotted
-from sabir.schema import one_of
+from sabir.schema import Attribute, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sabir.opsets.typing import Array
 
-KERNELS = one_of("LINEAR", "POLY", "RBF", "SIGMOID")
+KERNEL_ATTRIBUTES = (
+    Attribute("kernel_params", "floats", "gamma, coef0 and degree."),
+    Attribute(
+        "kernel_type",
+        "string",
+        "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "
+        "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.",
+        default="LINEAR",
+        values=one_of("LINEAR", "POLY", "RBF", "SIGMOID"),
+    ),
+)
 _BLOCK = 1 << 18  # kernel values at a time
 _TURNS, _CLOSE = 100, 0.005  # how long, and how closely, the probabilities are sought
 _COPIES = 4  # of a matrix for each row, while the probabilities are sought

@@ -94,16 +94,12 @@ def axis_from_front(b: Builder, *inputs: Value, axis: int) -> Value:
 
 @concat.examples
 def examples() -> Iterator[Example]:
-    x, y = np.array([[1, 2], [3, 4]], np.float32), np.array([[5], [6]], np.float32)
-    joined = np.array([[1, 2, 5], [3, 4, 6]], np.float32)
+    x, y = np.array([[1, 2], [3, 4]], np.float32), [[5], [6]]
+    joined = [[1, 2, 5], [3, 4, 6]]
     yield Example(1, x, y, expect=[joined])
     for opset in (1, 4, 11, 13):
         yield Example(opset, x, y, axis=1, expect=[joined])
     yield Example(11, x, y, axis=-1, expect=[joined])
-    yield Example(
-        13, x, np.zeros((0, 2), np.float32), x, axis=0, expect=[np.array([[1, 2], [3, 4]] * 2, np.float32)]
-    )
-    yield Example(
-        4, np.array(["a"], object), np.array(["bc"], object), axis=0, expect=[np.array(["a", "bc"], object)]
-    )
-    yield Example(13, np.array([7]), axis=0, expect=[np.array([7])])
+    yield Example(13, x, np.zeros((0, 2), np.float32), x, axis=0, expect=[[[1, 2], [3, 4]] * 2])
+    yield Example(4, ["a"], ["bc"], axis=0, expect=[["a", "bc"]])
+    yield Example(13, [7], axis=0, expect=[[7]])

@@ -10,17 +10,7 @@ from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.sequences import item_of
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-    sequences,
-)
+from sabir.schema import CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of, sequences
 
 concat_from_sequence = Operator(
     "ConcatFromSequence",
@@ -80,6 +70,6 @@ def examples() -> Iterator[Example]:
     yield Example(11, [x[0], x[1]], axis=0, new_axis=1, expect=[x])
     for axis in (1, -1):
         yield Example(11, [x[0], x[1]], axis=axis, new_axis=1, expect=[x.T])
-    yield Example(11, [np.array(7), np.array(8)], axis=0, new_axis=1, expect=[np.array([7, 8])])
+    yield Example(11, [np.array(7), np.array(8)], axis=0, new_axis=1, expect=[[7, 8]])
     words = np.array(["a", "bc"], object)
     yield Example(11, [words, words[:0]], axis=0, expect=[words])

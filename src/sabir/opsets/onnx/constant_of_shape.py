@@ -14,12 +14,9 @@ from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
     BOOL,
-    FLOAT4,
     FLOAT8,
-    FLOAT8E8M0,
-    INT2,
-    INT4,
     NUMBERS,
+    SMALL_TYPES,
     Attribute,
     Constraint,
     Example,
@@ -43,10 +40,7 @@ v9 = constant_of_shape.first(
     attributes=[Attribute("value", "tensor", "One element; a float 0 when absent.")],
 )
 v20 = v9.widen(20, T2=FLOAT8 | BFLOAT16)
-v21 = v20.widen(21, T2=INT4)
-v23 = v21.widen(23, T2=FLOAT4)
-v24 = v23.widen(24, T2=FLOAT8E8M0)
-v25 = v24.widen(25, T2=INT2)
+v25 = v20.widen_stepwise(SMALL_TYPES, "T2")
 
 
 @v9.infer
@@ -67,18 +61,13 @@ def evaluate(sizes: Array, /, *, value: Tensor | None) -> Array:
 
 @constant_of_shape.examples
 def examples() -> Iterator[Example]:
-    sizes = np.array([2, 1])
+    sizes = [2, 1]
     for opset in (9, 20, 21, 23, 24, 25):
         yield Example(opset, sizes, value=np.array([3], np.int32), expect=[np.array([[3], [3]], np.int32)])
     yield Example(9, sizes, expect=[np.array([[0], [0]], np.float32)])
-    yield Example(9, np.array([], np.int64), value=np.array([True]), expect=[np.ones((), np.bool_)])
-    yield Example(9, np.array([3, 0]), value=np.array([1.0]), expect=[np.zeros((3, 0))])
+    yield Example(9, [], value=np.array([True]), expect=[np.ones((), np.bool_)])
+    yield Example(9, [3, 0], value=np.array([1.0]), expect=[np.zeros((3, 0))])
     yield Example(
-        20,
-        np.array([2]),
-        value=np.array([0.5], ml_dtypes.bfloat16),
-        expect=[np.full(2, 0.5, ml_dtypes.bfloat16)],
+        20, [2], value=np.array([0.5], ml_dtypes.bfloat16), expect=[np.full(2, 0.5, ml_dtypes.bfloat16)]
     )
-    yield Example(
-        21, np.array([2]), value=np.array([-8], ml_dtypes.int4), expect=[np.full(2, -8, ml_dtypes.int4)]
-    )
+    yield Example(21, [2], value=np.array([-8], ml_dtypes.int4), expect=[np.full(2, -8, ml_dtypes.int4)])

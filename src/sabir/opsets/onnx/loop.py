@@ -15,16 +15,12 @@ from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import INT64
 from sabir.ir import Builder, Dim, Expr, Graph, OptionalType, TensorType, Type, Value, dim_max, lower_bound
 from sabir.opsets.families import iterations
-from sabir.opsets.typing import Array, Body
+from sabir.opsets.typing import Array, Subgraph
 from sabir.schema import (
-    BFLOAT16,
     BOOL,
     CLASSIC,
-    FLOAT4,
     FLOAT8,
-    FLOAT8E8M0,
-    INT2,
-    INT4,
+    SMALL_TYPES,
     Attribute,
     Call,
     Constraint,
@@ -33,8 +29,6 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
-    optionals,
-    sequences,
     tensors,
 )
 
@@ -85,18 +79,9 @@ v11 = v1.evolve(
         Input("v_initial", V, "The carried values at first.", variadic=True, minimum=0, heterogeneous=True),
     ],
 )
-v13 = v11.widen(13, V=sequences(CLASSIC))
-v16 = v13.widen(
-    16,
-    V=BFLOAT16
-    | sequences(BFLOAT16)
-    | optionals(CLASSIC | sequences(CLASSIC) | BFLOAT16 | sequences(BFLOAT16)),
-)
-v19 = v16.widen(19, V=FLOAT8 | sequences(FLOAT8) | optionals(FLOAT8))
-v21 = v19.widen(21, V=INT4 | sequences(INT4) | optionals(INT4))
-v23 = v21.widen(23, V=FLOAT4 | sequences(FLOAT4) | optionals(FLOAT4))
-v24 = v23.widen(24, V=FLOAT8E8M0 | sequences(FLOAT8E8M0) | optionals(FLOAT8E8M0))
-v25 = v24.widen(25, V=INT2 | sequences(INT2) | optionals(INT2))
+v13 = v11.widen(13, V=iterations.SEQUENCES)
+v16 = v13.widen(16, V=iterations.OPTIONALS_AND_BFLOAT16)
+v25 = v16.widen_stepwise(iterations.with_containers({19: FLOAT8, **SMALL_TYPES}), "V")
 
 
 @v1.infer
@@ -105,7 +90,7 @@ def infer(
     cond: TensorType | None = None,
     /,
     *initial: Type | None,
-    body: Body[Type | None],
+    body: Subgraph[Type | None],
     call: Call,
 ) -> tuple[Type | None, ...]:
     for what, kind in (("M", most), ("cond", cond)):
@@ -168,11 +153,7 @@ def check(
 
 @v1.evaluate
 def evaluate(
-    most: Array | None = None,
-    cond: Array | None = None,
-    /,
-    *initial: Any,
-    body: Body[Any],
+    most: Array | None = None, cond: Array | None = None, /, *initial: Any, body: Subgraph[Any]
 ) -> tuple[Any, ...]:
     if most is None and cond is None:
         raise EvaluationError("without M and without cond the loop would never end")
@@ -194,7 +175,7 @@ def evaluate(
     return (*state, *map(iterations.stack, gathered.taken(), kinds))
 
 
-def _unrun(body: Body[Any], going: Array, initial: Sequence[Any]) -> tuple[Type | None, ...]:
+def _unrun(body: Subgraph[Any], going: Array, initial: Sequence[Any]) -> tuple[Type | None, ...]:
     """Return the types of what a first iteration would give to be stacked."""
     if len(body.outputs) == 1 + len(initial):
         return ()
@@ -235,24 +216,20 @@ KEEPS = """body (int64 i, bool c, seq(float[2]) s) => (bool again, seq(float[2])
 
 @loop.examples
 def examples() -> Iterator[Example]:
-    (yes, no), s = np.array([[True], [False]]), np.array([1, 2], np.float32)
-    three, nothing = np.array(3), np.zeros((0, 2), np.float32)
+    (yes, no), s = [[True], [False]], np.array([1, 2], np.float32)
+    three, nothing = 3, np.zeros((0, 2), np.float32)
     stack = np.array([[1, 2], [2, 4], [4, 8]], np.float32)
     for opset in (1, 11, 13, 16, 19, 21, 23, 24, 25):
         yield Example(opset, three, yes, s, body=DOUBLES, outputs=2, expect=[8 * s, stack])
-        yield Example(opset, np.array(0), yes, s, body=DOUBLES, outputs=2, expect=[s, nothing])
+        yield Example(opset, 0, yes, s, body=DOUBLES, outputs=2, expect=[s, nothing])
         yield Example(opset, three, no, s, body=DOUBLES, outputs=2, expect=[s, nothing])
     for opset in (7, 11, 25):
         counted = np.array([0, 1, 2])
         yield Example(opset, None, yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted])
-        yield Example(
-            opset, np.array(9), yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted]
-        )
-        yield Example(
-            opset, np.array(2), yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(4), counted[:2]]
-        )
+        yield Example(opset, 9, yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted])
+        yield Example(opset, 2, yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(4), counted[:2]])
         # without cond what the body says does not count
-        yield Example(opset, np.array(4), None, np.array(1), body=UNTIL_8, expect=[np.array(16)])
-        yield Example(opset, np.array([2]), None, s, body=GROWS, expect=[np.array([1, 2] * 4, np.float32)])
+        yield Example(opset, 4, None, np.array(1), body=UNTIL_8, expect=[np.array(16)])
+        yield Example(opset, [2], None, s, body=GROWS, expect=[np.array([1, 2] * 4, np.float32)])
     yield Example(11, three, yes, body=COUNTS, expect=[np.arange(3)])
     yield Example(16, three, None, [s, s], body=KEEPS, expect=[[s, s]])

@@ -12,17 +12,14 @@ from sabir.opsets.typing import Array
 from sabir.schema import BOOL, Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
 optional_has_element = Operator(
-    "OptionalHasElement",
-    summary="True where the input is there and, if it is an optional, holds something.",
+    "OptionalHasElement", summary="True where the input is there and, if it is an optional, holds something."
 )
 
 O = Constraint("O", optionals(HELD))  # ruff: ignore[ambiguous-variable-name]  the standard's name
 B = Constraint("B", BOOL)
 
 v15 = optional_has_element.first(
-    15,
-    inputs=[Input("input", O, "An optional.")],
-    outputs=[Output("output", B, "A scalar.")],
+    15, inputs=[Input("input", O, "An optional.")], outputs=[Output("output", B, "A scalar.")]
 )
 v18 = v15.evolve(
     18,

@@ -10,17 +10,7 @@ from sabir.ir import TensorType
 from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-)
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
 reverse_sequence = Operator(
     "ReverseSequence",
@@ -88,13 +78,12 @@ def evaluate(x: Array, lengths: Array, /, *, batch_axis: int, time_axis: int) ->
 def examples() -> Iterator[Example]:
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     for opset in (10, 28):
-        yield Example(opset, x, np.array([3, 2]), expect=[np.array([[4, 3], [2, 1], [0, 5]], np.float32)])
-        yield Example(opset, x, np.array([2, 1, 0]), batch_axis=0, time_axis=1,
-                      expect=[np.array([[1, 0], [2, 3], [4, 5]], np.float32)])  # fmt: skip
+        yield Example(opset, x, [3, 2], expect=[[[4, 3], [2, 1], [0, 5]]])
+        yield Example(opset, x, [2, 1, 0], batch_axis=0, time_axis=1, expect=[[[1, 0], [2, 3], [4, 5]]])
     deep = np.arange(8).reshape(2, 2, 2)
-    yield Example(10, deep, np.array([1, 2]), expect=[np.array([[[0, 1], [6, 7]], [[4, 5], [2, 3]]])])
+    yield Example(10, deep, [1, 2], expect=[[[[0, 1], [6, 7]], [[4, 5], [2, 3]]]])
     words = np.array([["a", "b"]], object)
-    yield Example(10, words, np.array([2]), batch_axis=0, time_axis=1, expect=[words[:, ::-1]])
-    yield Example(10, np.zeros((0, 2), bool), np.array([0, 0]), expect=[np.zeros((0, 2), bool)])
+    yield Example(10, words, [2], batch_axis=0, time_axis=1, expect=[words[:, ::-1]])
+    yield Example(10, np.zeros((0, 2), bool), [0, 0], expect=[np.zeros((0, 2), bool)])
     brain = np.array([[1], [2]], ml_dtypes.bfloat16)
-    yield Example(28, brain, np.array([2]), expect=[brain[::-1]])
+    yield Example(28, brain, [2], expect=[brain[::-1]])

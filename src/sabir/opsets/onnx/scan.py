@@ -22,15 +22,12 @@ from sabir.opsets.families.scanning import (
     without,
 )
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array, Body
+from sabir.opsets.typing import Array, Subgraph
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
-    FLOAT4,
     FLOAT8,
-    FLOAT8E8M0,
-    INT2,
-    INT4,
+    SMALL_TYPES,
     Attribute,
     Constraint,
     Example,
@@ -113,11 +110,7 @@ v9 = v8.evolve(
 )
 v11 = v9.restate(11, "Negative axes count from the back.")
 v16 = v11.widen(16, V=BFLOAT16)
-v19 = v16.widen(19, V=FLOAT8)
-v21 = v19.widen(21, V=INT4)
-v23 = v21.widen(23, V=FLOAT4)
-v24 = v23.widen(24, V=FLOAT8E8M0)
-v25 = v24.widen(25, V=INT2)
+v25 = v16.widen_stepwise({19: FLOAT8, **SMALL_TYPES}, "V")
 
 
 @v8.infer
@@ -126,7 +119,7 @@ def infer_batch(
     /,
     *inputs: TensorType,
     num_scan_inputs: int,
-    body: Body[Type | None],
+    body: Subgraph[Type | None],
     directions: Sequence[int] | None,
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
@@ -149,7 +142,7 @@ def infer_batch(
 def infer(
     *inputs: TensorType,
     num_scan_inputs: int,
-    body: Body[Type | None],
+    body: Subgraph[Type | None],
     scan_input_axes: Sequence[int] | None,
     scan_output_axes: Sequence[int] | None,
     scan_output_directions: Sequence[int] | None,
@@ -173,7 +166,7 @@ def evaluate_batch(
     /,
     *inputs: Array,
     num_scan_inputs: int,
-    body: Body[Array],
+    body: Subgraph[Array],
     directions: Sequence[int] | None,
 ) -> tuple[Array, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
@@ -208,7 +201,7 @@ def evaluate_batch(
 def evaluate(
     *inputs: Array,
     num_scan_inputs: int,
-    body: Body[Array],
+    body: Subgraph[Array],
     scan_input_axes: Sequence[int] | None,
     scan_output_axes: Sequence[int] | None,
     scan_output_directions: Sequence[int] | None,
@@ -263,9 +256,15 @@ def examples() -> Iterator[Example]:
         )
         yield Example(opset, s, nothing, **one, expect=[s, nothing])
         yield Example(
-            opset, x, i, num_scan_inputs=2, outputs=2, body=PAIRS, scan_input_directions=[0, 1],
+            opset,
+            x,
+            i,
+            num_scan_inputs=2,
+            outputs=2,
+            body=PAIRS,
+            scan_input_directions=[0, 1],
             expect=[x, np.array([10, 8, 6])],
-        )  # fmt: skip
+        )
     for opset in (11, 25):
         yield Example(
             opset, s, x.T, **one, scan_input_axes=[-1], scan_output_axes=[-1], expect=[sums[-1], sums.T]
@@ -283,10 +282,10 @@ def _of_batches() -> Iterator[Example]:
     yield Example(8, None, s, x, **one, expect=[sums[:, 1], sums])
     yield Example(8, None, s, x, **one, directions=[1], expect=[sums[:, 1], sums_back])
     # the numbers behind a sequence's end are those of onnxruntime, zeros; the standard leaves them open
-    shorter = np.array([[[1.5, 2], [0, 0]], [[3, 4.5], [33, 44.5]]], np.float32)
-    yield Example(8, np.array([1, 2]), s, x, **one, expect=[np.stack([sums[0, 0], sums[1, 1]]), shorter])
-    shorter_back = np.array([[[1.5, 2], [0, 0]], [[30, 40.5], [33, 44.5]]], np.float32)
+    shorter = [[[1.5, 2], [0, 0]], [[3, 4.5], [33, 44.5]]]
+    yield Example(8, [1, 2], s, x, **one, expect=[np.stack([sums[0, 0], sums[1, 1]]), shorter])
+    shorter_back = [[[1.5, 2], [0, 0]], [[30, 40.5], [33, 44.5]]]
     last = [np.stack([sums[0, 0], sums[1, 1]]), shorter_back]
-    yield Example(8, np.array([1, 2]), s, x, **one, directions=[1], expect=last)
-    yield Example(8, np.array([0, 0]), s, x, **one, expect=[s, np.zeros((2, 2, 2), np.float32)])
+    yield Example(8, [1, 2], s, x, **one, directions=[1], expect=last)
+    yield Example(8, [0, 0], s, x, **one, expect=[s, np.zeros((2, 2, 2), np.float32)])
     yield Example(8, None, s[:0], x[:0], **one, expect=[s[:0], x[:0]])

@@ -52,16 +52,16 @@ def same_call(b: Builder, data: Value, indices: Value, updates: Value, /, *, axi
 @scatter.examples
 def examples() -> Iterator[Example]:
     f = np.float32
-    places = np.array([[1, 0, 2], [0, 2, 1]])
-    updates = np.array([[1, 1.5, 2], [3, 3.5, 4]], f)
-    rows = np.array([[3, 1.5, 0], [1, 0, 4], [0, 3.5, 2]], f)
+    places = [[1, 0, 2], [0, 2, 1]]
+    updates = [[1, 1.5, 2], [3, 3.5, 4]]
+    rows = [[3, 1.5, 0], [1, 0, 4], [0, 3.5, 2]]
     for opset in (9, 11):
         yield Example(opset, np.zeros((3, 3), f), places, updates, expect=[rows])
         yield Example(
             opset,
             np.array([[1, 2, 3, 4, 5]], f),
             np.array([[1, -2]], np.int32),
-            np.array([[6, 7]], f),
+            [[6, 7]],
             axis=1,
-            expect=[np.array([[1, 6, 3, 7, 5]], f)],
+            expect=[[[1, 6, 3, 7, 5]]],
         )

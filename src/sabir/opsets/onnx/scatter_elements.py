@@ -6,13 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import TensorType
-from sabir.opsets.families.scattering import (
-    EXTREMES,
-    NONE,
-    SUMS,
-    elements,
-    infer_elements,
-)
+from sabir.opsets.families.scattering import EXTREMES, NONE, SUMS, elements, infer_elements
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
@@ -88,33 +82,32 @@ def evaluate_reduced(data: Array, indices: Array, updates: Array, /, *, axis: in
 @scatter_elements.examples
 def examples() -> Iterator[Example]:
     f = np.float32
-    places = np.array([[1, 0, 2], [0, 2, 1]])
-    updates = np.array([[1, 1.5, 2], [3, 3.5, 4]], f)
-    rows = np.array([[3, 1.5, 0], [1, 0, 4], [0, 3.5, 2]], f)
+    places = [[1, 0, 2], [0, 2, 1]]
+    updates = [[1, 1.5, 2], [3, 3.5, 4]]
+    rows = [[3, 1.5, 0], [1, 0, 4], [0, 3.5, 2]]
     line = np.array([[1, 2, 3, 4, 5]], f)
     for opset in (11, 13, 16, 18):
         yield Example(opset, np.zeros((3, 3), f), places, updates, expect=[rows])
-        yield Example(opset, line, np.array([[1, -2]], np.int32), np.array([[6, 7]], f), axis=-1,
-                      expect=[np.array([[1, 6, 3, 7, 5]], f)])  # fmt: skip
-        words = np.array(["a", "b"], object)
         yield Example(
-            opset, words, np.array([1]), np.array(["c"], object), expect=[np.array(["a", "c"], object)]
+            opset, line, np.array([[1, -2]], np.int32), [[6, 7]], axis=-1, expect=[[[1, 6, 3, 7, 5]]]
         )
+        words = ["a", "b"]
+        yield Example(opset, words, [1], ["c"], expect=[["a", "c"]])
         yield Example(opset, line, np.zeros((0, 5), np.int64), np.zeros((0, 5), f), expect=[line])
     cases: list[tuple[str, list[float]]] = [  # reduction, and [1, 2, 3] after 2 and -4 go to its last place
-        ("add", [1, 2, 1]), ("mul", [1, 2, -24]), ("max", [1, 2, 3]), ("min", [1, 2, -4]),
+        ("add", [1, 2, 1]),
+        ("mul", [1, 2, -24]),
+        ("max", [1, 2, 3]),
+        ("min", [1, 2, -4]),
         ("none", [1, 2, -4]),
-    ]  # fmt: skip
+    ]
     for reduction, last in cases:
         for kind in (f, np.int8, np.float16, ml_dtypes.bfloat16):
-            yield Example(18, np.array([1, 2, 3], kind), np.array([2, -1]), np.array([2, -4], kind),
-                          reduction=reduction, expect=[np.array(last, kind)])  # fmt: skip
+            yield Example(18, np.array([1, 2, 3], kind), [2, -1], [2, -4], reduction=reduction, expect=[last])
     full = np.array([100], np.int8)
-    yield Example(
-        16, full, np.array([0, 0]), full.repeat(2), reduction="add", expect=[np.array([44], np.int8)]
-    )
-    yield Example(18, np.array([1], f), np.array([0]), np.array([np.nan], f), reduction="max",
-                  expect=[np.array([np.nan], f)])  # fmt: skip
+    yield Example(16, full, [0, 0], full.repeat(2), reduction="add", expect=[[44]])
+    yield Example(18, np.array([1], f), [0], [np.nan], reduction="max", expect=[[np.nan]])
     halves = np.full(3000, 1, np.float16)  # one after another in halves they would stay below 2048
-    yield Example(18, np.zeros(1, np.float16), np.zeros(3000, np.int64), halves, reduction="add",
-                  expect=[np.array([3000], np.float16)])  # fmt: skip
+    yield Example(
+        18, np.zeros(1, np.float16), np.zeros(3000, np.int64), halves, reduction="add", expect=[[3000]]
+    )

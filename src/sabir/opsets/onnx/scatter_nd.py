@@ -6,13 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import TensorType
-from sabir.opsets.families.scattering import (
-    EXTREMES,
-    NONE,
-    SUMS,
-    infer_tuples,
-    tuples,
-)
+from sabir.opsets.families.scattering import EXTREMES, NONE, SUMS, infer_tuples, tuples
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -87,27 +81,33 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.arange(8, dtype=f).reshape(2, 2, 2)
     for opset in (11, 13, 16, 18):
-        yield Example(opset, x, np.array([[1]]), np.full((1, 2, 2), 9, f),
-                      expect=[np.array([[[0, 1], [2, 3]], [[9, 9], [9, 9]]], f)])  # fmt: skip
-        yield Example(opset, x, np.array([[0, -1, 1], [1, 0, 0]]), np.array([-3, -4], f),
-                      expect=[np.array([[[0, 1], [2, -3]], [[-4, 5], [6, 7]]], f)])  # fmt: skip
-        yield Example(opset, x, np.array([1, 0]), np.array([8, 9], f),
-                      expect=[np.array([[[0, 1], [2, 3]], [[8, 9], [6, 7]]], f)])  # fmt: skip
+        yield Example(
+            opset, x, [[1]], np.full((1, 2, 2), 9, f), expect=[[[[0, 1], [2, 3]], [[9, 9], [9, 9]]]]
+        )
+        yield Example(
+            opset, x, [[0, -1, 1], [1, 0, 0]], [-3, -4], expect=[[[[0, 1], [2, -3]], [[-4, 5], [6, 7]]]]
+        )
+        yield Example(opset, x, [1, 0], [8, 9], expect=[[[[0, 1], [2, 3]], [[8, 9], [6, 7]]]])
         yield Example(opset, x, np.zeros((0, 2), np.int64), np.zeros((0, 2), f), expect=[x])
     # [[1, 2], [3, 4]] after [2, -1] and [-3, 5] go to its last row
     cases: list[tuple[str, list[list[float]]]] = [
-        ("add", [[1, 2], [2, 8]]), ("mul", [[1, 2], [-18, -20]]), ("max", [[1, 2], [3, 5]]),
-        ("min", [[1, 2], [-3, -1]]), ("none", [[1, 2], [-3, 5]]),
-    ]  # fmt: skip
+        ("add", [[1, 2], [2, 8]]),
+        ("mul", [[1, 2], [-18, -20]]),
+        ("max", [[1, 2], [3, 5]]),
+        ("min", [[1, 2], [-3, -1]]),
+        ("none", [[1, 2], [-3, 5]]),
+    ]
     for reduction, left in cases:
         for kind in (f, np.int32, ml_dtypes.bfloat16):
-            yield Example(18, np.array([[1, 2], [3, 4]], kind), np.array([[1], [-1]]),
-                          np.array([[2, -1], [-3, 5]], kind), reduction=reduction,
-                          expect=[np.array(left, kind)])  # fmt: skip
-    yield Example(16, np.array([7]), np.zeros((3, 1), np.int64), np.array([1, 2, 3]), reduction="mul",
-                  expect=[np.array([42])])  # fmt: skip
-    words = np.array([["a"], ["b"]], object)
-    yield Example(
-        13, words, np.array([[0]]), np.array([["c"]], object), expect=[np.array([["c"], ["b"]], object)]
-    )
+            yield Example(
+                18,
+                np.array([[1, 2], [3, 4]], kind),
+                [[1], [-1]],
+                [[2, -1], [-3, 5]],
+                reduction=reduction,
+                expect=[left],
+            )
+    yield Example(16, [7], np.zeros((3, 1), np.int64), [1, 2, 3], reduction="mul", expect=[[42]])
+    words = [["a"], ["b"]]
+    yield Example(13, words, [[0]], [["c"]], expect=[[["c"], ["b"]]])
     yield Example(18, x, np.zeros((1, 0), np.int64), x[None] + 1, expect=[x + 1])

@@ -5,16 +5,7 @@ from collections.abc import Iterator
 from sabir.elements import FLOAT, element
 from sabir.ir import SequenceType, TensorType
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Operator,
-    Output,
-    element_types,
-    sequences,
-)
+from sabir.schema import CLASSIC, Attribute, Constraint, Example, Operator, Output, element_types, sequences
 
 sequence_empty = Operator(
     "SequenceEmpty", summary="A sequence of no items, of tensors of the element type `dtype`."

@@ -44,5 +44,5 @@ def examples() -> Iterator[Example]:
     a, b, c = np.array([1, 2]), np.array([[3]]), np.array(4)
     yield Example(11, [a, b, c], expect=[[a, b]])
     for position, expect in ((0, [b, c]), (2, [a, b]), (-1, [a, b]), (-3, [b, c])):
-        yield Example(11, [a, b, c], np.array(position), expect=[expect])
+        yield Example(11, [a, b, c], position, expect=[expect])
     yield Example(11, [a], np.array(0, np.int32), expect=[[]])

@@ -48,6 +48,6 @@ def examples() -> Iterator[Example]:
     a, b, c = np.array([1, 2]), np.array([[3]]), np.array(4)
     yield Example(11, [a, b], c, expect=[[a, b, c]])
     for position, expect in ((0, [c, a, b]), (2, [a, b, c]), (-1, [a, c, b]), (-2, [c, a, b])):
-        yield Example(11, [a, b], c, np.array(position), expect=[expect])
+        yield Example(11, [a, b], c, position, expect=[expect])
     yield Example(11, [a, b], c, np.array(1, np.int32), expect=[[a, c, b]])
     yield Example(11, [], a, expect=[[a]], types=[SequenceType(TensorType(INT64)), tensor_type("int64", [2])])

@@ -11,7 +11,7 @@ from sabir.ir import Builder, Graph, SequenceType, TensorType, Type, Value
 from sabir.opsets.families import iterations
 from sabir.opsets.families.inlining import inlined
 from sabir.opsets.families.sequences import item_of
-from sabir.opsets.typing import Body
+from sabir.opsets.typing import Subgraph
 from sabir.schema import (
     CLASSIC,
     Attribute,
@@ -53,7 +53,7 @@ v17 = sequence_map.first(
 
 
 @v17.infer
-def infer(*inputs: Type | None, body: Body[Type | None]) -> tuple[Type | None, ...]:
+def infer(*inputs: Type | None, body: Subgraph[Type | None]) -> tuple[Type | None, ...]:
     found = body(*(item_of(x) if isinstance(x, SequenceType) else _contentless(x) for x in inputs))
     return tuple(SequenceType(_contentless(kind)) for kind in found)
 
@@ -65,7 +65,7 @@ def _contentless(kind: Type | None) -> TensorType | None:
 
 
 @v17.evaluate
-def evaluate(*inputs: Any, body: Body[Any]) -> tuple[list[Any], ...]:
+def evaluate(*inputs: Any, body: Subgraph[Any]) -> tuple[list[Any], ...]:
     sequences_in: list[list[Any]] = [x for x in inputs if isinstance(x, list)]
     lengths = [len(x) for x in sequences_in]
     if len(set(lengths)) > 1:

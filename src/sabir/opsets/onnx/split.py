@@ -245,18 +245,18 @@ def examples() -> Iterator[Example]:
     halves, thirds = [x[:1], x[1:]], [x[:, :2], x[:, 2:4], x[:, 4:]]
     uneven_parts = [x[:, :1], x[:, 1:1], x[:, 1:]]
     yield Example(1, x, outputs=2, expect=halves)
-    yield Example(1, x, np.array([1, 0, 5], np.float32), outputs=3, axis=1, expect=uneven_parts)
+    yield Example(1, x, [1, 0, 5], outputs=3, axis=1, expect=uneven_parts)
     for opset in (1, 2, 11):
         yield Example(opset, x, outputs=3, axis=1, expect=thirds)
         yield Example(opset, x, outputs=3, axis=1, split=[1, 0, 5], expect=uneven_parts)
     yield Example(11, x, outputs=2, axis=-2, expect=halves)
     yield Example(13, x, outputs=3, axis=-1, expect=thirds)
     for opset in (13, 18):
-        yield Example(opset, x, np.array([1, 0, 5]), outputs=3, axis=1, expect=uneven_parts)
-        yield Example(opset, x[0], np.array([6]), expect=[x[0]])
+        yield Example(opset, x, [1, 0, 5], outputs=3, axis=1, expect=uneven_parts)
+        yield Example(opset, x[0], [6], expect=[x[0]])
     yield Example(18, x, outputs=3, axis=1, num_outputs=3, expect=thirds)
     yield Example(18, x, outputs=4, axis=1, num_outputs=4, expect=[*thirds, x[:, 6:]])
-    words = np.array(["a", "b", "c"], object)
+    words = ["a", "b", "c"]
     yield Example(18, words, outputs=2, num_outputs=2, expect=[words[:2], words[2:]])
-    yield Example(18, np.array([5, 6, 7]), num_outputs=1, expect=[np.array([5, 6, 7])])
+    yield Example(18, [5, 6, 7], num_outputs=1, expect=[[5, 6, 7]])
     yield Example(13, x[:0], outputs=2, expect=[x[:0], x[:0]])

@@ -118,10 +118,10 @@ def examples() -> Iterator[Example]:
         yield Example(opset, x, axis=-1, expect=[columns])
         yield Example(opset, x, keepdims=0, expect=[[x[0], x[1], x[2]]])
         yield Example(opset, x, axis=1, keepdims=0, expect=[[x[:, 0], x[:, 1]]])
-        yield Example(opset, x, np.array(2), expect=[[x[:2], x[2:]]])
+        yield Example(opset, x, 2, expect=[[x[:2], x[2:]]])
         yield Example(opset, x, np.array(5, np.int32), expect=[[x]])
-        yield Example(opset, x, np.array([1, 0, 2]), expect=[[x[:1], x[1:1], x[1:]]])
-        yield Example(opset, x, np.array(1), axis=1, keepdims=0, expect=[columns])  # `split` is there
-        yield Example(opset, x[:0], np.array(2), expect=[[]])
+        yield Example(opset, x, [1, 0, 2], expect=[[x[:1], x[1:1], x[1:]]])
+        yield Example(opset, x, 1, axis=1, keepdims=0, expect=[columns])  # `split` is there
+        yield Example(opset, x[:0], 2, expect=[[]])
     half = np.array([1, 2], ml_dtypes.bfloat16)
     yield Example(24, half, np.array([1, 1], np.int32), expect=[[half[:1], half[1:]]])

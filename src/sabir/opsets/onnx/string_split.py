@@ -63,20 +63,19 @@ def evaluate(x: Array, /, *, delimiter: str | None, maxsplit: int | None) -> tup
 
 @string_split.examples
 def examples() -> Iterator[Example]:
-    x = np.array(["abc.com", "a.b.", ""], object)
-    y = np.array([["abc", "com", ""], ["a", "b", ""], ["", "", ""]], object)
-    yield Example(20, x, delimiter=".", outputs=2, expect=[y, np.array([2, 3, 1])])
-    once = np.array([["abc", "com"], ["a", "b."], ["", ""]], object)
-    yield Example(20, x, delimiter=".", maxsplit=1, outputs=2, expect=[once, np.array([2, 2, 1])])
-    spaced = np.array([["  hello   world  ", " "]], object)
-    words = np.array([[["hello", "world"], ["", ""]]], object)
+    x = ["abc.com", "a.b.", ""]
+    y = [["abc", "com", ""], ["a", "b", ""], ["", "", ""]]
+    yield Example(20, x, delimiter=".", outputs=2, expect=[y, [2, 3, 1]])
+    once = [["abc", "com"], ["a", "b."], ["", ""]]
+    yield Example(20, x, delimiter=".", maxsplit=1, outputs=2, expect=[once, [2, 2, 1]])
+    spaced = [["  hello   world  ", " "]]
+    words = [[["hello", "world"], ["", ""]]]
     for delimiter in (None, ""):
-        yield Example(20, spaced, delimiter=delimiter, outputs=2, expect=[words, np.array([[2, 0]])])
-    many = np.array(" a  b  c ", object)
-    yield Example(20, many, maxsplit=1, outputs=2, expect=[np.array(["a", "b  c"], object), np.array(2)])
-    yield Example(20, many, maxsplit=0, outputs=2, expect=[np.array(["a  b  c"], object), np.array(1)])
-    doubled = np.array(["o--n", "----"], object)
-    yield Example(20, doubled, delimiter="--", outputs=2,
-                  expect=[np.array([["o", "n", ""], ["", "", ""]], object), np.array([2, 3])])  # fmt: skip
+        yield Example(20, spaced, delimiter=delimiter, outputs=2, expect=[words, [[2, 0]]])
+    many = " a  b  c "
+    yield Example(20, many, maxsplit=1, outputs=2, expect=[["a", "b  c"], 2])
+    yield Example(20, many, maxsplit=0, outputs=2, expect=[["a  b  c"], 1])
+    doubled = ["o--n", "----"]
+    yield Example(20, doubled, delimiter="--", outputs=2, expect=[[["o", "n", ""], ["", "", ""]], [2, 3]])
     none = [np.zeros((0, 2, 0), object), np.zeros((0, 2), np.int64)]
     yield Example(20, np.zeros((0, 2), object), outputs=2, expect=none)

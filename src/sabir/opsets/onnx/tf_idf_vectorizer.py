@@ -39,20 +39,35 @@ v9 = tf_idf_vectorizer.first(
     inputs=[Input("X", T, "Items, shape [C] or [N, C].", differentiable=False)],
     outputs=[Output("Y", T1, "Shape [K] or [N, K], K the greatest column + 1.", differentiable=False)],
     attributes=[
-        Attribute("mode", "string", "TF: counts; IDF: weights of what occurs; TFIDF: counts times weights.",
-                  required=True, values=one_of("TF", "IDF", "TFIDF")),
-        Attribute("ngram_indexes", "ints", "The column of Y of each n-gram of the pool.", required=True,
-                  values=at_least(0)),
+        Attribute(
+            "mode",
+            "string",
+            "TF: counts; IDF: weights of what occurs; TFIDF: counts times weights.",
+            required=True,
+            values=one_of("TF", "IDF", "TFIDF"),
+        ),
+        Attribute(
+            "ngram_indexes",
+            "ints",
+            "The column of Y of each n-gram of the pool.",
+            required=True,
+            values=at_least(0),
+        ),
         Attribute("weights", "floats", "The weight of each n-gram of the pool; 1 if absent."),
         Attribute("ngram_counts", "ints", "Where the 1-grams, 2-grams, ... begin in it.", required=True),
         Attribute("pool_int64s", "ints", "The n-grams' items, 1-grams first, if they are integers."),
         Attribute("pool_strings", "strings", "The n-grams' items, if they are strings."),
-        Attribute("max_skip_count", "int", "The most items left out between two neighbours of an n-gram.",
-                  required=True, values=at_least(0)),
+        Attribute(
+            "max_skip_count",
+            "int",
+            "The most items left out between two neighbours of an n-gram.",
+            required=True,
+            values=at_least(0),
+        ),
         Attribute("min_gram_length", "int", "The least n that counts.", required=True, values=at_least(1)),
         Attribute("max_gram_length", "int", "The greatest n that counts.", required=True),
     ],
-)  # fmt: skip
+)
 
 _FOLLOWED = 80  # bytes, about, of an item while the n-grams that begin with it are followed
 _TURNS = 16  # array operations for the n-grams of one length and distance
@@ -193,9 +208,9 @@ def examples() -> Iterator[Example]:
         "pool_int64s": [2, 3, 5, 4, 5, 6, 7, 8, 6, 7],
         "max_gram_length": 2,
     }
-    both = np.array([[0, 3, 0, 0, 0, 0, 0], [0, 0, 1, 0, 1, 1, 1]], f)
-    pairs = np.array([[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0, 1]], f)
-    far = np.array([[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1]], f)
+    both = [[0, 3, 0, 0, 0, 0, 0], [0, 0, 1, 0, 1, 1, 1]]
+    pairs = [[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0, 1]]
+    far = [[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1]]
     yield Example(9, x, **standard, min_gram_length=2, max_skip_count=0, expect=[pairs])
     yield Example(9, x, **standard, min_gram_length=2, max_skip_count=5, expect=[far])
     yield Example(9, x, **standard, min_gram_length=1, max_skip_count=5, expect=[both])
@@ -203,7 +218,7 @@ def examples() -> Iterator[Example]:
         9, x[1].astype(np.int32), **standard, min_gram_length=1, max_skip_count=1 << 40, expect=[both[1]]
     )
     yield Example(9, x[:, :0], **standard, min_gram_length=1, max_skip_count=1, expect=[np.zeros((2, 7), f)])
-    words = np.array([["a", "b", "a", "b", "z"]], object)
+    words = [["a", "b", "a", "b", "z"]]
     weighted: dict[str, Any] = {
         "pool_strings": ["b", "a", "a", "b", "a", "b", "a"],
         "ngram_counts": [0, 2, 4],
@@ -216,4 +231,4 @@ def examples() -> Iterator[Example]:
     # b and a twice, ab twice, aba once; the weights belong to the n-grams, not to the columns
     counts = {"TF": [2, 2, 1, 2], "IDF": [3, 5, 7, 2], "TFIDF": [6, 10, 7, 4]}
     for mode, row in counts.items():
-        yield Example(9, words, **weighted, mode=mode, expect=[np.array([row], f)])
+        yield Example(9, words, **weighted, mode=mode, expect=[[row]])

@@ -174,32 +174,32 @@ def k_becomes_an_attribute(b: Builder, x: Value, k: Value, /, *, axis: int) -> t
 @top_k.examples
 def examples() -> Iterator[Example]:
     x = np.array([[0, 3, 1, 3], [4, -5, 4, 4], [8, 9, -np.inf, np.inf]], np.float32)
-    best = [np.array([[3, 3], [4, 4], [np.inf, 9]], np.float32), np.array([[1, 3], [0, 2], [3, 1]])]
-    columns = [np.array([[8, 9, 4, np.inf]], np.float32), np.array([[2, 2, 1, 2]])]
+    best = [[[3, 3], [4, 4], [np.inf, 9]], [[1, 3], [0, 2], [3, 1]]]
+    columns = [[[8, 9, 4, np.inf]], [[2, 2, 1, 2]]]
     yield Example(1, x, k=2, outputs=2, expect=best)
     yield Example(1, x, k=1, axis=0, outputs=2, expect=columns)
     for opset in (10, 11, 24):
-        yield Example(opset, x, np.array([2]), outputs=2, expect=best)
-        yield Example(opset, x, np.array([1]), axis=-2, outputs=2, expect=columns)
-    least = [np.array([[0, 1], [-5, 4], [-np.inf, 8]], np.float32), np.array([[0, 2], [1, 0], [2, 0]])]
-    yield Example(11, x, np.array([2]), largest=0, outputs=2, expect=least)
+        yield Example(opset, x, [2], outputs=2, expect=best)
+        yield Example(opset, x, [1], axis=-2, outputs=2, expect=columns)
+    least = [[[0, 1], [-5, 4], [-np.inf, 8]], [[0, 2], [1, 0], [2, 0]]]
+    yield Example(11, x, [2], largest=0, outputs=2, expect=least)
     for kind in (np.float32, np.float16):
         holes = np.array([1, np.nan, 2, np.nan], kind)
-        yield Example(11, holes, np.array([3]), outputs=2,
-                      expect=[np.array([np.nan, np.nan, 2], kind), np.array([1, 3, 2])])  # fmt: skip
-        yield Example(11, holes, np.array([3]), largest=0, outputs=2,
-                      expect=[np.array([1, 2, np.nan], kind), np.array([0, 2, 1])])  # fmt: skip
+        yield Example(11, holes, [3], outputs=2, expect=[[np.nan, np.nan, 2], [1, 3, 2]])
+        yield Example(11, holes, [3], largest=0, outputs=2, expect=[[1, 2, np.nan], [0, 2, 1]])
     whole = np.array([0, 255, 7], np.uint8)
-    yield Example(
-        11, whole, np.array([2]), outputs=2, expect=[np.array([255, 7], np.uint8), np.array([1, 2])]
-    )
-    yield Example(11, np.array([-(2**63), 5]), np.array([1]), largest=0, sorted=0, outputs=2,
-                  expect=[np.array([-(2**63)]), np.array([0])])  # fmt: skip
-    yield Example(24, np.array([1, 3, 2], ml_dtypes.bfloat16), np.array([1]), outputs=2,
-                  expect=[np.array([3], ml_dtypes.bfloat16), np.array([1])])  # fmt: skip
-    yield Example(11, x, np.array([0]), outputs=2, expect=[x[:, :0], np.zeros((3, 0), np.int64)])
+    yield Example(11, whole, [2], outputs=2, expect=[[255, 7], [1, 2]])
+    yield Example(11, [-(2**63), 5], [1], largest=0, sorted=0, outputs=2, expect=[[-(2**63)], [0]])
+    yield Example(24, np.array([1, 3, 2], ml_dtypes.bfloat16), [1], outputs=2, expect=[[3], [1]])
+    yield Example(11, x, [0], outputs=2, expect=[x[:, :0], np.zeros((3, 0), np.int64)])
     long = (np.arange(600) * 7 % 50).astype(np.float32).reshape(2, 300)  # 49 at 7, 57 ... and 0 at 0, 50 ...
-    yield Example(11, long, np.array([3]), outputs=2,
-                  expect=[np.full((2, 3), 49, np.float32), np.array([[7, 57, 107]] * 2)])  # fmt: skip
-    yield Example(11, long.T, np.array([3]), axis=0, largest=0, outputs=2,
-                  expect=[np.zeros((3, 2), np.float32), np.array([[0, 50, 100]] * 2).T])  # fmt: skip
+    yield Example(11, long, [3], outputs=2, expect=[np.full((2, 3), 49, np.float32), [[7, 57, 107]] * 2])
+    yield Example(
+        11,
+        long.T,
+        [3],
+        axis=0,
+        largest=0,
+        outputs=2,
+        expect=[np.zeros((3, 2), np.float32), np.array([[0, 50, 100]] * 2).T],
+    )

@@ -14,7 +14,7 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.inlining import inlined
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.typing import Array, Body
+from sabir.opsets.typing import Array, Subgraph
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 flex_attention = Operator(
@@ -58,8 +58,8 @@ def infer(
     v: TensorType,
     /,
     *,
-    prob_mod: Body[Type | None] | None,
-    score_mod: Body[Type | None] | None,
+    prob_mod: Subgraph[Type | None] | None,
+    score_mod: Subgraph[Type | None] | None,
     softmax_precision: int | None,
 ) -> TensorType:
     wrong = next((t for t in (q, k, v) if t.shape is not None and len(t.shape) != RANK), None)
@@ -114,8 +114,8 @@ def evaluate(
     v: Array,
     /,
     *,
-    prob_mod: Body[Array] | None,
-    score_mod: Body[Array] | None,
+    prob_mod: Subgraph[Array] | None,
+    score_mod: Subgraph[Array] | None,
     softmax_precision: int | None,
     scale: float | None,
 ) -> Array:
@@ -133,7 +133,7 @@ def evaluate(
     return attentions.weighted(x, v.astype(x.dtype)).astype(q.dtype)
 
 
-def _changed(name: str, body: Body[Array] | None, x: Array) -> Array:
+def _changed(name: str, body: Subgraph[Array] | None, x: Array) -> Array:
     if body is None:
         return x
     (y,) = body(x)
