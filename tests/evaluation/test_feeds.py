@@ -71,7 +71,7 @@ def test_python_values_become_arrays_of_the_declared_type(element, value, expect
         ("int64", ["1"], "texts do not convert to int64"),
         ("float", [None], "such objects do not convert to float"),
         ("float", [1j], "complex numbers do not convert to float"),
-        ("string", [1], "got a int; pass texts"),
+        ("string", [1], "got an int; pass texts"),
         ("float", [[1], [1, 2]], "got a list"),
     ],
 )
@@ -85,7 +85,7 @@ def test_arrays_keep_their_type():
         fed(vector("float"), np.ones(1))
     with pytest.raises(FeedError, match="got int64"):
         fed(vector("float"), np.ones(1, np.int64))
-    with pytest.raises(FeedError, match="got a int; pass texts"):
+    with pytest.raises(FeedError, match="got an int; pass texts"):
         fed(vector("string"), np.array([1, "a"], object))
     assert fed(vector("string"), np.array(["a"])).tolist() == ["a"]
     assert fed(vector("float"), np.ones(2, ">f4")).dtype == np.float32

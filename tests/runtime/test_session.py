@@ -38,7 +38,7 @@ def test_threads_are_bounded(model, threads):
 def test_bad_options_are_told(model):
     with pytest.raises(UnsupportedError, match="no engine 'gpu'; the engines are auto, numpy"):
         sabir.Session(model, engine="gpu")
-    with pytest.raises(UnsupportedError, match="threads must be 1 or more"):
+    with pytest.raises(UnsupportedError, match="threads must be a number, 1 or more"):
         sabir.Session(model, threads=0)
     with pytest.raises(FileError, match="no such file"):
         sabir.Session("nowhere.onnx")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import os
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sabir.base import SabirError, run_within
+from sabir.base import SabirError, UnsupportedError, run_within
 from sabir.evaluation._engine import Runner
+from sabir.evaluation._feeds import shown_class
 from sabir.evaluation._requests import read_request
 from sabir.ir import Model, drop_constants
 from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.base import Limits
@@ -57,13 +58,7 @@ def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[
     An error of `make` names the file. The constants of a model that is loaded here are dropped afterwards:
     nobody else has it.
     """
-    if isinstance(source, Model):
-        model = source
-    else:
-        # ruff: ignore[import-outside-top-level]  a model that is built in memory needs no readers
-        from sabir.serial import load
-
-        model = load(source)
+    model = source if isinstance(source, Model) else _loaded(source)
     try:
         engine = make(model)
     except SabirError as error:
@@ -74,3 +69,17 @@ def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[
         for graph in model.graphs():
             drop_constants(graph)
     return engine
+
+
+def _loaded(source: object) -> Model:
+    # ruff: ignore[import-outside-top-level]  a model that is built in memory needs no readers
+    from sabir.serial import load
+
+    if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)) and not hasattr(
+        source, "read"
+    ):
+        advice = "; pass its `SerializeToString()`" if hasattr(source, "SerializeToString") else ""
+        raise UnsupportedError(
+            f"a model is a sabir.Model, the path of a file or its bytes; got {shown_class(source)}{advice}"
+        )
+    return load(cast("str | os.PathLike[str] | bytes", source))

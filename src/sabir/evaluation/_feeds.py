@@ -16,6 +16,7 @@ from sabir.ir import (
     SequenceType,
     SparseTensor,
     SparseTensorType,
+    Tensor,
     TensorType,
     Type,
 )
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.evaluation._declared import Declaration
-    from sabir.ir import Array, Dim
+    from sabir.ir import Array, Constant, Dim
     from sabir.scheduling import ValueInfo
 
 _WHOLE = "biu"  # kinds of numpy dtypes of whole numbers and truth values
@@ -155,10 +156,7 @@ def _converted(value: Any, declared: Type | None, where: str) -> Any:
 def _dense(value: Any, declared: SparseTensorType, where: str) -> Array:
     """Return a sparse tensor, or a dense array in its place, as the dense array of a run."""
     kind = TensorType(declared.element, declared.shape)
-    try:
-        array = value.array() if isinstance(value, SparseTensor) else value
-    except SabirError as error:
-        raise FeedError(f"{where}: {error}") from error
+    array = _read_tensor(value, where) if isinstance(value, (SparseTensor, Tensor)) else value
     if not isinstance(array, np.ndarray):
         raise FeedError(_refusal(where, declared, value, "pass a sabir.ir.SparseTensor, or a dense array"))
     dense = _tensor(cast("Array", array), kind, where)
@@ -188,6 +186,8 @@ def _map(value: Any, declared: MapType, where: str) -> dict[Any, Any]:
 
 
 def _tensor(value: Any, declared: TensorType, where: str) -> Array:
+    if isinstance(value, Tensor):
+        value = _read_tensor(value, where)
     if not hasattr(value, "__array__"):
         return _from_python(value, declared, where)
     if type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):  # `np.ma` takes 10 ms to load
@@ -205,12 +205,19 @@ def _tensor(value: Any, declared: TensorType, where: str) -> Array:
     return array.astype(found.dtype, copy=False)
 
 
+def _read_tensor(tensor: Constant, where: str) -> Array:
+    try:
+        return tensor.array()
+    except SabirError as error:
+        raise FeedError(f"{where}: {error}") from error
+
+
 def _exported(value: Any, where: str) -> Array:
     """Return the array that an object of another library hands out."""
     try:
         return np.asarray(value)
     except ACCIDENTS as error:  # whatever that library raises: for a tensor on a GPU, for one with a gradient
-        raise FeedError(f"{where} got a {type(value).__name__} that is no array: {error}") from error
+        raise FeedError(f"{where} got {shown_class(value)} that is no array: {error}") from error
 
 
 def _conversion(kind: ElementType) -> str:
@@ -270,6 +277,12 @@ def _content(array: Array) -> str:
     )
 
 
+def shown_class(value: object) -> str:
+    """Return what an argument is, as a message names it: `a list`, `an int`, `None`."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
 def _refusal(where: str, declared: Type, value: object, hint: str = "") -> str:
     if type(value) is np.ndarray:
         array = cast("Array", value)
@@ -278,5 +291,5 @@ def _refusal(where: str, declared: Type, value: object, hint: str = "") -> str:
         except SabirError:
             shown = f"an array of {array.dtype}"
     else:
-        shown = f"a {type(value).__name__}"
+        shown = shown_class(value)
     return f"{where} is declared {declared}, and got {shown}{f'; {hint}' if hint else ''}"

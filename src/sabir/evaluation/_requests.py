@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sabir.base import FeedError
+from sabir.evaluation._feeds import shown_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ def _names(value: Any) -> tuple[str, ...] | None:
     names = tuple(cast("Iterable[Any]", value)) if isinstance(value, Iterable) else (value,)
     wrong = next((n for n in names if not isinstance(n, str)), None)
     if wrong is not None:
-        raise FeedError(f"outputs are requested by name; got a {type(wrong).__name__}")
+        raise FeedError(f"outputs are requested by name; got {shown_class(wrong)}")
     return names
 
 
@@ -65,13 +66,15 @@ def _by_name(feeds: Any, inputs: Sequence[ModelPort]) -> Mapping[str, Any]:
     elif hasattr(feeds, "__array__"):
         values = [feeds]
     else:
-        found = "no feeds" if feeds is None else f"a {type(feeds).__name__}"
-        raise FeedError(f"pass the feeds as a dict from input names to arrays; got {found}{_listed(inputs)}")
+        raise FeedError(
+            f"pass the feeds as a dict from input names to arrays; got {shown_class(feeds)}{_listed(inputs)}"
+        )
     needed = [port.name for port in inputs if not port.optional]
     names = needed if len(values) == len(needed) else [port.name for port in inputs]
     if len(values) != len(names):
         raise FeedError(
-            f"by position there must be one feed for each input; got {len(values)}{_listed(inputs)}"
+            "feeds without names are a list with one value for each input; "
+            f"got {len(values)} for {len(names)}{_listed(inputs)}"
         )
     return dict(zip(names, values, strict=True))
 

@@ -106,7 +106,8 @@ class OutputSizes(OperandTypes):
 
         Raises EvaluationError for an input of a type that is not admitted.
         """
-        product, axes, kinds = 1, 0, list[Kind]()
+        product, axes = 1, 0
+        kinds: list[Kind] = []
         for x in inputs:
             if type(x) is _ARRAY:
                 product *= x.size or 1

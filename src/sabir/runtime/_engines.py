@@ -62,6 +62,6 @@ FASTEST = "numpy"  # what "auto" means
 def engine_named(name: str) -> tuple[str, Callable[[Model, Options], Engine]]:
     """Return the name of an engine and what makes it; "auto" is the fastest. Raises UnsupportedError."""
     chosen = FASTEST if name == "auto" else name
-    if chosen not in ENGINES:
+    if chosen not in tuple(ENGINES):
         raise UnsupportedError(f"there is no engine {name!r}; the engines are auto, {', '.join(ENGINES)}")
     return chosen, ENGINES[chosen]

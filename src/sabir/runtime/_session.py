@@ -53,8 +53,8 @@ class Session:
                 "a session runs on the CPU and has no `providers`: leave them out; `engine=` chooses how"
             )
         self.engine, make = engine_named(engine)
-        if threads is not None and threads < 1:
-            raise UnsupportedError(f"threads must be 1 or more, or None; got {threads}")
+        if threads is not None and (not isinstance(cast("object", threads), int) or threads < 1):
+            raise UnsupportedError(f"threads must be a number, 1 or more, or None; got {threads!r}")
         self.threads = threads
         self._model = ""
         options = Options(registry, limits, strict, newer_opsets)
