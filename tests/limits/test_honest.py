@@ -11,7 +11,7 @@ import sabir
 from sabir import Builder, Limits
 from sabir.base import LimitError, budget, run_within
 from sabir.cli._app import main
-from sabir.evaluation._sizes import Sizes
+from sabir.evaluation._sizes import OutputSizes
 from sabir.opsets import STANDARD
 from sabir.schema import Call, Scope
 from support.bounds import bounded
@@ -31,8 +31,8 @@ def step(op, *inputs, results, opset=21, **attributes):
     b.output(b.op(op, *(None if x is None else b.input(f"i{k}", x.dtype, x.shape) for k, x in enumerate(inputs)),
                   **attributes))  # fmt: skip
     node, scope = next(iter(b.graph)), Scope.of(sabir.Model(b.graph, b.opsets, 10), STANDARD)
-    given = scope.arguments(node.attributes)
-    Sizes(scope.callee(node), given, Call((True,), scope.callee(node).since)).check(inputs, budget().plain)
+    version, values = scope.callee(node), {name: a.value for name, a in node.attributes.items()}
+    OutputSizes(version, values, Call((True,), version.since)).check(inputs, budget().plain)
     for shape in results:
         budget().hold(of(shape).nbytes)
 

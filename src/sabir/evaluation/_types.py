@@ -1,7 +1,7 @@
-"""Whether the values that a node is given have types that its operator version admits.
+"""Whether the operands of a call have types that its operator version admits.
 
-Numpy computes with more types than the standard admits, and mixes them: two texts would be added, the
-imaginary part of a number dropped. A look at the types is cheap where they are those of the last call.
+Numpy computes with more types than the standard admits, and mixes them: it would add two texts, and drop the
+imaginary part of a number. The check is cheap where the types are those of the last call.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _UNKNOWN = "?"
 _MOST_REMEMBERED = 4096
 
 
-class Types:
-    """The types of one node's inputs, which it looks at anew only where they differ from the last call's."""
+class OperandTypes:
+    """Checks the types of one node's operands and results, where they differ from those of the last call."""
 
-    __slots__ = ("given", "kinds", "version")
+    __slots__ = ("kinds", "result_kinds", "version")
 
     def __init__(self, version: Version) -> None:
         self.version = version
         self.kinds: list[Kind] = []
-        self.given: list[Kind] = []  # by the last call
+        self.result_kinds: list[Kind] = []
 
-    def check(self, inputs: Sequence[Any], plain: float) -> None:  # ruff: ignore[unused-method-argument]  as Sizes
+    def check(self, inputs: Sequence[Any], plain: float) -> None:  # ruff: ignore[unused-method-argument]  as OutputSizes
         """Raise EvaluationError for an input of a type that is not admitted."""
         self.check_kinds([x.dtype if type(x) is _ARRAY else kind_of(x) for x in inputs])
 
-    def objection(self, inputs: Sequence[Any]) -> str | None:  # ruff: ignore[unused-method-argument]  as Sizes
-        """Return why the inputs cannot be computed with, as far as their types show it."""
+    def objection(self, inputs: Sequence[Any]) -> str | None:  # ruff: ignore[unused-method-argument]  as OutputSizes
+        """Return why the operands are refused, as far as their types show it."""
         return None
 
     def check_kinds(self, kinds: list[Kind]) -> None:
@@ -54,21 +54,21 @@ class Types:
             self.kinds = kinds
 
     def check_results(self, results: Sequence[Any]) -> None:
-        """Raise EvaluationError for an output of a type that is not admitted, as a subgraph may give any."""
+        """Raise EvaluationError for an output of a type that is not admitted; a subgraph can return any."""
         kinds = list(map(kind_of, results))
-        if kinds != self.given:
+        if kinds != self.result_kinds:
             for place, kind in enumerate(kinds):
                 port = port_at(self.version.outputs, place)
-                told = _signature(kind)
-                if told is not None and not _admits(port.allowed, told):
+                signature = _signature(kind)
+                if signature is not None and not _admits(port.allowed, signature):
                     raise EvaluationError(
-                        f"{self.version} does not admit {told} for its output {port.name!r}"
+                        f"{self.version} does not admit {signature} for its output {port.name!r}"
                     )
-            self.given = kinds
+            self.result_kinds = kinds
 
 
 def kind_of(value: Any) -> Kind:
-    """Return what tells the type of a value: of a sequence or a map that of its first item."""
+    """Return what identifies the type of a value; for a sequence, with that of its first item."""
     if type(value) is _ARRAY:
         return value.dtype
     if isinstance(value, list):
@@ -97,35 +97,37 @@ def _admit(version: Version, kinds: tuple[Kind, ...]) -> None:
         port = port_at(version.inputs, place)
         if isinstance(kind, tuple) and not kind and not _may_be_absent(port):
             raise EvaluationError(f"{version} needs its input {port.name!r}, and nothing is passed for it")
-        told = _signature(kind)
-        if told is None:
+        signature = _signature(kind)
+        if signature is None:
             continue
-        if not _admits(port.allowed, told):
+        if not _admits(port.allowed, signature):
             admitted = ", ".join(sorted(port.allowed))
-            raise EvaluationError(f"{version} does not admit {told} for {port.name!r}; it admits {admitted}")
-        if isinstance(port.type, str) or port.heterogeneous or _UNKNOWN in told:
+            raise EvaluationError(
+                f"{version} does not admit {signature} for {port.name!r}; it admits {admitted}"
+            )
+        if isinstance(port.type, str) or port.heterogeneous or _UNKNOWN in signature:
             continue
-        first, other = bound.setdefault(port.type.name, (told, port.name))
-        if first != told:
+        first, other = bound.setdefault(port.type.name, (signature, port.name))
+        if first != signature:
             ports = f"all of {other!r}" if other == port.name else f"{other!r} and {port.name!r}"
-            raise EvaluationError(f"{version} takes one type for {ports}; it gets {first} and {told}")
+            raise EvaluationError(f"{version} takes one type for {ports}; it gets {first} and {signature}")
 
 
 def _may_be_absent(port: Input) -> bool:
-    """Whether a port takes nothing: an input that is left out, or an empty optional."""
+    """Whether a port admits the absence of a value: an input left out, or an empty optional."""
     return port.optional or any(a.startswith("optional(") for a in port.allowed)
 
 
-def _admits(allowed: frozenset[str], told: str) -> bool:
-    """Whether a port takes such a value; an optional that is there is the value itself."""
-    if _UNKNOWN not in told:
-        return told in allowed or f"optional({told})" in allowed
-    start = told.partition(_UNKNOWN)[0]
+def _admits(allowed: frozenset[str], signature: str) -> bool:
+    """Whether a port admits a value of this type; a filled optional is the value itself."""
+    if _UNKNOWN not in signature:
+        return signature in allowed or f"optional({signature})" in allowed
+    start = signature.partition(_UNKNOWN)[0]
     return any(a.removeprefix("optional(").startswith(start) for a in allowed)
 
 
 def _signature(kind: Kind) -> str | None:
-    """Return the type string of a value as far as its kind tells it; None where it tells nothing."""
+    """Return the type string of a value as far as its kind shows it; None where it shows nothing."""
     if isinstance(kind, np.dtype):
         try:
             return f"tensor({element(kind)})"

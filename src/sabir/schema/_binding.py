@@ -57,6 +57,12 @@ class Signature:
         _check_ports(self.owner, "input", self.inputs, [i is not None for i in inputs])
         _check_ports(self.owner, "output", self.outputs, [True] * outputs)
 
+    def check(self, attributes: Mapping[str, ir.Attribute]) -> None:
+        """Raise SchemaError for an unknown, missing or mistyped attribute, or for its value."""
+        self.check_attributes(attributes)
+        if self.values:
+            self.check_values(attributes)
+
     def check_attributes(self, attributes: Mapping[str, ir.Attribute]) -> None:
         """Raise SchemaError for an attribute that is unknown, missing or of another type."""
         for name, given in attributes.items():
@@ -130,15 +136,15 @@ class Binding:
         `body` turns a subgraph into what the behaviour calls. Raises SchemaError for an attribute that is
         unknown, missing or of another type, AttributeValueError for a value that the version does not admit.
         """
-        self.signature.check_attributes(attributes)
-        if self.signature.values:
-            self.signature.check_values(attributes)
-        filled: Arguments = {}
-        for name, formal in self.signature.attributes.items():
-            if self._everything or name in self._wanted:
-                given = attributes.get(name)
-                filled[name] = formal.default if given is None else _value(given, body)
-        return filled
+        self.signature.check(attributes)
+        wanted = attributes if self._everything else self._wanted.intersection(attributes)
+        return self.fill({name: _value(attributes[name], body) for name in wanted})
+
+    def fill(self, values: Mapping[str, Any]) -> Arguments:
+        """Return the keywords for the values of a node's attributes, checked already, with defaults."""
+        attributes = self.signature.attributes
+        wanted = attributes if self._everything else self._wanted
+        return {n: values.get(n, formal.default) for n, formal in attributes.items() if n in wanted}
 
     def prepare(self, arguments: Arguments, call: Call) -> Callable[..., Any]:
         """Return the behaviour as a function of its inputs alone."""
