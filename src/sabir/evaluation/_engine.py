@@ -106,7 +106,7 @@ class Runner:
     def _results(self, plan: Plan, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
         run = Run(budget(), Dimensions(), self._mismatch, self._strict)
         inputs = self._feeds.read(feeds, run.dims, strict=self._strict)
-        run.budget.give(self._program.numbers + sum(map(numbers_of, inputs)))
+        run.budget.raise_for(self._program.numbers + sum(map(numbers_of, inputs)))
         with np.errstate(all="ignore"):  # infinities and NaNs are values like others
             results = plan.run(inputs, (), run, self._declared)
         ports = [self._ports[name] for name in names if name in self._ports]

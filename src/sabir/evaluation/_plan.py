@@ -57,7 +57,7 @@ class Plan:
             run_step(step, frame, sizes, run)
             if declared:
                 _compare(step, frame, declared, run)
-        run.budget.held -= sum(sizes)
+        run.budget.live_bytes -= sum(sizes)
         return tuple([frame[slot] for slot in self._results])
 
 

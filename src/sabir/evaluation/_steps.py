@@ -97,7 +97,7 @@ def run_step(step: Step, frame: Frame, sizes: list[int], run: Run) -> None:
         raise EvaluationError(f"{step.label} on ({shown}): {reason}") from error
     for slot in step.dead:
         frame[slot] = None
-        run.budget.held -= sizes[slot]
+        run.budget.live_bytes -= sizes[slot]
         sizes[slot] = 0
 
 
@@ -106,7 +106,7 @@ def _compute(step: Step, inputs: list[Any], frame: Frame, sizes: list[int], run:
     if budget.deadline is not None:
         check_time(budget)
     if step.types is not None:
-        step.types.check(inputs, budget.plain)
+        step.types.check(inputs, budget.unchecked_elements)
     results = as_results(step.function(run, frame, *inputs) if step.framed else step.function(*inputs))
     if len(results) < len(step.outputs):
         raise EvaluationError(f"it gave {len(results)} outputs, and the node names {len(step.outputs)}")
@@ -118,4 +118,4 @@ def _compute(step: Step, inputs: list[Any], frame: Frame, sizes: list[int], run:
             sizes[slot] = size = bytes_of(value)
             if size > LITTLE:
                 budget.work -= unseen_work(value)
-            budget.hold(size)
+            budget.allocate(size)
