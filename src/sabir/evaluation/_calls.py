@@ -80,7 +80,7 @@ def run_call(call: BoundCall, slots: SlotValues, sizes: list[int], run: Run) -> 
         raise EvaluationError(f"{call.label} on ({shown}): {reason}") from error
     for slot in call.dead:
         slots[slot] = None
-        run.budget.held -= sizes[slot]
+        run.budget.live_bytes -= sizes[slot]
         sizes[slot] = 0
 
 
@@ -89,7 +89,7 @@ def _compute(call: BoundCall, operands: list[Any], slots: SlotValues, sizes: lis
     if budget.deadline is not None:
         check_time(budget)
     if call.checks is not None:
-        call.checks.check(operands, budget.plain)
+        call.checks.check(operands, budget.unchecked_elements)
     results = as_results(call.function(run, slots, *operands) if call.nested else call.function(*operands))
     if len(results) < len(call.outputs):
         raise EvaluationError(f"it returned {len(results)} outputs, and the node names {len(call.outputs)}")
@@ -101,4 +101,4 @@ def _compute(call: BoundCall, operands: list[Any], slots: SlotValues, sizes: lis
             sizes[slot] = size = bytes_of(value)
             if size > LITTLE:
                 budget.work -= unseen_work(value)
-            budget.hold(size)
+            budget.allocate(size)

@@ -105,7 +105,7 @@ class Runner:
     def _results(self, plan: BoundPlan, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
         run = Run(budget(), Dimensions(), self._mismatch, self._strict)
         inputs = self._feeds.read(feeds, run.dims, strict=self._strict)
-        run.budget.give(self._numbers + sum(map(numbers_of, inputs)))
+        run.budget.raise_for(self._numbers + sum(map(numbers_of, inputs)))
         with np.errstate(all="ignore"):  # infinities and NaNs are values like others
             results = plan.run(inputs, (), run, self._declared)
         declared = self._declared_outputs

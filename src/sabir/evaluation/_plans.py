@@ -53,7 +53,7 @@ class BoundPlan:
             run_call(call, slots, sizes, run)
             if declared:
                 _compare(call, slots, declared, run)
-        run.budget.held -= sum(sizes)
+        run.budget.live_bytes -= sum(sizes)
         return tuple([slots[slot] for slot in self._results])
 
 

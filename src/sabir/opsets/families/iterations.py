@@ -171,11 +171,11 @@ class Gathered:
         if items:
             size = sum(getattr(x, "nbytes", 0) for x in items)
             self._size += size
-            budget().hold(size)
+            budget().allocate(size)
 
     def taken(self) -> list[list[Array]]:
         """Return the items by output, and release them from the budget."""
-        budget().held -= self._size
+        budget().live_bytes -= self._size
         self._size = 0
         return self.stacks
 
