@@ -12,6 +12,8 @@ from sabir.files import replace_file
 from sabir.serial import format_by_name, load, save
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sabir.ir import Model
 
 _NAMES = "in the format that its extension names: .onnx, .textproto, .json or .onnxtxt"
@@ -57,6 +59,6 @@ def save_any(model: Model, path: Path) -> None:
     save(model, path)
 
 
-def save_text(written: str, path: Path) -> None:
-    """Write a text to a file in one step; raises FileError."""
-    replace_file(path, [written.encode("utf-8", "surrogateescape")])
+def save_text(chunks: Iterable[str], path: Path) -> None:
+    """Write the chunks of a text to a file in one step; raises FileError."""
+    replace_file(path, (chunk.encode("utf-8", "surrogateescape") for chunk in chunks))
