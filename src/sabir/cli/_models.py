@@ -14,6 +14,8 @@ from sabir.files import replace_file
 from sabir.serial import dumps, format_by_name, load, loads, save
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sabir.ir import Model
 
 STREAM = Path("-")
@@ -100,9 +102,9 @@ def print_model(model: Model, format: str) -> int:  # ruff: ignore[builtin-argum
     return len(data)
 
 
-def save_text(written: str, path: Path) -> None:
-    """Write a text to a file in one step; raises FileError."""
-    replace_file(path, [written.encode("utf-8", "surrogateescape")])
+def save_text(chunks: Iterable[str], path: Path) -> None:
+    """Write the chunks of a text to a file in one step; raises FileError."""
+    replace_file(path, (chunk.encode("utf-8", "surrogateescape") for chunk in chunks))
 
 
 def shown(path: Path) -> str:

@@ -61,6 +61,12 @@ class Screen:
         out = self._console.file
         out.writelines(f"{line}\n" for line in lines)
 
+    def chunks(self, chunks: Iterable[str]) -> None:
+        """Write the chunks of a long text; a terminal gets the lines in them as `plain` returns them."""
+        if self._is_terminal:
+            chunks = ("\n".join(map(plain, chunk.split("\n"))) for chunk in chunks)
+        self._console.file.writelines(chunks)
+
     def line(self, line: str = "") -> None:
         """Write one line unchanged."""
         self.lines([line])
