@@ -133,7 +133,7 @@ def _float8(x: Array, to: ElementType, *, saturate: bool) -> Array:
 
 
 def _float8e8m0(x: Array, *, saturate: bool, round_mode: str) -> Array:
-    """Round to a power of two. Zero, negative numbers and infinity have no code: they saturate or become NaN."""
+    """Round to a power of two. Zero, negatives and infinity have no code: they saturate or become NaN."""
     wide = x.astype(np.float64)
     fraction, exponent = np.frexp(wide)  # fraction in [0.5, 1): 0.5 for a power of two
     match round_mode:

@@ -96,7 +96,7 @@ def _check_alike(items: Sequence[Any]) -> None:
         array = cast("Array", item)
         if array.shape != first.shape or array.dtype != first.dtype:
             raise EvaluationError(
-                f"a stacked output must keep its type and shape, and is {type_of(first)} in the first iteration,"
+                f"a stacked output must keep its type and shape; it is {type_of(first)} in iteration 0,"
                 f" {type_of(array)} in iteration {turn}"
             )
 
@@ -192,7 +192,7 @@ def _covering(before: Type | None, after: Type | None, place: int) -> Type | Non
         return _shapeless(before or after)
     if isinstance(before, TensorType) and isinstance(
         after, TensorType
-    ):  # an unknown element type is that of the other
+    ):  # an unknown element type is the other's
         before = before if before.element.number else TensorType(after.element, before.shape)
         after = after if after.element.number else TensorType(before.element, after.shape)
     if isinstance(before, OptionalType) and not isinstance(after, OptionalType):
