@@ -2,9 +2,9 @@
 
 Inference and evaluation call the same function, so that both report the same shapes with the same message.
 
-Where the text asks for a scalar, exporters write a 1-D tensor of one element, which onnxruntime accepts; both
-are accepted. Where the text asks for a 1-D tensor, a scalar is refused, as
-onnxruntime and onnx refuse it; an operator that also admits a scalar has a comment at its call.
+Where the text requires a scalar, exporters write a 1-D tensor of one element, which onnxruntime accepts; both
+are accepted here. Where the text requires a 1-D tensor, a scalar is refused, as by onnxruntime and onnx; an
+operator that also admits a scalar has a comment at its call.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def check_alike(names: Sequence[str], inputs: Sequence[Shaped]) -> None:
 
 
 def check_broadcast(name: str, x: Shaped | None, target: Shape | None) -> None:
-    """Raise InferenceError where an input does not broadcast one way: to `target`, which keeps its shape."""
+    """Raise InferenceError where an input does not broadcast to `target` without changing it."""
     if x is None or x.shape is None or target is None:
         return
     pairs = zip(reversed(x.shape), reversed(target), strict=False)

@@ -106,11 +106,12 @@ def axes_from_front(
 ) -> Any:
     """Emit the same scan with its axes counted from the front."""
     states, scanned = parts(inputs, num_scan_inputs)
+    changed: dict[str, Any] = {**lists}
     if (axes := lists["scan_input_axes"]) is not None:
         pairs = zip(axes, scanned, strict=True)
-        lists["scan_input_axes"] = [from_front([axis], x)[0] for axis, x in pairs]
+        changed["scan_input_axes"] = [from_front([axis], x)[0] for axis, x in pairs]
     if (axes := lists["scan_output_axes"]) is not None:
         items = zip(axes, body.outputs[len(states) :], strict=True)
-        lists["scan_output_axes"] = [from_front([axis], y, more=1)[0] for axis, y in items if y is not None]
+        changed["scan_output_axes"] = [from_front([axis], y, more=1)[0] for axis, y in items if y is not None]
     outputs = len(call.outputs)
-    return b.op("Scan", *inputs, outputs=outputs, body=body, num_scan_inputs=num_scan_inputs, **lists)
+    return b.op("Scan", *inputs, outputs=outputs, body=body, num_scan_inputs=num_scan_inputs, **changed)

@@ -1,4 +1,4 @@
-"""Sizes that are the contents of a tensor, and the limits on what they ask for."""
+"""Sizes that are the contents of a tensor, and checks against the limits."""
 
 from __future__ import annotations
 

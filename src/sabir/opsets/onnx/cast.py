@@ -142,7 +142,7 @@ def numbers() -> Iterator[Example]:
     yield Example(6, np.array([1e6, 1e-9]), **_to("float16"), expect=[np.array([np.inf, 0], np.float16)])
     yield Example(6, 2.5, **_to("int8"), expect=[np.int8(2)])
     yield Example(6, np.zeros((0, 3), np.float16), **_to("bool"), expect=[np.zeros((0, 3), bool)])
-    # 1 + 2**-8 lies halfway between two bfloat16 numbers, and goes to the even one
+    # 1 + 2**-8 is halfway between two bfloat16 numbers, and rounds to the even one
     halfway = [1.00390625, np.inf]
     yield Example(13, halfway, **_to("bfloat16"), expect=[np.array([1, np.inf], ml_dtypes.bfloat16)])
 
@@ -168,7 +168,7 @@ def small_types() -> Iterator[Example]:
     clamped = {"float8e4m3fn": 448, "float8e4m3fnuz": 240, "float8e5m2": 57344, "float8e5m2fnuz": 57344}
     for name, most in clamped.items():
         dtype = element(name).dtype
-        near = 16  # 17 lies halfway between 16 and 18, or nearer to 16 than to 20
+        near = 16  # 17 is halfway between 16 and 18, or nearer to 16 than to 20
         saturated = np.array([0.5, most, -most, np.nan, near]).astype(dtype)
         over = np.inf if name == "float8e5m2" else np.nan
         unlimited = np.array([0.5, over, -over, np.nan, near]).astype(dtype)

@@ -22,13 +22,7 @@ T = Constraint("T", CLASSIC)
 
 v11 = concat_from_sequence.first(
     11,
-    inputs=[
-        Input(
-            "input_sequence",
-            S,
-            "At least one tensor; shapes may differ along a concatenated axis.",
-        )
-    ],
+    inputs=[Input("input_sequence", S, "At least one tensor; shapes may differ along a concatenated axis.")],
     outputs=[Output("concat_result", T, "The items as one tensor.")],
     attributes=[
         Attribute("new_axis", "int", "1: stack on a new axis.", default=0, values=one_of(0, 1)),
@@ -43,8 +37,8 @@ def infer(sequence: SequenceType, /, *, new_axis: int, axis: int) -> TensorType:
     if item.shape is None:
         return TensorType(item.element)
     axis = axis_in(axis, len(item.shape) + new_axis)
-    behind = axis if new_axis else axis + 1
-    return TensorType(item.element, (*item.shape[:axis], None, *item.shape[behind:]))
+    after = axis if new_axis else axis + 1
+    return TensorType(item.element, (*item.shape[:axis], None, *item.shape[after:]))
 
 
 @v11.evaluate

@@ -12,10 +12,7 @@ from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
-expand = Operator(
-    "Expand",
-    summary="`input` broadcast against `shape`, as numpy does, in both directions.",
-)
+expand = Operator("Expand", summary="`input` broadcast against `shape`, as numpy does, in both directions.")
 
 T = Constraint("T", CLASSIC)
 

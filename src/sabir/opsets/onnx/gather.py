@@ -12,8 +12,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 gather = Operator(
-    "Gather",
-    summary="The slices of `data` along `axis` at `indices`: numpy's `take(data, indices, axis)`.",
+    "Gather", summary="The slices of `data` along `axis` at `indices`: numpy's `take(data, indices, axis)`."
 )
 
 T = Constraint("T", CLASSIC)

@@ -23,10 +23,7 @@ T = Constraint("T", CLASSIC)
 
 v11 = gather_nd.first(
     11,
-    inputs=[
-        Input("data", T, "A tensor of rank 1 or more.", differentiable=True),
-        TUPLES,
-    ],
+    inputs=[Input("data", T, "A tensor of rank 1 or more.", differentiable=True), TUPLES],
     outputs=[
         Output("output", T, "`indices.shape[:-1]`, then the axes that no tuple indexes.", differentiable=True)
     ],

@@ -43,19 +43,12 @@ B = Constraint("B", BOOL)
 
 M = Input("M", I, "The maximum of iterations; without it only the condition ends the loop.", optional=True)
 COND = Input(
-    "cond",
-    B,
-    "Whether the loop starts; without it the body's conditions are ignored.",
-    optional=True,
+    "cond", B, "Whether the loop starts; without it the body's conditions are ignored.", optional=True
 )
 
 v1 = loop.first(
     1,
-    inputs=[
-        M,
-        COND,
-        Input("v_initial", V, "The initial carried values.", variadic=True, heterogeneous=True),
-    ],
+    inputs=[M, COND, Input("v_initial", V, "The initial carried values.", variadic=True, heterogeneous=True)],
     outputs=[
         Output(
             "v_final_and_scan_outputs",

@@ -113,7 +113,7 @@ def resolve(target: Sequence[Dim], source: Shape | None, *, allowzero: int) -> t
         return _completed(dims, source)
     rest = [d for d in dims if d != -1]
     if allowzero and 0 in rest:
-        raise InferenceError(f"`shape` {_shown(dims)}: -1 cannot be computed beside a dimension of size 0")
+        raise InferenceError(f"`shape` {_shown(dims)}: -1 cannot be computed next to a dimension of size 0")
     left = None if source is None else _left_over(source, rest)
     return tuple(left if d == -1 else d for d in dims)
 

@@ -25,8 +25,7 @@ from sabir.schema import (
 )
 
 sequence_map = Operator(
-    "SequenceMap",
-    summary="For each output of `body` the sequence of its results for the items, in order.",
+    "SequenceMap", summary="For each output of `body` the sequence of its results for the items, in order."
 )
 
 S = Constraint("S", sequences(CLASSIC))
@@ -47,12 +46,7 @@ v17 = sequence_map.first(
     ],
     outputs=[Output("out_sequence", S, "n items each.", variadic=True, heterogeneous=True)],
     attributes=[
-        Attribute(
-            "body",
-            "graph",
-            "Takes an item or tensor of each input; returns tensors.",
-            required=True,
-        )
+        Attribute("body", "graph", "Takes an item or tensor of each input; returns tensors.", required=True)
     ],
 )
 

@@ -1,6 +1,7 @@
 """Slice: a part of a tensor, by start, end and step along some axes."""
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -40,6 +41,7 @@ v1 = slicing.first(
         Attribute("axes", "ints", "The axes to slice; the first ones when absent."),
     ],
 )
+Operand = TypeVar("Operand")
 Tind = Constraint("Tind", INDEX_TYPES)
 
 
@@ -73,13 +75,9 @@ def infer_from_attributes(
 
 @v10.infer
 def infer(
-    data: TensorType,
-    starts: TensorType,
-    ends: TensorType,
-    axes: TensorType | None = None,
-    steps: TensorType | None = None,
-    /,
+    data: TensorType, starts: TensorType, ends: TensorType, /, *others: TensorType | None
 ) -> TensorType:
+    axes, steps = _both(others)
     _check_vectors(starts, ends, axes, steps)
     count = _count(starts, ends, axes, steps)
     places = [*range(count or 0)] if axes is None else contents.ints(axes.known)
@@ -88,6 +86,12 @@ def infer(
     gaps: Known = (None,) * count
     step = (1,) * count if steps is None else steps.known or gaps
     return _cut(data, starts.known or gaps, ends.known or gaps, places, step)
+
+
+def _both(others: Sequence[Operand | None]) -> tuple[Operand | None, Operand | None]:
+    """Return the optional inputs `axes` and `steps`."""
+    axes, steps = (*others, None, None)[:2]
+    return axes, steps
 
 
 def _check_vectors(*inputs: TensorType | Array | None) -> None:
@@ -136,9 +140,8 @@ def evaluate_from_attributes(
 
 
 @v10.evaluate
-def evaluate(
-    data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None, /
-) -> Array:
+def evaluate(data: Array, starts: Array, ends: Array, /, *others: Array | None) -> Array:
+    axes, steps = _both(others)
     if starts.ndim != 1 or any(x is not None and x.shape != starts.shape for x in (ends, axes, steps)):
         _check_vectors(starts, ends, axes, steps)
     listed = [None if x is None else x.tolist() for x in (axes, steps)]
@@ -165,14 +168,9 @@ def attributes_become_inputs(
 
 @v10.downgrade
 def inputs_become_attributes(
-    b: Builder,
-    data: Value,
-    starts: Value,
-    ends: Value,
-    axes: Value | None = None,
-    steps: Value | None = None,
-    /,
+    b: Builder, data: Value, starts: Value, ends: Value, /, *others: Value | None
 ) -> Value:
+    axes, steps = _both(others)
     if steps is not None and any(s != 1 for s in as_ints("steps", steps)):
         raise Unconvertible("Slice-1 has no steps")
     return b.Slice(
@@ -184,15 +182,8 @@ def inputs_become_attributes(
 
 
 @v11.downgrade
-def axes_from_front(
-    b: Builder,
-    data: Value,
-    starts: Value,
-    ends: Value,
-    axes: Value | None = None,
-    steps: Value | None = None,
-    /,
-) -> Value:
+def axes_from_front(b: Builder, data: Value, starts: Value, ends: Value, /, *others: Value | None) -> Value:
+    axes, steps = _both(others)
     if axes is not None and any(a < 0 for a in as_ints("axes", axes)):
         dtype = axes.type.element.dtype if isinstance(axes.type, TensorType) else np.int64
         axes = b.initializer("axes", np.array(from_front(as_ints("axes", axes), data), dtype))

@@ -11,8 +11,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 string_split = Operator(
-    "StringSplit",
-    summary="The substrings between delimiters, along a new last dimension, and their number.",
+    "StringSplit", summary="The substrings between delimiters, along a new last dimension, and their number."
 )
 
 T1 = Constraint("T1", STRING)

@@ -24,9 +24,7 @@ from sabir.schema import (
 )
 
 label_encoder = Operator(
-    "LabelEncoder",
-    domain="ai.onnx.ml",
-    summary="Each element replaced by the value of its key in a table.",
+    "LabelEncoder", domain="ai.onnx.ml", summary="Each element replaced by the value of its key in a table."
 )
 
 T1 = Constraint("T1", STRING, tensors("int64"))
