@@ -58,11 +58,17 @@ v6 = v1.evolve(
 v9 = v6.widen(9, T1=STRING, T2=STRING)
 v13 = v9.widen(13, T1=BFLOAT16, T2=BFLOAT16)
 v19 = v13.extend(
-    19, casting.SATURATE_ADDED, attributes=[casting.SATURATE], widen={"T1": FLOAT8, "T2": FLOAT8}
+    19,
+    "Admits the 8-bit floats, and `saturate` determines the result beyond their range.",
+    attributes=[casting.SATURATE],
+    widen={"T1": FLOAT8, "T2": FLOAT8},
 )
 v23 = v19.widen_stepwise({21: INT4, 23: FLOAT4}, "T1", "T2")
 v24 = v23.extend(
-    24, casting.ROUND_MODE_ADDED, attributes=[casting.ROUND_MODE], widen={"T1": FLOAT8E8M0, "T2": FLOAT8E8M0}
+    24,
+    "Admits float8e8m0, with `round_mode` for it.",
+    attributes=[casting.ROUND_MODE],
+    widen={"T1": FLOAT8E8M0, "T2": FLOAT8E8M0},
 )
 v28 = v24.widen_stepwise({25: INT2, 28: FLOAT6}, "T1", "T2")
 

@@ -191,12 +191,5 @@ def examples() -> Iterator[Example]:
     yield Example(11, x, [0], outputs=2, expect=[x[:, :0], np.zeros((3, 0), np.int64)])
     long = (np.arange(600) * 7 % 50).astype(np.float32).reshape(2, 300)  # 49 at 7, 57 ... and 0 at 0, 50 ...
     yield Example(11, long, [3], outputs=2, expect=[np.full((2, 3), 49, np.float32), [[7, 57, 107]] * 2])
-    yield Example(
-        11,
-        long.T,
-        [3],
-        axis=0,
-        largest=0,
-        outputs=2,
-        expect=[np.zeros((3, 2), np.float32), np.array([[0, 50, 100]] * 2).T],
-    )
+    columns = [np.zeros((3, 2), np.float32), np.array([[0, 50, 100]] * 2).T]
+    yield Example(11, long.T, [3], axis=0, largest=0, outputs=2, expect=columns)
