@@ -300,7 +300,9 @@ def test_a_type_that_does_not_follow():
     assert run(untyped, m=np.array(0), s=[])["y"].shape == (0, 0)
     assert run(untyped, m=np.array(0), s=[np.int32([1, 2, 3])])["y"].shape == (0, 3)
     made = model(text.replace("SEQUENCE ", ""))
-    with pytest.raises(EvaluationError, match="no iteration runs, and the type of a stacked output is neither declared"):
+    with pytest.raises(
+        EvaluationError, match="no iteration runs, and the type of a stacked output is neither declared"
+    ):
         sabir.evaluate(made, {"m": np.array(0), "s": []})
 
 
