@@ -34,7 +34,6 @@ _SINGLE, _DOUBLE = 32, 64  # bits
 SATURATE = Attribute(
     "saturate", "int", "For 8-bit floats, beyond the range: 1 the greatest; 0 infinity or NaN.", default=1
 )
-SATURATE_ADDED = "Admits the 8-bit floats, and `saturate` determines the result beyond their range."
 ROUND_MODE = Attribute(
     "round_mode",
     "string",
@@ -42,7 +41,6 @@ ROUND_MODE = Attribute(
     default="up",
     values=one_of("up", "down", "nearest"),
 )
-ROUND_MODE_ADDED = "Admits float8e8m0, with `round_mode` for it."
 _SPECIAL = {"inf": "INF", "-inf": "-INF", "nan": "NaN", "-nan": "NaN"}
 
 

@@ -1,4 +1,4 @@
-"""Softmax and its kin: over one axis since opset 13, over the rows of a matrix before."""
+"""Softmax, LogSoftmax and Hardmax: their axes, before and after the change from matrix rows to one axis."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def over_rows(rule: BehaviourFunction, x: Array, axis: int) -> Array:
 
 
 def split_to_axis(name: str) -> BehaviourFunction:
-    """Return the upgrade to 13: flatten by hand, unless the split leaves one dimension."""
+    """Return the upgrade from rows to an axis: flattens explicitly, unless the split leaves one dimension."""
 
     def upgrade(b: Builder, x: Value, /, *, axis: int) -> Value:
         if axis == -1 or (isinstance(x.type, TensorType) and x.type.rank == axis + 1):
@@ -47,7 +47,7 @@ def split_to_axis(name: str) -> BehaviourFunction:
 
 
 def axis_to_split(name: str) -> BehaviourFunction:
-    """Return the downgrade from 13: move the axis last, where both versions agree."""
+    """Return the downgrade from an axis to rows: moves the axis last, where both are equal."""
 
     def downgrade(b: Builder, x: Value, /, *, axis: int) -> Value:
         rank = x.type.rank if isinstance(x.type, TensorType) else None

@@ -175,7 +175,7 @@ def _same_length(**lists: Array) -> None:
     lengths = {name: len(array) for name, array in lists.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InferenceError(f"lists that belong together differ in length: {listed}")
+        raise InferenceError(f"lists of the same items differ in length: {listed}")
 
 
 def _sets(attributes: Mapping[str, Any], mode: Array) -> Sets | None:
@@ -184,7 +184,7 @@ def _sets(attributes: Mapping[str, Any], mode: Array) -> Sets | None:
     tensor = attributes["membership_values"]
     values = np.zeros(0, np.float32) if tensor is None else _array(tensor)
     ends = np.isnan(values)
-    belongs = np.cumsum(ends) - ends  # the number of sets that have ended before
+    owner = np.cumsum(ends) - ends  # the number of sets that have ended before
     if len(values) and not ends[-1]:
         ends = np.append(ends, True)
     if np.count_nonzero(ends) != len(testing):
@@ -192,7 +192,7 @@ def _sets(attributes: Mapping[str, Any], mode: Array) -> Sets | None:
     if not len(testing):
         return None
     real = ~np.isnan(values)
-    node, members = testing[belongs[real]], values[real]
+    node, members = testing[owner[real]], values[real]
     order = np.lexsort((members, node))
     return Sets(starts_of(node[order], len(mode)), members[order])
 

@@ -58,11 +58,17 @@ v6 = v1.evolve(
 v9 = v6.widen(9, T1=STRING, T2=STRING)
 v13 = v9.widen(13, T1=BFLOAT16, T2=BFLOAT16)
 v19 = v13.extend(
-    19, casting.SATURATE_ADDED, attributes=[casting.SATURATE], widen={"T1": FLOAT8, "T2": FLOAT8}
+    19,
+    "Admits the 8-bit floats, and `saturate` determines the result beyond their range.",
+    attributes=[casting.SATURATE],
+    widen={"T1": FLOAT8, "T2": FLOAT8},
 )
 v23 = v19.widen_stepwise({21: INT4, 23: FLOAT4}, "T1", "T2")
 v24 = v23.extend(
-    24, casting.ROUND_MODE_ADDED, attributes=[casting.ROUND_MODE], widen={"T1": FLOAT8E8M0, "T2": FLOAT8E8M0}
+    24,
+    "Admits float8e8m0, with `round_mode` for it.",
+    attributes=[casting.ROUND_MODE],
+    widen={"T1": FLOAT8E8M0, "T2": FLOAT8E8M0},
 )
 v28 = v24.widen_stepwise({25: INT2, 28: FLOAT6}, "T1", "T2")
 
@@ -142,7 +148,7 @@ def numbers() -> Iterator[Example]:
     yield Example(6, np.array([1e6, 1e-9]), **_to("float16"), expect=[np.array([np.inf, 0], np.float16)])
     yield Example(6, 2.5, **_to("int8"), expect=[np.int8(2)])
     yield Example(6, np.zeros((0, 3), np.float16), **_to("bool"), expect=[np.zeros((0, 3), bool)])
-    # 1 + 2**-8 lies halfway between two bfloat16 numbers, and goes to the even one
+    # 1 + 2**-8 is halfway between two bfloat16 numbers, and rounds to the even one
     halfway = [1.00390625, np.inf]
     yield Example(13, halfway, **_to("bfloat16"), expect=[np.array([1, np.inf], ml_dtypes.bfloat16)])
 
@@ -168,7 +174,7 @@ def small_types() -> Iterator[Example]:
     clamped = {"float8e4m3fn": 448, "float8e4m3fnuz": 240, "float8e5m2": 57344, "float8e5m2fnuz": 57344}
     for name, most in clamped.items():
         dtype = element(name).dtype
-        near = 16  # 17 lies halfway between 16 and 18, or nearer to 16 than to 20
+        near = 16  # 17 is halfway between 16 and 18, or nearer to 16 than to 20
         saturated = np.array([0.5, most, -most, np.nan, near]).astype(dtype)
         over = np.inf if name == "float8e5m2" else np.nan
         unlimited = np.array([0.5, over, -over, np.nan, near]).astype(dtype)

@@ -43,11 +43,17 @@ v15 = cast_like.first(
     outputs=[Output("output", T2, "The shape of `input`.", differentiable=True)],
 )
 v19 = v15.extend(
-    19, casting.SATURATE_ADDED, attributes=[casting.SATURATE], widen={"T1": FLOAT8, "T2": FLOAT8}
+    19,
+    "Admits the 8-bit floats, and `saturate` determines the result beyond their range.",
+    attributes=[casting.SATURATE],
+    widen={"T1": FLOAT8, "T2": FLOAT8},
 )
 v23 = v19.widen_stepwise({21: INT4, 23: FLOAT4}, "T1", "T2")
 v24 = v23.extend(
-    24, casting.ROUND_MODE_ADDED, attributes=[casting.ROUND_MODE], widen={"T1": FLOAT8E8M0, "T2": FLOAT8E8M0}
+    24,
+    "Admits float8e8m0, with `round_mode` for it.",
+    attributes=[casting.ROUND_MODE],
+    widen={"T1": FLOAT8E8M0, "T2": FLOAT8E8M0},
 )
 v25 = v24.widen(25, T1=INT2, T2=INT2)
 

@@ -1,4 +1,4 @@
-"""Compress: the parts of a tensor that a condition picks."""
+"""Compress: the parts of a tensor that a condition selects."""
 
 from collections.abc import Iterator
 
@@ -29,15 +29,13 @@ v9 = compress.first(
         Input(
             "condition",
             T1,
-            "One flag for each slice, or element, in order; those past its end are left out.",
+            "One flag for each slice, or element; those past its end are dropped.",
             differentiable=False,
         ),
     ],
-    outputs=[Output("output", T, "What was picked; a vector without `axis`.", differentiable=True)],
+    outputs=[Output("output", T, "The selected part; a vector without `axis`.", differentiable=True)],
     attributes=[
-        Attribute(
-            "axis", "int", "The dimension to pick from, from the back if negative; without it, elements."
-        )
+        Attribute("axis", "int", "The dimension to select from, from the back if negative; absent: elements.")
     ],
 )
 v11 = v9.restate(11, "A negative `axis` counts from the back.")
@@ -59,7 +57,7 @@ def infer(x: TensorType, condition: TensorType, /, *, axis: int | None) -> Tenso
     mask = contents.array_of(condition)
     if mask is not None:
         _check_places(np.flatnonzero(mask), x.size if axis is None or x.shape is None else x.shape[axis])
-    return kind if mask is None else contents.moved(kind, lambda held: _picked(held, mask, axis), x)
+    return kind if mask is None else contents.moved(kind, lambda known: _picked(known, mask, axis), x)
 
 
 @v9.evaluate
@@ -76,9 +74,9 @@ def _picked(x: Array, condition: Array, axis: int | None) -> Array:
 
 
 def _check_places(places: Array, count: Dim) -> None:
-    """Raise InferenceError where a true flag has no place; false ones may be too many."""
+    """Raise InferenceError where a true flag is beyond the data; more false ones are allowed."""
     if places.size and isinstance(count, int) and places[-1] >= count:
-        raise InferenceError(f"`condition` picks the place {places[-1]}, and there are {count}")
+        raise InferenceError(f"`condition` selects index {places[-1]} of {count}")
 
 
 @v11.downgrade

@@ -14,7 +14,7 @@ from sabir.schema import CLASSIC, Attribute, Constraint, Example, Input, Operato
 
 concat_from_sequence = Operator(
     "ConcatFromSequence",
-    summary="The items of a sequence one after another along `axis`, or stacked on a new axis there.",
+    summary="The items of a sequence concatenated along `axis`, or stacked on a new axis there.",
 )
 
 S = Constraint("S", sequences(CLASSIC))
@@ -22,16 +22,10 @@ T = Constraint("T", CLASSIC)
 
 v11 = concat_from_sequence.first(
     11,
-    inputs=[Input("input_sequence", S, "At least one tensor; all of one shape but for a joined `axis`.")],
+    inputs=[Input("input_sequence", S, "At least one tensor; shapes may differ along a concatenated axis.")],
     outputs=[Output("concat_result", T, "The items as one tensor.")],
     attributes=[
-        Attribute(
-            "new_axis",
-            "int",
-            "1 to stack on a new axis, 0 to join along one there is.",
-            default=0,
-            values=one_of(0, 1),
-        ),
+        Attribute("new_axis", "int", "1: stack on a new axis.", default=0, values=one_of(0, 1)),
         Attribute("axis", "int", "The axis of the result, counted from the back if negative.", required=True),
     ],
 )
@@ -43,14 +37,14 @@ def infer(sequence: SequenceType, /, *, new_axis: int, axis: int) -> TensorType:
     if item.shape is None:
         return TensorType(item.element)
     axis = axis_in(axis, len(item.shape) + new_axis)
-    behind = axis if new_axis else axis + 1
-    return TensorType(item.element, (*item.shape[:axis], None, *item.shape[behind:]))
+    after = axis if new_axis else axis + 1
+    return TensorType(item.element, (*item.shape[:axis], None, *item.shape[after:]))
 
 
 @v11.evaluate
 def evaluate(sequence: Sequence[Array], /, *, new_axis: int, axis: int) -> Array:
     if not sequence:
-        raise EvaluationError("the sequence is empty; the shape of the result would be unknown")
+        raise EvaluationError("the sequence is empty, and the shape of the result is unknown")
     rank = sequence[0].ndim
     along = axis_in(axis, rank + new_axis)
     free = None if new_axis else along

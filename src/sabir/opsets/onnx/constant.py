@@ -1,4 +1,4 @@
-"""Constant: a tensor that the node itself holds."""
+"""Constant: a tensor in an attribute of the node."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,7 +23,7 @@ from sabir.schema import (
     Output,
 )
 
-constant = Operator("Constant", summary="The tensor that the node's one attribute holds.")
+constant = Operator("Constant", summary="The tensor in the node's only attribute.")
 
 T = Constraint("T", FLOATS)
 
@@ -37,7 +37,7 @@ v1 = constant.first(
 v9 = v1.widen(9, T=CLASSIC)
 v11 = v9.evolve(
     11,
-    "The tensor may be given in sparse form instead, by `sparse_value`.",
+    "`sparse_value` may contain the tensor in sparse form instead.",
     add=[
         Attribute("sparse_value", "sparse_tensor", "The output, in sparse form."),
         Attribute("value", "tensor", "The output itself."),
@@ -45,7 +45,7 @@ v11 = v9.evolve(
 )
 v12 = v11.extend(
     12,
-    "Numbers and strings may be given as plain attributes.",
+    "Numbers and strings may be plain attributes.",
     attributes=[
         Attribute("value_strings", "strings", "The elements of a 1-D string tensor."),
         Attribute("value_string", "string", "The element of a 0-D string tensor."),
@@ -60,12 +60,12 @@ v25 = v13.widen_stepwise({19: FLOAT8, **SMALL_TYPES}, "T")
 
 _MOST_FLOATS = 16  # known contents of float tensors serve scales and limits, not data
 _DTYPES = {"string": np.object_, "float": np.float32, "int": np.int64}
-Given = Tensor | SparseTensor | Sequence[str] | Sequence[float] | str | float | None
+Content = Tensor | SparseTensor | Sequence[str] | Sequence[float] | str | float | None
 
 
 @v1.infer
-def infer(**given: Given) -> TensorType:
-    tensor = held(given)
+def infer(**values: Content) -> TensorType:
+    tensor = tensor_of(values)
     kind = TensorType(tensor.element, tensor.shape)
     if min(tensor.shape, default=0) < 0:
         raise InferenceError(f"the dimension {min(tensor.shape)} of its value is negative")
@@ -76,16 +76,16 @@ def infer(**given: Given) -> TensorType:
 
 
 @v1.evaluate
-def evaluate(**given: Given) -> Array:
-    return held(given).array()
+def evaluate(**values: Content) -> Array:
+    return tensor_of(values).array()
 
 
-def held(given: dict[str, Given]) -> Tensor | SparseTensor:
-    """Return the tensor of the one attribute that is given."""
-    found = [(name, value) for name, value in given.items() if value is not None]
+def tensor_of(values: dict[str, Content]) -> Tensor | SparseTensor:
+    """Return the tensor of the only attribute that is set; raises InferenceError for none or several."""
+    found = [(name, value) for name, value in values.items() if value is not None]
     if len(found) != 1:
         raise InferenceError(
-            f"takes exactly one of its attributes; the node gives {', '.join(n for n, _ in found) or 'none'}"
+            f"takes exactly one of its attributes; the node has {', '.join(n for n, _ in found) or 'none'}"
         )
     name, value = found[0]
     if isinstance(value, (Tensor, SparseTensor)):
@@ -94,11 +94,11 @@ def held(given: dict[str, Given]) -> Tensor | SparseTensor:
 
 
 @constant.check
-def doubts(*, call: Call, **given: Given) -> Iterator[str]:
-    """Exporters wrote shapes as int64 before version 9 admitted them, and runtimes took them."""
-    kind = infer(**given) if call.opset == v1.since else None
+def warnings(*, call: Call, **values: Content) -> Iterator[str]:
+    """Exporters wrote int64 shapes before version 9 admitted them, and runtimes accept them."""
+    kind = infer(**values) if call.opset == v1.since else None
     if kind is not None and kind.signature not in v1.outputs[0].allowed:
-        yield f"it gives {kind.signature}, which the standard admits from version {v9.since} on"
+        yield f"its output is {kind.signature}, which the standard admits from version {v9.since} on"
 
 
 @v11.upgrade
@@ -108,13 +108,13 @@ def same_value(b: Builder, /, *, value: Tensor) -> Value:
 
 @v11.downgrade
 def sparse_becomes_dense(b: Builder, /, *, value: Tensor | None, sparse_value: SparseTensor | None) -> Value:
-    tensor = held({"value": value, "sparse_value": sparse_value})
+    tensor = tensor_of({"value": value, "sparse_value": sparse_value})
     return b.Constant(value=tensor if isinstance(tensor, Tensor) else ArrayTensor(tensor.array()))
 
 
 @v12.downgrade
-def values_become_a_tensor(b: Builder, /, **given: Given) -> Value:
-    tensor = held(given)
+def values_become_a_tensor(b: Builder, /, **values: Content) -> Value:
+    tensor = tensor_of(values)
     return b.Constant(**{"value" if isinstance(tensor, Tensor) else "sparse_value": tensor})
 
 

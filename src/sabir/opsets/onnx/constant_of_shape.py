@@ -1,4 +1,4 @@
-"""ConstantOfShape: one value in every place of a shape given at run time."""
+"""ConstantOfShape: one value in every element of a shape that is an input."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ T2 = Constraint("T2", NUMBERS, BOOL)
 
 v9 = constant_of_shape.first(
     9,
-    inputs=[Input("input", T1, "The sizes, none below 0; no sizes at all mean a 0-D tensor.")],
+    inputs=[Input("input", T1, "The sizes, none below 0; no sizes mean a 0-D tensor.")],
     outputs=[Output("output", T2, "A tensor of that shape, of the type of `value`.")],
     attributes=[Attribute("value", "tensor", "One element; a float 0 when absent.")],
 )
@@ -47,13 +47,13 @@ v25 = v20.widen_stepwise(SMALL_TYPES, "T2")
 def infer(sizes: TensorType, /, *, value: Tensor | None) -> TensorType:
     element = FLOAT if value is None else value.element
     if value is not None and value.size != 1:
-        raise InferenceError(f"`value` must hold one element, and holds {value.size}")
+        raise InferenceError(f"`value` must have one element, and has {value.size}")
     return TensorType(element, sizes_in("input", sizes))
 
 
 @v9.evaluate
 def evaluate(sizes: Array, /, *, value: Tensor | None) -> Array:
-    """Zeros cost nothing before they are touched; the rest is filled, for BLAS would copy a view."""
+    """Return zeros as untouched pages; other values are written, because BLAS would copy a view."""
     one = np.zeros(1, np.float32) if value is None else value.array().reshape(1)
     dims = allotted(as_list("input", sizes), one.dtype)
     return np.full(dims, one[0], one.dtype) if any(one.tobytes()) else np.zeros(dims, one.dtype)

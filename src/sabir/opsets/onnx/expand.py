@@ -12,10 +12,7 @@ from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
-expand = Operator(
-    "Expand",
-    summary="`input` broadcast against `shape`, numpy's way in both directions: a 1 in either gives way.",
-)
+expand = Operator("Expand", summary="`input` broadcast against `shape`, as numpy does, in both directions.")
 
 T = Constraint("T", CLASSIC)
 
@@ -23,12 +20,7 @@ v8 = expand.first(
     8,
     inputs=[
         Input("input", T, "A tensor of any shape.", differentiable=True),
-        Input(
-            "shape",
-            "tensor(int64)",
-            "The shape to broadcast to, its last dimension against the last.",
-            differentiable=False,
-        ),
+        Input("shape", "tensor(int64)", "Aligned with `input` at the last dimension.", differentiable=False),
     ],
     outputs=[
         Output("output", T, "The broadcast shape, which may be larger than `shape`.", differentiable=True)
@@ -41,12 +33,12 @@ v13 = v8.widen(13, T=BFLOAT16)
 def infer(x: TensorType, shape: TensorType, /) -> TensorType:
     dims = broadcast(x.shape, sizes_in("shape", shape))
     sizes = [d for d in dims or () if isinstance(d, int)]
-    return contents.moved(TensorType(x.element, dims), lambda held: np.broadcast_to(held, sizes), x)
+    return contents.moved(TensorType(x.element, dims), lambda known: np.broadcast_to(known, sizes), x)
 
 
 @v8.evaluate
 def evaluate(x: Array, shape: Array, /) -> Array:
-    """The result is a view: what repeats takes no memory."""
+    """Return a view, so that repetition takes no memory."""
     dims = np.broadcast_shapes(x.shape, as_list("shape", shape))
     return np.broadcast_to(x, allotted(dims, x.dtype, x.size))
 

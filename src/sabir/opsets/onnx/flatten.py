@@ -51,7 +51,7 @@ def infer(x: TensorType, /, *, axis: int) -> TensorType:
         return TensorType(x.element, (1, None) if axis == 0 else (None, None))
     split = _split_point(axis, len(x.shape))
     matrix = TensorType(x.element, (product(x.shape[:split]), product(x.shape[split:])))
-    return contents.moved(matrix, lambda held: held, x)
+    return contents.moved(matrix, lambda known: known, x)
 
 
 @v1.evaluate

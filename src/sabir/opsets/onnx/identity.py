@@ -1,4 +1,4 @@
-"""Identity: its input, as it is."""
+"""Identity: its input, unchanged."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ v25 = v16.widen_stepwise({19: FLOAT8, **SMALL_TYPES}, "V")
 
 @v1.infer
 def infer(x: Type, /) -> Type:
-    return dataclasses.replace(x, note=None)  # what a file remarks on a value is not true of its copy
+    return dataclasses.replace(x, note=None)  # a file's note on a value does not apply to its copy
 
 
 @v1.evaluate

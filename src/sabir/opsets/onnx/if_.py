@@ -79,8 +79,7 @@ def evaluate(
 def examples() -> Iterator[Example]:
     then = "yes () => (float[2] y) { y = Constant <value = float[2] {1.0, 2.0}> () }"
     other = "no () => (float[2] z) { z = Constant <value = float[2] {3.0, 4.0}> () }"
+    y, z = np.array([[1, 2], [3, 4]], np.float32)
     for opset in (9, 11, 13, 16, 19, 21, 23, 24, 25):
-        for cond, expect in ((True, [1, 2]), (False, [3, 4])):
-            yield Example(
-                opset, cond, then_branch=then, else_branch=other, expect=[np.array(expect, np.float32)]
-            )
+        for cond, chosen in ((True, y), (False, z)):
+            yield Example(opset, cond, then_branch=then, else_branch=other, expect=[chosen])

@@ -1,4 +1,4 @@
-"""OptionalGetElement: what an optional holds."""
+"""OptionalGetElement: the element of an optional."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from sabir.opsets.families.options import HELD, HELD_SINCE_28
 from sabir.schema import Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
 optional_get_element = Operator(
-    "OptionalGetElement", summary="What the optional holds; a tensor or a sequence as it is."
+    "OptionalGetElement", summary="The element of the optional; a tensor or a sequence is returned unchanged."
 )
 
 O = Constraint("O", optionals(HELD))  # ruff: ignore[ambiguous-variable-name]  the standard's name
@@ -21,7 +21,7 @@ V = Constraint("V", HELD)
 v15 = optional_get_element.first(
     15,
     inputs=[Input("input", O, "An optional that is not empty, or a tensor or sequence.")],
-    outputs=[Output("output", V, "The tensor or sequence in it.")],
+    outputs=[Output("output", V, "The tensor or sequence.")],
 )
 v18 = v15.widen(18, O=HELD)
 v28 = v18.widen(28, O=HELD_SINCE_28 | optionals(HELD_SINCE_28), V=HELD_SINCE_28)
@@ -35,7 +35,7 @@ def infer(x: Type, /) -> Type | None:
 @v15.evaluate
 def evaluate(x: object, /) -> object:
     if x is None:
-        raise EvaluationError("the optional holds nothing")
+        raise EvaluationError("the optional is empty")
     return x
 
 

@@ -1,4 +1,4 @@
-"""OptionalHasElement: whether an optional holds something."""
+"""OptionalHasElement: whether an optional has an element."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BOOL, Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
 optional_has_element = Operator(
-    "OptionalHasElement", summary="True where the input is there and, if it is an optional, holds something."
+    "OptionalHasElement", summary="True if the input is present and is not an empty optional."
 )
 
 O = Constraint("O", optionals(HELD))  # ruff: ignore[ambiguous-variable-name]  the standard's name
@@ -23,7 +23,7 @@ v15 = optional_has_element.first(
 )
 v18 = v15.evolve(
     18,
-    "The input may be left out, which gives false, or be a tensor or sequence, which gives true.",
+    "The input may be absent (false), or be a tensor or sequence (true).",
     inputs=[Input("input", O, "An optional, tensor or sequence, or nothing.", optional=True)],
     widen={"O": HELD},
 )
@@ -32,8 +32,8 @@ v28 = v18.widen(28, O=HELD_SINCE_28 | optionals(HELD_SINCE_28))
 
 @v15.infer
 def infer(x: Type | None = None, /) -> TensorType:
-    told = TensorType(BOOLEAN, ())
-    return told if isinstance(x, OptionalType) else told.with_known((x is not None,))
+    result = TensorType(BOOLEAN, ())
+    return result if isinstance(x, OptionalType) else result.with_known((x is not None,))
 
 
 @v15.evaluate

@@ -1,4 +1,4 @@
-"""ReverseSequence: the first steps of each sequence of a batch, backward."""
+"""ReverseSequence: the first steps of each sequence of a batch in reverse order."""
 
 from collections.abc import Iterator
 
@@ -23,18 +23,12 @@ v10 = reverse_sequence.first(
     10,
     inputs=[
         Input("input", T, "Sequences: one axis for the batch and one for time, any others after them."),
-        Input("sequence_lens", "tensor(int64)", "The length of each sequence; steps past it stay in place."),
+        Input("sequence_lens", "tensor(int64)", "The length of each sequence; later steps are unchanged."),
     ],
     outputs=[Output("Y", T, "The sequences, in the shape of `input`.")],
     attributes=[
-        Attribute(
-            "batch_axis",
-            "int",
-            "Which of the first two axes is the batch: 1 or 0.",
-            default=1,
-            values=one_of(0, 1),
-        ),
-        Attribute("time_axis", "int", "Which of them is time: 0 or 1.", default=0, values=one_of(0, 1)),
+        Attribute("batch_axis", "int", "The axis of the batch: 1 or 0.", default=1, values=one_of(0, 1)),
+        Attribute("time_axis", "int", "The axis of time: 0 or 1.", default=0, values=one_of(0, 1)),
     ],
 )
 v28 = v10.widen(28, T=BFLOAT16)
@@ -46,7 +40,7 @@ def infer(x: TensorType, lengths: TensorType, /, *, batch_axis: int, time_axis: 
     if x.shape is None:
         return TensorType(x.element)
     if len(x.shape) < 2:  # ruff: ignore[magic-value-comparison]  an axis for the batch, and one for time
-        raise InferenceError(f"`input` of rank {len(x.shape)} holds no batch of sequences")
+        raise InferenceError(f"`input` of rank {len(x.shape)} is not a batch of sequences")
     check_rank("sequence_lens", lengths, 1)
     if lengths.shape is not None:
         dims = list(x.shape)

@@ -5,16 +5,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir.ir import SequenceType, TensorType
+from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.sequences import item_of, place
 from sabir.opsets.typing import Array
-from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences, tensors
+from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
 sequence_at = Operator("SequenceAt", summary="The item of a sequence at `position`.")
 
 S = Constraint("S", sequences(CLASSIC))
 T = Constraint("T", CLASSIC)
-I = Constraint("I", tensors("int32", "int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+I = Constraint("I", INDEX_TYPES)  # ruff: ignore[ambiguous-variable-name]  the standard's name
 
 v11 = sequence_at.first(
     11,

@@ -16,7 +16,7 @@ S = Constraint("S", sequences(CLASSIC))
 v11 = sequence_empty.first(
     11,
     inputs=[],
-    outputs=[Output("output", S, "Has no items; what is inserted may be of any shape.")],
+    outputs=[Output("output", S, "A sequence without items; items of any shape may be inserted.")],
     attributes=[
         Attribute(
             "dtype", "int", "The number of an element type; float when absent.", values=element_types("S")

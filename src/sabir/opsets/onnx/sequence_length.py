@@ -1,4 +1,4 @@
-"""SequenceLength: how many items a sequence has."""
+"""SequenceLength: the number of items of a sequence."""
 
 from collections.abc import Iterator, Sequence
 

@@ -33,16 +33,14 @@ T1 = Constraint("T1", tensors("int64"))
 v1 = shape.first(
     1,
     inputs=[Input("data", T, "A tensor of any rank.", differentiable=False)],
-    outputs=[Output("shape", T1, "One element for each dimension that was asked for.", differentiable=False)],
+    outputs=[Output("shape", T1, "One element for each selected dimension.", differentiable=False)],
 )
 v13 = v1.widen(13, T=BFLOAT16)
 v15 = v13.extend(
     15,
-    "`start` and `end` choose some of the dimensions.",
+    "`start` and `end` select a range of the dimensions.",
     attributes=[
-        Attribute(
-            "end", "int", "Where to stop, that axis excluded; counts from the back if negative, clamped."
-        ),
+        Attribute("end", "int", "The exclusive end; counts from the back if negative, clamped."),
         Attribute("start", "int", "The first axis; counts from the back if negative, clamped.", default=0),
     ],
 )

@@ -1,4 +1,4 @@
-"""StringSplit: strings cut at a delimiter."""
+"""StringSplit: strings split at a delimiter."""
 
 from collections.abc import Iterator
 
@@ -11,8 +11,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 string_split = Operator(
-    "StringSplit",
-    summary="The substrings between delimiters, along a new last dimension, and how many there are.",
+    "StringSplit", summary="The substrings between delimiters, along a new last dimension, and their number."
 )
 
 T1 = Constraint("T1", STRING)
@@ -29,8 +28,8 @@ v20 = string_split.first(
         Output("Z", T3, "The input's shape: the number of substrings of each.", differentiable=False),
     ],
     attributes=[
-        Attribute("maxsplit", "int", "The most cuts in one string, from the left; no limit if absent."),
-        Attribute("delimiter", "string", "What to cut at; if absent or empty, any stretch of white space."),
+        Attribute("maxsplit", "int", "The maximum of splits per string, from the left; no limit if absent."),
+        Attribute("delimiter", "string", "The delimiter; if absent or empty, any run of white space."),
     ],
 )
 
@@ -51,7 +50,7 @@ def evaluate(x: Array, /, *, delimiter: str | None, maxsplit: int | None) -> tup
     words: list[str] = x.ravel().tolist()
     if delimiter:
         parts = [word.split(delimiter, limit) for word in words]
-    else:  # what stands behind the last cut loses the white space at its end, too
+    else:  # the remainder after the last split loses its trailing white space, too
         parts = [word.strip().split(None, limit) for word in words]
     lengths = np.array([len(p) for p in parts], np.int64)
     longest = max(map(len, parts), default=0)

@@ -35,17 +35,17 @@ v1 = tile.first(
     1,
     inputs=[
         Input("input", T, "A tensor of any shape.", differentiable=True),
-        Input("tiles", T, "One number: how many copies."),
+        Input("tiles", T, "One number: the number of copies."),
         Input("axis", T, "One number: the axis to copy along."),
     ],
-    outputs=[Output("output", T, "The copies, `axis` as many times as long.", differentiable=True)],
+    outputs=[Output("output", T, "The copies along `axis`.", differentiable=True)],
 )
 v6 = v1.evolve(
     6,
-    "`repeats` counts copies along every axis, not `tiles` along one; every element type is admitted.",
+    "`repeats` for every axis replaces `tiles` along one; every element type is admitted.",
     inputs=[
         Input("input", T, "A tensor of any shape.", differentiable=True),
-        Input("repeats", T1, "How many copies along each axis; one number per axis.", differentiable=False),
+        Input("repeats", T1, "The number of copies along each axis.", differentiable=False),
     ],
     outputs=[Output("output", T, "Each dimension `repeats[i]` times that of `input`.", differentiable=True)],
     widen={"T": CLASSIC},
@@ -78,7 +78,7 @@ def infer(x: TensorType, repeats: TensorType, /) -> TensorType:
     numbers = [c for c in counts if isinstance(c, int)]
     if len(numbers) < len(counts):
         return kind
-    return contents.moved(kind, lambda held: _tiled(held, numbers), x)
+    return contents.moved(kind, lambda known: _tiled(known, numbers), x)
 
 
 @v1.evaluate

@@ -42,7 +42,7 @@ def infer(data: TensorType, /, *, perm: Sequence[int] | None) -> TensorType:
         return TensorType(data.element, None if rank is None else (None,) * rank)
     order = _order(perm, len(data.shape))
     kind = TensorType(data.element, tuple(data.shape[i] for i in order))
-    return contents.moved(kind, lambda held: held.transpose(order), data)
+    return contents.moved(kind, lambda known: known.transpose(order), data)
 
 
 @v1.evaluate

@@ -1,4 +1,4 @@
-"""Unique: the elements or parts of a tensor, each once."""
+"""Unique: the elements or parts of a tensor, without duplicates."""
 
 from collections.abc import Iterator
 
@@ -16,53 +16,34 @@ from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Inpu
 
 unique = Operator(
     "Unique",
-    summary="The different elements of `X`, or parts along `axis`, with their first places, counts, and"
-    " where each went; NaN equals NaN and comes last.",
+    summary="The unique elements of `X`, or parts along `axis`, with their first indices, inverse indices and"
+    " counts; NaN equals NaN and is last.",
 )
 
-_SORTED, _COMPARED = 8, 64  # how much longer than to read elements it takes to sort numbers, and texts
-_ORDERED = 40  # bytes, about, of an element while its place among the others is found
-_FEW = 64  # columns, each of which takes numpy an array of its own
-_MANY = 1 << 10  # elements from which a search for the least and the greatest pays
+_SORTED, _COMPARED = 8, 64  # the time to sort numbers, and strings, by the time to read them
+_ORDERED = 40  # bytes, about, of an element during the search
+_FEW = 64  # columns, for each of which numpy makes an array
+_MANY = 1 << 10  # elements from which it is faster to compute the minimum and maximum first
 
 T = Constraint("T", CLASSIC)
+
+
+def _places(name: str, doc: str) -> Output:
+    return Output(name, "tensor(int64)", doc, optional=True, differentiable=False)
+
 
 v11 = unique.first(
     11,
     inputs=[Input("X", T, "A tensor of any shape.", differentiable=False)],
     outputs=[
-        Output("Y", T, "What is different: a vector, or the parts along `axis`.", differentiable=False),
-        Output(
-            "indices",
-            "tensor(int64)",
-            "For each of `Y` its first place in `X`.",
-            optional=True,
-            differentiable=False,
-        ),
-        Output(
-            "inverse_indices",
-            "tensor(int64)",
-            "For each element, or part, of `X` its place in `Y`.",
-            optional=True,
-            differentiable=False,
-        ),
-        Output(
-            "counts",
-            "tensor(int64)",
-            "For each of `Y` how often it is in `X`.",
-            optional=True,
-            differentiable=False,
-        ),
+        Output("Y", T, "The unique elements as a vector, or the unique parts.", differentiable=False),
+        _places("indices", "The first index in `X` of each element, or part, of `Y`."),
+        _places("inverse_indices", "The index in `Y` of each element, or part, of `X`."),
+        _places("counts", "The number of occurrences in `X` of each element, or part, of `Y`."),
     ],
     attributes=[
         Attribute("axis", "int", "Compare the parts along this axis; without it, the elements of `X`."),
-        Attribute(
-            "sorted",
-            "int",
-            "1: in ascending order; 0: in that of the first places.",
-            default=1,
-            values=one_of(0, 1),
-        ),
+        Attribute("sorted", "int", "1: ascending; 0: by first index.", default=1, values=one_of(0, 1)),
     ],
 )
 v28 = v11.widen(28, T=BFLOAT16)
@@ -104,7 +85,7 @@ def evaluate(x: Array, /, *, axis: int | None, sorted: int) -> tuple[Array, ...]
 
 
 def _of_elements(x: Array) -> tuple[Array, Array, Array]:
-    """Return of the sorted different elements the first places, and where each went, and their counts."""
+    """Return the first indices, inverse indices and counts of the sorted unique elements."""
     _, first, inverse, counts = np.unique(
         _narrowed(widened(x).ravel()), return_index=True, return_inverse=True, return_counts=True
     )
@@ -112,17 +93,17 @@ def _of_elements(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _narrowed(x: Array) -> Array:
-    """Return many integers close together as their distances from the least, which sort by their digits."""
+    """Return many integers in a small range as distances from the least, for which numpy has a radix sort."""
     if x.dtype.kind not in "iu" or x.size < _MANY:
         return x
     least = int(x.min())
     if int(x.max()) - least >= 1 << 16:
         return x
-    return x.astype(np.uint16) - np.uint16(least % (1 << 16))  # both wrap around, and so does the difference
+    return x.astype(np.uint16) - np.uint16(least % (1 << 16))  # both wrap around; the difference is right
 
 
 def _of_parts(parts: Array) -> tuple[Array, Array, Array]:
-    """Compare by the ranks of the elements, which are integers whatever the type."""
+    """Compare parts by the ranks of their elements, which are integers for every type."""
     count = parts.shape[0]
     if count == 0 or parts.size == 0:
         if count and parts.ndim < 1:
@@ -138,10 +119,10 @@ def _of_parts(parts: Array) -> tuple[Array, Array, Array]:
 
 
 def _order(rows: Array) -> Array:
-    """Return the stable order of rows of whole numbers from 0 on, compared from their first columns."""
+    """Return the stable lexicographic order of rows of non-negative integers."""
     if rows.shape[1] <= _FEW:
         return np.lexsort(rows.T[::-1])
-    keys = rows.astype(">u8")  # whose bytes compare as the numbers do
+    keys = rows.astype(">u8")  # big-endian bytes compare as the numbers do
     return np.argsort(keys.view(np.dtype((np.void, keys.itemsize * rows.shape[1]))).ravel(), kind="stable")
 
 

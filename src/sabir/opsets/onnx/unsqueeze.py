@@ -23,29 +23,25 @@ from sabir.schema import (
 )
 
 unsqueeze = Operator(
-    "Unsqueeze", summary="`data` with a dimension of size 1 at each of `axes`, places in the output."
+    "Unsqueeze", summary="`data` with a dimension of size 1 at each of `axes`, which are axes of the output."
 )
 
 T = Constraint("T", CLASSIC)
+_AXES = "The positions of the new dimensions in the output, counted from its back if negative."
 
 v1 = unsqueeze.first(
     1,
     inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
     outputs=[Output("expanded", T, "The same elements in more dimensions.", differentiable=True)],
-    attributes=[Attribute("axes", "ints", "Where the output gets its new dimensions.", required=True)],
+    attributes=[Attribute("axes", "ints", "The new dimensions, as axes of the output.", required=True)],
 )
-v11 = v1.restate(11, "Negative `axes` count from the back of the output; none may come twice.")
+v11 = v1.restate(11, "Negative `axes` count from the back of the output; duplicates are invalid.")
 v13 = v11.evolve(
     13,
     "`axes` moves from attribute to input.",
     inputs=[
         Input("data", T, "A tensor of any shape.", differentiable=True),
-        Input(
-            "axes",
-            "tensor(int64)",
-            "Where the output gets its new dimensions, counted from its back if negative.",
-            differentiable=False,
-        ),
+        Input("axes", "tensor(int64)", _AXES, differentiable=False),
     ],
     drop=["axes"],
     widen={"T": BFLOAT16},
@@ -60,12 +56,12 @@ def infer_from_attribute(data: TensorType, /, *, axes: Sequence[int]) -> TensorT
     places = axes_in(axes, len(data.shape) + len(axes))
     rest = iter(data.shape)
     dims = tuple(1 if i in places else next(rest) for i in range(len(data.shape) + len(axes)))
-    return contents.moved(TensorType(data.element, dims), lambda held: held, data)
+    return contents.moved(TensorType(data.element, dims), lambda known: known, data)
 
 
 @v13.infer
 def infer(data: TensorType, axes: TensorType, /) -> TensorType:
-    # a scalar names one axis as clearly as the 1-D tensor that the text asks for; onnxruntime takes both
+    # the text requires a 1-D tensor; a scalar is as clear, and onnxruntime accepts both
     check_rank("axes", axes, 0, 1)
     known = contents.ints(axes.known)
     if known is not None:
@@ -73,7 +69,7 @@ def infer(data: TensorType, axes: TensorType, /) -> TensorType:
     if data.shape is None or not isinstance(axes.size, int) or axes.size > contents.MOST:
         return TensorType(data.element)
     count, shape = axes.size, data.shape
-    # each output dimension is new, or one of those that at most `count` new ones push back to its place
+    # an output dimension is new, or one of `data` that at most `count` new ones move back
     dims = (shared_dim((1, *shape[max(0, i - count) : i + 1])) for i in range(len(shape) + count))
     return TensorType(data.element, tuple(dims))
 
@@ -90,7 +86,7 @@ def evaluate(data: Array, axes: Array, /) -> Array:
 
 
 def _expanded(data: Array, axes: Sequence[int] | Array) -> Array:
-    if data.ndim + len(axes) > MAX_RANK:  # numpy would first look at each axis, in the square of their number
+    if data.ndim + len(axes) > MAX_RANK:  # numpy would first compare each axis with each
         raise ValueError(f"{data.ndim + len(axes)} dimensions are more than {MAX_RANK}")
     return np.expand_dims(data, tuple(map(int, axes)))
 

@@ -12,9 +12,7 @@ from sabir.opsets.typing import Array, Floats, Ints
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 
 imputer = Operator(
-    "Imputer",
-    domain="ai.onnx.ml",
-    summary="The input with each element that marks a missing value replaced.",
+    "Imputer", domain="ai.onnx.ml", summary="The input with each element that marks a missing value replaced."
 )
 
 T = Constraint("T", FEATURE_TYPES)

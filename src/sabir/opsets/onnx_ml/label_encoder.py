@@ -24,9 +24,7 @@ from sabir.schema import (
 )
 
 label_encoder = Operator(
-    "LabelEncoder",
-    domain="ai.onnx.ml",
-    summary="Each element replaced by the value of its key in a table.",
+    "LabelEncoder", domain="ai.onnx.ml", summary="Each element replaced by the value of its key in a table."
 )
 
 T1 = Constraint("T1", STRING, tensors("int64"))
@@ -226,25 +224,14 @@ def examples() -> Iterator[Example]:
     unused = ["b", "a", "_Unused", "_Unused"]
     yield Example(1, numbers, classes_strings=classes, expect=[unused])
     yield Example(1, 9, classes_strings=classes, default_string="?", expect=["?"])
+    reversed_table: dict[str, Any] = {"keys_int64s": [0, 1], "values_strings": classes}
+    twice: dict[str, Any] = {"keys_strings": ["b", "a", "b"], "values_floats": [1.5, 3, 2.5]}
+    none = np.zeros((2, 0), np.float32)
     for opset in (2, 4):
         yield Example(opset, words, keys_strings=classes, values_int64s=[0, 1], expect=[[[1, 0], [-1, 1]]])
-        yield Example(
-            opset,
-            numbers,
-            keys_int64s=[0, 1],
-            values_strings=classes,
-            default_string="?",
-            expect=[["b", "a", "?", "?"]],
-        )
-        twice = [[2.5, 3], [-0.0, 2.5]]
-        yield Example(opset, words, keys_strings=["b", "a", "b"], values_floats=[1.5, 3, 2.5], expect=[twice])
-        yield Example(
-            opset,
-            np.zeros((2, 0), np.float32),
-            keys_floats=[1.0],
-            values_int64s=[5],
-            expect=[np.zeros((2, 0), np.int64)],
-        )
+        yield Example(opset, numbers, **reversed_table, default_string="?", expect=[["b", "a", "?", "?"]])
+        yield Example(opset, words, **twice, expect=[[[2.5, 3], [-0.0, 2.5]]])
+        yield Example(opset, none, keys_floats=[1.0], values_int64s=[5], expect=[none.astype(np.int64)])
     floats = [np.nan, 1, 2]
     with_nan: dict[str, Any] = {"keys_floats": [np.nan, 1.0], "values_int64s": [7, 8]}
     yield Example(2, floats, **with_nan, expect=[[-1, 8, -1]])  # both as onnxruntime computes them

@@ -23,11 +23,7 @@ v1 = normalizer.first(
     outputs=[Output("Y", "tensor(float)", "The input's shape; a row whose divisor is 0 is unchanged.")],
     attributes=[
         Attribute(
-            "norm",
-            "string",
-            "The divisor: MAX, L1 or L2.",
-            default="MAX",
-            values=one_of("MAX", "L1", "L2"),
+            "norm", "string", "The divisor: MAX, L1 or L2.", default="MAX", values=one_of("MAX", "L1", "L2")
         )
     ],
 )

@@ -34,8 +34,8 @@ v1 = svm_classifier.first(
         Attribute("prob_b", "floats", "B in the probability `1 / (1 + exp(A d + B))` of each decision d."),
         Attribute("coefficients", "floats", "[E - 1, vectors] weights; without vectors [E, C]."),
         Attribute("classlabels_strings", "strings", "The labels, if they are strings."),
-        Attribute("prob_a", "floats", "A of each decision; with it Z holds probabilities."),
-        Attribute("support_vectors", "floats", "[vectors, C]: those of the first class come first."),
+        Attribute("prob_a", "floats", "A of each decision; with it Z contains probabilities."),
+        Attribute("support_vectors", "floats", "[vectors, C]: grouped by class, in order."),
         Attribute(
             "vectors_per_class", "ints", "Vectors of each class; none: linear scores.", values=at_least(0)
         ),

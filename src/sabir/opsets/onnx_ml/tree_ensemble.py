@@ -145,7 +145,7 @@ def _of_modes() -> Iterator[Example]:
     for mode, truth in enumerate(truths):
         expect = [np.array([[*truth, -1]], f).T]  # NaN takes the false branch
         yield Example(5, x, nodes_modes=ArrayTensor(np.array([mode], np.uint8)), **leaf, expect=expect)
-    # the standard's test of sets, with two of them behind a comparison
+    # the standard's test of sets, with two of them after a comparison
     sets: dict[str, Any] = _attributes(f, n_targets=4, leaf_targetids=[0, 1, 2, 3]) | {
         "nodes_featureids": [0, 0, 0],
         "nodes_modes": ArrayTensor(np.array([0, 6, 6], np.uint8)),

@@ -10,14 +10,7 @@ from sabir.ir import ArrayTensor, Builder, Dim, TensorType, Value
 from sabir.opsets.families import classifiers, tree_attributes, tree_conversion, trees
 from sabir.opsets.families.classifiers import TWO
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    Attribute,
-    Call,
-    Constraint,
-    Example,
-    Operator,
-    Unconvertible,
-)
+from sabir.schema import Attribute, Call, Constraint, Example, Operator, Unconvertible
 
 tree_ensemble_classifier = Operator(
     "TreeEnsembleClassifier",

@@ -137,7 +137,7 @@ def examples() -> Iterator[Example]:
         ratio = 1 / (1 + np.exp(9 - sums))
         small = _attributes(base_values=[-9.0, -9.0], post_transform="LOGISTIC")
         yield Example(opset, x, **small, expect=[ratio.astype(f)])
-    close = np.nextafter(3, 4)  # float64 tells it from 3, float32 does not
+    close = np.nextafter(3, 4)  # equal to 3 in float32, but not in float64
     fine = _attributes(
         nodes_values=None, nodes_values_as_tensor=ArrayTensor(np.array([close, 1, 0, 0, 0, 0]))
     )
