@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sabir.scheduling import Subgraph, ValueInfo
     from sabir.schema import Binding, Call
 
-_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+_ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
 
 
 class DeclaredValue(NamedTuple):
@@ -33,9 +33,9 @@ class DeclaredValue(NamedTuple):
 
 
 class BoundSubgraph:
-    """A subgraph whose calls are bound; one object serves all runs.
+    """A subgraph whose calls are bound, for all runs.
 
-    It keeps no more of the scheduled subgraph than a run needs: not its constants, which the plan has.
+    It keeps only what a run needs of the scheduled subgraph: the plan has the constants.
     """
 
     def __init__(self, subgraph: Subgraph, plan: BoundPlan, *, strict: bool) -> None:
@@ -96,9 +96,9 @@ class SubgraphFunction:
             results = bound.plan.run(inputs, self._captured, inner)
             compare(bound.outputs, results, inner)
             return results
-        _compare_anew(self._input_kinds, bound.inputs, inputs, run)
+        _compare_changed(self._input_kinds, bound.inputs, inputs, run)
         results = bound.plan.run(inputs, self._captured, run)
-        _compare_anew(self._output_kinds, bound.outputs, results, run)
+        _compare_changed(self._output_kinds, bound.outputs, results, run)
         return results
 
 
@@ -111,7 +111,7 @@ def compare(declared: Iterable[DeclaredValue], values: Iterable[Any], run: Run) 
                 run.mismatch(where, problem)
 
 
-def _compare_anew(
+def _compare_changed(
     last_kinds: list[Any], declared: Iterable[DeclaredValue], values: Sequence[Any], run: Run
 ) -> None:
     """Compare values with declared types that have no variables, unless those of the last call were alike.
