@@ -13,7 +13,7 @@ from sabir.scheduling import (
     FunctionCall,
     InvalidCall,
     OperatorCall,
-    Subgraph,
+    ScheduledSubgraph,
     make_plan,
     schedule,
 )
@@ -95,7 +95,7 @@ def test_a_subgraph_captures_only_what_its_plan_reads():
     program = program_of(LOOP)
     loop = program.calls[1]
     body = loop.attributes["body"]
-    assert isinstance(body, Subgraph)
+    assert isinstance(body, ScheduledSubgraph)
     assert body.captured == loop.captures == (slots(program)["x"],)
     assert len(body.program.captures) == 2
     assert body.plan.captures == (body.program.captures[0],)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sabir.evaluation._declared import Declaration
     from sabir.evaluation._plans import BoundPlan
     from sabir.ir import Type
-    from sabir.scheduling import Subgraph, ValueInfo
+    from sabir.scheduling import ScheduledSubgraph, ValueInfo
     from sabir.schema import Binding, Call
 
 _ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
@@ -38,7 +38,7 @@ class BoundSubgraph:
     It keeps only what a run needs of the scheduled subgraph: the plan has the constants.
     """
 
-    def __init__(self, subgraph: Subgraph, plan: BoundPlan, *, strict: bool) -> None:
+    def __init__(self, subgraph: ScheduledSubgraph, plan: BoundPlan, *, strict: bool) -> None:
         program = subgraph.program
         self.plan, self.name, self.types = plan, program.name, subgraph.types
         self.captured, self.input_counts = subgraph.captured, subgraph.input_counts
