@@ -76,7 +76,10 @@ class SubgraphFunction:
         return self._bound.output_types
 
     def typed(self, *inputs: Type | None) -> tuple[Type | None, ...]:
-        """Return the types of its outputs for such inputs, declared or inferred; it does not run."""
+        """Return the types of its outputs for such inputs, declared or inferred; it does not run.
+
+        Those of a subgraph without inputs are the declared ones.
+        """
         types = self._bound.types
         return self.outputs if types is None else types.infer(inputs, tuple(map(type_of, self._captured)))
 
@@ -104,11 +107,11 @@ class SubgraphFunction:
 
 def compare(declared: Iterable[DeclaredValue], values: Iterable[Any], run: Run) -> None:
     """Report each value that contradicts its declared type."""
-    for (where, declaration_), value in zip(declared, values, strict=False):
-        if declaration_ is not None:
-            problem = declaration_.conflict(value, where, run.dims, strict=run.strict)
+    for port, value in zip(declared, values, strict=False):
+        if port.declared is not None:
+            problem = port.declared.conflict(value, port.where, run.dims, strict=run.strict)
             if problem:
-                run.mismatch(where, problem)
+                run.mismatch(port.where, problem)
 
 
 def _compare_changed(
