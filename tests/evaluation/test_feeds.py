@@ -92,6 +92,23 @@ def test_arrays_keep_their_type():
     assert fed(vector("int4"), np.ones(2, ml_dtypes.int4)).dtype == ml_dtypes.int4
 
 
+def test_the_advice_for_another_element_type_is_the_cast_to_write():
+    for element, cast in (("bfloat16", "ml_dtypes.bfloat16"), ("int64", "np.int64"), ("string", "str")):
+        message = rf"is declared {element}\[\?\], and got float\[1\]; convert it with \.astype\({cast}\)$"
+        with pytest.raises(FeedError, match=message):
+            fed(vector(element), np.float32([1]))
+    with pytest.raises(
+        FeedError, match=r"got an array of datetime64\[D\]; convert it with \.astype\(np\.float32\)"
+    ):
+        fed(vector("float"), np.array(["2000-01-01"], "datetime64[D]"))
+
+
+def test_a_tensor_is_the_array_of_its_data():
+    assert fed(vector("float"), ArrayTensor(np.float32([1, 2]))).tolist() == [1, 2]
+    with pytest.raises(FeedError, match="got double"):
+        fed(vector("float"), ArrayTensor(np.float64([1])))
+
+
 def test_a_masked_array_is_refused():
     with pytest.raises(FeedError, match="got a MaskedArray; fill it"):
         fed(vector("float"), np.ma.masked_array(np.float32([1, 2]), [True, False]))
@@ -107,7 +124,15 @@ def test_whatever_gives_an_array_counts_as_that_array():
         def __array__(self, dtype=None, copy=None):  # ruff: ignore[bad-dunder-method-name]  numpy's protocol
             return self.array
 
+    class OnDevice:
+        def __array__(self, dtype=None, copy=None):  # ruff: ignore[bad-dunder-method-name]  numpy's protocol
+            raise RuntimeError("copy it to the host first")
+
     assert fed(vector("float"), Framework(np.float32([1]))).tolist() == [1]
+    with pytest.raises(
+        FeedError, match="input 'x' got an OnDevice that is no array: copy it to the host first"
+    ):
+        fed(vector("float"), OnDevice())
     with pytest.raises(FeedError, match="got double"):
         fed(vector("float"), Framework(np.float64([1])))
 

@@ -16,15 +16,14 @@ from sabir.evaluation._sizes import OutputSizes, numbers_in, numbers_of
 from sabir.evaluation._subgraphs import BoundSubgraph, call_function, call_with_subgraphs
 from sabir.evaluation._types import OperandTypes
 from sabir.ir import SparseTensor
-from sabir.scheduling import FunctionCall, OperatorCall, ScheduledFunction, Subgraph, make_plan
+from sabir.scheduling import FunctionCall, OperatorCall, ScheduledFunction, ScheduledSubgraph, make_plan
 from sabir.schema import Call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir import scheduling
     from sabir.ir import Array, Constant
-    from sabir.scheduling import Plan, Program
+    from sabir.scheduling import Plan, Program, ScheduledCall
 
 
 class BoundProgram:
@@ -69,7 +68,7 @@ class CallBinder:
         # weak: a function whose calls are all bound is needed no more, nor are its constants
         self._functions = WeakKeyDictionary[ScheduledFunction, BoundPlan]()
 
-    def bind(self, call: scheduling.Call) -> BoundCall:
+    def bind(self, call: ScheduledCall) -> BoundCall:
         """Return a call bound to what it computes; raises SchemaError for an operator without `evaluate`."""
         if isinstance(call, BoundCall):
             return call
@@ -97,7 +96,7 @@ class CallBinder:
 
     def _with_bound(self, value: Any) -> Any:
         """Return the value of an attribute with its subgraphs bound."""
-        if isinstance(value, Subgraph):
+        if isinstance(value, ScheduledSubgraph):
             return BoundSubgraph(value, self._whole(value.program, value.plan), strict=self._strict)
         if _has_subgraphs(value):
             return tuple(map(self._with_bound, value))
@@ -118,8 +117,8 @@ class CallBinder:
 def _has_subgraphs(value: Any) -> bool:
     if isinstance(value, tuple):
         items = cast("tuple[Any, ...]", value)
-        return bool(items) and isinstance(items[0], Subgraph)
-    return isinstance(value, Subgraph)
+        return bool(items) and isinstance(items[0], ScheduledSubgraph)
+    return isinstance(value, ScheduledSubgraph)
 
 
 def _fail(problem: str) -> Any:

@@ -50,7 +50,7 @@ class BoundCall(NamedTuple):
 
     `checks` refuses operands of types that are not admitted, and outputs that would be too large. A `nested`
     function calls subgraphs or functions: it gets the run and the slots first. The rest is as in a
-    scheduled `Call`.
+    `ScheduledCall`.
     """
 
     function: Callable[..., Any]

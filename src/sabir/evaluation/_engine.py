@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 class Runner:
     """The interpreter: a snapshot of a model, bound to numpy; later edits of the model do not reach it.
 
-    Plans are made once for each list of requested outputs, over the same constants. With `strict` a value
-    that contradicts its declared type or shape raises EvaluationError; else it is a SabirWarning, once a
+    There is one plan for each list of requested outputs, over the same constants. With `strict` a value that
+    contradicts its declared type or shape raises EvaluationError; else it is a SabirWarning, once for each
     place.
     """
 
@@ -59,7 +59,7 @@ class Runner:
         """Bind a model; its binding and its runs keep to `limits`.
 
         With `newer_opsets` an operator set newer than the registry knows counts as the newest known one.
-        Raises SchemaError for a node that calls nothing known, or calls it wrongly, UnsupportedError,
+        Raises SchemaError for a node that calls an unknown operator or has an invalid call, UnsupportedError,
         LimitError.
         """
         self._limits, self._strict = limits, strict
@@ -79,7 +79,7 @@ class Runner:
         self._feeds = FeedReader(program.inputs, self._program.arrays)
         self._plans: dict[tuple[str, ...], BoundPlan] = {}
         self._plan(tuple(self._output_slots))
-        self._numbers = binder.numbers  # what the outputs need: other plans do not raise the bounds of a run
+        self._numbers = binder.numbers  # those of the outputs: other plans do not raise the limits
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
@@ -95,8 +95,7 @@ class Runner:
         """Return the named outputs (all by default); any value of the main graph may be named.
 
         The arrays are the caller's own: none shares memory with a feed, a constant or another result. Raises
-        FeedError for feeds or names that do not fit, EvaluationError where a node fails, LimitError where the
-        run would cost more than it may.
+        FeedError for feeds or names that do not match, EvaluationError where a node fails, LimitError.
         """
         names = tuple(self._output_slots) if outputs is None else tuple(outputs)
         plan = self._plan(names)
@@ -106,7 +105,7 @@ class Runner:
         run = Run(budget(), Dimensions(), self._mismatch, self._strict)
         inputs = self._feeds.read(feeds, run.dims, strict=self._strict)
         run.budget.raise_for(self._numbers + sum(map(numbers_of, inputs)))
-        with np.errstate(all="ignore"):  # infinities and NaNs are values like others
+        with np.errstate(all="ignore"):  # infinities and NaNs are ordinary values
             results = plan.run(inputs, (), run, self._declared)
         declared = self._declared_outputs
         named = [(declared[n], r) for n, r in zip(names, results, strict=True) if n in declared]
@@ -136,7 +135,7 @@ class Runner:
 
 
 def warn(message: str) -> None:
-    """Issue a SabirWarning at the line outside Sabir that asked for the run."""
+    """Issue a SabirWarning at the line outside Sabir that called it."""
     depth, frame = 1, inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("sabir."):
         depth, frame = depth + 1, frame.f_back

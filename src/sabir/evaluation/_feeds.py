@@ -1,4 +1,4 @@
-"""Feeds: what a caller passes for the inputs, converted and compared with what the model declares."""
+"""Feeds: the values for the inputs of a run, converted and compared with the declared types."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ModelPort(NamedTuple):
 
 
 class _Input(NamedTuple):
-    """An input as a run reads it; `problem` is what is wrong with its default."""
+    """An input with its declared type and its default; `problem` is how the default contradicts the type."""
 
     port: ModelPort
     declared: Declaration | None
@@ -75,15 +75,13 @@ class FeedReader:
     def read(self, feeds: Mapping[Any, Any], dims: Dimensions, *, strict: bool = False) -> list[Any]:
         """Return the feeds in the order of the inputs, None where the default is used.
 
-        Raises FeedError that names the input, what it declares and what it got. Each dimension variable has
+        Raises FeedError that names the input, its declared type and the feed. Each dimension variable has
         one size throughout, in the defaults that are used too; with `strict` also in the items of a sequence.
         """
         for name in feeds:
             if name not in self._names:
                 if not isinstance(name, str):
-                    raise FeedError(
-                        f"feeds are keyed by input names, and {name!r} is a {type(name).__name__}"
-                    )
+                    raise FeedError(f"feeds are keyed by input names, and {name!r} is {shown_class(name)}")
                 hint = suggest(name, self._names) or f"; the inputs are {self._listed()}"
                 raise FeedError(f"the model has no input {name!r}{hint}")
         found = [_read(i, feeds, dims, strict=strict) for i in self._inputs]
@@ -134,7 +132,7 @@ def _read(port: _Input, feeds: Mapping[Any, Any], dims: Dimensions, *, strict: b
 
 
 def _converted(value: Any, declared: Type | None, where: str) -> Any:
-    """Return a feed as the value that a run works on; raises FeedError for one of another type."""
+    """Return a feed as the value for a run; raises FeedError for one of another type."""
     match declared:
         case TensorType():
             return _tensor(value, declared, where)
@@ -213,15 +211,17 @@ def _read_tensor(tensor: Constant, where: str) -> Array:
 
 
 def _exported(value: Any, where: str) -> Array:
-    """Return the array that an object of another library hands out."""
+    """Return the array that an object of another library converts to."""
     try:
         return np.asarray(value)
-    except ACCIDENTS as error:  # whatever that library raises: for a tensor on a GPU, for one with a gradient
+    except (
+        ACCIDENTS
+    ) as error:  # raised by that library, as for a tensor on a GPU or one that needs a gradient
         raise FeedError(f"{where} got {shown_class(value)} that is no array: {error}") from error
 
 
 def _conversion(kind: ElementType) -> str:
-    """Return the advice that has the call which converts an array to an element type, if it is declared."""
+    """Return the advice how to convert an array to the declared element type, or ""."""
     if not kind.number:
         return ""
     if kind.kind == "string":
@@ -257,7 +257,7 @@ def _from_python(value: Any, declared: TensorType, where: str) -> Array:
 
 
 def _check_range(array: Array, kind: ElementType, where: str) -> None:
-    """Raise FeedError for a whole number that the element type cannot hold."""
+    """Raise FeedError for a whole number outside the range of the element type."""
     if not array.size or kind.kind not in {"integer", "bool"}:
         return
     lowest, highest = (0, 1) if kind.kind == "bool" else _range(kind)
@@ -278,7 +278,7 @@ def _content(array: Array) -> str:
 
 
 def shown_class(value: object) -> str:
-    """Return what an argument is, as a message names it: `a list`, `an int`, `None`."""
+    """Return the class of an argument for a message: `a list`, `an int`, `None`."""
     name = type(value).__name__
     return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 

@@ -1,4 +1,4 @@
-"""The arguments of a run, in the orders and forms in which callers write them."""
+"""The arguments of a run: feeds and requested outputs, in several forms and both orders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """The feeds by name and the requested outputs; `outputs_first` if they came before the feeds."""
+    """The feeds by name and the requested outputs; `outputs_first` if these were the first argument."""
 
     feeds: Mapping[str, Any]
     outputs: tuple[str, ...] | None
@@ -23,10 +23,11 @@ class Request(NamedTuple):
 
 
 def read_request(first: Any, second: Any, inputs: Sequence[ModelPort]) -> Request:
-    """Return what the two arguments of a run mean: feeds and outputs, or in onnxruntime's order.
+    """Return the request that two arguments of a run mean: feeds and outputs, or outputs and feeds.
 
     Feeds are a dict, a list or tuple of values in the order of the inputs, or one array; outputs a name or
-    several. In onnxruntime's order no names mean all outputs. Raises FeedError for anything else.
+    several. In the second order, which is onnxruntime's, no names mean all outputs. Raises FeedError for
+    anything else.
     """
     if isinstance(first, Mapping):
         if isinstance(second, Mapping):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array
     from sabir.schema import Call, Version
 
-_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+_ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
 _OBJECT = np.dtype(object)
 _TEXT, _ITEM, _ENTRY = 56, 128, 128  # bytes, about: a text, an array, an entry in a map beside its contents
 _MOST_REMEMBERED = 16

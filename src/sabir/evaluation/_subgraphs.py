@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from sabir.evaluation._declared import Declaration
     from sabir.evaluation._plans import BoundPlan
     from sabir.ir import Type
-    from sabir.scheduling import Subgraph, ValueInfo
+    from sabir.scheduling import ScheduledSubgraph, ValueInfo
     from sabir.schema import Binding, Call
 
-_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+_ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
 
 
 class DeclaredValue(NamedTuple):
@@ -33,12 +33,12 @@ class DeclaredValue(NamedTuple):
 
 
 class BoundSubgraph:
-    """A subgraph whose calls are bound; one object serves all runs.
+    """A subgraph whose calls are bound, for all runs.
 
-    It keeps no more of the scheduled subgraph than a run needs: not its constants, which the plan has.
+    It keeps only what a run needs of the scheduled subgraph: the plan has the constants.
     """
 
-    def __init__(self, subgraph: Subgraph, plan: BoundPlan, *, strict: bool) -> None:
+    def __init__(self, subgraph: ScheduledSubgraph, plan: BoundPlan, *, strict: bool) -> None:
         program = subgraph.program
         self.plan, self.name, self.types = plan, program.name, subgraph.types
         self.captured, self.input_counts = subgraph.captured, subgraph.input_counts
@@ -76,7 +76,10 @@ class SubgraphFunction:
         return self._bound.output_types
 
     def typed(self, *inputs: Type | None) -> tuple[Type | None, ...]:
-        """Return the types of its outputs for such inputs, declared or inferred; it does not run."""
+        """Return the types of its outputs for such inputs, declared or inferred; it does not run.
+
+        Those of a subgraph without inputs are the declared ones.
+        """
         types = self._bound.types
         return self.outputs if types is None else types.infer(inputs, tuple(map(type_of, self._captured)))
 
@@ -96,22 +99,22 @@ class SubgraphFunction:
             results = bound.plan.run(inputs, self._captured, inner)
             compare(bound.outputs, results, inner)
             return results
-        _compare_anew(self._input_kinds, bound.inputs, inputs, run)
+        _compare_changed(self._input_kinds, bound.inputs, inputs, run)
         results = bound.plan.run(inputs, self._captured, run)
-        _compare_anew(self._output_kinds, bound.outputs, results, run)
+        _compare_changed(self._output_kinds, bound.outputs, results, run)
         return results
 
 
 def compare(declared: Iterable[DeclaredValue], values: Iterable[Any], run: Run) -> None:
     """Report each value that contradicts its declared type."""
-    for (where, declaration_), value in zip(declared, values, strict=False):
-        if declaration_ is not None:
-            problem = declaration_.conflict(value, where, run.dims, strict=run.strict)
+    for port, value in zip(declared, values, strict=False):
+        if port.declared is not None:
+            problem = port.declared.conflict(value, port.where, run.dims, strict=run.strict)
             if problem:
-                run.mismatch(where, problem)
+                run.mismatch(port.where, problem)
 
 
-def _compare_anew(
+def _compare_changed(
     last_kinds: list[Any], declared: Iterable[DeclaredValue], values: Sequence[Any], run: Run
 ) -> None:
     """Compare values with declared types that have no variables, unless those of the last call were alike.

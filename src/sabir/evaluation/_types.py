@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from sabir.ir import Array
     from sabir.schema import Input, Version
 
-Kind: TypeAlias = "np.dtype[Any] | tuple[object, ...]"  # of a tensor; of another value, () of none
+Kind: TypeAlias = (
+    "np.dtype[Any] | tuple[object, ...]"  # of a tensor; of another value, or () of an absent one
+)
 
-_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+_ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
 _UNKNOWN = "?"
 _MOST_REMEMBERED = 4096
 
@@ -79,7 +81,7 @@ def kind_of(value: Any) -> Kind:
 
 
 def shown_type(value: Any) -> str:
-    """Return the type of a value as a message shows it: `float[2,3]`."""
+    """Return the type of a value for a message: `float[2,3]`."""
     if isinstance(value, np.ndarray):
         array = cast("Array", value)
         try:

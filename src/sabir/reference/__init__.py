@@ -1,4 +1,4 @@
-"""The reference: what each operator is, in every version, as pages to read."""
+"""The reference: a page of documentation for each operator in every version."""
 
 from sabir.reference._index import index
 from sabir.reference._json import facts_of

@@ -1,4 +1,4 @@
-"""Engines: what a session asks of the thing that computes, and those that there are."""
+"""Engines: the protocol by which a session runs a model, and the engines that exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Engine(Protocol):
     """A model, bound and ready to run; a snapshot, which several threads may run at once.
 
-    What its limits count (the bytes of values and temporaries, the work of a call) are its own costs.
+    It decides what its limits count: the bytes of its values and temporaries, the work of its calls.
     """
 
     @property
@@ -35,7 +35,7 @@ class Engine(Protocol):
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the named outputs (all by default), in arrays that are the caller's own.
 
-        Raises FeedError for feeds or names that do not fit, EvaluationError where a node fails, LimitError.
+        Raises FeedError for feeds or names that do not match, EvaluationError where a node fails, LimitError.
         """
         ...
 
@@ -60,7 +60,7 @@ FASTEST = "numpy"  # what "auto" means
 
 
 def engine_named(name: str) -> tuple[str, Callable[[Model, Options], Engine]]:
-    """Return the name of an engine and what makes it; "auto" is the fastest. Raises UnsupportedError."""
+    """Return the name of an engine and its constructor; "auto" is the fastest. Raises UnsupportedError."""
     chosen = FASTEST if name == "auto" else name
     if chosen not in tuple(ENGINES):
         raise UnsupportedError(f"there is no engine {name!r}; the engines are auto, {', '.join(ENGINES)}")

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 class Session:
     """A snapshot of a model, ready to run: edits of the model after this do not reach it.
 
-    `engine` is `"auto"`, the fastest there is for the model, or `"numpy"`, the interpreter. `threads` bounds
-    the threads that one run may use; None leaves that to the libraries beneath. With `strict` a value that
-    contradicts its declared type or shape ends the run; else it is a SabirWarning, once a place. With
-    `newer_opsets` an operator set newer than any known one counts as the newest, where it is refused
-    otherwise. `registry` has the operators, those of the standard by default. `limits` bounds what one run
-    may spend. `providers` is refused: it is an argument of onnxruntime.
+    `engine` is `"auto"`, the fastest for the model, or `"numpy"`, the interpreter. `threads` is how many
+    threads one run may use; None leaves the number to the libraries that Sabir uses. With `strict` a value
+    that contradicts its declared type or shape is an EvaluationError; else it is a SabirWarning, once for
+    each place. With `newer_opsets` an operator set newer than any known one counts as the newest; else it is
+    an UnsupportedError. `registry` has the operators, by default those of the standard. `limits` bounds what
+    one run may use. `providers` is refused: it is an argument of onnxruntime.
 
     Several threads may run a session at a time. Dropping it frees the constants at once.
     """
@@ -100,7 +100,7 @@ class Session:
 
         Raises FeedError for feeds that do not match the inputs, EvaluationError where a node fails.
         """
-        if outputs is None and type(feeds) is dict:  # the common form, without a look at the others
+        if outputs is None and type(feeds) is dict:  # the common form needs no look at the others
             return self._run(cast("dict[str, Any]", feeds), None)
         request = read_request(feeds, outputs, self.inputs)
         results = self._run(request.feeds, request.outputs)

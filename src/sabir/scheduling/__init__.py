@@ -3,13 +3,13 @@
 from sabir.scheduling._plan import Plan, make_plan
 from sabir.scheduling._program import (
     ABSENT,
-    Call,
     FunctionCall,
     InvalidCall,
     OperatorCall,
     Program,
+    ScheduledCall,
     ScheduledFunction,
-    Subgraph,
+    ScheduledSubgraph,
     ValueInfo,
 )
 from sabir.scheduling._schedule import Schedule, schedule
@@ -17,15 +17,15 @@ from sabir.scheduling._subgraph_types import SubgraphTypes
 
 __all__ = [
     "ABSENT",
-    "Call",
     "FunctionCall",
     "InvalidCall",
     "OperatorCall",
     "Plan",
     "Program",
     "Schedule",
+    "ScheduledCall",
     "ScheduledFunction",
-    "Subgraph",
+    "ScheduledSubgraph",
     "SubgraphTypes",
     "ValueInfo",
     "make_plan",

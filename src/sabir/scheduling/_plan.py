@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from sabir.base import ACCIDENTS, InferenceError, SabirError, SchemaError
 from sabir.scheduling._program import InvalidCall, OperatorCall
-from sabir.schema import Call as CallFacts
-from sabir.schema import as_results, check_results
+from sabir.schema import Call, as_results, check_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sabir.scheduling._program import Call, Program, Slots
+    from sabir.scheduling._program import Program, ScheduledCall, Slots
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +66,7 @@ def _needed(program: Program, wanted: Iterable[int]) -> list[int]:
     return sorted(needed)
 
 
-def _check(call: Call) -> None:
+def _check(call: ScheduledCall) -> None:
     if isinstance(call, InvalidCall):
         raise call.error.within(call.label) from call.error
     if isinstance(call, OperatorCall) and not any(call.inputs) and not call.problem:
@@ -79,7 +78,7 @@ def _check_constant(call: OperatorCall) -> None:
     binding = call.version.binding("infer")
     try:
         arguments = binding.fill(call.attributes)
-        results = as_results(binding((), arguments, CallFacts(call.named, call.version.since)))
+        results = as_results(binding((), arguments, Call(call.named, call.version.since)))
     except (SabirError, *ACCIDENTS):
         return  # the run reports it
     try:
@@ -89,7 +88,7 @@ def _check_constant(call: OperatorCall) -> None:
 
 
 def _with_last_uses(
-    calls: Sequence[Call], places: Sequence[int], kept: set[int]
+    calls: Sequence[ScheduledCall], places: Sequence[int], kept: set[int]
 ) -> tuple[tuple[int, Slots], ...]:
     """Pair each place with the slots that no later call reads; `kept` slots are never dead."""
     seen, steps = set(kept), list[tuple[int, tuple[int, ...]]]()

@@ -29,7 +29,7 @@ class ValueInfo(NamedTuple):
     slot: int
 
 
-class Call(Protocol):
+class ScheduledCall(Protocol):
     """A node over slots, as far as a plan looks at it.
 
     `captures` are the slots of the outer graph that its subgraphs read. `cost` is how many nodes one call
@@ -66,9 +66,9 @@ class OperatorCall(NamedTuple):
     """A call of an operator version.
 
     `attributes` has the values of the node's attributes by name, checked against the signature; references
-    are resolved, defaults are not filled in, and a subgraph is a `Subgraph`. `named` says which outputs the
-    node names. `problem` is why the call cannot run, because the function around it got too few inputs; it is
-    "" for a call that can.
+    are resolved, defaults are not filled in, and a graph is a `ScheduledSubgraph`. `named` says which outputs
+    the node names. `problem` is why the call cannot run, because the function around it got too few inputs;
+    it is "" for a call that can.
     """
 
     version: Version
@@ -121,12 +121,12 @@ class Program:
     values: tuple[ValueInfo, ...]
     captures: Slots
     constants: Mapping[int, Constant]
-    calls: tuple[Call, ...]
+    calls: tuple[ScheduledCall, ...]
     producers: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subgraph:
+class ScheduledSubgraph:
     """A subgraph of a node: its program and its plan.
 
     `captured` are the slots of the outer program that are copied to the slots `plan.captures` of this one.

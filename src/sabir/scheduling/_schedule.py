@@ -20,7 +20,7 @@ from sabir.scheduling._program import (
     OperatorCall,
     Program,
     ScheduledFunction,
-    Subgraph,
+    ScheduledSubgraph,
     ValueInfo,
 )
 from sabir.scheduling._subgraph_types import SubgraphTypes, is_complete
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sabir.ir import Attribute, Constant, Graph, Model, Node
-    from sabir.scheduling._program import Call, Slots
+    from sabir.scheduling._program import ScheduledCall, Slots
     from sabir.schema import ImplicitImport, Registry, Version
 
 
@@ -168,7 +168,7 @@ class _Scheduler:
 
     # calls
 
-    def _call(self, node: Node) -> Call:
+    def _call(self, node: Node) -> ScheduledCall:
         try:
             operands = tuple(self._read(v) for v in node.inputs)
             callee = self._callees.of(node)
@@ -195,9 +195,11 @@ class _Scheduler:
             version, values, operands, results, named, _label(node), captures=captures, cost=cost
         )
 
-    def _with_subgraphs(self, attributes: Mapping[str, Attribute]) -> tuple[dict[str, Any], list[Subgraph]]:
+    def _with_subgraphs(
+        self, attributes: Mapping[str, Attribute]
+    ) -> tuple[dict[str, Any], list[ScheduledSubgraph]]:
         """Return the values of attributes, graphs replaced by subgraphs, and these in order."""
-        subgraphs: list[Subgraph] = []
+        subgraphs: list[ScheduledSubgraph] = []
 
         def value_of(attribute: Attribute) -> Any:
             if not attribute.graphs:
@@ -208,7 +210,7 @@ class _Scheduler:
 
         return {name: value_of(a) for name, a in attributes.items()}, subgraphs
 
-    def _subgraph(self, graph: Graph) -> Subgraph:
+    def _subgraph(self, graph: Graph) -> ScheduledSubgraph:
         inner = _Scheduler(graph, self._scope, self._shared, depth=self._depth + 1, absent=self._absent)
         program = inner.program()
         plan = make_plan(program, [v.slot for v in program.outputs])
@@ -216,7 +218,7 @@ class _Scheduler:
         outside = [outer[place] for place in plan.captured]
         declared = not graph.inputs or all(is_complete(v.type) for v in program.outputs)
         types = None if declared else SubgraphTypes(graph, self._scope, outside)
-        return Subgraph(program, plan, tuple(map(self._read, outside)), graph.input_counts, types)
+        return ScheduledSubgraph(program, plan, tuple(map(self._read, outside)), graph.input_counts, types)
 
     def _function_call(self, function: Function, node: Node, operands: Slots) -> FunctionCall:
         """Return the call of a function; equal attributes and equal operands left out share a plan."""

@@ -1,4 +1,4 @@
-"""The vocabulary in which operators are declared, the binder, and registries."""
+"""Declarations of operators and their versions, calls checked against them, and registries."""
 
 from sabir.schema._adapters import Unconvertible
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
@@ -33,7 +33,7 @@ from sabir.schema._types import (
     sequences,
     tensors,
 )
-from sabir.schema._values import ElementTypes, OneOf, Values, Within, above, at_least, element_types, one_of
+from sabir.schema._values import ElementTypes, OneOf, Range, Values, above, at_least, element_types, one_of
 from sabir.schema._version import ADAPTERS, BEHAVIOURS, Behaviour, Version
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "Operator",
     "Output",
     "Port",
+    "Range",
     "Registry",
     "Rooms",
     "Scope",
@@ -79,7 +80,6 @@ __all__ = [
     "Unconvertible",
     "Values",
     "Version",
-    "Within",
     "above",
     "as_results",
     "at_least",
