@@ -7,13 +7,14 @@ import numpy as np
 
 from sabir.ir import mul
 from sabir.opsets.families import cumulation
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Output, tensors
+from sabir.opsets.families.arithmetic import LARGE_INTEGERS
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Output
 
 cum_prod = Operator(
     "CumProd", summary="Each element times all before it along `axis`: `y[i] = x[0] * ... * x[i]`."
 )
 
-T = Constraint("T", FLOATS, BFLOAT16, tensors("int32", "int64", "uint32", "uint64"))
+T = Constraint("T", FLOATS, BFLOAT16, LARGE_INTEGERS)
 
 v26 = cum_prod.first(
     26,

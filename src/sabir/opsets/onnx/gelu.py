@@ -14,7 +14,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
 gelu = Operator(
-    "Gelu", summary="`x` times the normal distribution up to `x`: `0.5 * x * (1 + erf(x / sqrt(2)))`."
+    "Gelu", summary="`x` times the normal distribution function: `0.5 * x * (1 + erf(x / sqrt(2)))`."
 )
 
 T = Constraint("T", FLOATS, BFLOAT16)

@@ -1,4 +1,4 @@
-"""HardSigmoid: a line kept between 0 and 1, elementwise."""
+"""HardSigmoid: a linear function limited to [0, 1], elementwise."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 hard_sigmoid = Operator(
-    "HardSigmoid", summary="A line kept between 0 and 1: `max(0, min(1, alpha * x + beta))`."
+    "HardSigmoid", summary="A linear function limited to [0, 1]: `max(0, min(1, alpha * x + beta))`."
 )
 
 T = Constraint("T", FLOATS)

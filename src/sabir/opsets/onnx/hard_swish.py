@@ -1,4 +1,4 @@
-"""HardSwish: each element times a line kept between 0 and 1."""
+"""HardSwish: each element times a linear function limited to [0, 1]."""
 
 from collections.abc import Iterator
 

@@ -11,7 +11,7 @@ from sabir.opsets.families import arithmetic, broadcasting, variadic
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Unconvertible
 
-mean = Operator("Mean", summary="The sum of all inputs, elementwise, divided by how many they are.")
+mean = Operator("Mean", summary="The sum of all inputs, elementwise, divided by their number.")
 
 T = Constraint("T", FLOATS)
 
@@ -55,6 +55,6 @@ def examples() -> Iterator[Example]:
     yield Example(8, np.float64(1), 4, expect=[2.5])
     yield Example(8, 1, np.zeros((0, 2)), expect=[np.zeros((0, 2))])
     yield Example(8, *[np.array([60000], np.float16)] * 2, expect=[[60000]])
-    # in bfloat16 itself, 256 + 1 would be 256 at every step
+    # an accumulator in bfloat16 would stay at 256
     parts = [np.array([p], ml_dtypes.bfloat16) for p in (256, 1, 1, 1, 1)]
     yield Example(13, *parts, expect=[[52]])

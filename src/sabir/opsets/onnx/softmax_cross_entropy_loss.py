@@ -54,9 +54,16 @@ def evaluate(
 
 @v12.body
 def body(
-    b: Builder, scores: Value, labels: Value, weights: Value | None = None, /, *,
-    ignore_index: int | None, reduction: str, call: Call,
-) -> Value | tuple[Value, Value]:  # fmt: skip
+    b: Builder,
+    scores: Value,
+    labels: Value,
+    weights: Value | None = None,
+    /,
+    *,
+    ignore_index: int | None,
+    reduction: str,
+    call: Call,
+) -> Value | tuple[Value, Value]:
     logs = losses.emit_log_softmax(b, scores, CLASSES)
     loss = losses.emit(b, logs, labels, weights, ignore_index, reduction)
     return (loss, logs) if call.wants(1) else loss

@@ -28,7 +28,7 @@ v1.infer(same_as_first)
 @v1.evaluate
 @pointwise
 def evaluate(x: Array, /) -> Array:
-    """Only the distance from the positive part needs an exponential, which then cannot overflow."""
+    """Compute only the distance from the positive part by an exponential, which cannot overflow."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 

@@ -48,7 +48,7 @@ def examples() -> Iterator[Example]:
     column = np.array([[0.0], [5.0]])
     yield Example(8, [1.0, 2.0], column, 1, expect=[[[2.0, 3.0], [7.0, 8.0]]])
     yield Example(8, 1, np.zeros((0, 2), np.float16), expect=[np.zeros((0, 2), np.float16)])
-    # rounded after each addition, both would stay 2048 and 256
+    # rounding after each addition would leave 2048 and 256
     yield Example(8, np.float16(2048), 1, 1, expect=[2050])
     one, much = np.ones(1, ml_dtypes.bfloat16), np.full(1, 256, ml_dtypes.bfloat16)
     yield Example(13, much, one, one, expect=[[258]])

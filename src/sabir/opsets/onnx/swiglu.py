@@ -12,7 +12,7 @@ from sabir.opsets.families.variadic import infer_one_shape
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
-swiglu = Operator("SwiGLU", summary="`A * sigmoid(alpha * A) * B`, of two tensors of one shape.")
+swiglu = Operator("SwiGLU", summary="`A * sigmoid(alpha * A) * B`, for two tensors of one shape.")
 
 T = Constraint("T", FLOATS, BFLOAT16)
 
@@ -20,7 +20,7 @@ v28 = swiglu.first(
     28,
     inputs=[
         Input("A", T, "The gate.", differentiable=True),
-        Input("B", T, "What is gated, of the same shape.", differentiable=True),
+        Input("B", T, "The gated values, of the same shape.", differentiable=True),
     ],
     outputs=[Output("Y", T, "The shape of the inputs.", differentiable=True)],
     attributes=[Attribute("alpha", "float", "The steepness of the logistic function.", default=1.0)],
