@@ -81,7 +81,7 @@ def known_rounding(function: Callable[[float], Any]) -> BehaviourFunction:
 
 # ---------------------------------------------------------------- examples
 
-_TOLERANCES = {np.float64: 1e-13, np.float32: 1e-6, np.float16: 2e-3, ml_dtypes.bfloat16: 2e-2}
+TOLERANCES = {np.float64: 1e-13, np.float32: 1e-6, np.float16: 2e-3, ml_dtypes.bfloat16: 2e-2}
 
 
 def over_floats(
@@ -93,7 +93,7 @@ def over_floats(
     """
     inputs, outputs = np.array(x, np.float64), np.array(y, np.float64)
     for opset in opsets:
-        for dtype, tolerance in _TOLERANCES.items():
+        for dtype, tolerance in TOLERANCES.items():
             if dtype is not ml_dtypes.bfloat16 or opset >= bfloat16:
                 yield Example(
                     opset,
@@ -103,6 +103,6 @@ def over_floats(
                     **attributes,
                 )
     scalar, result = inputs[0].astype(np.float32), outputs[0].astype(np.float32)
-    yield Example(opsets[-1], scalar, expect=[result], tolerance=_TOLERANCES[np.float32], **attributes)
+    yield Example(opsets[-1], scalar, expect=[result], tolerance=TOLERANCES[np.float32], **attributes)
     nothing = np.zeros((2, 0), np.float32)
     yield Example(opsets[-1], nothing, expect=[nothing], **attributes)

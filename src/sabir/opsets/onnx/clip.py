@@ -48,13 +48,7 @@ v11 = v6.evolve(
     inputs=[
         Input("input", T, "A tensor of any shape.", differentiable=True),
         Input("min", T, "The lower limit, a scalar; none if absent.", optional=True, differentiable=False),
-        Input(
-            "max",
-            T,
-            "The upper limit, a scalar, which wins; none if absent.",
-            optional=True,
-            differentiable=False,
-        ),
+        Input("max", T, "The upper limit, a scalar; takes precedence.", optional=True, differentiable=False),
     ],
     drop=["max", "min"],
 )

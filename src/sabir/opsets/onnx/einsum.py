@@ -22,9 +22,7 @@ T = Constraint("T", NUMBERS)
 v12 = einsum.first(
     12,
     inputs=[Input("Inputs", T, "One operand per term.", variadic=True, differentiable=True)],
-    outputs=[
-        Output("Output", T, "One dimension for each label after the arrow, in order.", differentiable=True)
-    ],
+    outputs=[Output("Output", T, "One dimension per label after the arrow.", differentiable=True)],
     attributes=[
         Attribute(
             "equation",

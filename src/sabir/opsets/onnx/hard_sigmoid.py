@@ -20,9 +20,7 @@ T = Constraint("T", FLOATS)
 v1 = hard_sigmoid.first(
     1,
     inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[
-        Output("Y", T, "The input's shape, nothing outside [0, 1]; NaN stays NaN.", differentiable=True)
-    ],
+    outputs=[Output("Y", T, "The input's shape, within [0, 1]; NaN stays NaN.", differentiable=True)],
     attributes=[
         Attribute("consumed_inputs", "ints", legacy=True),
         Attribute("beta", "float", "The value at 0.", default=0.5),

@@ -43,10 +43,8 @@ def evaluate(a: Array, b: Array, /) -> Array:
 
 @mat_mul.examples
 def examples() -> Iterator[Example]:
-    a, b = (
-        np.array([[1.0, 2.0], [3.0, 4.0]], np.float32),
-        np.array([[5.0, 6.0, 7.0], [-1.0, 0.0, 1.0]], np.float32),
-    )
+    a = np.array([[1, 2], [3, 4]], np.float32)
+    b = np.array([[5, 6, 7], [-1, 0, 1]], np.float32)
     for opset in (1, 9, 13):
         yield Example(opset, a, b, expect=[[[3, 6, 9], [11, 18, 25]]])
     yield Example(13, a, b[:, 0], expect=[[3, 11]])

@@ -22,9 +22,7 @@ T = Constraint("T", NUMBERS)
 v9 = shrink.first(
     9,
     inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[
-        Output("output", T, "The input's shape; truncated toward zero for integers.", differentiable=True)
-    ],
+    outputs=[Output("output", T, "The input's shape; integers are truncated.", differentiable=True)],
     attributes=[
         Attribute("bias", "float", "The distance by which elements move.", default=0.0),
         Attribute("lambd", "float", "Elements at most this far from 0 become 0.", default=0.5),

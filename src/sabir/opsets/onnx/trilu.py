@@ -35,12 +35,7 @@ v14 = trilu.first(
         Output("output", T, "The triangles, zeros (empty strings, False) outside.", differentiable=True)
     ],
     attributes=[
-        Attribute(
-            "upper",
-            "int",
-            "1: the elements on and above the diagonal stay; 0: those on and below.",
-            default=1,
-        )
+        Attribute("upper", "int", "1: keep what is on and above the diagonal; 0: on and below.", default=1)
     ],
 )
 
