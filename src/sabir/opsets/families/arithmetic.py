@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.ir import Expr, add, dim_max, exact_quotient, is_nonnegative, mul, sub, trunc_div
+from sabir.ir import Expr, add, dim_max, dim_min, exact_quotient, is_nonnegative, mul, sub, total, trunc_div
 from sabir.opsets.families import binary, broadcasting
 from sabir.opsets.families.sizes import passed_over
 from sabir.schema import Attribute, Example, tensors
@@ -96,6 +96,16 @@ def known_quotient(a: TensorType, b: TensorType, /) -> TensorType:
 def known_maximum(*inputs: TensorType) -> TensorType:
     """Infer the greatest of several inputs."""
     return limited(dim_max, *inputs)
+
+
+def known_minimum(*inputs: TensorType) -> TensorType:
+    """Infer the least of several inputs."""
+    return limited(dim_min, *inputs)
+
+
+def known_total(*inputs: TensorType) -> TensorType:
+    """Infer the sum of several inputs."""
+    return limited(lambda *dims: total(dims), *inputs)
 
 
 def limited(function: Callable[..., Dim], *inputs: TensorType) -> TensorType:

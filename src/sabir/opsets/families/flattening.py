@@ -7,11 +7,32 @@ from typing import TYPE_CHECKING
 
 from sabir.ir import TensorType
 from sabir.opsets.families.shapes import axis_in
-from sabir.schema import Unconvertible
+from sabir.schema import Attribute, Unconvertible
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Value
     from sabir.opsets.typing import Array, BehaviourFunction
+    from sabir.schema import Version
+
+SPLIT = Attribute("axis", "int", "The axis before which the shape is split into rows and columns.", default=1)
+
+
+def split_before(newer: Version) -> None:
+    """Attach the behaviours of the versions before `newer`, which normalise the rows of a matrix.
+
+    They evaluate each row as `newer` does, which must have its `evaluate` already. Attaches the inference of
+    both and the adapters between them too.
+    """
+    older, name = newer.operator.versions[0], newer.operator.name
+    evaluate = newer.behaviours["evaluate"]
+    older.infer(infer_split)
+    newer.infer(infer_axis)
+    newer.upgrade(split_to_axis(name))
+    newer.downgrade(axis_to_split(name))
+
+    @older.evaluate
+    def evaluate_rows(x: Array, /, *, axis: int) -> Array:
+        return over_rows(evaluate, x, axis)
 
 
 def infer_split(x: TensorType, /, *, axis: int) -> TensorType:

@@ -63,7 +63,7 @@ def attach_without_integers(newer: Version) -> None:
     name = newer.operator.name
 
     @newer.upgrade
-    def upgrade(b: Builder, data: Value, axes: Value | None = None, /, **attributes: int) -> Value:
+    def upgrade(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
         if not isinstance(data.type, TensorType) or not data.type.element.number:
             raise Unconvertible(f"the element type is unknown, and the newer {name} takes floats only")
         if not data.type.element.is_integer:
@@ -71,7 +71,7 @@ def attach_without_integers(newer: Version) -> None:
         return as_before(b, b.op(name, as_floats(b, data), axes, **attributes), data)
 
     @newer.downgrade
-    def downgrade(b: Builder, data: Value, axes: Value | None = None, /, **attributes: int) -> Value:
+    def downgrade(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
         return b.op(name, data, axes, **attributes)
 
 

@@ -10,7 +10,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
 
 absolute = Operator(
-    "Abs", summary="The absolute value of each element; the least integer has none, and stays."
+    "Abs", summary="The absolute value of each element; the least signed integer is unchanged."
 )
 
 T = Constraint("T", FLOATS)

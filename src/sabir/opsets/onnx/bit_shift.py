@@ -9,8 +9,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import INTEGERS, UNSIGNED, Attribute, Constraint, Example, Operator, one_of
 
 bit_shift = Operator(
-    "BitShift",
-    summary="`X << Y` or `X >> Y`; moved by the width or more, or by less than 0, only the sign is left.",
+    "BitShift", summary="`X << Y` or `X >> Y`; shifts by the width or more, or below 0, leave only the sign."
 )
 
 T = Constraint("T", UNSIGNED)
@@ -23,7 +22,7 @@ v11 = bit_shift.first(
         Attribute(
             "direction",
             "string",
-            "LEFT: toward the higher bits; RIGHT: the other way.",
+            "LEFT: toward the higher bits; RIGHT: toward the lower.",
             required=True,
             values=one_of("LEFT", "RIGHT"),
         )

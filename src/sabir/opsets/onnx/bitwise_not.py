@@ -1,4 +1,4 @@
-"""BitwiseNot: every bit turned over, elementwise."""
+"""BitwiseNot: every bit inverted, elementwise."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.typing import Array
 from sabir.schema import INTEGERS, Constraint, Example, Input, Operator, Output
 
-bitwise_not = Operator("BitwiseNot", summary="Each element with every bit turned over: `-1 - x`.")
+bitwise_not = Operator("BitwiseNot", summary="Each element with every bit inverted.")
 
 T = Constraint("T", INTEGERS)
 

@@ -1,4 +1,4 @@
-"""CumProd: running products along an axis."""
+"""CumProd: cumulative products along an axis."""
 
 from collections.abc import Iterator
 
@@ -7,26 +7,20 @@ import numpy as np
 
 from sabir.ir import mul
 from sabir.opsets.families import cumulation
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.opsets.families.arithmetic import LARGE_INTEGERS
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Output
 
 cum_prod = Operator(
     "CumProd", summary="Each element times all before it along `axis`: `y[i] = x[0] * ... * x[i]`."
 )
 
-T = Constraint("T", FLOATS, BFLOAT16, tensors("int32", "int64", "uint32", "uint64"))
-T2 = Constraint("T2", tensors("int32", "int64"))
+T = Constraint("T", FLOATS, BFLOAT16, LARGE_INTEGERS)
 
 v26 = cum_prod.first(
     26,
-    inputs=[
-        Input("x", T, "A tensor of rank 1 or more.", differentiable=True),
-        Input("axis", T2, "One number in [-rank, rank-1]: the axis to multiply along.", differentiable=False),
-    ],
-    outputs=[Output("y", T, "The running products, in the shape of `x`.", differentiable=True)],
-    attributes=[
-        Attribute("reverse", "int", "1: multiply from the end of the axis.", default=0),
-        Attribute("exclusive", "int", "1: leave out the element itself; the first product is 1.", default=0),
-    ],
+    inputs=cumulation.inputs(T),
+    outputs=[Output("y", T, "The cumulative products, in the shape of `x`.", differentiable=True)],
+    attributes=cumulation.attributes(1),
 )
 
 v26.infer(cumulation.inferred(mul, 1))
@@ -54,6 +48,6 @@ def examples() -> Iterator[Example]:
     yield Example(26, np.array([2**63 + 1, 2], np.uint64), [0], expect=[[2**63 + 1, 2]])
     empty = np.zeros((2, 0), np.float32)
     yield Example(26, empty, 1, exclusive=1, expect=[empty])
-    for kind in (np.float16, ml_dtypes.bfloat16):  # rounded at every step, 0.99**300 would be far off
+    for dtype in (np.float16, ml_dtypes.bfloat16):  # rounding at each step would add up
         powers = 0.9921875 ** np.arange(1, 301)
-        yield Example(26, np.full(300, 0.9921875, kind), 0, expect=[powers.astype(kind)], tolerance=1e-3)
+        yield Example(26, np.full(300, 0.9921875, dtype), 0, expect=[powers.astype(dtype)], tolerance=1e-3)

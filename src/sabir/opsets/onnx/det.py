@@ -25,7 +25,7 @@ v11 = det.first(
 )
 v22 = v11.widen(22, T=BFLOAT16)
 
-_PRODUCTS = 4  # multiplications in the time in which numpy writes a byte
+_PRODUCTS = 4  # multiplications in the time that numpy needs to write a byte
 
 
 @v11.infer
@@ -33,7 +33,7 @@ def infer(x: TensorType, /) -> TensorType:
     if x.shape is None:
         return TensorType(x.element)
     if len(x.shape) < MATRIX:
-        raise InferenceError(f"a determinant takes matrices, and gets {x}")
+        raise InferenceError(f"a determinant needs matrices, and the input is {x}")
     same_dim(x.shape[-2:], "the sides of a matrix with a determinant")
     return TensorType(x.element, x.shape[:-2])
 

@@ -1,4 +1,4 @@
-"""Einsum: sums of products of elements, by an equation of their labels."""
+"""Einsum: sums of products of elements, by an equation of labels."""
 
 from collections.abc import Iterator
 
@@ -21,16 +21,14 @@ T = Constraint("T", NUMBERS)
 
 v12 = einsum.first(
     12,
-    inputs=[Input("Inputs", T, "One operand for each term.", variadic=True, differentiable=True)],
-    outputs=[
-        Output("Output", T, "A dimension for each label behind the arrow, in order.", differentiable=True)
-    ],
+    inputs=[Input("Inputs", T, "One operand per term.", variadic=True, differentiable=True)],
+    outputs=[Output("Output", T, "One dimension per label after the arrow.", differentiable=True)],
     attributes=[
         Attribute(
             "equation",
             "string",
-            "Terms of letters, one letter for each dimension, and `...` for the rest; then an arrow and the "
-            "output, else the labels that occur once in alphabetical order.",
+            "Terms of letters, one letter per dimension, `...` for the rest; then an arrow and the "
+            "output, by default the labels that occur once, in alphabetical order.",
             required=True,
         )
     ],
@@ -85,7 +83,7 @@ def ellipses() -> Iterator[Example]:
     yield Example(12, x, x, equation="...i,...i->...", expect=[[[5, 50], [149, 302]]])
     yield Example(12, x, x[:, :1], equation="...i,...i", expect=[[[5, 14], [149, 212]]])
     yield Example(12, x[0], equation="ij...->j...i", expect=[x[0].T])
-    # a dimension of 1 is taken as often as the other operand has it
+    # a dimension of 1 is broadcast
     yield Example(12, x[0, :1], x[1], equation="ij,ij->ij", expect=[x[0, :1] * x[1]])
     yield Example(12, x[0, :, 1:2], x[1], equation="ij,kj->ik", expect=[[[21, 30], [84, 120]]])
     batch = [np.arange(s, dtype=np.int64).reshape(2, 2, -1) for s in (8, 12)]
@@ -94,7 +92,7 @@ def ellipses() -> Iterator[Example]:
 
 @einsum.examples
 def numbers() -> Iterator[Example]:
-    for kind in (np.float16, ml_dtypes.bfloat16):  # in the half itself the sum would stay below its end
+    for kind in (np.float16, ml_dtypes.bfloat16):  # an accumulator of this type would stop at 2048 or 256
         ones = np.ones(3000, kind)
         yield Example(28, ones, ones, equation="i,i->", expect=[np.array(3000).astype(kind)])
     bytes_ = np.array([200, 100], np.uint8)

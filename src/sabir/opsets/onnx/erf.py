@@ -37,7 +37,7 @@ v9 = erf.first(
 FLOATING = Constraint("T", FLOATS, BFLOAT16)
 v13 = v9.evolve(
     13,
-    "Integers are no longer admitted (a later release withdrew them in place); bfloat16 is.",
+    "Admits bfloat16, and no longer integers (which a later release of the standard removed).",
     inputs=[Input("input", FLOATING, "A tensor of any shape.", differentiable=True)],
     outputs=[
         Output("output", FLOATING, "The input's shape; every value between -1 and 1.", differentiable=True)
@@ -49,13 +49,13 @@ v9.infer(same_as_first)
 
 @v9.evaluate
 def evaluate(x: Array, /) -> Array:
-    """Take integers through float64, and cut the result toward zero."""
+    """Compute integers in float64, and truncate the result toward zero."""
     wide = x.astype(np.float64) if x.dtype.kind in "iu" else x
     return error_function.erf(wide).astype(x.dtype, copy=False)
 
 
 @v13.upgrade
-def integers_through_double(b: Builder, x: Value, /) -> Value:
+def integers_as_double(b: Builder, x: Value, /) -> Value:
     if not isinstance(x.type, TensorType) or not x.type.element.number:
         raise Unconvertible("the element type is unknown, and Erf-13 takes no integers")
     if not x.type.element.is_integer:

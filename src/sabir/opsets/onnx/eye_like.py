@@ -30,16 +30,16 @@ T2 = Constraint("T2", NUMBERS, BOOL)
 
 v9 = eye_like.first(
     9,
-    inputs=[Input("input", T1, "A matrix, of which only the shape and the element type matter.")],
+    inputs=[Input("input", T1, "A matrix, for its shape and its element type.")],
     outputs=[Output("output", T2, "`output[i, i + k]` is 1.")],
     attributes=[
         Attribute(
             "dtype",
             "int",
-            "The element type of the output; that of `input` when absent.",
+            "The element type of the output; by default that of `input`.",
             values=element_types("T2"),
         ),
-        Attribute("k", "int", "Which diagonal: 0 the main one, above it if positive.", default=0),
+        Attribute("k", "int", "The diagonal: 0 the main one, above it if positive.", default=0),
     ],
 )
 v22 = v9.widen(22, T1=BFLOAT16, T2=BFLOAT16)

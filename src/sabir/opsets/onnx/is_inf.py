@@ -1,4 +1,4 @@
-"""IsInf: which elements are infinite."""
+"""IsInf: whether elements are infinite."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ from sabir.schema import (
     tensors,
 )
 
-is_inf = Operator("IsInf", summary="Whether each element is infinite, of the signs that are asked for.")
+is_inf = Operator("IsInf", summary="Whether each element is infinite, with one of the detected signs.")
 
 T1 = Constraint("T1", tensors("double", "float"))
 T2 = Constraint("T2", BOOL)
@@ -33,8 +33,8 @@ v10 = is_inf.first(
     inputs=[Input("X", T1, "A tensor of any shape.", differentiable=False)],
     outputs=[Output("Y", T2, "The input's shape.", differentiable=False)],
     attributes=[
-        Attribute("detect_negative", "int", "0: minus infinity does not count.", default=1),
-        Attribute("detect_positive", "int", "0: plus infinity does not count.", default=1),
+        Attribute("detect_negative", "int", "0: -infinity does not count.", default=1),
+        Attribute("detect_positive", "int", "0: +infinity does not count.", default=1),
     ],
 )
 v20 = v10.widen(20, T1=FLOATS | FLOAT8 | BFLOAT16)

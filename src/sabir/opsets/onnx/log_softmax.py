@@ -21,29 +21,20 @@ T = Constraint("T", FLOATS)
 v1 = log_softmax.first(
     1,
     inputs=[Input("input", T, "A tensor of any rank.", differentiable=True)],
-    outputs=[Output("output", T, "The input's shape; no value is above 0.", differentiable=True)],
-    attributes=[Attribute("axis", "int", "Where the coercion to a matrix splits the shape.", default=1)],
+    outputs=[Output("output", T, "The input's shape; no value exceeds 0.", differentiable=True)],
+    attributes=[flattening.SPLIT],
 )
-v11 = v1.restate(11, "A negative `axis` counts from the back.")
+v11 = v1.restate(11, "A negative `axis` counts from the end.")
 v13 = v11.evolve(
     13,
-    "`axis` names the one dimension to normalise; the coercion to a matrix is gone.",
+    "`axis` is the dimension to normalise; the input is no longer flattened.",
     add=[Attribute("axis", "int", "The dimension along which the exponentials sum to one.", default=-1)],
     widen={"T": BFLOAT16},
 )
 
-v1.infer(flattening.infer_split)
-v13.infer(flattening.infer_axis)
-
-
-@v1.evaluate
-def over_flattened_tail(x: Array, /, *, axis: int) -> Array:
-    """Coerce `x` to a matrix at `axis`, then normalise each row."""
-    return flattening.over_rows(over_axis, x, axis)
-
 
 @v13.evaluate
-def over_axis(x: Array, /, *, axis: int) -> Array:
+def evaluate(x: Array, /, *, axis: int) -> Array:
     return losses.log_softmax(widened(x), axis_in(axis, x.ndim)).astype(x.dtype, copy=False)
 
 
@@ -52,8 +43,7 @@ def body(b: Builder, x: Value, /, *, axis: int) -> Value:
     return losses.emit_log_softmax(b, x, axis)
 
 
-v13.upgrade(flattening.split_to_axis("LogSoftmax"))
-v13.downgrade(flattening.axis_to_split("LogSoftmax"))
+flattening.split_before(v13)
 
 
 @log_softmax.examples
@@ -62,7 +52,7 @@ def examples() -> Iterator[Example]:
     for axis in (0, 1, 2):
         for opset in (1, 11, 13):
             yield Example(opset, x, axis=axis)
-    # by hand: the logarithms of 1 and 3, less that of their sum; the old version sums over both dimensions
+    # by hand: the logarithms of 1 and 3 minus that of their sum; the old version sums over two dimensions
     rows = np.log(np.array([[[1, 3], [4, 4]]], np.float32))
     parts = np.array([[[0.25, 0.75], [0.5, 0.5]]], np.float32)
     yield Example(13, rows, axis=2, expect=[np.log(parts)])

@@ -7,12 +7,12 @@ import numpy as np
 
 from sabir.ir import TensorType
 from sabir.opsets.families import products
+from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 mat_mul = Operator(
-    "MatMul",
-    summary="`A @ B`: rows times columns, stacks of matrices broadcast; a 1-D operand is a row or a column.",
+    "MatMul", summary="`A @ B`: stacks of matrices broadcast; a 1-D operand is a row or a column."
 )
 
 T = Constraint("T", FLOATS)
@@ -24,10 +24,10 @@ v1 = mat_mul.first(
         Input("B", T, "Shape (..., K, N), or (K).", differentiable=True),
     ],
     outputs=[
-        Output("Y", T, "Shape (..., M, N), without the M or N that a 1-D operand lacks.", differentiable=True)
+        Output("Y", T, "Shape (..., M, N), without M or N where an operand is 1-D.", differentiable=True)
     ],
 )
-v9 = v1.widen(9, T=tensors("int32", "int64", "uint32", "uint64"))
+v9 = v1.widen(9, T=LARGE_INTEGERS)
 v13 = v9.widen(13, T=BFLOAT16)
 
 
@@ -43,10 +43,8 @@ def evaluate(a: Array, b: Array, /) -> Array:
 
 @mat_mul.examples
 def examples() -> Iterator[Example]:
-    a, b = (
-        np.array([[1.0, 2.0], [3.0, 4.0]], np.float32),
-        np.array([[5.0, 6.0, 7.0], [-1.0, 0.0, 1.0]], np.float32),
-    )
+    a = np.array([[1, 2], [3, 4]], np.float32)
+    b = np.array([[5, 6, 7], [-1, 0, 1]], np.float32)
     for opset in (1, 9, 13):
         yield Example(opset, a, b, expect=[[[3, 6, 9], [11, 18, 25]]])
     yield Example(13, a, b[:, 0], expect=[[3, 11]])
@@ -54,7 +52,7 @@ def examples() -> Iterator[Example]:
     yield Example(13, a[0], b[:, 0], expect=[3])
     half = a.astype(ml_dtypes.bfloat16)
     yield Example(13, half, half, expect=[[[7, 10], [15, 22]]])
-    # counted in float16, the ones beyond 2048 would be lost
+    # an accumulator in float16 would stop at 2048
     yield Example(9, np.ones((1, 4100), np.float16), np.ones((4100, 1), np.float16), expect=[[[4100]]])
     stack = np.arange(12.0).reshape(3, 1, 2, 2)
     yield Example(

@@ -1,4 +1,4 @@
-"""Neg: the number with the other sign, elementwise."""
+"""Neg: the negative of each element."""
 
 from collections.abc import Iterator
 
@@ -9,9 +9,7 @@ from sabir.opsets.families.pointwise import known_by, over_floats
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
 
-neg = Operator(
-    "Neg", summary="Each element with the other sign: `-x`; the least integer has no other, and stays."
-)
+neg = Operator("Neg", summary="The negative of each element: `-x`; the least signed integer is unchanged.")
 
 T = Constraint("T", FLOATS)
 

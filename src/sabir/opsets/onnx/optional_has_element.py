@@ -7,7 +7,7 @@ import numpy as np
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import FLOAT
 from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
-from sabir.opsets.families.options import HELD, HELD_SINCE_28
+from sabir.opsets.families.options import CONTENT, NEWER_CONTENT
 from sabir.opsets.typing import Array
 from sabir.schema import BOOL, Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
@@ -15,7 +15,7 @@ optional_has_element = Operator(
     "OptionalHasElement", summary="True if the input is present and is not an empty optional."
 )
 
-O = Constraint("O", optionals(HELD))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+O = Constraint("O", optionals(CONTENT))  # ruff: ignore[ambiguous-variable-name]  the standard's name
 B = Constraint("B", BOOL)
 
 v15 = optional_has_element.first(
@@ -25,9 +25,9 @@ v18 = v15.evolve(
     18,
     "The input may be absent (false), or be a tensor or sequence (true).",
     inputs=[Input("input", O, "An optional, tensor or sequence, or nothing.", optional=True)],
-    widen={"O": HELD},
+    widen={"O": CONTENT},
 )
-v28 = v18.widen(28, O=HELD_SINCE_28 | optionals(HELD_SINCE_28))
+v28 = v18.widen(28, O=NEWER_CONTENT | optionals(NEWER_CONTENT))
 
 
 @v15.infer

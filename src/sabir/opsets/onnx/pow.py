@@ -41,7 +41,7 @@ v12 = v7.evolve(
 v13 = v12.widen(13, T=BFLOAT16)
 v15 = v13.widen(15, T1=BFLOAT16)
 
-MOST_FACTORS = 4  # of a power of symbols
+MOST_FACTORS = 4  # of a power of symbolic sizes
 
 v7.evaluate(powers.raised)
 broadcasting.one_way_before(v7)
@@ -59,12 +59,12 @@ def _of_sizes(x: Dim, y: Dim) -> Dim:
 
 
 @v12.upgrade
-def types_may_differ(b: Builder, x: Value, y: Value, /) -> Value:
+def unchanged(b: Builder, x: Value, y: Value, /) -> Value:
     return b.Pow(x, y)
 
 
 @v12.downgrade
-def types_must_agree(b: Builder, x: Value, y: Value, /) -> Value:
+def downgrade(b: Builder, x: Value, y: Value, /) -> Value:
     if not isinstance(x.type, TensorType) or not isinstance(y.type, TensorType):
         raise Unconvertible("the element types are unknown, and Pow-7 takes one for both inputs")
     if x.type.signature not in FLOATS:

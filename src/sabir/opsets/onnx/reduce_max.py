@@ -1,6 +1,5 @@
 """ReduceMax: the greatest element over some axes."""
 
-import math
 from collections.abc import Iterator
 
 import ml_dtypes
@@ -33,7 +32,7 @@ reductions.attach(v1, v18, reductions.extreme(np.maximum), dim_max)
 @reduce_max.examples
 def examples() -> Iterator[Example]:
     yield from reducing.examples_of(
-        lambda x: max(x, default=-math.inf), by_attribute=(1, 11, 12, 13), by_input=(18, 20)
+        lambda x: max(x, default=-np.inf), by_attribute=(1, 11, 12, 13), by_input=(18, 20)
     )
     rows = np.array([[1, 2, np.nan], [np.nan, 1, 2], [-np.inf, -1, np.inf]], np.float32)
     found = np.array([np.nan, np.nan, np.inf], np.float32)

@@ -1,4 +1,4 @@
-"""Sign: on which side of 0 each element is."""
+"""Sign: the sign of each element."""
 
 from collections.abc import Iterator
 
