@@ -269,7 +269,7 @@ def _is_several(parameter: TensorType | Array | None) -> bool:
 
 
 def _check_stack(name: str, parameter: TensorType | Array | None, matrix: Shape, target: Shape) -> None:
-    if len(matrix) < 2:  # ruff: ignore[magic-value-comparison]  a matrix
+    if len(matrix) < 2:
         check_one(name, parameter)
     check_rank(name, parameter, len(matrix))
     check_broadcast(name, parameter, target)

@@ -81,7 +81,7 @@ def _dimensions(theta: TensorType) -> int | None:
     """Return how many dimensions the images have."""
     if theta.shape is None:
         return None
-    if len(theta.shape) != 3:  # ruff: ignore[magic-value-comparison]  a batch of matrices
+    if len(theta.shape) != 3:
         raise InferenceError(f"`theta` must be of rank 3, and has rank {len(theta.shape)}")
     rows, columns = theta.shape[1:]
     known: Dim = rows if isinstance(rows, int) else columns - 1 if isinstance(columns, int) else None
@@ -129,7 +129,7 @@ def body(b: Builder, theta: Value, size: Value, /, *, align_corners: int) -> Val
 
     grid = column(rank)
     for axis in range(rank):
-        count = b.Gather(size, b.initializer("axis", np.array(_BATCH_AND_DEPTH + axis)), axis=0)
+        count = b.Gather(size, b.initializer("axis", _BATCH_AND_DEPTH + axis), axis=0)
         others = as_input(b, "others", [i for i in range(rank + 2) if i != axis + 1])
         places = b.Unsqueeze(_built_places(b, count, align_corners, wide), others)
         grid = b.Add(grid, b.Mul(column(rank - 1 - axis), places))
@@ -152,18 +152,16 @@ def examples() -> Iterator[Example]:
     f = np.float32
     still = np.array([[[1, 0, 0], [0, 1, 0]]], f)
     moved = np.array([[[0, -2, 0.5], [1, 0, 0]]], f)  # x from y, and y from x
-    size = np.array([1, 1, 2, 2])
+    size = [1, 1, 2, 2]
     edges = [[[-0.5, -0.5], [0.5, -0.5]], [[-0.5, 0.5], [0.5, 0.5]]]
     turned = [[[1.5, -0.5], [1.5, 0.5]], [[-0.5, -0.5], [-0.5, 0.5]]]
     corners = [[[-1, -1], [1, -1]], [[-1, 1], [1, 1]]]
     for kind in (f, np.float16, np.float64, ml_dtypes.bfloat16):
-        yield Example(20, still.astype(kind), size, expect=[np.array([edges], kind)])
-        yield Example(20, moved.astype(kind), size, expect=[np.array([turned], kind)])
-        yield Example(20, still.astype(kind), size, align_corners=1, expect=[np.array([corners], kind)])
-    solid = np.array([[[1, 0, 0, 0.25], [0, 1, 0, 0], [0, 0, 2, 0]]], f)
+        yield Example(20, still.astype(kind), size, expect=[[edges]])
+        yield Example(20, moved.astype(kind), size, expect=[[turned]])
+        yield Example(20, still.astype(kind), size, align_corners=1, expect=[[corners]])
+    solid = [[[1, 0, 0, 0.25], [0, 1, 0, 0], [0, 0, 2, 0]]]
     places = [[[[x + 0.25, y, z] for x in (-0.75, -0.25, 0.25, 0.75)] for y in (0,)] for z in (-1, 1)]
-    yield Example(20, solid, np.array([1, 5, 2, 1, 4]), expect=[np.array([places], f)])
-    yield Example(
-        20, still, np.array([1, 1, 1, 2]), align_corners=1, expect=[np.array([[[[-1, -1], [1, -1]]]], f)]
-    )
-    yield Example(20, still[:0], np.array([0, 1, 1, 2]), expect=[np.zeros((0, 1, 2, 2), f)])
+    yield Example(20, solid, [1, 5, 2, 1, 4], expect=[[places]])
+    yield Example(20, still, [1, 1, 1, 2], align_corners=1, expect=[[[[[-1, -1], [1, -1]]]]])
+    yield Example(20, still[:0], [0, 1, 1, 2], expect=[np.zeros((0, 1, 2, 2), f)])

@@ -111,12 +111,22 @@ v15 = v14.evolve(
     ],
     outputs=[
         Output("Y", TX, "The input's shape.", differentiable=True),
-        Output("running_mean", T2, "In training: `input_mean` moved towards the batch's.", optional=True,
-               differentiable=False),
-        Output("running_var", T2, "In training: `input_var` moved towards the batch's, of a population.",
-               optional=True, differentiable=False),
+        Output(
+            "running_mean",
+            T2,
+            "In training: `input_mean` moved towards the batch's.",
+            optional=True,
+            differentiable=False,
+        ),
+        Output(
+            "running_var",
+            T2,
+            "In training: `input_var` moved towards the batch's, of a population.",
+            optional=True,
+            differentiable=False,
+        ),
     ],
-)  # fmt: skip
+)
 
 _NO_STATISTICS = "with the given statistics, the one output is Y"
 
@@ -153,7 +163,7 @@ def infer_with_mode(
 
 
 @v1.evaluate
-def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
+def evaluate(
     x: Array, scale: Array, bias: Array, mean: Array, var: Array, /, *,
     is_test: int, spatial: int, epsilon: float, momentum: float, call: Call,
 ) -> tuple[Array, ...]:  # fmt: skip
@@ -217,7 +227,7 @@ def places_to_channels(
     """Make each place of an item a channel."""
     if spatial:
         return same_call(b, x, *parameters, call=call, **attributes)
-    flat = b.initializer("flat", np.array([-1], np.int64))
+    flat = b.initializer("flat", [-1])
     vectors = [b.Reshape(p, flat) for p in parameters]
     made = same_call(b, b.Flatten(x, axis=1), *vectors, call=call, **attributes)
     y, *moved = made if len(call.outputs) > 1 else (made,)
@@ -267,21 +277,20 @@ def _call() -> tuple[Array, ...]:
 def examples() -> Iterator[Example]:
     f = np.float32
     x, scale, bias, mean, var = call = _call()
-    y = np.array([[[-2, 0], [-3, -1]], [[2, 4], [1, 3]]], f)  # 2 (x - 3) / 2, (x - 20) / 5 - 1
+    y = [[[-2, 0], [-3, -1]], [[2, 4], [1, 3]]]  # 2 (x - 3) / 2, (x - 20) / 5 - 1
     yield Example(1, *call, is_test=1, epsilon=0.0, consumed_inputs=[0, 0], expect=[y])
     yield Example(6, *call, is_test=1, epsilon=0.0, expect=[y])
     for opset in (7, 9, 14, 15):
         yield Example(opset, *call, epsilon=0.0, expect=[y])
-    places = np.array([[[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]]], f)
-    each = np.array([[[0, 1], [3.5, 13]], [[4, 5], [13.5, 23]]], f)  # (x - mean) / deviation * scale + bias
+    places = [[[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]]]
+    each = [[[0, 1], [3.5, 13]], [[4, 5], [13.5, 23]]]  # (x - mean) / deviation * scale + bias
     yield Example(6, x, *places, spatial=0, is_test=1, epsilon=0.0, expect=[each])
     yield Example(7, x, *places, spatial=0, epsilon=0.0, expect=[each])
-    yield Example(9, np.array([3, 5, 7], f), *(np.array([p], f) for p in (2, 1, 3, 4)), epsilon=0.0,
-                  expect=[np.array([1, 3, 5], f)])  # fmt: skip
+    yield Example(9, np.array([3, 5, 7], f), *([p] for p in (2, 1, 3, 4)), epsilon=0.0, expect=[[1, 3, 5]])
     mixed = (x.astype(np.float16), scale, bias, mean.astype(float), var.astype(float))
-    yield Example(15, *mixed, epsilon=0.0, expect=[y.astype(np.float16)])
+    yield Example(15, *mixed, epsilon=0.0, expect=[y])
     brain = ml_dtypes.bfloat16
-    yield Example(14, *(a.astype(brain) for a in call), epsilon=0.0, expect=[y.astype(brain)])
+    yield Example(14, *(a.astype(brain) for a in call), epsilon=0.0, expect=[y])
     yield Example(9, np.zeros((0, 2, 3), f), scale, bias, mean, var, expect=[np.zeros((0, 2, 3), f)])
 
 
@@ -289,8 +298,8 @@ def examples() -> Iterator[Example]:
 def examples_of_training() -> Iterator[Example]:
     f = np.float32
     x, scale, bias, mean, var = call = _call()
-    own = ((x - np.array([[4], [25]])) / np.sqrt([[5], [125]]) * [[2], [1]] + [[0], [-1]]).astype(f)
-    moved, saved = np.array([[3.5, 22.5], [4.5, 75]], f), np.array([[4, 25], [5, 125]], f)
+    own = ((x - [[4], [25]]) / np.sqrt([[5], [125]]) * [[2], [1]] + [[0], [-1]]).astype(f)
+    moved, saved = np.array([[3.5, 22.5], [4.5, 75]], f), [[4, 25], [5, 125]]
     train: dict[str, Any] = {"epsilon": 0.0, "momentum": 0.5}
     yield Example(1, *call, consumed_inputs=[0, 0], expect=[own], **train)
     yield Example(6, *call, outputs=5, expect=[own, *moved, *saved], **train)
@@ -298,10 +307,17 @@ def examples_of_training() -> Iterator[Example]:
     yield Example(9, *call, outputs=5, expect=[own, *moved, *saved], **train)
     for opset in (14, 15):
         yield Example(opset, *call, outputs=3, training_mode=1, expect=[own, *moved], **train)
-    each = np.array([[[-1, -1], [-1, -1]], [[1, 1], [1, 1]]], f)  # of two items, one deviation off the mean
+    each = [[[-1, -1], [-1, -1]], [[1, 1], [1, 1]]]  # of two items, one deviation off the mean
     vectors = np.ones((2, 2), f), np.zeros((2, 2), f), np.zeros((2, 2), f), np.ones((2, 2), f)
     halves = [np.array(h, f) for h in ([[1.5, 2.5], [10, 15]], [[2.5, 2.5], [50.5, 50.5]])]
     yield Example(7, x, *vectors, spatial=0, outputs=3, expect=[each, *halves], **train)
     mixed = (x.astype(np.float16), scale, bias, mean.astype(float), var.astype(float))
-    yield Example(15, *mixed, outputs=3, training_mode=1, tolerance=2e-3,
-                  expect=[own.astype(np.float16), *(m.astype(float) for m in moved)], **train)  # fmt: skip
+    yield Example(
+        15,
+        *mixed,
+        outputs=3,
+        training_mode=1,
+        tolerance=2e-3,
+        expect=[own.astype(np.float16), *(m.astype(float) for m in moved)],
+        **train,
+    )

@@ -73,11 +73,7 @@ END = np.iinfo(np.int64).max
 
 @v27.infer
 def infer(
-    x: TensorType,
-    weight: TensorType,
-    bias: TensorType | None = None,
-    past: TensorType | None = None,
-    /,
+    x: TensorType, weight: TensorType, bias: TensorType | None = None, past: TensorType | None = None, /
 ) -> tuple[TensorType, TensorType]:
     for kind in (x, weight, past):
         if kind is not None and kind.shape is not None and len(kind.shape) != RANK:
@@ -98,13 +94,7 @@ def infer(
 
 @v27.evaluate
 def evaluate(
-    x: Array,
-    weight: Array,
-    bias: Array | None = None,
-    past: Array | None = None,
-    /,
-    *,
-    activation: str,
+    x: Array, weight: Array, bias: Array | None = None, past: Array | None = None, /, *, activation: str
 ) -> tuple[Array, Array]:
     hold(infer, x, weight, bias, past)
     gated, k, length = activation != "none", weight.shape[2], x.shape[2]
@@ -169,7 +159,7 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[1, 2, 3, 4], [5, 6, 7, 8]]], f)
     w, bias = np.array([[[1, 10, 100]], [[0, -1, 0]]], f), np.array([0.5, 1], f)
-    past = np.array([[[8, 9], [2, 3]]], f)
+    past = [[[8, 9], [2, 3]]]
     y = np.array([[[100, 210, 321, 432], [0, -5, -6, -7]]], f)
     yield Example(27, x, w, outputs=2, expect=[y, x[:, :, 2:]])
     yield Example(27, x, w, bias, outputs=2, expect=[y + bias[:, None], x[:, :, 2:]])
@@ -177,10 +167,10 @@ def examples() -> Iterator[Example]:
     yield Example(27, x, w, None, past, outputs=2, expect=[later, x[:, :, 2:]])
     # one element at a time: the state moves on by one
     one = x[:, :, :1]
-    yield Example(27, one, w, bias, past, outputs=2, expect=[
-        later[:, :, :1] + bias[:, None], np.array([[[9, 1], [3, 5]]], f),
-    ])  # fmt: skip
-    yield Example(27, one, w, outputs=2, expect=[y[:, :, :1], np.array([[[0, 1], [0, 5]]], f)])
+    yield Example(
+        27, one, w, bias, past, outputs=2, expect=[later[:, :, :1] + bias[:, None], [[[9, 1], [3, 5]]]]
+    )
+    yield Example(27, one, w, outputs=2, expect=[y[:, :, :1], [[[0, 1], [0, 5]]]])
     yield Example(27, x, w[:, :, 2:], outputs=2, expect=[x * w[:, :, 2], x[:, :, :0]])
     small = x / 8
     for activation in ("silu", "swish"):

@@ -8,17 +8,7 @@ import numpy as np
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.blocks import MODES, build_to_space, infer_to_space, to_space
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-)
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 depth_to_space = Operator(
     "DepthToSpace",
@@ -80,12 +70,12 @@ def body(b: Builder, x: Value, /, *, blocksize: int, mode: str) -> Value:
 @depth_to_space.examples
 def examples() -> Iterator[Example]:
     deep = np.arange(8, dtype=np.float32).reshape(1, 8, 1, 1)
-    columns = np.array([[[[0, 2], [4, 6]], [[1, 3], [5, 7]]]], np.float32)
-    rows = np.array([[[[0, 1], [2, 3]], [[4, 5], [6, 7]]]], np.float32)
-    wide = np.array([[[[0, 2]], [[10, 12]], [[20, 22]], [[30, 32]]]])
+    columns = [[[[0, 2], [4, 6]], [[1, 3], [5, 7]]]]
+    rows = [[[[0, 1], [2, 3]], [[4, 5], [6, 7]]]]
+    wide = [[[[0, 2]], [[10, 12]], [[20, 22]], [[30, 32]]]]
     for opset in (1, 11, 13, 28):
         yield Example(opset, deep, blocksize=2, expect=[columns])
-        yield Example(opset, wide, blocksize=2, expect=[np.array([[[[0, 10, 2, 12], [20, 30, 22, 32]]]])])
+        yield Example(opset, wide, blocksize=2, expect=[[[[[0, 10, 2, 12], [20, 30, 22, 32]]]]])
         yield Example(opset, np.zeros((0, 9, 2, 1), bool), blocksize=3, expect=[np.zeros((0, 1, 6, 3), bool)])
     for opset in (11, 13, 28):
         yield Example(opset, deep, blocksize=2, mode="CRD", expect=[rows])

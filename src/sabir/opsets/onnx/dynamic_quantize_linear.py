@@ -38,8 +38,8 @@ def infer(x: TensorType, /) -> tuple[TensorType, TensorType, TensorType]:
 
 @v11.evaluate
 def evaluate(x: Array, /) -> tuple[Array, Array, Array]:
-    low = np.minimum.reduce(x, axis=None, initial=np.float32(0))
-    high = np.maximum.reduce(x, axis=None, initial=np.float32(0))
+    low = np.minimum.reduce(x, axis=None, initial=0)
+    high = np.maximum.reduce(x, axis=None, initial=0)
     scale = np.asarray((high - low) / np.float32(_MOST))
     # without a range (and with NaN in it) nothing tells the zero point, and 0 it is
     place = np.nan_to_num(np.rint(np.clip(-low / scale, 0, _MOST)), nan=0)
@@ -49,7 +49,7 @@ def evaluate(x: Array, /) -> tuple[Array, Array, Array]:
 
 @v11.body
 def body(b: Builder, x: Value, /) -> tuple[Value, Value, Value]:
-    none, most = b.initializer("none", np.float32(0)), b.initializer("most", np.float32(_MOST))
+    none, most = b.initializer("none", 0), b.initializer("most", np.float32(_MOST))
     low = b.Min(b.ReduceMin(x, keepdims=0), none)
     high = b.Max(b.ReduceMax(x, keepdims=0), none)
     scale = b.Div(b.Sub(high, low), most)
@@ -62,10 +62,10 @@ def body(b: Builder, x: Value, /) -> tuple[Value, Value, Value]:
 def examples() -> Iterator[Example]:
     f, u = np.float32, np.uint8
     # by hand: a step of 2 from -100 to 410; 1 and 3 steps are ties, and go to even
-    x = np.array([[-100, 410, 0], [1, 3, 5]], f)
-    yield Example(11, x, outputs=3, expect=[np.array([[0, 255, 50], [50, 52, 52]], u), f(2), u(50)])
-    yield Example(11, np.array([255, 2, 0.5], f), outputs=3, expect=[np.array([255, 2, 0], u), f(1), u(0)])
-    yield Example(11, f(-51), outputs=3, expect=[u(0), f(0.2), u(255)])
-    yield Example(11, np.zeros(2, f), outputs=3, expect=[np.zeros(2, u), f(0), u(0)])
-    yield Example(11, np.zeros((0, 3), f), outputs=3, expect=[np.zeros((0, 3), u), f(0), u(0)])
-    yield Example(11, np.array([1, np.nan], f), outputs=3, expect=[np.zeros(2, u), f(np.nan), u(0)])
+    x = [[-100, 410, 0], [1, 3, 5]]
+    yield Example(11, x, outputs=3, expect=[[[0, 255, 50], [50, 52, 52]], 2, 50])
+    yield Example(11, [255, 2, 0.5], outputs=3, expect=[[255, 2, 0], 1, 0])
+    yield Example(11, -51, outputs=3, expect=[0, 0.2, 255])
+    yield Example(11, np.zeros(2, f), outputs=3, expect=[np.zeros(2, u), 0, 0])
+    yield Example(11, np.zeros((0, 3), f), outputs=3, expect=[np.zeros((0, 3), u), 0, 0])
+    yield Example(11, [1, np.nan], outputs=3, expect=[np.zeros(2, u), f(np.nan), 0])

@@ -46,13 +46,11 @@ def evaluate(x: Array, /) -> Array:
 
 @global_average_pool.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[[[1, 2], [3, 6]], [[-1, 0], [np.inf, 2]]]], np.float32)
+    x = [[[[1, 2], [3, 6]], [[-1, 0], [np.inf, 2]]]]
     for opset in (1, 22):
-        yield Example(opset, x, expect=[np.array([[[[3]], [[np.inf]]]], np.float32)])
-    yield Example(1, np.full((1, 1, 9), 60000, np.float16), expect=[np.array([[[60000]]], np.float16)])
-    yield Example(
-        22, np.array([[[1, 2]]], ml_dtypes.bfloat16), expect=[np.array([[[1.5]]], ml_dtypes.bfloat16)]
-    )
+        yield Example(opset, x, expect=[[[[[3]], [[np.inf]]]]])
+    yield Example(1, np.full((1, 1, 9), 60000, np.float16), expect=[[[[60000]]]])
+    yield Example(22, np.array([[[1, 2]]], ml_dtypes.bfloat16), expect=[[[[1.5]]]])
     yield Example(1, np.arange(8, dtype=float).reshape(1, 1, 2, 2, 2), expect=[np.full((1, 1, 1, 1, 1), 3.5)])
     yield Example(1, np.zeros((2, 0, 3), np.float32), expect=[np.zeros((2, 0, 1), np.float32)])
     yield Example(1, np.zeros((1, 1, 0), np.float32), expect=[np.full((1, 1, 1), np.nan, np.float32)])

@@ -101,7 +101,7 @@ def _grouped(x: TensorType, count: Dim, groups: int) -> tuple[Dim, ...] | None:
         raise InferenceError(f"{count} channels do not fall into {groups} groups")
     if x.shape is None:
         return None
-    if len(x.shape) < 2:  # ruff: ignore[magic-value-comparison]  a batch and channels
+    if len(x.shape) < 2:
         raise InferenceError(f"{x} has no channels; the batch comes first, they second")
     return (x.shape[0], count, *x.shape[2:])
 
@@ -181,7 +181,7 @@ def _split_shape(b: Builder, x: Value, groups: int) -> Value:
 
 def _scaled_by_channel(b: Builder, y: Value, scale: Value, bias: Value) -> Value:
     """Return `y * scale + bias`, the parameters given as many trailing dimensions as there are places."""
-    one = b.initializer("one", np.array(1, np.int64))
+    one = b.initializer("one", 1)
     places = b.Range(one, b.Sub(b.Size(b.Shape(y)), one), one)
     factor, shift = (b.Unsqueeze(halves.widened(b, p), places) for p in (scale, bias))
     return halves.rounded(b, b.Add(b.Mul(halves.widened(b, y), factor), shift), y)
@@ -244,16 +244,32 @@ def examples() -> Iterator[Example]:
     )
     for kind in (np.float16, ml_dtypes.bfloat16, np.float64):
         rough = 0.02 if kind is ml_dtypes.bfloat16 else 2e-3
-        yield Example(18, *(a.astype(kind) for a in (x, *group)), num_groups=2, epsilon=1.0, tolerance=rough,
-                      expect=[by_group.astype(kind)])  # fmt: skip
-        for stash, loose in ((1, rough), (10, rough), (11, rough), (16, 0.05)):
-            yield Example(21, *(a.astype(kind) for a in (x, *channel)), num_groups=2, epsilon=1.0,
-                          stash_type=stash, tolerance=loose,
-                          expect=[by_channel.astype(kind)])  # fmt: skip
-    far = np.array([[[20001, 20003]]], f)
-    for opset in (18, 21):
         yield Example(
-            opset, far, np.ones(1, f), np.zeros(1, f), num_groups=1, expect=[np.array([[[-1, 1]]], f)]
+            18,
+            *(a.astype(kind) for a in (x, *group)),
+            num_groups=2,
+            epsilon=1.0,
+            tolerance=rough,
+            expect=[by_group.astype(kind)],
         )
-        yield Example(opset, np.zeros((0, 2, 3), f), np.ones(2, f), np.ones(2, f), num_groups=2,
-                      expect=[np.zeros((0, 2, 3), f)])  # fmt: skip
+        for stash, loose in ((1, rough), (10, rough), (11, rough), (16, 0.05)):
+            yield Example(
+                21,
+                *(a.astype(kind) for a in (x, *channel)),
+                num_groups=2,
+                epsilon=1.0,
+                stash_type=stash,
+                tolerance=loose,
+                expect=[by_channel.astype(kind)],
+            )
+    far = [[[20001, 20003]]]
+    for opset in (18, 21):
+        yield Example(opset, far, np.ones(1, f), np.zeros(1, f), num_groups=1, expect=[[[[-1, 1]]]])
+        yield Example(
+            opset,
+            np.zeros((0, 2, 3), f),
+            np.ones(2, f),
+            np.ones(2, f),
+            num_groups=2,
+            expect=[np.zeros((0, 2, 3), f)],
+        )

@@ -69,21 +69,14 @@ def examples() -> Iterator[Example]:
     y = np.array([[[[-2, 2], [-2, 2]], [[1, 1], [1 - r, 1 + r]]]], f)
     for opset in (1, 6, 22):
         yield Example(opset, x, scale, bias, epsilon=0.0, expect=[y])
-    rows = np.array([[[1, 3, 5]], [[7, 7, 7]]], f)  # variances 8/3 and 0
-    flat = np.array([[[-2 / 3, 0, 2 / 3]], [[0, 0, 0]]], f)
+    rows = [[[1, 3, 5]], [[7, 7, 7]]]  # variances 8/3 and 0
+    flat = [[[-2 / 3, 0, 2 / 3]], [[0, 0, 0]]]
     yield Example(6, rows, np.ones(1, f), np.zeros(1, f), epsilon=19 / 3, expect=[flat])
     # a large mean, by which squares alone would lose the variance
-    far = np.array([[[10001, 10003]]], f)
-    yield Example(6, far, np.ones(1, f), np.zeros(1, f), expect=[np.array([[[-1, 1]]], f)])
+    far = [[[10001, 10003]]]
+    yield Example(6, far, np.ones(1, f), np.zeros(1, f), expect=[[[[-1, 1]]]])
     cube = np.array([1.0, 3] * 4).reshape(1, 1, 2, 2, 2)
-    yield Example(
-        6,
-        cube,
-        np.array([3.0]),
-        np.array([1.0]),
-        epsilon=0.0,
-        expect=[np.array([-2.0, 4] * 4).reshape(cube.shape)],
-    )
+    yield Example(6, cube, [3.0], [1.0], epsilon=0.0, expect=[np.array([-2.0, 4] * 4).reshape(cube.shape)])
     for kind, opset in ((np.float16, 6), (ml_dtypes.bfloat16, 22)):
         typed = [a.astype(kind) for a in (x, scale, bias, y)]
         yield Example(opset, *typed[:3], epsilon=0.0, expect=typed[3:])

@@ -50,12 +50,17 @@ v17 = layer_normalization.first(
         Output("InvStdDev", U, "`1 / sqrt(var + epsilon)`; the normalised dimensions are 1.", optional=True),
     ],
     attributes=[
-        Attribute("stash_type", "int", "The type to compute in and of the statistics: 1 float, 16 bfloat16.",
-                  default=1, values=element_types("U")),
+        Attribute(
+            "stash_type",
+            "int",
+            "The type to compute in and of the statistics: 1 float, 16 bfloat16.",
+            default=1,
+            values=element_types("U"),
+        ),
         Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
         Attribute("axis", "int", "The first dimension to normalise over.", default=-1),
     ],
-)  # fmt: skip
+)
 
 
 @v17.infer
@@ -124,16 +129,23 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[1, 3], [5, 7]], [[2, 2], [-2, 6]]], f)
     scale, bias = np.array([2, 1], f), np.array([0, 1], f)
-    last = np.array([[[-2, 2], [-2, 2]], [[0, 1], [-2, 2]]], f)  # by hand: deviations of one, scaled, shifted
+    last = [[[-2, 2], [-2, 2]], [[0, 1], [-2, 2]]]  # by hand: deviations of one, scaled, shifted
     means, inverses = np.array([[[2], [6]], [[2], [2]]], f), np.array([[[1], [1]], [[1e3], [0.25]]], f)
     yield Example(17, x, scale, bias, outputs=3, epsilon=1e-6, tolerance=1e-5, expect=[last, means, inverses])
-    five, eight = np.sqrt(f(5)), np.sqrt(f(8))  # deviations over both trailing dimensions
+    five, eight = np.sqrt(f(5)), np.sqrt(8)  # deviations over both trailing dimensions
     both = np.array([[[-3 / five, -1 / five], [1 / five, 3 / five]], [[0, 0], [-4 / eight, 4 / eight]]], f)
     for axis in (1, -2):
-        items = np.array([[[4]], [[2]]], f), np.array([[[1 / five]], [[1 / eight]]], f)
+        items = [[[4]], [[2]]], np.array([[[1 / five]], [[1 / eight]]], f)
         yield Example(17, x, np.ones((2, 2), f), outputs=3, axis=axis, epsilon=0.0, expect=[both, *items])
-    yield Example(17, x.astype(np.float16), scale.astype(np.float16), epsilon=1e-6, outputs=2, tolerance=1e-3,
-                  expect=[(last - bias).astype(np.float16), means])  # fmt: skip
+    yield Example(
+        17,
+        x.astype(np.float16),
+        scale.astype(np.float16),
+        epsilon=1e-6,
+        outputs=2,
+        tolerance=1e-3,
+        expect=[(last - bias).astype(np.float16), means],
+    )
     yield Example(17, x.astype(float), np.ones((2, 1, 2)), axis=0, outputs=3)
     brain = ml_dtypes.bfloat16
     halves = [a.astype(brain) for a in (x, scale, last - bias, means, inverses)]

@@ -10,17 +10,7 @@ from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-)
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 lrn = Operator(
     "LRN",
@@ -37,10 +27,15 @@ v1 = lrn.first(
         Attribute("bias", "float", "What is added before the power.", default=1.0),
         Attribute("beta", "float", "The exponent.", default=0.75),
         Attribute("alpha", "float", "The weight of the mean of squares.", default=0.0001),
-        Attribute("size", "int", "How many channels to sum, the own in the middle; if even, one more "
-                  "follows than precedes.", required=True, values=at_least(1)),
+        Attribute(
+            "size",
+            "int",
+            "How many channels to sum, the own in the middle; if even, one more follows than precedes.",
+            required=True,
+            values=at_least(1),
+        ),
     ],
-)  # fmt: skip
+)
 v13 = v1.widen(13, T=BFLOAT16)
 
 _TURNS = 8  # array operations for an image, beside those for each neighbour
@@ -102,9 +97,24 @@ def examples() -> Iterator[Example]:
         yield Example(
             opset, x, size=1, expect=[x / (1 + 1e-4 * x.astype(float) ** 2).astype(np.float32) ** 0.75]
         )
-    yield Example(1, x.astype(np.float16) * 100, size=1, alpha=1.0, bias=0.0, beta=0.5, tolerance=1e-3,
-                  expect=[np.ones((1, 4, 1, 1), np.float16)])  # fmt: skip
-    yield Example(13, x.astype(ml_dtypes.bfloat16), size=1, alpha=0.0, bias=4.0, beta=0.5,
-                  expect=[(x / 2).astype(ml_dtypes.bfloat16)])  # fmt: skip
+    yield Example(
+        1,
+        x.astype(np.float16) * 100,
+        size=1,
+        alpha=1.0,
+        bias=0.0,
+        beta=0.5,
+        tolerance=1e-3,
+        expect=[np.ones((1, 4, 1, 1), np.float16)],
+    )
+    yield Example(
+        13,
+        x.astype(ml_dtypes.bfloat16),
+        size=1,
+        alpha=0.0,
+        bias=4.0,
+        beta=0.5,
+        expect=[(x / 2).astype(ml_dtypes.bfloat16)],
+    )
     yield Example(13, np.zeros((1, 0, 2), float), size=3, expect=[np.zeros((1, 0, 2))])
-    yield Example(13, np.array([[np.inf, np.nan]]), size=1, expect=[np.array([[np.nan, np.nan]])])
+    yield Example(13, np.array([[np.inf, np.nan]]), size=1, expect=[[[np.nan, np.nan]]])

@@ -11,17 +11,7 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-)
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 max_roi_pool = Operator(
     "MaxRoiPool", summary="The greatest element in each bin of a grid laid over each region, 0 in empty bins."
@@ -99,17 +89,16 @@ def examples() -> Iterator[Example]:
     x = np.concatenate([x, -x - 1])
     # rows of bins over all of the map; over five columns, of which two bins share the middle one
     rois = np.array([[0, 0, 0, 5, 3], [1, 1, 1, 5, 2]], f)
-    y = np.array([[[[8, 11], [20, 23]]], [[[-8, -10], [-14, -16]]]], f)
+    y = [[[[8, 11], [20, 23]]], [[[-8, -10], [-14, -16]]]]
     for opset in (1, 22):
         yield Example(opset, x, rois, pooled_shape=[2, 2], expect=[y])
-        yield Example(opset, x, rois[:1] * f(2), pooled_shape=[1, 3], spatial_scale=0.5,
-                      expect=[np.array([[[[19, 21, 23]]]], f)])  # fmt: skip
+        yield Example(
+            opset, x, rois[:1] * 2, pooled_shape=[1, 3], spatial_scale=0.5, expect=[[[[[19, 21, 23]]]]]
+        )
     # half of it beyond the map, and all of it; 0.5 rounds away from 0
-    beyond = np.array([[0, 4, 2.5, 7, 6], [0, 9, 9, 12, 12]], f)
-    yield Example(1, x, beyond, pooled_shape=[2, 2],
-                  expect=[np.array([[[[23, 0], [0, 0]]], [[[0, 0], [0, 0]]]], f)])  # fmt: skip
+    beyond = [[0, 4, 2.5, 7, 6], [0, 9, 9, 12, 12]]
+    yield Example(1, x, beyond, pooled_shape=[2, 2], expect=[[[[[23, 0], [0, 0]]], [[[0, 0], [0, 0]]]]])
     for kind, opset in ((np.float16, 1), (np.float64, 1), (ml_dtypes.bfloat16, 22)):
-        yield Example(opset, x.astype(kind), rois.astype(kind), pooled_shape=[2, 2], expect=[y.astype(kind)])
-    yield Example(1, np.array([[[[np.nan, 1]]]], f), np.array([[0, 0, 0, 1, 0]], f), pooled_shape=[1, 1],
-                  expect=[np.array([[[[np.nan]]]], f)])  # fmt: skip
+        yield Example(opset, x.astype(kind), rois.astype(kind), pooled_shape=[2, 2], expect=[y])
+    yield Example(1, [[[[np.nan, 1]]]], [[0, 0, 0, 1, 0]], pooled_shape=[1, 1], expect=[[[[[np.nan]]]]])
     yield Example(1, x, np.zeros((0, 5), f), pooled_shape=[2, 3], expect=[np.zeros((0, 1, 2, 3), f)])

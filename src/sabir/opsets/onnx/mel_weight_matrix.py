@@ -102,7 +102,7 @@ def _triangles(count: int, frame: int, samples: int, limits: Sequence[float]) ->
 def examples() -> Iterator[Example]:
     """By hand: up to 10500 Hz two bands have edges at 700 (2^i - 1) Hz, of 21 frequencies 1, 4 and 10."""
     f = np.float32
-    given = [np.array(2), np.array(20), np.array(10_000), f(0), f(10_500)]
+    given = [2, 20, 10_000, f(0), 10_500]
     two = np.array([[0, 6, 4, 2, 0, 0, 0, 0, 0, 0, 0], [0, 0, 2, 4, 6, 5, 4, 3, 2, 1, 0]]).T / 6
     yield Example(17, *given, expect=[two.astype(f)])
     for number, kind in ((11, np.float64), (10, np.float16), (16, ml_dtypes.bfloat16), (6, np.int32)):
@@ -113,5 +113,5 @@ def examples() -> Iterator[Example]:
     for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
         yield Example(17, *given, kind(0), kind(4900), expect=[np.array(one, f)[:, None]])
     # edges that fall together leave one frequency
-    yield Example(17, *given[:2], np.array(10**6, np.int32), f(0), f(100), expect=[np.eye(11, 1, dtype=f)])
-    yield Example(17, np.array(0), np.array(6), np.array(8), f(0), f(4), expect=[np.zeros((4, 0), f)])
+    yield Example(17, *given[:2], 10**6, f(0), 100, expect=[np.eye(11, 1, dtype=f)])
+    yield Example(17, 0, 6, 8, f(0), 4, expect=[np.zeros((4, 0), f)])

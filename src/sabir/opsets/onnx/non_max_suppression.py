@@ -9,14 +9,7 @@ from sabir.elements import INT64
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.families.ranks import check_one, check_rank, check_shape
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    Attribute,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-)
+from sabir.schema import Attribute, Example, Input, Operator, Output, one_of
 
 non_max_suppression = Operator(
     "NonMaxSuppression",
@@ -74,7 +67,7 @@ def infer(
     /,
 ) -> TensorType:
     for name, t in (("boxes", boxes), ("scores", scores)):
-        if t.shape is not None and len(t.shape) != 3:  # ruff: ignore[magic-value-comparison]  batch, classes or boxes, and one more
+        if t.shape is not None and len(t.shape) != 3:
             raise InferenceError(f"`{name}` must be of rank 3, and has rank {len(t.shape)}")
     if boxes.shape is not None and scores.shape is not None:
         pairs = (boxes.shape[0], scores.shape[0]), (boxes.shape[1], scores.shape[2]), (boxes.shape[2], 4)
@@ -169,19 +162,26 @@ def examples() -> Iterator[Example]:
     f = np.float32
     # the first three lie one over another: 0 and 1 share 9 of 11 parts, 0 and 2 share 1/3 of what they cover
     boxes = np.array([[[0, 0, 1, 10], [0, 1, 1, 11], [0, 5, 1, 15], [0, 20, 1, 30]]], f)
-    scores = np.array([[[0.9, 0.75, 0.6, 0.95], [0.1, 0.2, 0.2, 0]]], f)
-    centers = np.stack([(boxes[..., 1] + boxes[..., 3]) / 2, np.full((1, 4), 0.5, f),
-                        boxes[..., 3] - boxes[..., 1], np.ones((1, 4), f)], axis=-1)  # fmt: skip
-    most, half = np.array([3]), np.array([0.5], f)
+    scores = [[[0.9, 0.75, 0.6, 0.95], [0.1, 0.2, 0.2, 0]]]
+    centers = np.stack(
+        [
+            (boxes[..., 1] + boxes[..., 3]) / 2,
+            np.full((1, 4), 0.5, f),
+            boxes[..., 3] - boxes[..., 1],
+            np.ones((1, 4), f),
+        ],
+        axis=-1,
+    )
+    most, half = [3], [0.5]
     taken = np.array([[0, 0, 3], [0, 0, 0], [0, 0, 2], [0, 1, 1], [0, 1, 2], [0, 1, 3]])
     for opset in (10, 11):
-        yield Example(opset, boxes, scores, most, half, np.array([0.65], f), expect=[taken[:2]])
+        yield Example(opset, boxes, scores, most, half, [0.65], expect=[taken[:2]])
         yield Example(opset, boxes[..., [2, 1, 0, 3]], scores, most, half, expect=[taken])
-        yield Example(opset, centers, scores, np.array(1), half, center_point_box=1, expect=[taken[[0, 3]]])
+        yield Example(opset, centers, scores, 1, half, center_point_box=1, expect=[taken[[0, 3]]])
         yield Example(opset, boxes, scores, expect=[taken[:0]])
     equal = np.array(
         [[[0, 0, 1, 2], [0, 1, 1, 2], [0, 0, 1, 2]]], f
     )  # half of the first, and the first again
     same = np.ones((1, 1, 3), f)
-    yield Example(11, equal, same, most, half, np.array(1, f), expect=[np.array([[0, 0, 0], [0, 0, 1]])])
+    yield Example(11, equal, same, most, half, 1, expect=[[[0, 0, 0], [0, 0, 1]]])
     yield Example(11, equal[:, :0], same[..., :0], most, half, expect=[np.zeros((0, 3), np.int64)])

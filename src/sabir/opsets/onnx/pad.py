@@ -304,29 +304,26 @@ def examples() -> Iterator[Example]:
     for mode, pads, result in wraps:
         yield Example(19, x, np.array(pads), mode=mode, expect=[np.array(result, f)])
     far = [3, 2, 1, 2, 3, 2, 1, 2, 3, 2]
-    yield Example(19, x[0], np.array([4, 3]), mode="reflect", expect=[np.array(far[2:] + far[2:4], f)])
-    yield Example(
-        19, x[:, :1], np.array([0, 1, 0, 2]), mode="reflect", expect=[np.repeat(x[:, :1], 4, axis=1)]
-    )
+    yield Example(19, x[0], [4, 3], mode="reflect", expect=[far[2:] + far[2:4]])
+    yield Example(19, x[:, :1], [0, 1, 0, 2], mode="reflect", expect=[np.repeat(x[:, :1], 4, axis=1)])
     yield from _examples_of_fillings(x)
 
 
 def _examples_of_fillings(x: Array) -> Iterator[Example]:
-    nine = np.array([[1, 2, 3, 9], [4, 5, 6, 9]], np.float32)
+    nine = [[1, 2, 3, 9], [4, 5, 6, 9]]
     yield Example(1, x, value=9.0, paddings=[0, 0, 0, 1], expect=[nine])
     yield Example(2, x, value=9.0, pads=[0, 0, 0, 1], expect=[nine])
     for opset in (11, 18):
-        yield Example(opset, x, np.array([0, 0, 0, 1]), np.float32(9), expect=[nine])
-    yield Example(18, x, np.array([0, 1]), np.float32(9), np.array([-1]), expect=[nine])
-    yield Example(18, x, np.array([0, 1]), None, np.array([1], np.int32), mode="edge",
-                  expect=[x[:, [0, 1, 2, 2]]])  # fmt: skip
+        yield Example(opset, x, [0, 0, 0, 1], 9, expect=[nine])
+    yield Example(18, x, [0, 1], 9, [-1], expect=[nine])
+    yield Example(18, x, [0, 1], None, np.array([1], np.int32), mode="edge", expect=[x[:, [0, 1, 2, 2]]])
     for kind in (np.int8, bool, ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.float8_e5m2, np.complex64):
         one = np.array([1], np.int8).astype(kind)
         ends = np.array([0, 1, 0, 0], np.int8).astype(kind)
-        yield Example(21, one, np.array([1, 2]), expect=[ends])
-        yield Example(21, one, np.array([1, 0]), one, mode="reflect", expect=[np.concatenate([one, one])])
-    words = np.array(["a"], object)
-    yield Example(13, words, np.array([1, 0]), expect=[np.array(["", "a"], object)])
-    yield Example(13, words, np.array([0, 1]), np.array(["b"], object), expect=[np.array(["a", "b"], object)])
-    yield Example(13, np.array(4), np.zeros(0, np.int64), expect=[np.array(4)])
-    yield Example(13, np.zeros((0, 1)), np.array([1, 0, 1, 0]), np.float64(7), expect=[np.full((2, 1), 7.0)])
+        yield Example(21, one, [1, 2], expect=[ends])
+        yield Example(21, one, [1, 0], one, mode="reflect", expect=[np.concatenate([one, one])])
+    words = ["a"]
+    yield Example(13, words, [1, 0], expect=[["", "a"]])
+    yield Example(13, words, [0, 1], ["b"], expect=[["a", "b"]])
+    yield Example(13, 4, np.zeros(0, np.int64), expect=[4])
+    yield Example(13, np.zeros((0, 1)), [1, 0, 1, 0], 7, expect=[np.full((2, 1), 7.0)])

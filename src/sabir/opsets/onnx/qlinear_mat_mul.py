@@ -66,7 +66,7 @@ v21 = v10.evolve(
 
 
 @v10.infer
-def infer(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
+def infer(
     a: TensorType, a_scale: TensorType, a_zero: TensorType, b: TensorType, b_scale: TensorType,
     b_zero: TensorType, y_scale: TensorType, y_zero: TensorType, /,
 ) -> TensorType:  # fmt: skip
@@ -80,7 +80,7 @@ def infer(  # ruff: ignore[too-many-positional-arguments]  the operator's signat
 
 
 @v10.evaluate
-def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
+def evaluate(
     a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, b_zero: Array, y_scale: Array,
     y_zero: Array, /,
 ) -> Array:  # fmt: skip
@@ -125,10 +125,15 @@ def _call(kind: type[Any], scale: Any = np.float32) -> list[Any]:
     )
     less = 0 if kind is np.uint8 else 128
     return [
-        (a - less).astype(kind), np.array(0.5, scale), kind(113 - less),
-        (b - less).astype(kind), np.array(0.25, scale), kind(114 - less),
-        np.array(64, scale), kind(118 - less),
-    ]  # fmt: skip
+        (a - less).astype(kind),
+        np.array(0.5, scale),
+        kind(113 - less),
+        (b - less).astype(kind),
+        0.25,
+        kind(114 - less),
+        64,
+        kind(118 - less),
+    ]
 
 
 @qlinear_mat_mul.examples
@@ -154,20 +159,18 @@ def examples_of_rounding_and_shapes() -> Iterator[Example]:
     # ties to even, then the zero point; and saturation at both ends
     one, none = f(1), u(0)
     row = np.array([[1, 3, 5, 255]], u)
-    yield Example(10, row.T, f(0.5), none, np.array([[1]], s), one, s(0), one, s(1),
-                  expect=[np.array([[1], [3], [3], [127]], s)])  # fmt: skip
-    yield Example(10, row.T, one, none, np.array([[-1]], s), one, s(0), one, u(4),
-                  expect=[np.array([[3], [1], [0], [0]], u)])  # fmt: skip
+    yield Example(
+        10, row.T, 0.5, none, np.array([[1]], s), one, 0, one, s(1), expect=[[[1], [3], [3], [127]]]
+    )
+    yield Example(10, row.T, one, none, np.array([[-1]], s), one, 0, one, u(4), expect=[[[3], [1], [0], [0]]])
     # a scale and zero point for each row of a, and for each column of b
     a, b = np.array([[1, 2], [3, 4]], u), np.array([[1, 0], [0, 1]], s)
-    steps = np.array([1, 10], f), np.array([1, 2], f)
-    yield Example(10, a, steps[0], np.array([0, 3], u), b, steps[1], np.array([0, 1], s), one, s(0),
-                  expect=[np.array([[1, -2], [0, 0]], s)])  # fmt: skip
-    yield Example(21, a[0], one, none, b, one, s(0), f(0.5), none, expect=[np.array([2, 4], u)])
-    stack = np.stack([a, a + u(4)])
-    yield Example(10, stack, one, none, b, one, s(0), one, none, expect=[stack])
-    yield Example(10, np.zeros((0, 2), u), one, none, b, one, s(0), one, none, expect=[np.zeros((0, 2), u)])
+    steps = [1, 10], [1, 2]
+    yield Example(10, a, steps[0], [0, 3], b, steps[1], [0, 1], one, s(0), expect=[[[1, -2], [0, 0]]])
+    yield Example(21, a[0], one, none, b, one, 0, 0.5, none, expect=[[2, 4]])
+    stack = np.stack([a, a + 4])
+    yield Example(10, stack, one, none, b, one, 0, one, none, expect=[stack])
+    yield Example(10, np.zeros((0, 2), u), one, none, b, one, 0, one, none, expect=[np.zeros((0, 2), u)])
     eight = ml_dtypes.float8_e4m3fn
-    x, zero = np.array([[1.5, -2], [448, 0]], eight), np.zeros((), eight)
-    yield Example(21, x, one, zero, x, f(0.5), zero, one, zero,
-                  expect=[np.array([[-448, -1.5], [336, -448]], eight)])  # fmt: skip
+    x, zero = [[1.5, -2], [448, 0]], np.zeros((), eight)
+    yield Example(21, x, one, zero, x, 0.5, zero, one, zero, expect=[[[-448, -1.5], [336, -448]]])

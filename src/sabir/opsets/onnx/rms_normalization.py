@@ -69,7 +69,7 @@ def body(b: Builder, x: Value, scale: Value, /, *, axis: int, epsilon: float, st
     """The axes are counted at run time, since the rank may be unknown."""
     stash = element(stash_type)
     wide = halves.widened(b, b.Cast(x, to=stash.number))
-    rank, one = b.Size(b.Shape(x)), b.initializer("one", np.array(1, np.int64))
+    rank, one = b.Size(b.Shape(x)), b.initializer("one", 1)
     first = b.initializer("axis", np.array(axis, np.int64))
     axes = b.Range(first if axis >= 0 else b.Add(rank, first), rank, one)
     kind = np.float64 if stash.dtype == np.float64 else np.float32
@@ -88,10 +88,10 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[1, 7], [3, -4]], [[0, 0], [6, 8]]], f)  # mean squares 25, 12.5, 0, 50
     scale = np.array([1, 10], f)
-    h = np.sqrt(f(0.5))
+    h = np.sqrt(0.5)
     last = np.array([[[0.2, 14], [1.2 * h, -16 * h]], [[0, 0], [1.2 * h, 16 * h]]], f)
-    last[0, 1] = np.array([3, -40], f) / np.sqrt(f(12.5))
-    last[1, 1] = np.array([6, 80], f) / np.sqrt(f(50))
+    last[0, 1] = [3, -40] / np.sqrt(12.5)
+    last[1, 1] = [6, 80] / np.sqrt(50)
     yield Example(23, x, scale, epsilon=1e-12, expect=[last])
     both = x / np.sqrt(np.array([75 / 4, 25], f))[:, None, None]
     for axis in (1, -2):
@@ -99,8 +99,15 @@ def examples() -> Iterator[Example]:
     yield Example(23, x, f(2), axis=0, epsilon=3.125, expect=[x * 2 / 5])  # the mean of all squares is 21.875
     for kind, rough in ((np.float16, 2e-3), (ml_dtypes.bfloat16, 0.02), (np.float64, 1e-5)):
         for stash, loose in ((1, 2e-3), (10, 2e-3), (11, 2e-3), (16, 0.05)):
-            yield Example(23, x.astype(kind), scale.astype(kind), epsilon=1e-6, stash_type=stash,
-                          tolerance=max(rough, loose), expect=[last.astype(kind)])  # fmt: skip
+            yield Example(
+                23,
+                x.astype(kind),
+                scale.astype(kind),
+                epsilon=1e-6,
+                stash_type=stash,
+                tolerance=max(rough, loose),
+                expect=[last.astype(kind)],
+            )
         yield Example(23, x.astype(kind), scale, epsilon=1e-6, tolerance=rough, expect=[last])
         yield Example(23, x, scale.astype(kind), epsilon=1e-6, tolerance=rough, expect=[last.astype(kind)])
     yield Example(23, np.zeros((0, 3), f), np.ones(3, f), expect=[np.zeros((0, 3), f)])

@@ -279,27 +279,25 @@ def examples() -> Iterator[Example]:
     f = np.float32
     # both maps are linear, so that a bin's mean is the value at its centre
     x = np.stack([np.arange(16, dtype=f), 30 - 2 * np.arange(16, dtype=f)]).reshape(2, 1, 4, 4)
-    rois, items = np.array([[0, 0, 2, 2], [1, 0, 3, 2]], f), np.array([0, 1])
+    rois, items = np.array([[0, 0, 2, 2], [1, 0, 3, 2]], f), [0, 1]
     bins: dict[str, Any] = {"output_height": 2, "output_width": 2}
-    before = np.array([[[[2.5, 3.5], [6.5, 7.5]]], [[[23, 21], [15, 13]]]], f)
-    centred = np.array([[[[0, 1], [4, 5]]], [[[28, 26], [20, 18]]]], f)
-    quarters = np.array(
-        [[[[1.25, 1.5], [2.25, 2.5]]], [[[7, 6.5], [5, 4.5]]]], f
-    )  # of the greatest neighbour
+    before = [[[[2.5, 3.5], [6.5, 7.5]]], [[[23, 21], [15, 13]]]]
+    centred = [[[[0, 1], [4, 5]]], [[[28, 26], [20, 18]]]]
+    quarters = [[[[1.25, 1.5], [2.25, 2.5]]], [[[7, 6.5], [5, 4.5]]]]  # of the greatest neighbour
     yield Example(10, x, rois, items, **bins, expect=[before])
-    yield Example(10, x, rois * f(2), items, **bins, spatial_scale=0.5, sampling_ratio=2, expect=[before])
+    yield Example(10, x, rois * 2, items, **bins, spatial_scale=0.5, sampling_ratio=2, expect=[before])
     yield Example(10, x, rois, items, **bins, mode="max", expect=[quarters])
     for opset in (16, 22):
         yield Example(opset, x, rois, items, **bins, expect=[centred])
         old: dict[str, Any] = {**bins, "coordinate_transformation_mode": "output_half_pixel"}
         yield Example(opset, x, rois, items, **old, sampling_ratio=3, expect=[before])
         yield Example(opset, x, rois, items, **old, mode="max", sampling_ratio=1, expect=[quarters])
-        inner = np.array([[1, 1, 3, 3]], f)
-        yield Example(opset, x, inner, items[1:], sampling_ratio=2, expect=[np.array([[[[15]]]], f)])
+        inner = [[1, 1, 3, 3]]
+        yield Example(opset, x, inner, items[1:], sampling_ratio=2, expect=[[[[[15]]]]])
     for kind, opset in ((np.float16, 10), (np.float64, 10)):
-        yield Example(opset, x.astype(kind), rois.astype(kind), items, **bins, expect=[before.astype(kind)])
+        yield Example(opset, x.astype(kind), rois.astype(kind), items, **bins, expect=[before])
     brain = ml_dtypes.bfloat16
-    yield Example(22, x.astype(brain), rois.astype(brain), items, **bins, expect=[centred.astype(brain)])
+    yield Example(22, x.astype(brain), rois.astype(brain), items, **bins, expect=[centred])
 
 
 @roi_align.examples
@@ -321,6 +319,7 @@ def examples_of_edges() -> Iterator[Example]:
         )
     hole = x.copy()
     hole[0, 0, 0, 0] = np.nan  # the one bin that samples it
-    bins = np.array([[[[np.nan, 1], [4, 5]]]], f)
-    yield Example(16, hole, np.array([[0, 0, 2, 2]], f), items[:1], output_height=2, output_width=2,
-                  sampling_ratio=1, expect=[bins])  # fmt: skip
+    bins = [[[[np.nan, 1], [4, 5]]]]
+    yield Example(
+        16, hole, [[0, 0, 2, 2]], items[:1], output_height=2, output_width=2, sampling_ratio=1, expect=[bins]
+    )

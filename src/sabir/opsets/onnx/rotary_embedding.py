@@ -164,7 +164,7 @@ def examples() -> Iterator[Example]:
     f = np.float32
     cos, sin = np.array([[1, 0], [0, -1], [-1, 1]], f), np.array([[0, 1], [1, 0], [0, 0]], f)
     x = np.array([[[[1, 2, 3, 4], [5, 6, 7, 8]]]], f)
-    at = np.array([[1, 0]])
+    at = [[1, 0]]
     halves = np.array([[[[-3, -2, 1, -4], [5, -8, 7, 6]]]], f)
     neighbours = np.array([[[[-2, 1, -3, -4], [5, 6, -8, 7]]]], f)
     for interleaved, y in enumerate((halves, neighbours)):
@@ -172,9 +172,9 @@ def examples() -> Iterator[Example]:
         yield Example(23, x, cos[at], sin[at], interleaved=interleaved, expect=[y])
         # the same elements as one item of sequence 2, with one head; and as two heads at one position
         yield Example(23, x[0], cos, sin, at, num_heads=1, interleaved=interleaved, expect=[y[0]])
-        packed = x.reshape(1, 1, 8), np.array([[2]])
-        by_half = np.array([[[-1, 2, -3, 4, -5, 6, -7, 8]]], f)
-        by_pair = np.array([[[-1, -2, 3, 4, -5, -6, 7, 8]]], f)
+        packed = x.reshape(1, 1, 8), [[2]]
+        by_half = [[[-1, 2, -3, 4, -5, 6, -7, 8]]]
+        by_pair = [[[-1, -2, 3, 4, -5, -6, 7, 8]]]
         turned = by_pair if interleaved else by_half
         yield Example(
             23, packed[0], cos, sin, packed[1], num_heads=2, interleaved=interleaved, expect=[turned]
@@ -183,7 +183,7 @@ def examples() -> Iterator[Example]:
             given = [t.astype(kind) for t in (x, cos, sin)]
             yield Example(23, *given, at, interleaved=interleaved, expect=[y.astype(kind)])
         # only the first two elements are turned, as one pair
-        part = np.array([[[[-2, 1, 3, 4], [5, 6, 7, 8]]]], f)
+        part = [[[[-2, 1, 3, 4], [5, 6, 7, 8]]]]
         yield Example(
             23, x, cos[:, :1], sin[:, :1], at, rotary_embedding_dim=2, interleaved=interleaved, expect=[part]
         )

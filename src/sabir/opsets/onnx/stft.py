@@ -146,14 +146,14 @@ def examples() -> Iterator[Example]:
     yield Example(17, x, two, np.ones(2, f), two, expect=[pairs[:, ::2]])
     yield Example(17, x, two, None, two, onesided=0, expect=[pairs[:, ::2]])
     weighted = np.array([[[1, 0], [1, 0]], [[4, 0], [4, 0]]], f)[None]
-    yield Example(17, x, two, np.array([1, 0], f), expect=[weighted])
+    yield Example(17, x, two, [1, 0], expect=[weighted])
     four = np.array([[[14, 0], [-3, 5], [-4, 0], [-3, -5]]], f)[None]
     yield Example(17, x[:, :4], one, onesided=0, expect=[four])
     yield Example(17, x[:, :4], one, expect=[four[:, :, :3]])
     rotated = np.concatenate([0 * x, x], axis=-1)  # the signal times i
     turned = np.stack([-pairs[..., 1], pairs[..., 0]], axis=-1)
     yield Example(17, rotated, one, None, two, onesided=0, expect=[turned])
-    yield Example(17, rotated[:, :4], one, expect=[np.array([[[[0, 14], [-5, -3], [0, -4]]]], f)])
+    yield Example(17, rotated[:, :4], one, expect=[[[[[0, 14], [-5, -3], [0, -4]]]]])
     for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
         yield Example(17, x.astype(kind), one, np.ones(2, kind), expect=[pairs.astype(kind)])
     yield Example(17, x[:0], one, None, two, expect=[pairs[:0]])

@@ -117,18 +117,19 @@ def examples() -> Iterator[Example]:
     f = np.float32
     past = np.arange(16, dtype=f).reshape(2, 4, 2)
     update = -np.arange(1, 9, dtype=f).reshape(2, 2, 2)
-    at_front = np.array([[[-1, -2], [-3, -4], [4, 5], [6, 7]], [[-5, -6], [-7, -8], [12, 13], [14, 15]]], f)
+    at_front = [[[-1, -2], [-3, -4], [4, 5], [6, 7]], [[-5, -6], [-7, -8], [12, 13], [14, 15]]]
     apart = np.array([[[0, 1], [-1, -2], [-3, -4], [6, 7]], [[8, 9], [10, 11], [-5, -6], [-7, -8]]], f)
-    around = np.array([[[-3, -4], [2, 3], [4, 5], [-1, -2]], [[8, 9], [-5, -6], [-7, -8], [14, 15]]], f)
+    around = [[[-3, -4], [2, 3], [4, 5], [-1, -2]], [[8, 9], [-5, -6], [-7, -8], [14, 15]]]
     yield Example(24, past, update, expect=[at_front])
-    yield Example(24, past, update, np.array([1, 2]), expect=[apart])
-    yield Example(24, past, update, np.array([3, 5]), mode="circular", axis=1, expect=[around])
+    yield Example(24, past, update, [1, 2], expect=[apart])
+    yield Example(24, past, update, [3, 5], mode="circular", axis=1, expect=[around])
     turned = [np.ascontiguousarray(a.swapaxes(1, 2)) for a in (past, update, apart)]
-    yield Example(24, *turned[:2], np.array([1, 2]), axis=-1, expect=[turned[2]])
+    yield Example(24, *turned[:2], [1, 2], axis=-1, expect=[turned[2]])
     for kind in (ml_dtypes.int4, ml_dtypes.float8_e4m3fn, ml_dtypes.bfloat16, object):
         cache, new = np.array([[1, 2, 3]], np.int8).astype(kind), np.array([[4]], np.int8).astype(kind)
         if kind is object:
             cache, new = cache.astype(str).astype(object), new.astype(str).astype(object)
-        yield Example(24, cache, new, np.array([1]), axis=1,
-                      expect=[np.concatenate([cache[:, :1], new, cache[:, 2:]], axis=1)])  # fmt: skip
+        yield Example(
+            24, cache, new, [1], axis=1, expect=[np.concatenate([cache[:, :1], new, cache[:, 2:]], axis=1)]
+        )
     yield Example(24, past, update[:, :0], expect=[past])

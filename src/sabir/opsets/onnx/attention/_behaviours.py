@@ -13,24 +13,13 @@ from sabir.opsets.families import attentions
 from sabir.opsets.families.ranks import check_broadcast, check_shape, hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.onnx.attention._history import (
-    APART,
-    ONE_TELLS_HEADS,
-    PACKED,
-    PADDED_MASKS,
-    v23,
-    v24,
-    v25,
-)
+from sabir.opsets.onnx.attention._history import APART, ONE_TELLS_HEADS, PACKED, PADDED_MASKS, v23, v24, v25
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    Call,
-    Unconvertible,
-)
+from sabir.schema import Call, Unconvertible
 
 
 @v23.infer
-def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
+def infer(
     q: TensorType,
     k: TensorType,
     v: TensorType,
@@ -122,7 +111,7 @@ def _past(key: TensorType | None, value: TensorType | None, keys: Shape, values:
 
 
 @v23.evaluate
-def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
+def evaluate(
     q: Array,
     k: Array,
     v: Array,
@@ -145,9 +134,18 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
 ) -> tuple[Array, ...]:
     _check(past_key, past_value, filled)
     hold(
-        infer, q, k, v, mask, past_key, past_value, filled, q_num_heads=q_num_heads,
-        kv_num_heads=kv_num_heads, call=call,
-    )  # fmt: skip
+        infer,
+        q,
+        k,
+        v,
+        mask,
+        past_key,
+        past_value,
+        filled,
+        q_num_heads=q_num_heads,
+        kv_num_heads=kv_num_heads,
+        call=call,
+    )
     packed = q.ndim == PACKED
     if packed:
         heads = q_num_heads or 0, kv_num_heads or 0, kv_num_heads or 0
@@ -176,7 +174,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
 
 
 @v23.body
-def body(  # ruff: ignore[too-many-arguments]  the operator's signature
+def body(
     b: Builder,
     q: Value,
     k: Value,

@@ -8,9 +8,7 @@ import numpy as np
 
 from sabir.opsets.onnx.attention._history import attention
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    Example,
-)
+from sabir.schema import Example
 
 LOG3 = math.log(3)
 
@@ -22,7 +20,7 @@ def heads_and_scale() -> Iterator[Example]:
     q, k = np.array([[[[LOG3]], [[-LOG3]]]], f), np.array([[[[0], [1]]]], f)  # two heads of Q, one of K
     v = np.array([[[[4, 8], [0, -4]]]], f)
     y = np.array([[[[1, -1]], [[3, 5]]]], f)
-    probabilities = np.array([[[[0.25, 0.75]], [[0.75, 0.25]]]], f)
+    probabilities = [[[[0.25, 0.75]], [[0.75, 0.25]]]]
     raw = np.array([[[[0, LOG3]], [[0, -LOG3]]]], f)
     for opset in (23, 24, 25):
         yield Example(opset, q, k, v, outputs=4, expect=[y, k, v, raw])
@@ -44,7 +42,7 @@ def heads_and_scale() -> Iterator[Example]:
     for precision in (1, 10, 16):
         yield Example(23, q, k, v, softmax_precision=precision, tolerance=1e-2, expect=[y])
     # scores of 60 become 30 tanh(2), of which the softmax takes all
-    y, capped = np.array([[[[0, -4]], [[4, 8]]]], f), raw * f(30 * math.tanh(2) / LOG3)
+    y, capped = [[[[0, -4]], [[4, 8]]]], raw * f(30 * math.tanh(2) / LOG3)
     for mode, scores in enumerate((raw * f(60 / LOG3), capped, capped)):
         yield Example(
             24,
@@ -68,7 +66,7 @@ def masks() -> Iterator[Example]:
     q, k = np.zeros((1, 1, 2, 1), np.float32), np.zeros((1, 1, 3, 1), np.float32)
     v = np.array([[[[6], [12], [24]]]], np.float32)
     low, past = -np.inf, (k[:, :, :1], v[:, :, :1])
-    some = np.array([[True, False, False], [False, False, False]])
+    some = [[True, False, False], [False, False, False]]
     added = np.array([[0, low, 0], [0, 0, math.log(2)]], np.float32)
     for opset in (23, 24, 25):
         yield Example(opset, q, k, v, some, expect=[_column(6, 0)])
@@ -81,11 +79,11 @@ def masks() -> Iterator[Example]:
         )
     stages = [[0, 0, 0]] * 2, [[0, low, low], [low] * 3], [[1, 0, 0], [0] * 3]
     for mode, scores in zip((1, 2, 3), stages, strict=True):
-        asked = np.array([[scores]], np.float32)
+        asked = [[scores]]
         yield Example(
             23, q, k, v, some, outputs=4, qk_matmul_output_mode=mode, expect=[_column(6, 0), k, v, asked]
         )
-    column = np.array([[True], [False]])
+    column = [[True], [False]]
     yield Example(23, q, k, v, column, expect=[_column(14, 0)])  # broadcast, where later versions fill up
     for opset in (24, 25):
         yield Example(opset, q, k, v, column, expect=[_column(6, 0)])
@@ -103,7 +101,7 @@ def caches_outside_and_windows() -> Iterator[Example]:
         yield Example(opset, *inputs, two - 1, is_causal=1, expect=[_column(0, 6)])
         batch = [np.concatenate([x, x]) for x in (q, k, v)]
         both = np.concatenate([_column(9, 14), _column(6, 9)])
-        yield Example(opset, *batch, None, None, None, np.array([3, 2]), is_causal=1, expect=[both])
+        yield Example(opset, *batch, None, None, None, [3, 2], is_causal=1, expect=[both])
         mask = np.array([[0, math.log(2)]], np.float32)
         yield Example(opset, q, k, v, mask, None, None, two, is_causal=1, expect=[_column(6, 10)])
     for left, right, y in (
@@ -116,7 +114,7 @@ def caches_outside_and_windows() -> Iterator[Example]:
         yield Example(25, q, k, v, left_window_size=left, right_window_size=right, expect=[_column(*y)])
     yield Example(25, q, k, v, left_window_size=0, right_window_size=1, is_causal=1, expect=[_column(6, 12)])
     yield Example(25, *inputs, two + 1, left_window_size=1, right_window_size=0, expect=[_column(9, 18)])
-    past = [q, k[:, :, 1:], v[:, :, 1:], np.array([True, True, False]), k[:, :, :1], v[:, :, :1]]
+    past = [q, k[:, :, 1:], v[:, :, 1:], [True, True, False], k[:, :, :1], v[:, :, :1]]
     yield Example(25, *past, left_window_size=0, expect=[_column(12, 0)])
 
 

@@ -29,16 +29,12 @@ T2 = Constraint("T2", tensors("int8", "uint8"))
 ZERO = Input("y_zero_point", T2, "What stands for 0; uint8 zero by default.", optional=True)
 
 v10 = quantize_linear.first(
-    10,
-    inputs=[Input("x", T1), Input("y_scale", "tensor(float)"), ZERO],
-    outputs=[Output("y", T2)],
+    10, inputs=[Input("x", T1), Input("y_scale", "tensor(float)"), ZERO], outputs=[Output("y", T2)]
 )
 v13 = v10.extend(
     13,
     "A vector of scales goes along `axis`.",
-    attributes=[
-        Attribute("axis", "int", "The axis along which scales differ, if they do.", default=1),
-    ],
+    attributes=[Attribute("axis", "int", "The axis along which scales differ, if they do.", default=1)],
 )
 v19 = v13.evolve(
     19,

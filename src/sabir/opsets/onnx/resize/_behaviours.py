@@ -13,10 +13,7 @@ from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.onnx.resize._history import FOR_NN, v10, v11, v13, v18
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    Unconvertible,
-)
+from sabir.schema import BFLOAT16, Unconvertible
 
 # ---------------------------------------------------------------- types
 

@@ -2,17 +2,7 @@
 
 from sabir.opsets.families.resampling import CROP
 from sabir.opsets.families.resizing import STRETCH
-from sabir.schema import (
-    BFLOAT16,
-    CLASSIC,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Input,
-    Operator,
-    Output,
-    one_of,
-)
+from sabir.schema import BFLOAT16, CLASSIC, FLOATS, Attribute, Constraint, Input, Operator, Output, one_of
 
 resize = Operator(
     "Resize",
@@ -59,10 +49,7 @@ v11 = v10.evolve(
     values={"mode": one_of("nearest", "linear", "cubic")},
     add=[
         Attribute(
-            "extrapolation_value",
-            "float",
-            "What tf_crop_and_resize finds outside the tensor.",
-            default=0.0,
+            "extrapolation_value", "float", "What tf_crop_and_resize finds outside the tensor.", default=0.0
         ),
         Attribute("exclude_outside", "int", "1: places beyond the ends weigh nothing.", default=0),
         Attribute(
