@@ -183,7 +183,7 @@ def typed(b: Builder, x: Value, kind: ElementType) -> Value:
 def is_packed(values: Sequence[Value], heads: int | None) -> bool:
     """Whether inputs have their heads side by side; where no rank is known, the attribute tells."""
     ranks = [v.type.rank for v in values if isinstance(v.type, TensorType) and v.type.rank is not None]
-    return ranks[0] == 3 if ranks else heads is not None
+    return ranks[0] == 3 if ranks else heads is not None  # ruff: ignore[magic-value-comparison]  (batch, sequence, width)
 
 
 def _rows(b: Builder, q: Value, k: Value) -> Value:

@@ -267,7 +267,7 @@ def _cubic(distance: Array, a: float) -> Array:
     """Keys' convolution kernel."""
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))
+    return np.where(distance <= 1, near, np.where(distance < 2, far, 0.0))  # ruff: ignore[magic-value-comparison]  its radius
 
 
 _KERNELS: dict[str, tuple[int, Callable[[Array, float], Array]]] = {"linear": (1, _hat), "cubic": (2, _cubic)}

@@ -1,4 +1,4 @@
-"""DynamicQuantizeLinear: quantized to uint8, by a scale and a zero point that the data's own range gives."""
+"""DynamicQuantizeLinear: quantization to uint8 by the range of the data."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 
 dynamic_quantize_linear = Operator(
     "DynamicQuantizeLinear",
-    summary="`x` as uint8, where 0 to 255 stand for its range, 0 included, with the scale and zero point.",
+    summary="`x` as uint8, where 0 to 255 represent its range, extended to 0; its scale and zero point.",
 )
 
 T1 = Constraint("T1", tensors("float"))
@@ -41,7 +41,7 @@ def evaluate(x: Array, /) -> tuple[Array, Array, Array]:
     low = np.minimum.reduce(x, axis=None, initial=0)
     high = np.maximum.reduce(x, axis=None, initial=0)
     scale = np.asarray((high - low) / np.float32(_MOST))
-    # without a range (and with NaN in it) nothing tells the zero point, and 0 it is
+    # without a range, or with NaN in it, the zero point is 0
     place = np.nan_to_num(np.rint(np.clip(-low / scale, 0, _MOST)), nan=0)
     zero = np.asarray(place, np.uint8)
     return quantized(x, scale, zero, UINT8, FLOAT), scale, zero

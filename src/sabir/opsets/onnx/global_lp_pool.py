@@ -25,7 +25,7 @@ v1 = global_lp_pool.first(
 )
 v2 = v1.evolve(
     2,
-    "`p` is an integer. (A later release took bfloat16 away in place.)",
+    "`p` is an integer. (A later release removed bfloat16 without a new version.)",
     add=[Attribute("p", "int", "The order of the norm, above 0.", default=2, values=above(0))],
 )
 v22 = v2.widen(22, T=BFLOAT16)
@@ -44,12 +44,12 @@ def evaluate(x: Array, /, *, p: float) -> Array:
 
 
 @v2.upgrade
-def whole_p(b: Builder, x: Value, /, *, p: float) -> Value:
+def integer_order(b: Builder, x: Value, /, *, p: float) -> Value:
     return b.GlobalLpPool(x, p=whole_order(p))
 
 
 @v2.downgrade
-def fractional_p(b: Builder, x: Value, /, *, p: int) -> Value:
+def float_order(b: Builder, x: Value, /, *, p: int) -> Value:
     return b.GlobalLpPool(x, p=float(p))
 
 

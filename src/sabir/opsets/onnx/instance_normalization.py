@@ -1,4 +1,4 @@
-"""InstanceNormalization: each channel of each item to zero mean and unit variance, then scaled."""
+"""InstanceNormalization: each channel of each item normalised, then scaled and shifted."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.normalization import channels, standardized
+from sabir.opsets.families.normalization import EPSILON, channels, normalized_type, standardized
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
@@ -25,17 +25,14 @@ v1 = instance_normalization.first(
     inputs=[
         Input("input", T, "The input, (N, C, D1, ..., Dn).", differentiable=True),
         Input("scale", T, "The factor of each channel, (C).", differentiable=True),
-        Input("B", T, "What is added to each channel, (C).", differentiable=True),
+        Input("B", T, "The bias of each channel, (C).", differentiable=True),
     ],
     outputs=[Output("output", T, "The input's shape.", differentiable=True)],
-    attributes=[
-        Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
-        Attribute("consumed_inputs", "ints", legacy=True),
-    ],
+    attributes=[EPSILON, Attribute("consumed_inputs", "ints", legacy=True)],
 )
 v6 = v1.evolve(
     6,
-    "Drops the legacy hint `consumed_inputs`; any number of spatial axes is admitted.",
+    "Drops the legacy attribute `consumed_inputs`; admits any number of spatial axes.",
     drop=["consumed_inputs"],
 )
 v22 = v6.widen(22, T=BFLOAT16)
@@ -44,8 +41,7 @@ v22 = v6.widen(22, T=BFLOAT16)
 @v1.infer
 def infer(x: TensorType, scale: TensorType, bias: TensorType, /) -> TensorType:
     check_least_rank("input", x, 2)
-    count = channels(x, scale, bias)
-    return TensorType(x.element, x.shape and (*x.shape[:1], *(count,) * (len(x.shape) > 1), *x.shape[2:]))
+    return normalized_type(x, scale, bias)
 
 
 @v1.evaluate
@@ -72,7 +68,7 @@ def examples() -> Iterator[Example]:
     rows = [[[1, 3, 5]], [[7, 7, 7]]]  # variances 8/3 and 0
     flat = [[[-2 / 3, 0, 2 / 3]], [[0, 0, 0]]]
     yield Example(6, rows, np.ones(1, f), np.zeros(1, f), epsilon=19 / 3, expect=[flat])
-    # a large mean, by which squares alone would lose the variance
+    # a large mean: `mean(x ** 2) - mean(x) ** 2` would lose the variance
     far = [[[10001, 10003]]]
     yield Example(6, far, np.ones(1, f), np.zeros(1, f), expect=[[[[-1, 1]]]])
     cube = np.array([1.0, 3] * 4).reshape(1, 1, 2, 2, 2)

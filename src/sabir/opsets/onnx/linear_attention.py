@@ -172,7 +172,7 @@ def _check(update_rule: str, decay: object, beta: object, heads: tuple[int, int]
 
 
 @v27.evaluate
-def evaluate(
+def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     q: Array,
     k: Array,
     v: Array,
@@ -237,7 +237,7 @@ def _over_time(x: Array, heads: int, rows: int, columns: int) -> Array:
 
 
 @v27.body
-def body(
+def body(  # ruff: ignore[too-many-arguments]  the operator's signature
     b: Builder,
     q: Value,
     k: Value,
@@ -308,7 +308,7 @@ def _ints(b: Builder, *values: int) -> Value:
 
 
 @linear_attention.examples
-def by_hand() -> Iterator[Example]:
+def by_hand() -> Iterator[Example]:  # ruff: ignore[too-many-locals]  four rules on one set of inputs
     """Keys pick one of two elements, queries add them up; g halves, and beta corrects by a half."""
     f = np.float32
     q, k, v = np.ones((1, 3, 2), f), np.array([[[1, 0], [0, 1], [1, 0]]], f), np.array([[[4], [8], [2]]], f)

@@ -69,7 +69,6 @@ def examples() -> Iterator[Example]:
         yield Example(opset, np.array([np.nan, 1, np.inf]), expect=[np.full(3, np.nan)])
         yield Example(opset, np.array([1, np.inf]), p=1, expect=[[0, np.nan]])
         yield Example(opset, np.zeros((2, 0), np.float32), expect=[np.zeros((2, 0), np.float32)])
-        large = np.array([3072, 4096], np.float16)  # the squares are beyond float16
+        large = np.array([3072, 4096], np.float16)  # the squares exceed float16
         yield Example(opset, large, expect=[[0.6, 0.8]])
-    brain = ml_dtypes.bfloat16
-    yield Example(22, x.astype(brain), expect=[euclidean.astype(brain)])
+    yield Example(22, x.astype(ml_dtypes.bfloat16), expect=[euclidean.astype(ml_dtypes.bfloat16)])

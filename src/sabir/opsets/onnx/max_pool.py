@@ -55,7 +55,7 @@ v1 = max_pool.first(
     ],
     attributes=[PADS, AUTO_PAD, STRIDES, KERNEL_SHAPE],
 )
-I = Constraint("I", tensors("int64"))
+I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
 v8 = v1.extend(
     8,
     "Adds the optional output `Indices`, the indices of the maxima, and `storage_order`.",
@@ -108,7 +108,7 @@ def evaluate(
 def _indices(x: Array, best: Array, axes: Sequence[WindowAxis], storage_order: int) -> Array:
     """Return the indices of the maxima; taps go backwards, so that the first of equals is written last."""
     check_elements(best.size, x.size, what="the indices", width=_INDEXED)
-    missing = best != best
+    missing = best != best  # ruff: ignore[comparison-with-itself]  NaN, which is the greatest
     any_missing = bool(missing.any())
     found = np.full(best.shape, -1, np.int64)
     lengths: tuple[int, ...] = x.shape[2:]
@@ -118,7 +118,7 @@ def _indices(x: Array, best: Array, axes: Sequence[WindowAxis], storage_order: i
         here = x[..., *source]
         hit = here == best[..., *target]
         if any_missing:
-            hit |= (here != here) & missing[..., *target]
+            hit |= (here != here) & missing[..., *target]  # ruff: ignore[comparison-with-itself]  NaN
         np.copyto(found[..., *target], where[source], where=hit)
     planes = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * len(counted)
     return np.where(found < 0, found, found + planes.reshape(*x.shape[:2], *(1,) * len(axes)))

@@ -44,7 +44,7 @@ v10 = qlinear_conv.first(
 
 
 @v10.infer
-def infer(
+def infer(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     x: TensorType, x_scale: TensorType, x_zero: TensorType, w: TensorType, w_scale: TensorType,
     w_zero: TensorType, y_scale: TensorType, y_zero: TensorType, bias: TensorType | None = None, /,
     **attributes: Any,
@@ -64,7 +64,7 @@ def _check_scalars(*parameters: TensorType | Array) -> None:
 
 
 @v10.evaluate
-def evaluate(
+def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
     x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array, w_zero: Array, y_scale: Array,
     y_zero: Array, bias: Array | None = None, /, *, group: int, kernel_shape: Sequence[int] | None,
     **window: Any,

@@ -19,7 +19,7 @@ from sabir.schema import Call, Unconvertible
 
 
 @v23.infer
-def infer(
+def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     q: TensorType,
     k: TensorType,
     v: TensorType,
@@ -111,7 +111,7 @@ def _past(key: TensorType | None, value: TensorType | None, keys: Shape, values:
 
 
 @v23.evaluate
-def evaluate(
+def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     q: Array,
     k: Array,
     v: Array,
@@ -174,7 +174,7 @@ def evaluate(
 
 
 @v23.body
-def body(
+def body(  # ruff: ignore[too-many-arguments]  the operator's signature
     b: Builder,
     q: Value,
     k: Value,

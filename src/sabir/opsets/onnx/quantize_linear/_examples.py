@@ -1,6 +1,7 @@
 """The examples of QuantizeLinear."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -35,49 +36,18 @@ def whole_tensors() -> Iterator[Example]:
 def axes_and_blocks() -> Iterator[Example]:
     f = np.float32
     x = np.array([[10, 20, 30], [40, 50, -60]], f)
+    rows, columns = np.array([1, 10], f), np.array([1, 10, 100], f)
+    by_row, by_column = [[13, 23, 33], [8, 9, 0]], np.array([[10, 2, 0], [40, 5, 0]], np.uint8)
     for opset in _ALL[1:]:
-        yield Example(
-            opset,
-            x,
-            np.array([1, 10], f),
-            np.array([3, 4], np.uint8),
-            axis=0,
-            expect=[[[13, 23, 33], [8, 9, 0]]],
-        )
-        yield Example(
-            opset,
-            x,
-            np.array([1, 10, 100], f),
-            axis=-1,
-            expect=[np.array([[10, 2, 0], [40, 5, 0]], np.uint8)],
-        )
+        yield Example(opset, x, rows, np.array([3, 4], np.uint8), axis=0, expect=[by_row])
+        yield Example(opset, x, columns, axis=-1, expect=[by_column])
+    blocks = np.array([[1, 10], [4, 20]], f), np.array([[0, 1], [2, 3]], np.int8)
+    to_int16: dict[str, Any] = {"block_size": 2, "output_dtype": 5}
     for opset in _ALL[3:]:  # the second block of a row has one element
-        yield Example(
-            opset,
-            x,
-            np.array([[1, 10], [4, 20]], f),
-            np.array([[0, 1], [2, 3]], np.int8),
-            axis=1,
-            block_size=2,
-            expect=[[[10, 20, 4], [12, 14, 0]]],
-        )
-        yield Example(
-            opset,
-            x[0],
-            np.array([10, 1], f),
-            axis=0,
-            block_size=2,
-            output_dtype=5,
-            expect=[np.array([1, 2, 30], np.int16)],
-        )
-        yield Example(
-            opset,
-            x,
-            np.array([1, 10], f),
-            axis=0,
-            output_dtype=2,
-            expect=[np.array([[10, 20, 30], [4, 5, 0]], np.uint8)],
-        )
+        yield Example(opset, x, *blocks, axis=1, block_size=2, expect=[[[10, 20, 4], [12, 14, 0]]])
+        yield Example(opset, x[0], rows[::-1], axis=0, **to_int16, expect=[np.array([1, 2, 30], np.int16)])
+        y = np.array([[10, 20, 30], [4, 5, 0]], np.uint8)
+        yield Example(opset, x, rows, axis=0, output_dtype=2, expect=[y])
         yield Example(opset, x, 1e-4, np.uint16(5), block_size=3, expect=[[[65535] * 3, [65535, 65535, 0]]])
 
 
@@ -97,23 +67,22 @@ def small_types() -> Iterator[Example]:
         for opset in (19, 21, 23):
             yield Example(opset, x, f(1), np.zeros((), kind), expect=[saturated])
             yield Example(opset, x, f(1), np.zeros((), kind), saturate=0, expect=[unlimited])
-        # a zero point of 1 is added before the rounding
+        # the zero point 1 is added before the rounding
         yield Example(21, x, 1, np.array(1, kind), expect=[[1.5, most, -most, near, -2.5]])
     integers = {"int4": [0, 7, -8, 7, -3], "uint4": [0, 15, 0, 15, 0]}
     twos = {"int2": [0, 1, -2, 1, -2], "uint2": [0, 3, 0, 3, 0]}
     for opset, wanted in ((21, integers), (25, integers | twos)):
         for name, expected in wanted.items():
-            kind = np.dtype(getattr(ml_dtypes, name))
-            yield Example(opset, x, f(1), np.zeros((), kind), expect=[np.array(expected).astype(kind)])
-            yield Example(
-                opset, x, f(1), output_dtype=element(kind).number, expect=[np.array(expected).astype(kind)]
-            )
+            dtype = np.dtype(getattr(ml_dtypes, name))
+            y = np.array(expected).astype(dtype)
+            yield Example(opset, x, f(1), np.zeros((), dtype), expect=[y])
+            yield Example(opset, x, f(1), output_dtype=element(dtype).number, expect=[y])
     four = np.dtype(ml_dtypes.float4_e2m1fn)
     yield Example(23, x, f(1), output_dtype=23, expect=[np.array([0.5, 6, -6, 6, -3], four)])
     yield Example(23, x, f(2), np.array(1, four), expect=[[1, 6, -6, 6, -0.5]])
-    for kind, expected in ((ml_dtypes.float6_e2m3fn, [0.5, 7.5, -7.5, 7.5, -3.5]),
-                           (ml_dtypes.float6_e3m2fn, [0.5, 28, -28, 16, -3.5])):  # fmt: skip
-        yield Example(28, x, f(1), np.zeros((), kind), expect=[np.array(expected, kind)])
+    more, less = [0.5, 7.5, -7.5, 7.5, -3.5], [0.5, 28, -28, 16, -3.5]
+    for dtype, expected in ((ml_dtypes.float6_e2m3fn, more), (ml_dtypes.float6_e3m2fn, less)):
+        yield Example(28, x, f(1), np.zeros((), dtype), expect=[expected])
 
 
 @quantize_linear.examples
