@@ -127,7 +127,7 @@ def body(b: Builder, theta: Value, size: Value, /, *, align_corners: int) -> Val
 
     grid = column(rank)
     for axis in range(rank):
-        count = b.Gather(size, b.initializer("axis", _BATCH_AND_DEPTH + axis), axis=0)
+        count = b.Gather(size, b.initializer("axis", np.array(_BATCH_AND_DEPTH + axis)), axis=0)
         others = as_input(b, "others", [i for i in range(rank + 2) if i != axis + 1])
         coordinates = b.Unsqueeze(_build_coordinates(b, count, align_corners, wide), others)
         grid = b.Add(grid, b.Mul(column(rank - 1 - axis), coordinates))

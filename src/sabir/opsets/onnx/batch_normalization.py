@@ -254,7 +254,7 @@ def positions_to_channels(
     """Make each position of an item a channel."""
     if spatial:
         return same_call(b, x, *parameters, call=call, **attributes)
-    flat = b.initializer("flat", [-1])
+    flat = b.initializer("flat", np.array([-1], np.int64))
     vectors = [b.Reshape(p, flat) for p in parameters]
     results = same_call(b, b.Flatten(x, axis=1), *vectors, call=call, **attributes)
     y, *running = results if len(call.outputs) > 1 else (results,)

@@ -1,4 +1,4 @@
-"""CausalConvWithState: a convolution of each channel that sees no later element, in pieces of a sequence."""
+"""CausalConvWithState: a causal convolution of each channel, in consecutive parts of a sequence."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ from sabir.schema import (
 
 causal_conv_with_state = Operator(
     "CausalConvWithState",
-    summary="In each channel `y[t] = sum of w[j] x[t - k + 1 + j] + b`, with what came before x as a state.",
+    summary="In each channel `y[t] = sum of w[j] x[t - k + 1 + j] + b`, with the elements before x as a state.",
 )
 
 T = Constraint("T", BFLOAT16, tensors("float", "float16"))
@@ -52,7 +52,7 @@ v27 = causal_conv_with_state.first(
         Output(
             "present_state",
             T,
-            "The last k - 1 elements, the past ones among them where the input has fewer.",
+            "The last k - 1 elements of `past_state` and `input` together.",
             differentiable=False,
         ),
     ],
@@ -67,7 +67,7 @@ v27 = causal_conv_with_state.first(
     ],
 )
 
-RANK = 3  # of all but the bias
+RANK = 3  # of all inputs except the bias
 END = np.iinfo(np.int64).max
 
 
@@ -77,18 +77,18 @@ def infer(
 ) -> tuple[TensorType, TensorType]:
     for kind in (x, weight, past):
         if kind is not None and kind.shape is not None and len(kind.shape) != RANK:
-            raise InferenceError(f"input, weight and state are of rank {RANK}, and one is {kind}")
+            raise InferenceError(f"input, weight and state must have rank {RANK}, and one is {kind}")
     check_rank("bias", bias, 1)
     batch, channels, length = x.shape or (None,) * RANK
     rows, one, k = weight.shape or (None,) * RANK
     if known_equal(one, 1) is False or (isinstance(k, int) and k < 1):
-        raise InferenceError(f"weights are of the shape (channels, 1, k), and are {weight}")
+        raise InferenceError(f"weights must have the shape (channels, 1, k), and are {weight}")
     channels = same_dim([channels, rows, *(bias.shape if bias and bias.shape else ())], "the channels")
     before = sub(k, 1)
     if past is not None and past.shape:
         batch = same_dim([batch, past.shape[0]], "the batch of input and state")
         channels = same_dim([channels, past.shape[1]], "the channels of input and state")
-        before = same_dim([before, past.shape[2]], "what comes before and the state")
+        before = same_dim([before, past.shape[2]], "k - 1 and the length of the state")
     return x.with_shape(batch, channels, length), x.with_shape(batch, channels, before)
 
 
@@ -165,7 +165,7 @@ def examples() -> Iterator[Example]:
     yield Example(27, x, w, bias, outputs=2, expect=[y + bias[:, None], x[:, :, 2:]])
     later = y + np.array([[[98, 9, 0, 0], [-3, 0, 0, 0]]], f)
     yield Example(27, x, w, None, past, outputs=2, expect=[later, x[:, :, 2:]])
-    # one element at a time: the state moves on by one
+    # one element at a time: the state advances by one
     one = x[:, :, :1]
     yield Example(
         27, one, w, bias, past, outputs=2, expect=[later[:, :, :1] + bias[:, None], [[[9, 1], [3, 5]]]]
@@ -177,8 +177,8 @@ def examples() -> Iterator[Example]:
         gated = small / (1 + np.exp(-small))
         yield Example(27, small, np.ones((2, 1, 1), f), activation=activation, outputs=2, expect=[gated])
     for kind in (np.float16, ml_dtypes.bfloat16):
-        given = [t.astype(kind) for t in (x, w)]
+        inputs = [t.astype(kind) for t in (x, w)]
         yield Example(
-            27, *given, outputs=2, tolerance=8e-3, expect=[y.astype(kind), x[:, :, 2:].astype(kind)]
+            27, *inputs, outputs=2, tolerance=8e-3, expect=[y.astype(kind), x[:, :, 2:].astype(kind)]
         )
     yield Example(27, x[:, :, :0], w, None, past, outputs=2, expect=[x[:, :, :0], past])

@@ -38,8 +38,8 @@ def infer(x: TensorType, /) -> tuple[TensorType, TensorType, TensorType]:
 
 @v11.evaluate
 def evaluate(x: Array, /) -> tuple[Array, Array, Array]:
-    low = np.minimum.reduce(x, axis=None, initial=0)
-    high = np.maximum.reduce(x, axis=None, initial=0)
+    low = np.minimum.reduce(x, axis=None, initial=np.float32(0))
+    high = np.maximum.reduce(x, axis=None, initial=np.float32(0))
     scale = np.asarray((high - low) / np.float32(_MOST))
     # without a range, or with NaN in it, the zero point is 0
     place = np.nan_to_num(np.rint(np.clip(-low / scale, 0, _MOST)), nan=0)
@@ -49,7 +49,7 @@ def evaluate(x: Array, /) -> tuple[Array, Array, Array]:
 
 @v11.body
 def body(b: Builder, x: Value, /) -> tuple[Value, Value, Value]:
-    none, most = b.initializer("none", 0), b.initializer("most", np.float32(_MOST))
+    none, most = b.initializer("none", np.float32(0)), b.initializer("most", np.float32(_MOST))
     low = b.Min(b.ReduceMin(x, keepdims=0), none)
     high = b.Max(b.ReduceMax(x, keepdims=0), none)
     scale = b.Div(b.Sub(high, low), most)

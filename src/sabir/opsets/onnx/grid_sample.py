@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -270,7 +271,7 @@ def examples() -> Iterator[Example]:
     before = {new: old for old, new in _FIRST_NAMES.items()}
     for mode, padding, aligned, read in cases:
         for opset in (16, 20, 22):
-            options = {"padding_mode": padding, "align_corners": aligned}
+            options: dict[str, Any] = {"padding_mode": padding, "align_corners": aligned}
             name = before[mode] if opset < v20.since else mode
             yield Example(opset, x, grid, mode=name, **options, expect=[np.array([[[read]]], f)])
     yield from _examples_of_types(x, grid)

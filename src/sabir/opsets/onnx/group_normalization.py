@@ -176,7 +176,7 @@ def _split_shape(b: Builder, x: Value, groups: int) -> Value:
 
 def _scaled_by_channel(b: Builder, y: Value, scale: Value, bias: Value) -> Value:
     """Return `y * scale + bias`; the parameters get trailing dimensions of 1 for the spatial axes."""
-    one = b.initializer("one", 1)
+    one = b.initializer("one", np.array(1, np.int64))
     spatial = b.Range(one, b.Sub(b.Size(b.Shape(y)), one), one)
     factor, shift = (b.Unsqueeze(halves.widened(b, p), spatial) for p in (scale, bias))
     return halves.rounded(b, b.Add(b.Mul(halves.widened(b, y), factor), shift), y)

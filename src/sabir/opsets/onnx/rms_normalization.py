@@ -69,7 +69,7 @@ def body(b: Builder, x: Value, scale: Value, /, *, axis: int, epsilon: float, st
     """The axes are computed at run time, since the rank may be unknown."""
     stash = element(stash_type)
     wide = halves.widened(b, b.Cast(x, to=stash.number))
-    rank, one = b.Size(b.Shape(x)), b.initializer("one", 1)
+    rank, one = b.Size(b.Shape(x)), b.initializer("one", np.array(1, np.int64))
     first = b.initializer("axis", np.array(axis, np.int64))
     axes = b.Range(first if axis >= 0 else b.Add(rank, first), rank, one)
     kind = np.float64 if stash.dtype == np.float64 else np.float32
@@ -99,8 +99,9 @@ def examples() -> Iterator[Example]:
     yield Example(23, x, f(2), axis=0, epsilon=3.125, expect=[x * 2 / 5])  # the mean of all squares is 21.875
     for kind, rough in ((np.float16, 2e-3), (ml_dtypes.bfloat16, 0.02), (np.float64, 1e-5)):
         for stash, loose in ((1, 2e-3), (10, 2e-3), (11, 2e-3), (16, 0.05)):
-            inputs, options = [x.astype(kind), scale.astype(kind)], {"epsilon": 1e-6, "stash_type": stash}
-            yield Example(23, *inputs, **options, tolerance=max(rough, loose), expect=[last.astype(kind)])
+            inputs, y = [x.astype(kind), scale.astype(kind)], last.astype(kind)
+            far = max(rough, loose)
+            yield Example(23, *inputs, epsilon=1e-6, stash_type=stash, tolerance=far, expect=[y])
         yield Example(23, x.astype(kind), scale, epsilon=1e-6, tolerance=rough, expect=[last])
         yield Example(23, x, scale.astype(kind), epsilon=1e-6, tolerance=rough, expect=[last.astype(kind)])
     yield Example(23, np.zeros((0, 3), f), np.ones(3, f), expect=[np.zeros((0, 3), f)])
