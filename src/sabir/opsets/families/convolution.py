@@ -111,9 +111,9 @@ def convolve(x: Array, w: Array, axes: Sequence[WindowAxis], group: int) -> Arra
     spend_work(0, len(x) * len(blocks) * math.prod(w.shape[2:]))
     for item in range(len(x)):
         phases, result = _phases(split[item], axes[-1]), y[item]
-        for groups, box, place in blocks:
+        for groups, box, target in blocks:
             gathered = columns.gather([p[groups] for p in phases], box)
-            np.matmul(matrix[groups], gathered, out=result[groups, :, place])
+            np.matmul(matrix[groups], gathered, out=result[groups, :, target])
     return y.reshape(len(x), w.shape[0], *counts)
 
 
@@ -134,12 +134,12 @@ def convolve_transposed(x: Array, w: Array, axes: Sequence[WindowAxis], group: i
     _spend(x.size * w[0].size, w, len(x) * math.prod(kernel))
     shape = (group, w.shape[0] // group, matrix.shape[1])
     buffers: dict[tuple[int, ...], Array] = {}
-    for groups, box, place in _blocks(shape, x.shape[2:], w.nbytes, w.itemsize):
+    for groups, box, target in _blocks(shape, x.shape[2:], w.nbytes, w.itemsize):
         sizes = [b.stop - b.start for b in box]
-        size = (groups.stop - groups.start, matrix.shape[1], place.stop - place.start)
+        size = (groups.stop - groups.start, matrix.shape[1], target.stop - target.start)
         columns = buffers.setdefault(size, np.empty(size, y.dtype))
         for item in range(len(x)):
-            np.matmul(matrix[groups], split[item, groups, :, place], out=columns)
+            np.matmul(matrix[groups], split[item, groups, :, target], out=columns)
             scatter(columns.reshape(size[0], outer, *kernel, *sizes), y[item, groups], axes, box)
     return y.reshape(len(x), group * outer, *lengths)
 
@@ -221,9 +221,9 @@ def _blocks(
     for first in range(0, group, several):
         for corner in itertools.product(*starts):
             box = tuple(slice(c, min(c + s, n)) for c, s, n in zip(corner, steps, counts, strict=True))
-            place = int(np.ravel_multi_index(corner, counts))
+            target = int(np.ravel_multi_index(corner, counts))
             size = math.prod(b.stop - b.start for b in box)
-            yield slice(first, min(first + several, group)), box, slice(place, place + size)
+            yield slice(first, min(first + several, group)), box, slice(target, target + size)
 
 
 def _steps(counts: Sequence[int], most: int) -> list[int]:

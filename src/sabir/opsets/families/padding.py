@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 def by_axis(pads: Sequence[Any], axes: Sequence[int] | None, rank: int) -> tuple[list[Any], list[Any]]:
     """Return the padding before and after each axis."""
-    places = axes_in(range(rank) if axes is None else axes, rank)
-    if len(pads) != 2 * len(places):
+    numbers = axes_in(range(rank) if axes is None else axes, rank)
+    if len(pads) != 2 * len(numbers):
         raise InferenceError(
-            f"{len(pads)} pads for {len(places)} axes: each needs one before and one after it"
+            f"{len(pads)} pads for {len(numbers)} axes: each needs one before and one after it"
         )
     begin, end = [0] * rank, [0] * rank
-    for place, axis in enumerate(places):
-        begin[axis], end[axis] = pads[place], pads[len(places) + place]
+    for i, axis in enumerate(numbers):
+        begin[axis], end[axis] = pads[i], pads[len(numbers) + i]
     return begin, end
 
 

@@ -132,7 +132,7 @@ def _needed(dim: str | tuple[int, str], known: dict[str, Dim]) -> Dim:
 def _check_lengths(lens: TensorType | Array, time: Dim) -> None:
     """Raise InferenceError for a length of a sequence that is known to be outside 0 to `seq_length`."""
     found = lens.known or () if isinstance(lens, TensorType) else lens.tolist()
-    for place, length in enumerate(found):
+    for index, length in enumerate(found):
         if isinstance(length, int) and (length < 0 or (isinstance(time, int) and length > time)):
             most = "seq_length" if time is None else time
-            raise InferenceError(f"`sequence_lens`[{place}] is {length}, and must be 0 to {most}")
+            raise InferenceError(f"`sequence_lens`[{index}] is {length}, and must be 0 to {most}")

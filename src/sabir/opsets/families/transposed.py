@@ -68,7 +68,7 @@ class Transposed(NamedTuple):
 
     def _length(self, i: int, length: Dim) -> Dim:
         stride, whole = self.window.strides[i], self._whole(i, length)
-        # without padding the size can also be less than the stride asks for, when the window is short
+        # without padding the size can also be less than the stride requires, when the window is short
         cut = dim_max(0, sub(whole, mul(length, stride))) if self.window.same else sum(self.window.pads[i])
         output = sub(whole, cut)
         if isinstance(output, int) and output < 0:

@@ -311,10 +311,10 @@ def examples() -> Iterator[Example]:
     yield Example(6, *call, is_test=1, epsilon=0.0, expect=[y])
     for opset in (7, 9, 14, 15):
         yield Example(opset, *call, epsilon=0.0, expect=[y])
-    places = [[[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]]]
+    positions = [[[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]]]
     each = [[[0, 1], [3.5, 13]], [[4, 5], [13.5, 23]]]  # (x - mean) / deviation * scale + bias
-    yield Example(6, x, *places, spatial=0, is_test=1, epsilon=0.0, expect=[each])
-    yield Example(7, x, *places, spatial=0, epsilon=0.0, expect=[each])
+    yield Example(6, x, *positions, spatial=0, is_test=1, epsilon=0.0, expect=[each])
+    yield Example(7, x, *positions, spatial=0, epsilon=0.0, expect=[each])
     yield Example(9, np.array([3, 5, 7], f), *([p] for p in (2, 1, 3, 4)), epsilon=0.0, expect=[[1, 3, 5]])
     mixed = (x.astype(np.float16), scale, bias, mean.astype(float), var.astype(float))
     yield Example(15, *mixed, epsilon=0.0, expect=[y])

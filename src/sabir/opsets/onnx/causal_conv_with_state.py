@@ -28,7 +28,7 @@ from sabir.schema import (
 
 causal_conv_with_state = Operator(
     "CausalConvWithState",
-    summary="In each channel `y[t] = sum of w[j] x[t - k + 1 + j] + b`, with the elements before x as a state.",
+    summary="In each channel `y[t] = sum of w[j] x[t - k + 1 + j] + b`, with the elements before x as state.",
 )
 
 T = Constraint("T", BFLOAT16, tensors("float", "float16"))

@@ -48,23 +48,23 @@ def infer(x: TensorType, shape: TensorType, /, *, axes: Sequence[int] | None) ->
     sizes = sizes_in("shape", shape)
     if x.shape is None:
         return TensorType(x.element, sizes if axes is None else None)
-    places = axes_in(range(len(x.shape)) if axes is None else axes, len(x.shape))
-    wanted: Sequence[Dim] = (None,) * len(places) if sizes is None else sizes
-    if len(wanted) != len(places):
-        raise InferenceError(f"`shape` has {len(wanted)} sizes for {len(places)} axes")
+    numbers = axes_in(range(len(x.shape)) if axes is None else axes, len(x.shape))
+    wanted: Sequence[Dim] = (None,) * len(numbers) if sizes is None else sizes
+    if len(wanted) != len(numbers):
+        raise InferenceError(f"`shape` has {len(wanted)} sizes for {len(numbers)} axes")
     dims = list(x.shape)
-    for axis, size in zip(places, wanted, strict=True):
+    for axis, size in zip(numbers, wanted, strict=True):
         dims[axis] = size
     return TensorType(x.element, tuple(dims))
 
 
 @v18.evaluate
 def evaluate(x: Array, shape: Array, /, *, axes: Sequence[int] | None) -> Array:
-    places = axes_in(range(x.ndim) if axes is None else axes, x.ndim)
-    check_shape("shape", shape, len(places))
+    numbers = axes_in(range(x.ndim) if axes is None else axes, x.ndim)
+    check_shape("shape", shape, len(numbers))
     sizes = list(x.shape)
     source, target = [slice(None)] * x.ndim, [slice(None)] * x.ndim
-    for axis, size in zip(places, shape.tolist(), strict=True):
+    for axis, size in zip(numbers, shape.tolist(), strict=True):
         kept = min(x.shape[axis], size)
         begin, padding = (x.shape[axis] - kept) // 2, (size - kept) // 2
         source[axis], target[axis] = slice(begin, begin + kept), slice(padding, padding + kept)

@@ -42,8 +42,8 @@ def evaluate(x: Array, /) -> tuple[Array, Array, Array]:
     high = np.maximum.reduce(x, axis=None, initial=np.float32(0))
     scale = np.asarray((high - low) / np.float32(_MOST))
     # without a range, or with NaN in it, the zero point is 0
-    place = np.nan_to_num(np.rint(np.clip(-low / scale, 0, _MOST)), nan=0)
-    zero = np.asarray(place, np.uint8)
+    rounded = np.nan_to_num(np.rint(np.clip(-low / scale, 0, _MOST)), nan=0)
+    zero = np.asarray(rounded, np.uint8)
     return quantized(x, scale, zero, UINT8, FLOAT), scale, zero
 
 
@@ -53,8 +53,8 @@ def body(b: Builder, x: Value, /) -> tuple[Value, Value, Value]:
     low = b.Min(b.ReduceMin(x, keepdims=0), none)
     high = b.Max(b.ReduceMax(x, keepdims=0), none)
     scale = b.Div(b.Sub(high, low), most)
-    place = b.Round(b.Clip(b.Div(b.Neg(low), scale), none, most))
-    zero = b.Cast(place, to=UINT8.number)
+    rounded = b.Round(b.Clip(b.Div(b.Neg(low), scale), none, most))
+    zero = b.Cast(rounded, to=UINT8.number)
     return b.QuantizeLinear(x, scale, zero), scale, zero
 
 

@@ -114,10 +114,10 @@ def infer(x: TensorType, grid: TensorType, /) -> TensorType:
     rank = x.rank or grid.rank
     if rank is None:
         return TensorType(x.element)
-    images, places = x.shape or (None,) * rank, grid.shape or (None,) * rank
-    _check_ranks(images, places)
-    batch = same_dim([images[0], places[0]], "the batches of `X` and `grid`")
-    return TensorType(x.element, (batch, images[1], *places[1:-1]))
+    images, sampled = x.shape or (None,) * rank, grid.shape or (None,) * rank
+    _check_ranks(images, sampled)
+    batch = same_dim([images[0], sampled[0]], "the batches of `X` and `grid`")
+    return TensorType(x.element, (batch, images[1], *sampled[1:-1]))
 
 
 def _check_ranks(x: Sequence[object], grid: Sequence[object]) -> None:
@@ -145,13 +145,13 @@ def _sampled(x: Array, grid: Array, aligned: bool, padding: str, mode: str) -> A
     _check_ranks(x.shape, grid.shape)
     if x.shape[0] != grid.shape[0]:
         raise ValueError(f"there are {x.shape[0]} images and {grid.shape[0]} grids")
-    images, places = x.shape[_BATCH_AND_DEPTH:], grid.shape[1:-1]
+    images, sampled = x.shape[_BATCH_AND_DEPTH:], grid.shape[1:-1]
     count = math.prod(images)
     # one more pixel, at the end, represents all pixels outside
     outside = np.full((*x.shape[:2], 1), "" if x.dtype == object else 0, x.dtype)
     check_elements(x.size + outside.size, x.size, what="the image and its border", width=x.itemsize)
     pixels = np.concatenate([x.reshape(*x.shape[:2], count), outside], axis=-1)
-    y = np.empty(allotted((*x.shape[:2], math.prod(places)), x.dtype, x.size + grid.size), x.dtype)
+    y = np.empty(allotted((*x.shape[:2], math.prod(sampled)), x.dtype, x.size + grid.size), x.dtype)
     first, last = _REACH[mode]
     corners = (last - first) ** len(images)
     blocks = -(-y.shape[-1] // _SAMPLES) * -(-x.shape[1] // _CHANNELS)
@@ -166,12 +166,12 @@ def _sampled(x: Array, grid: Array, aligned: bool, padding: str, mode: str) -> A
             for channel in range(0, x.shape[1], _CHANNELS):
                 chosen = slice(channel, channel + _CHANNELS)
                 y[n, chosen, block] = _read(pixels[n, chosen], around, images, mode)
-    return y.reshape(*x.shape[:2], *places)
+    return y.reshape(*x.shape[:2], *sampled)
 
 
-def _around(places: Array, size: int, aligned: bool, padding: str, mode: str) -> tuple[Array, Array]:  # ruff: ignore[boolean-type-hint-positional-argument]  an attribute
+def _around(coordinates: Array, size: int, aligned: bool, padding: str, mode: str) -> tuple[Array, Array]:  # ruff: ignore[boolean-type-hint-positional-argument]  an attribute
     """Return the pixels around each coordinate along an axis, -1 for outside, and their weights, by rows."""
-    wide = places.astype(np.float64)
+    wide = coordinates.astype(np.float64)
     at = (wide + 1) / 2 * (size - 1) if aligned else ((wide + 1) * size - 1) / 2
     at = np.rint(at) if mode == "nearest" else at
     low, high = (0.0, size - 1.0) if aligned else (-0.5, size - 0.5)
@@ -222,13 +222,13 @@ def _read(pixels: Array, around: Sequence[tuple[Array, Array]], images: Sequence
     return saturated(cut, pixels.dtype)
 
 
-def _flat(places: Sequence[Array], images: Sequence[int]) -> Array:
+def _flat(indices: Sequence[Array], images: Sequence[int]) -> Array:
     """Return flat indices of pixels; the last one represents all pixels outside."""
-    number: Array = np.zeros_like(places[0])
+    number: Array = np.zeros_like(indices[0])
     outside = np.zeros(number.shape, bool)
-    for place, size in zip(places, images, strict=True):
-        number = np.asarray(number * size + place)
-        outside |= place < 0
+    for index, size in zip(indices, images, strict=True):
+        number = np.asarray(number * size + index)
+        outside |= index < 0
     return np.where(outside, math.prod(images), number)
 
 
@@ -286,7 +286,7 @@ def _examples_of_types(x: Array, grid: Array) -> Iterator[Example]:
     words = [[["a", "b"]]]
     line = np.array([[[-0.5], [0.5], [9]]], f)
     yield Example(20, words, line, mode="nearest", expect=[[[["a", "b", ""]]]])
-    wild = np.array([[[np.nan], [np.inf], [-1e30], [-8.0]]], f)  # -8 is at -13.5 of four places
+    wild = np.array([[[np.nan], [np.inf], [-1e30], [-8.0]]], f)  # -8 is at -13.5 of four pixels
     row = np.array([[[1, 2, 3, 4]]], f)
     yield Example(20, row, wild, padding_mode="border", expect=[[[[1, 4, 1, 1]]]])
     yield Example(20, row, wild, expect=[np.zeros((1, 1, 4), f)])

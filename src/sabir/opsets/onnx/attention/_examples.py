@@ -71,9 +71,9 @@ def masks() -> Iterator[Example]:
         )
     stages = [[0, 0, 0]] * 2, [[0, low, low], [low] * 3], [[1, 0, 0], [0] * 3]
     for mode, scores in zip((1, 2, 3), stages, strict=True):
-        asked = [[scores]]
+        requested = [[scores]]
         yield Example(
-            23, q, k, v, some, outputs=4, qk_matmul_output_mode=mode, expect=[_column(6, 0), k, v, asked]
+            23, q, k, v, some, outputs=4, qk_matmul_output_mode=mode, expect=[_column(6, 0), k, v, requested]
         )
     column = [[True], [False]]
     yield Example(23, q, k, v, column, expect=[_column(14, 0)])  # broadcast, where later versions fill up

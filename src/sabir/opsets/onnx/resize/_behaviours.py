@@ -81,16 +81,16 @@ def evaluate(
     **attributes: Any,
 ) -> Array:
     named = attributes.get("axes")
-    places = tuple(range(x.ndim)) if named is None else axes_in(named, x.ndim)
+    numbers = tuple(range(x.ndim)) if named is None else axes_in(named, x.ndim)
     transformation = attributes["coordinate_transformation_mode"]
     part = roi if transformation == CROP and roi is not None and roi.size else None
     _check_region(x, part, named, transformation)
     scales, sizes = (None if a is None or a.size == 0 else a for a in (scales, sizes))
     if scales is not None and sizes is None:
-        axes = scaled_axes(x.shape, places, scales, part)
+        axes = scaled_axes(x.shape, numbers, scales, part)
     elif sizes is not None and scales is None:
-        axes = sized_axes(x.shape, places, sizes, part, attributes.get("keep_aspect_ratio_policy", STRETCH))
-    elif places:
+        axes = sized_axes(x.shape, numbers, sizes, part, attributes.get("keep_aspect_ratio_policy", STRETCH))
+    elif numbers:
         raise InferenceError("either `scales` or `sizes` is needed, and not both")
     else:
         axes = []
