@@ -50,7 +50,7 @@ def test_an_input_that_the_body_needs(case):
     (found,) = sabir.findings(made)
     assert found.rule == "FUNC012"
     assert str(found.location).startswith("graph/node[0] 'f'")
-    assert "leaves out " in found.message
+    assert "omits " in found.message
     with pytest.raises(sabir.EvaluationError, match=f"needs its {told}.* leaves '[abpq]' out"):
         run(made)
 
