@@ -36,14 +36,15 @@ if TYPE_CHECKING:
     from sabir.inference import infer
     from sabir.inlining import inline
     from sabir.runtime import Session
-    from sabir.serial import dumps, load, loads, save
-    from sabir.syntax import parse, text
+    from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
+    from sabir.syntax import parse
 
 # imported when first asked for: nobody waits for what a program does not use
 _LATER = {
     "check": "checking", "findings": "checking", "evaluate": "evaluation", "infer": "inference",
-    "inline": "inlining", "Session": "runtime", "dumps": "serial", "load": "serial", "loads": "serial",
-    "save": "serial", "parse": "syntax", "text": "syntax",
+    "inline": "inlining", "Session": "runtime", "dumps": "serial", "from_proto": "serial",
+    "load": "serial", "loads": "serial", "save": "serial", "text": "serial", "to_proto": "serial",
+    "parse": "syntax",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -93,6 +94,7 @@ __all__ = [
     "dumps",
     "evaluate",
     "findings",
+    "from_proto",
     "infer",
     "inline",
     "load",
@@ -100,4 +102,5 @@ __all__ = [
     "parse",
     "save",
     "text",
+    "to_proto",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.elements import ElementType, element_count, field_size, find_element, packed_size
-from sabir.files import still_whole
+from sabir.files import untruncated
 from sabir.ir import ExternalTensor, Tensor, WireTensor
 from sabir.proto import TensorProto
 
@@ -45,7 +45,7 @@ class Data(NamedTuple):
     def raw(self) -> Buffer:
         """The bytes of raw_data; raises FileError if the file was truncated meanwhile."""
         view = self.tensor.view
-        return self.tensor.proto.raw_data if view is None else still_whole(view)
+        return self.tensor.proto.raw_data if view is None else untruncated(view)
 
     @property
     def entries(self) -> Any:

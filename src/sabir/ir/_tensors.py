@@ -23,7 +23,7 @@ from sabir.elements import (
     packed_size,
     unpack,
 )
-from sabir.files import still_whole
+from sabir.files import untruncated
 from sabir.ir._types import TensorType, unknown_element
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class WireTensor(Tensor):
     def _stored(self) -> Buffer | None:
         """Return the raw bytes where the tensor has them; raises FileError where their file was cut short."""
         if self.view is not None:
-            return still_whole(self.view)
+            return untruncated(self.view)
         return self.proto.raw_data if self.proto.HasField("raw_data") else None
 
     def _decodable(self) -> tuple[ElementType, tuple[int, ...]]:
@@ -202,7 +202,7 @@ class ExternalTensor(WireTensor):
         try:
             if self.view is None:
                 self.view = self.opener(*self.place())
-            return still_whole(self.view)
+            return untruncated(self.view)
         except FileError as error:
             raise self.named(ExternalDataError(str(error))) from error
         except ExternalDataError as error:
