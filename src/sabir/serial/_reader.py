@@ -172,8 +172,7 @@ class Reader:
     def _described(self, info: Any, value: Value) -> Value:
         """Give a value the type, doc string and metadata of a `ValueInfoProto`."""
         value.name, value.doc = texts(info, "name", "doc_string")
-        if info.HasField("type"):
-            value.type = self._types.read(info.type)
+        value.type = self._types.read(info.type) if info.HasField("type") else None
         left = self._leftovers(info)
         value.metadata = left.pairs("metadata_props")
         if value.type is None and info.HasField("type"):
