@@ -25,8 +25,8 @@ def resolve(model: Model, location: Location) -> Any:
     """Return the object at a location, as a finding or `walk` reports it.
 
     Beside the objects of `walk` these are the outputs of graphs and the operands of nodes (values),
-    quantization annotations, device configurations and shardings, the version of an opset import and the text
-    of a metadata entry. In an inferred call, `function 'f'` after a node is the function that it calls.
+    bindings of training, bindings of training, quantization annotations, device configurations and shardings, the version of an
+    opset import and the text of a metadata entry. In an inferred call, `function 'f'` after a node is the function that it calls.
 
     An index says which object is meant; a name beside it must be the object's name, else the model was edited
     since. Raises NotFoundError, a KeyError, where there is no such object, or a name without an index fits
@@ -71,11 +71,9 @@ def _listed(objects: Iterable[Any], step: Step, name: Callable[[Any], str] = lam
     items: Sequence[Any] = list(objects)
     if step.place is None:
         found = [one for one in items if one is not None and name(one) == step.name]
-        if len(found) != 1:
-            raise NotFoundError(
-                f"{len(found) or 'no'} objects are called {step}" if found else f"there is no {step}"
-            )
-        return found[0]
+        if len(found) == 1:
+            return found[0]
+        raise NotFoundError(f"{step} fits {len(found)} objects" if found else f"there is no {step}")
     if not 0 <= step.place < len(items) or items[step.place] is None:
         raise NotFoundError(f"there is no {step}")
     one = items[step.place]
@@ -132,6 +130,20 @@ def _tensor_metadata(tensor: WireTensor, step: Step) -> Any:
     return _keyed({entry.key: entry.value for entry in tensor.proto.metadata_props}, step)
 
 
+def _value_metadata(value: Value, step: Step) -> Any:
+    """Return an entry of a value, or of the tensor of an initializer, which has the same location."""
+    if step.name not in (value.metadata or {}) and isinstance(value.constant, WireTensor):
+        return _tensor_metadata(value.constant, step)
+    return _keyed(value.metadata, step)
+
+
+def _bindings(pairs: Sequence[tuple[Value, Value]], step: Step) -> Any:
+    """Return a binding, a pair of values; a location has the name of either."""
+    return _listed(
+        pairs, step, lambda pair: next((v.name for v in pair if v.name == step.name), pair[0].name)
+    )
+
+
 def _sequence_of(types: frozenset[str]) -> Callable[[Attribute, Step], Any]:
     def find(attribute: Attribute, step: Step) -> Any:
         if attribute.type not in types or attribute.value is None:
@@ -157,6 +169,8 @@ _STEPS: dict[type, dict[str, Callable[[Any, Step], Any]]] = {
     TrainingInfo: {
         "initialization": lambda o, s: _present(o.initialization, s),
         "algorithm": lambda o, s: _present(o.algorithm, s),
+        "initialization_binding": lambda o, s: _bindings(o.initialization_binding, s),
+        "update_binding": lambda o, s: _bindings(o.update_binding, s),
     },
     Function: {
         "graph": lambda o, _: o.graph,
@@ -184,7 +198,7 @@ _STEPS: dict[type, dict[str, Callable[[Any, Step], Any]]] = {
         "tensor": _sequence_of(TENSORS),
     },
     Value: {
-        "metadata": lambda o, s: _keyed(o.metadata, s),
+        "metadata": _value_metadata,
         "tensor": lambda o, s: _present(o.constant, s),
     },
     NodeDevice: {"sharding": lambda o, s: _listed(o.shardings, s)},
