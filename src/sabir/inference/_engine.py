@@ -43,7 +43,7 @@ from sabir.inference._merge import merge, without_negatives
 from sabir.inference._orders import Orders
 from sabir.inference._places import at_node, holding, is_output
 from sabir.inference._rules import Broken, Calling, broken_by
-from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value
+from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value, WireTensor
 from sabir.opsets import STANDARD
 from sabir.schema import Call, Registry, Scope, Version, as_results, check_call, check_results, newer_opset
 
@@ -221,9 +221,10 @@ class Inference:
             given = value in self.types
             known = (fixed or not given) and value not in self._state
             try:
-                kind = merge(
-                    self.types.get(value) or self._declared(value), constant_type(tensor, known=known)
-                )
+                # the type that a value has from its tensor adds nothing to it
+                own = not given and isinstance(tensor, WireTensor) and value.type is tensor.sound_type
+                declared = None if own else self.types.get(value) or self._declared(value)
+                kind = merge(declared, constant_type(tensor, known=known))
             except (SabirError, *ACCIDENTS) as error:
                 self._report(error, Location().at("graph").at("initializer", name=value.name))
                 kind = None

@@ -220,7 +220,8 @@ def _hand_over(node: Node, results: Sequence[Value | None]) -> None:
     result that the body only passes through, or gives twice, is copied where the graph itself gives it.
     """
     graph, became = _home(node), dict[Value, Value]()
-    for output, result in zip(node.outputs, results, strict=False):
+    outputs, node.outputs = node.outputs, ()
+    for output, result in zip(outputs, results, strict=False):
         if output is None:
             continue
         if result is None:
@@ -237,5 +238,4 @@ def _hand_over(node: Node, results: Sequence[Value | None]) -> None:
             graph.insert(Node("Identity", [result], [output]), after=result.node if here else node)
         else:
             output.replace_with(result)
-    node.outputs = ()
     graph.erase(node)

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sabir._version import __version__
 from sabir.ir._attributes import Attribute
 from sabir.ir._features import least_ir
-from sabir.ir._graph import Constant, Graph, Node, Value
+from sabir.ir._graph import Graph
 from sabir.ir._imports import bound_opsets
 from sabir.ir._model import Model
+from sabir.ir._node import Node
 from sabir.ir._types import Type, tensor_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sabir.ir._dims import Dim
+    from sabir.ir._tensors import Constant
     from sabir.ir._types import ElementKey
+    from sabir.ir._value import Value
 
 
 class Builder:

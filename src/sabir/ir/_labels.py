@@ -11,7 +11,8 @@ from sabir.ir._rereading import misread_names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from sabir.ir._graph import Graph, Value
+    from sabir.ir._graph import Graph
+    from sabir.ir._value import Value
 
 
 class Labels:
