@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from sabir.checking._fix import REPAIRS, UNSAFE_REPAIRS, Repair, fix
     from sabir.checking._laws import Law, laws
     from sabir.checking._page import rule_page, rules_document, severity_of
+    from sabir.checking._types import finding_of
 
 # repairs, laws and pages are for those who ask; `import sabir` does not wait for them
 _LATER = {
     "REPAIRS": "_fix", "UNSAFE_REPAIRS": "_fix", "Repair": "_fix", "fix": "_fix", "Law": "_laws",
     "laws": "_laws", "rule_page": "_page", "rules_document": "_page", "severity_of": "_page",
+    "finding_of": "_types",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -31,6 +33,7 @@ __all__ = [
     "Rules",
     "check",
     "chosen",
+    "finding_of",
     "findings",
     "fix",
     "laws",

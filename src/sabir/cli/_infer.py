@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sabir.checking import finding_of
+
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, OutputPath, load_any, save_any
@@ -49,7 +51,7 @@ def infer(
     engine = Inference(loaded, registry=registry_of(operators), strict=strict, fresh=fresh)
     engine.run()
     engine.annotate()
-    screen.lines(finding_lines(engine.findings, screen, verbose=verbose))
+    screen.lines(finding_lines([finding_of(d) for d in engine.diagnostics], screen, verbose=verbose))
     known, values = _coverage(loaded)
     screen.line(f"{plain(model)}: the types of {known:,} of {counted(values, 'value')} are known")
     outputs = [v for v in loaded.graph.outputs if v is not None]

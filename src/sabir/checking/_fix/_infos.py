@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.base import quote
 from sabir.checking._described import described_twice
 from sabir.checking._fix._repair import Repair
-from sabir.checking._types import contradiction
-from sabir.inference import merge
+from sabir.inference import contradiction, merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

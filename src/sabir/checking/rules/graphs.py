@@ -9,7 +9,7 @@ from sabir.checking._described import described_twice
 from sabir.checking._examples import GOOD, HEAD, IF, RELU, X, Y, float_info, in_graph
 from sabir.checking._rule import Problem, Textproto, rule
 from sabir.checking._survey import lacks_name
-from sabir.checking._types import contradiction
+from sabir.inference import contradiction
 from sabir.ir import OptionalType, SequenceType, SparseTensorType, TensorType, canonical_domain
 
 if TYPE_CHECKING:
