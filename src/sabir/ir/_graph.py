@@ -246,6 +246,12 @@ class Graph(Nested):  # ruff: ignore[too-many-public-methods]  each edit is a me
         self._count += 1
         return node
 
+    def previous(self, node: Node) -> Node | None:
+        """Return the node right before one of this graph; None for the first."""
+        if node.graph is not self:
+            raise ValueError(f"{node!r} does not stand in this graph")
+        return node._previous
+
     def move(self, node: Node, *, after: Node | None) -> None:
         """Take a node of this graph to another place in it."""
         if node is after:

@@ -36,7 +36,10 @@ class Port:
     `type` is a constraint, or the one type string it takes. A variadic port stands last and takes
     `minimum` or more values, of one type unless `heterogeneous`. `differentiable` is what the standard
     says of gradients through it, None where it says nothing. `tolerated` are types that files have there
-    although the standard does not admit them: they run, and the room's check warns.
+    although the standard does not admit them: they run, and the room's check warns. Through an `items` port
+    a tensor becomes an item of the sequence that the operator computes, or a sequence contributes its items.
+    Of a `presence` port the operator asks only whether there is a value. The operand of a `decides` port
+    decides which subgraph runs; each of a `to_subgraph` port corresponds to one input of the subgraph.
     """
 
     name: str
@@ -48,6 +51,10 @@ class Port:
     heterogeneous: bool = False
     differentiable: bool | None = None
     tolerated: frozenset[str] = frozenset()
+    items: bool = False
+    presence: bool = False
+    decides: bool = False
+    to_subgraph: bool = False
 
     @property
     def allowed(self) -> frozenset[str]:
@@ -75,7 +82,8 @@ class Attribute:
     """One formal attribute: required, optional, or with a default.
 
     `values` declares which values it may have, where not all of its type mean something. A `legacy` attribute
-    hinted at an optimisation and never had a meaning; behaviours do not take it.
+    hinted at an optimisation and never had a meaning; behaviours do not take it. One that `names_values` has
+    names of values of the graph around the node, which must follow when a value is renamed.
     """
 
     name: str
@@ -85,6 +93,7 @@ class Attribute:
     required: bool = False
     legacy: bool = False
     values: Values | None = None
+    names_values: bool = False
 
     def __post_init__(self) -> None:
         """Round a default as a file would: attributes hold 32-bit floats, and both must compute alike."""

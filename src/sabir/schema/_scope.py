@@ -92,6 +92,10 @@ class Scope:
             )
         return version
 
+    def version(self, node: Node) -> Version | None:
+        """Return the operator version that a node names, None where the registry has none in force."""
+        return self.registry.find_version(node.domain, node.op, self.opset(node.domain))
+
     def runnable(self, node: Node) -> Version | Function:
         """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too.
 

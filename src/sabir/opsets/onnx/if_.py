@@ -37,7 +37,7 @@ B = Constraint("B", BOOL)
 
 v1 = conditional.first(
     1,
-    inputs=[Input("cond", B, "One element that decides.")],
+    inputs=[Input("cond", B, "One element that decides.", decides=True)],
     outputs=[Output("outputs", V, "What the chosen branch gives.", variadic=True, heterogeneous=True)],
     attributes=[
         Attribute("else_branch", "graph", "Run where `cond` is false; takes no inputs.", required=True),

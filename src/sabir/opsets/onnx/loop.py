@@ -47,15 +47,34 @@ V = Constraint("V", CLASSIC)
 I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
 B = Constraint("B", BOOL)
 
-M = Input("M", I, "The most iterations; without it only the condition ends the loop.", optional=True)
-COND = Input("cond", B, "Whether to begin; without it the body's conditions do not count.", optional=True)
+M = Input(
+    "M",
+    I,
+    "The most iterations; without it only the condition ends the loop.",
+    optional=True,
+    to_subgraph=True,
+)
+COND = Input(
+    "cond",
+    B,
+    "Whether to begin; without it the body's conditions do not count.",
+    optional=True,
+    to_subgraph=True,
+)
 
 v1 = loop.first(
     1,
     inputs=[
         M,
         COND,
-        Input("v_initial", V, "The carried values at first.", variadic=True, heterogeneous=True),
+        Input(
+            "v_initial",
+            V,
+            "The carried values at first.",
+            variadic=True,
+            heterogeneous=True,
+            to_subgraph=True,
+        ),
     ],
     outputs=[
         Output(
@@ -82,7 +101,15 @@ v11 = v1.evolve(
     inputs=[
         M,
         COND,
-        Input("v_initial", V, "The carried values at first.", variadic=True, minimum=0, heterogeneous=True),
+        Input(
+            "v_initial",
+            V,
+            "The carried values at first.",
+            variadic=True,
+            minimum=0,
+            heterogeneous=True,
+            to_subgraph=True,
+        ),
     ],
 )
 v13 = v11.widen(13, V=sequences(CLASSIC))

@@ -21,13 +21,13 @@ B = Constraint("B", BOOL)
 
 v15 = optional_has_element.first(
     15,
-    inputs=[Input("input", O, "An optional.")],
+    inputs=[Input("input", O, "An optional.", presence=True)],
     outputs=[Output("output", B, "A scalar.")],
 )
 v18 = v15.evolve(
     18,
     "The input may be left out, which gives false, or be a tensor or sequence, which gives true.",
-    inputs=[Input("input", O, "An optional, tensor or sequence, or nothing.", optional=True)],
+    inputs=[Input("input", O, "An optional, tensor or sequence, or nothing.", optional=True, presence=True)],
     widen={"O": HELD},
 )
 v28 = v18.widen(28, O=HELD_SINCE_28 | optionals(HELD_SINCE_28))

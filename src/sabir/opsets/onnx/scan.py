@@ -56,6 +56,7 @@ _INPUTS = Input(
     "The states at first, then the `num_scan_inputs` tensors to go through, of one length.",
     variadic=True,
     heterogeneous=True,
+    to_subgraph=True,
 )
 _OUTPUTS = Output(
     "final_state_and_scan_outputs",

@@ -22,8 +22,8 @@ I = Constraint("I", tensors("int32", "int64"))  # ruff: ignore[ambiguous-variabl
 v11 = sequence_insert.first(
     11,
     inputs=[
-        Input("input_sequence", S, "A sequence of n tensors."),
-        Input("tensor", T, "What to insert; it has the element type of the others."),
+        Input("input_sequence", S, "A sequence of n tensors.", items=True),
+        Input("tensor", T, "What to insert; it has the element type of the others.", items=True),
         Input("position", I, "A scalar in [-n, n], counted from the back if negative.", optional=True),
     ],
     outputs=[Output("output_sequence", S, "n + 1 items.")],

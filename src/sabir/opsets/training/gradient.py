@@ -27,9 +27,9 @@ v1 = gradient.first(
                heterogeneous=True),
     ],
     attributes=[
-        Attribute("y", "string", "The tensor to differentiate.", required=True),
-        Attribute("zs", "strings", "What `y` depends on beside `xs`."),
-        Attribute("xs", "strings", "What to differentiate by.", required=True),
+        Attribute("y", "string", "The tensor to differentiate.", required=True, names_values=True),
+        Attribute("zs", "strings", "What `y` depends on beside `xs`.", names_values=True),
+        Attribute("xs", "strings", "What to differentiate by.", required=True, names_values=True),
     ],
 )  # fmt: skip
 
