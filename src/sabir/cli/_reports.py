@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sabir.base import Finding
-    from sabir.checking import Repair
+    from sabir.repairing import Repair
 
 _COLOURS = {"error": "red", "warning": "yellow"}
 _MOST_SHOWN = 10  # repairs under one rule; a model may have ten thousand odd names

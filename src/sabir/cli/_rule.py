@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sabir.base import suggest
-from sabir.checking import GROUPS, RULES, rule_page, severity_of
+from sabir.checking import GROUPS, RULES, Repairable, rule_page, severity_of
 from sabir.cli._screen import Screen
 from sabir.cli._usage import refuse
+from sabir.repairing import REPAIRS, UNSAFE_REPAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,7 +38,7 @@ def rule(
             refuse(f"there is no rule {name!r}{suggest(name, (*known, *GROUPS))}")
     for name in asked:
         if name in known:
-            screen.lines(rule_page(known[name]).splitlines())
+            screen.lines(rule_page(known[name], Repairable(REPAIRS, UNSAFE_REPAIRS)).splitlines())
         else:
             _list(screen, _listed(name))
 

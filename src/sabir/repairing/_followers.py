@@ -10,7 +10,7 @@ from sabir.proto import NodeDeviceConfigurationProto
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from sabir.checking._survey import GraphSite
+    from sabir.checking import GraphSite
     from sabir.ir import Graph, Node, NodeDevice
 
 Renamed = dict["Graph", dict[str, str]]  # new names by old ones, of the values of each graph
@@ -22,8 +22,8 @@ def follow(root: GraphSite, renamed: Renamed) -> None:
         graph, names = site.graph, renamed[site.graph]
         for value in graph.orphan_value_info:
             value.name = names.get(value.name, value.name)
-        for value, told in graph.output_infos.values():
-            told.name = value.name
+        for value, info in graph.output_infos.values():
+            info.name = value.name
         for node in site.nodes:
             if node.devices:
                 node.devices = tuple(_layout(d, names) for d in node.devices)
