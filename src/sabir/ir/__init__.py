@@ -47,6 +47,7 @@ from sabir.ir._features import (
     least_ir,
     parts_of_type,
 )
+from sabir.ir._fresh import FreshNames
 from sabir.ir._graph import Annotation, Graph
 from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, find_opset
 from sabir.ir._initializers import Initializers
@@ -119,6 +120,7 @@ __all__ = [
     "Expr",
     "ExternalTensor",
     "Feature",
+    "FreshNames",
     "Function",
     "FunctionKey",
     "Graph",

@@ -90,6 +90,12 @@ class NodeSequence(Nested):
         self._count += 1
         return node
 
+    def previous(self, node: Node) -> Node | None:
+        """Return the node right before one of this graph; None for the first."""
+        if node.graph is not self:
+            raise ValueError(f"{node!r} is not in this graph")
+        return node._previous
+
     def move(self, node: Node, *, after: Node | None) -> None:
         """Move a node of this graph to another position in it."""
         if node is after:

@@ -5,16 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sabir.checking._fix._repair import (
-    Held,
-    Names,
-    Repair,
-    Task,
-    attributes_of,
-    graphs_in_defaults,
-    plain_name,
-    renamed,
-)
 from sabir.ir import (
     Expr,
     MapType,
@@ -27,15 +17,32 @@ from sabir.ir import (
     symbol,
 )
 from sabir.proto import NodeDeviceConfigurationProto
+from sabir.repairing._declaring import repair
+from sabir.repairing._repair import (
+    AttributePlace,
+    Identifiers,
+    Repair,
+    Task,
+    attributes_of,
+    graphs_in_defaults,
+    plain_name,
+    renamed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from sabir.base import Location
-    from sabir.checking._survey import Survey
+    from sabir.checking import Survey
     from sabir.ir import Dim, Graph, Type, Value
 
 
+@repair(
+    "NAME004",
+    "Odd characters become `_`, and a number is added where that is taken, wherever the name"
+    " stands. A dimension such as `2*N` no longer says how it follows from others.",
+    safe=False,
+)
 def rename_dimensions(task: Task) -> Iterator[Repair]:
     """Make the names of dimensions identifiers: one and the same wherever the old one stood."""
     if "NAME004" not in task.wanted:
@@ -51,6 +58,7 @@ def rename_dimensions(task: Task) -> Iterator[Repair]:
     yield from found.repairs
 
 
+@repair("TYPE003", "The dimension is left open.")
 def clear_negatives(task: Task) -> Iterator[Repair]:
     """Leave dimensions below 0 open, as whoever wrote them means: no tensor has such a size."""
     if "TYPE003" not in task.wanted:
@@ -90,10 +98,10 @@ def _described(graph: Graph) -> Iterator[Value]:
     yield from graph.defined()
     yield from graph.orphan_value_info
     yield from (v for v in graph.outputs if v is not None)
-    yield from (told for _, told in graph.output_infos.values())
+    yield from (info for _, info in graph.output_infos.values())
 
 
-def _in_attribute(held: Held, change: Callable[[Type, Location], Type]) -> None:
+def _in_attribute(held: AttributePlace, change: Callable[[Type, Location], Type]) -> None:
     many = held.attribute.type == "types"
     old: tuple[Type, ...] = held.attribute.value if many else (held.attribute.value,)
     new = tuple(change(kind, held.site.where) for kind in old)
@@ -106,7 +114,7 @@ class _Dimensions:
 
     def __init__(self, taken: Iterable[str]) -> None:
         self.repairs: list[Repair] = []
-        self._names = Names(taken)
+        self._names = Identifiers(taken)
         self._found: dict[Expr, Expr] = {}
         self._types: dict[int, tuple[Type, Type]] = {}  # by identity; the old one is held, so that it stays
 

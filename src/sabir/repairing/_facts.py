@@ -5,28 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
-from sabir.checking._fix._dims import is_plain, with_dims
-from sabir.checking._fix._imports import keep_implicit_import
-from sabir.checking._fix._repair import Held, Repair, Task, attributes_of
-from sabir.checking._rule import RULES
+from sabir.checking import RULES
 from sabir.inference import Inference
 from sabir.ir import NEWEST_IR
 from sabir.proto import AttributeProto
+from sabir.repairing._declaring import repair
+from sabir.repairing._dims import is_plain, with_dims
+from sabir.repairing._imports import keep_implicit_import
+from sabir.repairing._repair import AttributePlace, Repair, Task, attributes_of
 from sabir.schema import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.checking._rule import Rule
-    from sabir.checking._survey import GraphSite, Survey
+    from sabir.checking import GraphSite, Rule, Survey
     from sabir.ir import AttributeType, Graph, Model, Node, Residue, Type, Value
 
+_RAISED = "`ir_version` is raised; a reader that knows only earlier versions then refuses the model."
 # what tells that a model uses something newer than its IR version
 _OF_VERSIONS = ("MODEL007", "MODEL008", "MODEL011", "TYPE007", "GRAPH012")
 _FIRST_IR_OF_IMPORTS = 3  # a model of an earlier one would mean the first operator set
 _LISTS = frozenset({"floats", "ints", "strings", "tensors", "graphs", "sparse_tensors", "types"})
 
 
+@repair("MODEL001", "`ir_version` is set to the lowest that has all that the model uses.")
+@repair("GRAPH012", _RAISED, safe=False)
+@repair("MODEL007", _RAISED, safe=False)
+@repair("MODEL008", _RAISED, safe=False)
+@repair("MODEL011", _RAISED, safe=False)
+@repair("TYPE007", _RAISED, safe=False)
 def state_ir_version(task: Task) -> Iterator[Repair]:
     """Set a missing IR version to the lowest that has all that the model uses; raise one where asked."""
     model, stated = task.survey.model, task.survey.model.ir_version
@@ -40,12 +47,12 @@ def state_ir_version(task: Task) -> Iterator[Repair]:
         model.ir_version = version
         if not any(_breaks(task.survey, rule) for rule in rules):
             model.ir_version = stated
-            told = (
+            message = (
                 f"raised ir_version from {stated} to {version}" if stated else f"set ir_version to {version}"
             )
-            told += keep_implicit_import(model, version)
+            message += keep_implicit_import(model, version)
             model.ir_version = version
-            yield from (Repair(rule, told, Location()) for rule in broken or ["MODEL001"])
+            yield from (Repair(rule, message, Location()) for rule in broken or ["MODEL001"])
             return
     model.ir_version = stated
 
@@ -57,6 +64,12 @@ def _breaks(survey: Survey, rule: Rule) -> bool:
     return any(True for subject in subjects for _ in rule.check(subject))
 
 
+@repair(
+    "ATTR002",
+    "The type is set to that of the value, or of the attribute that is referred to; not where"
+    " there are two values, as nothing says which of them counts.",
+)
+@repair("ATTR003", "The values that are not of the type which the attribute states are dropped.")
 def state_attribute_types(task: Task) -> Iterator[Repair]:
     """Write down the types of attributes that state none, and drop values beside the one of the type."""
     callees: dict[Node, Any] = {}
@@ -75,7 +88,7 @@ def _callees(survey: Survey) -> dict[Node, Any]:
     return {s.nodes[i]: callee for s in survey.graphs for callee, called in s.calls.items() for i in called}
 
 
-def _typed(held: Held, callees: dict[Node, Any]) -> Iterator[Repair]:
+def _typed(held: AttributePlace, callees: dict[Node, Any]) -> Iterator[Repair]:
     attribute, residue = held.attribute, held.attribute.residue
     if attribute.type != "undefined":
         if residue is None or _values_beside(residue):
@@ -90,7 +103,7 @@ def _typed(held: Held, callees: dict[Node, Any]) -> Iterator[Repair]:
     yield Repair("ATTR002", f"stated the type of the attribute: {made.type}", held.site.where)
 
 
-def _declared_type(held: Held, callees: dict[Node, Any]) -> AttributeType | None:
+def _declared_type(held: AttributePlace, callees: dict[Node, Any]) -> AttributeType | None:
     """Return the type that the operator or function declares of an attribute."""
     callee = None if held.node is None else callees.get(held.node)
     if isinstance(callee, Version):
@@ -105,7 +118,7 @@ def _values_beside(residue: Residue) -> list[str]:
     return [f.name for f, _ in AttributeProto.FromString(residue.wire).ListFields()]
 
 
-def _one_value(held: Held, residue: Residue, beside: Rule) -> Iterator[Repair]:
+def _one_value(held: AttributePlace, residue: Residue, beside: Rule) -> Iterator[Repair]:
     if not list(beside.check(held.site)):
         return
     fields = _values_beside(residue)
@@ -114,10 +127,13 @@ def _one_value(held: Held, residue: Residue, beside: Rule) -> Iterator[Repair]:
         left.ClearField(field)
     rest = residue._replace(wire=left.SerializeToString())
     held.put(residue=rest if any(rest) else None)
-    told = f"dropped {', '.join(f'`{f}`' for f in fields)}, as the attribute is of type {held.attribute.type}"
-    yield Repair("ATTR003", told, held.site.where)
+    message = (
+        f"dropped {', '.join(f'`{f}`' for f in fields)}, as the attribute is of type {held.attribute.type}"
+    )
+    yield Repair("ATTR003", message, held.site.where)
 
 
+@repair("GRAPH015", "The type that inference finds is declared, where it finds one.")
 def declare_inner_outputs(task: Task) -> Iterator[Repair]:
     """Give outputs of subgraphs that have no type the one that follows."""
     if "GRAPH015" not in task.wanted:

@@ -1,7 +1,7 @@
-"""What was inferred of a subgraph, remembered by the types that it was applied to.
+"""Subgraphs as functions of their inputs' types, and the memory of what was inferred for each application.
 
 A loop applies its body until the types settle. Loops in loops would do so again and again, and the time would
-grow with the power of the depth.
+grow exponentially with the depth.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Key: TypeAlias = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class TypedSubgraph:
     """A subgraph as a function of its inputs' types."""
 
     apply: Callable[[Graph, Sequence[Type | None], Scope, Location], Types]
@@ -32,12 +32,12 @@ class Body:
 
     @property
     def inputs(self) -> Types:
-        """The declared types of what it takes."""
+        """The declared types of its inputs."""
         return tuple(v.type for v in self.graph.inputs)
 
     @property
     def outputs(self) -> Types:
-        """The declared types of what it gives."""
+        """The declared types of its outputs."""
         return tuple(None if v is None else v.type for v in self.graph.outputs)
 
     def __call__(self, *inputs: Type | None) -> Types:
@@ -49,36 +49,44 @@ class Body:
         return self(*inputs)
 
 
-class Found(NamedTuple):
-    """The types of a subgraph's outputs, and of every value inside it."""
+class Application(NamedTuple):
+    """One application of a subgraph: the types of its outputs, and of every value inside it."""
 
     results: Types
     inside: dict[Value, Type]
 
 
-class Applications:
-    """The applications of subgraphs so far."""
+class SubgraphMemo:
+    """The applications of subgraphs so far, by all that they depend on."""
 
     def __init__(self) -> None:
-        self._found: dict[Key, Found] = {}
+        self._applications: dict[Graph, dict[Key, Application]] = {}
         self._captures: dict[Graph, tuple[Value, ...]] = {}
 
     def key(
         self, graph: Graph, inputs: Sequence[Type | None], scope: Scope, types: Mapping[Value, Type]
     ) -> Key:
-        """Return all that an application depends on: its inputs, what it reads from outside, its scope."""
+        """Return what an application depends on: the scope, the types of its inputs and of its captures."""
         captured = self._captures.get(graph)
         if captured is None:
             captured = self._captures[graph] = graph.captures()
-        return graph, id(scope.bindings), tuple(inputs), tuple(map(types.get, captured))
+        return scope, tuple(inputs), tuple(map(types.get, captured))
 
-    def find(self, key: Key) -> Found | None:
-        """Return what an application like this one found."""
-        return self._found.get(key)
+    def find(self, graph: Graph, key: Key) -> Application | None:
+        """Return an earlier application that depends on the same, or None."""
+        return self._applications.get(graph, {}).get(key)
 
-    def keep(self, key: Key, results: Types, inside: Iterable[Value], types: Mapping[Value, Type]) -> None:
+    def keep(
+        self, graph: Graph, key: Key, results: Types, inside: Iterable[Value], types: Mapping[Value, Type]
+    ) -> None:
         """Remember an application."""
-        self._found[key] = Found(results, {v: types[v] for v in inside if v in types})
+        found = Application(results, {v: types[v] for v in inside if v in types})
+        self._applications.setdefault(graph, {})[key] = found
+
+    def forget(self, graph: Graph) -> None:
+        """Drop what is remembered about a graph, as it was edited."""
+        self._applications.pop(graph, None)
+        self._captures.pop(graph, None)
 
 
 def values_of(graph: Graph) -> list[Value]:

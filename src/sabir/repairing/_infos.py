@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import quote
-from sabir.checking._described import described_twice
-from sabir.checking._fix._repair import Repair
-from sabir.checking._types import contradiction
-from sabir.inference import merge
+from sabir.checking import described_twice
+from sabir.inference import contradiction, merge
+from sabir.repairing._declaring import repair
+from sabir.repairing._repair import Repair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from sabir.ir import Graph, Value
 
 
+@repair("GRAPH010", "The second entry is dropped.")
+@repair("GRAPH011", "The entry is dropped.")
+@repair("GRAPH019", "One entry stays, with all that both say.")
 def tidy_infos(graph: Graph, where: Location, wanted: frozenset[str]) -> Iterator[Repair]:
     """Drop entries that contradict an earlier one or describe nothing, and merge those that agree."""
     defined = {v.name for v in graph.defined()}

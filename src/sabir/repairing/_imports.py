@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import Location
-from sabir.checking._fix._repair import Repair, Task
-from sabir.checking._rule import RULES
+from sabir.checking import RULES
 from sabir.ir import find_opset
+from sabir.repairing._declaring import repair
+from sabir.repairing._repair import Repair, Task
 from sabir.schema import implicit_imports
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from sabir.ir import Model
 
 
+@repair("MODEL002", "The default domain is imported, in the newest version that the IR version carried.")
+@repair(
+    "MODEL012",
+    "The default domain is imported in the version that binds: the newest that the IR version"
+    " carried, and in a function the model's.",
+)
 def import_default(task: Task) -> Iterator[Repair]:
     """Import the default domain where a model imports nothing, or it or a function calls it all the same."""
     survey = task.survey
@@ -38,10 +45,10 @@ def _into_model(task: Task, rule: str) -> Iterator[Repair]:
     version = model.opset()
     if rule in task.wanted and version is not None and declared and declared.holds_for(model.ir_version):
         model.opsets[""] = version
-        told = (
+        message = (
             f"imported version {version} of the default domain, the newest that IR {model.ir_version} carried"
         )
-        yield Repair(rule, told, Location())
+        yield Repair(rule, message, Location())
 
 
 def keep_implicit_import(model: Model, ir_version: int) -> str:

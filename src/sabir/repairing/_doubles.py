@@ -6,19 +6,32 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import Location, quote
-from sabir.checking._fix._infos import tidy_infos
-from sabir.checking._fix._repair import Repair, Task
 from sabir.ir import Annotation, Model, WireTensor, bound_opsets, canonical_domain
 from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+from sabir.repairing._declaring import repair
+from sabir.repairing._infos import tidy_infos
+from sabir.repairing._repair import Repair, Task
 from sabir.serial import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sabir.checking._survey import FunctionSite, GraphSite
+    from sabir.checking import FunctionSite, GraphSite
     from sabir.ir import Function, Graph, Node, Residue, Value
 
 
+@repair("META001", "The second entry is dropped.")
+@repair("META002", "The second entry is dropped.")
+@repair("MODEL004", "The import of the highest version stays, as that one binds; the others are dropped.")
+@repair("NODE004", "The second attribute of the name is dropped.")
+@repair("QUANT003", "An annotation that is the same as another is dropped.")
+@repair(
+    "FUNC001",
+    "One of two functions that are the same is dropped; two that differ stay, as nothing says"
+    " which is meant.",
+)
+@repair("FUNC004", "An attribute that is listed twice is listed once; an output that is listed twice stays.")
+@repair("FUNC005", "The declaration without a default is dropped.")
 def drop_doubles(task: Task) -> Iterator[Repair]:
     """Drop what comes again; what came first is what counts, and it stays."""
     survey, wanted = task.survey, task.wanted
@@ -52,7 +65,7 @@ def _in_graph(site: GraphSite, wanted: frozenset[str]) -> Iterator[Repair]:
     for value in (
         *graph.defined(),
         *graph.orphan_value_info,
-        *(told for _, told in graph.output_infos.values()),
+        *(info for _, info in graph.output_infos.values()),
     ):
         if value.residue is not None and value.residue.wire:
             yield from _in_value(value, where, wanted)
@@ -137,9 +150,9 @@ class _Leftovers:
             entries = tuple(e for e in self._residue.entries if e[0] != "opset_import")
             self._residue = self._residue._replace(entries=entries)
         for domain, version in again:
-            told = f"dropped the import of {quote(domain or 'ai.onnx')} in version {version}"
+            message = f"dropped the import of {quote(domain or 'ai.onnx')} in version {version}"
             where = self._where.at("opset_import", name=domain or "ai.onnx")
-            yield Repair("MODEL004", f"{told}; {bound[canonical_domain(domain)]} stays", where)
+            yield Repair("MODEL004", f"{message}; {bound[canonical_domain(domain)]} stays", where)
 
     def attributes(self, function: Function) -> Iterator[Repair]:
         """Drop a function's attributes that are declared already; one with a default is what counts."""
@@ -150,9 +163,9 @@ class _Leftovers:
                 rule = "FUNC005" if has_default else "FUNC004"
                 if rule in self._wanted and name in function.attributes:
                     del held[place]
-                    told = f"dropped the second declaration of the attribute {quote(name)}"
+                    message = f"dropped the second declaration of the attribute {quote(name)}"
                     stays = "; the one with a default stays" if has_default else ""
-                    yield Repair(rule, told + stays, self._where.at("attribute", name=name))
+                    yield Repair(rule, message + stays, self._where.at("attribute", name=name))
 
 
 def _again(pairs: Any, seen: set[str], rule: str, where: Location) -> Iterator[Repair]:
@@ -161,8 +174,8 @@ def _again(pairs: Any, seen: set[str], rule: str, where: Location) -> Iterator[R
     for place, pair in enumerate(pairs):
         if pair.key in seen:
             again.append(place)
-            told = f"dropped the second value of {quote(pair.key)}, {quote(pair.value)}"
-            yield Repair(rule, told, where.at("metadata", name=pair.key))
+            message = f"dropped the second value of {quote(pair.key)}, {quote(pair.value)}"
+            yield Repair(rule, message, where.at("metadata", name=pair.key))
         seen.add(pair.key)
     for place in reversed(again):
         del pairs[place]

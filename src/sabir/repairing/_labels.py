@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.checking._fix._repair import Names, Repair, Task, plain_name, renamed
 from sabir.ir import Function, canonical_domain
+from sabir.repairing._declaring import repair
+from sabir.repairing._repair import Identifiers, Repair, Task, plain_name, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.checking._survey import GraphSite, Survey
+    from sabir.checking import GraphSite, Survey
 
 
+@repair("NAME003", "All but the first are numbered.")
+@repair(
+    "NAME002",
+    "Odd characters become `_`, and a number is added where that is taken; a function is renamed"
+    " in its calls too. Tools that refer to a node by its name no longer find it.",
+    safe=False,
+)
 def rename_nodes(task: Task) -> Iterator[Repair]:
     """Make names of nodes identifiers, and in each graph unlike one another; nothing refers to them."""
     for site in task.survey.graphs:
-        names, seen = Names(node.name for node in site.nodes), set[str]()
+        names, seen = Identifiers(node.name for node in site.nodes), set[str]()
         for index, node in enumerate(site.nodes):
             old = node.name
             odd = "NAME002" if plain_name(old) != old else ""
@@ -28,10 +36,12 @@ def rename_nodes(task: Task) -> Iterator[Repair]:
             seen.add(node.name)
 
 
+@repair("GRAPH001", "The graph is named after what holds it.")
+@repair("NAME005", "All but the first are numbered.")
 def rename_graphs(task: Task) -> Iterator[Repair]:
     """Name graphs without a name, make names identifiers and unlike one another; nothing refers to them."""
     sites = task.survey.graphs
-    names, seen = Names(site.graph.name for site in sites), set[str]()
+    names, seen = Identifiers(site.graph.name for site in sites), set[str]()
     for site in sites:
         graph, old = site.graph, site.graph.name
         if site.kind != "function":
@@ -61,16 +71,16 @@ def rename_functions(task: Task) -> Iterator[Repair]:
     if not odd or "NAME002" not in task.wanted:
         return
     found: dict[tuple[str, str], str] = {}  # overloads share their name
-    domains: dict[str, Names] = {}
+    domains: dict[str, Identifiers] = {}
     for site in odd:
         function, domain = site.function, canonical_domain(site.function.domain)
         if domain not in domains:
-            domains[domain] = Names(_operators(survey, domain))
+            domains[domain] = Identifiers(_operators(survey, domain))
         key = domain, function.name
         if key not in found:
             found[key] = domains[domain].fresh(function.name)
-        told = f"{renamed('the function', function.name, found[key])}, in every call too"
-        yield Repair("NAME002", told, site.where)
+        message = f"{renamed('the function', function.name, found[key])}, in every call too"
+        yield Repair("NAME002", message, site.where)
     for site in survey.graphs:
         for index in (
             i for callee, called in site.calls.items() if isinstance(callee, Function) for i in called

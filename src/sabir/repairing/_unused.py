@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import Location, quote
-from sabir.checking._fix._repair import Repair, Task
-from sabir.checking._imports import unused_imports
+from sabir.checking import unused_imports
 from sabir.ir import first_ir_of
+from sabir.repairing._declaring import repair
+from sabir.repairing._repair import Repair, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _IMPORTS = "opset_import"
 
 
+@repair("MODEL007", "An import that nothing uses is dropped, other than that of the default operator set.")
 def drop_unused_imports(task: Task) -> Iterator[Repair]:
     """Drop an import that is too new for the IR version and of no use: nothing else has to change."""
     model = task.survey.model
@@ -28,8 +30,8 @@ def drop_unused_imports(task: Task) -> Iterator[Repair]:
             del model.opsets[domain]
             model.residue = _without_places(model.residue)
             where = Location().at(_IMPORTS, name=domain)
-            told = f"dropped the import of {quote(domain)} {version}, which nothing uses"
-            yield Repair("MODEL007", told, where)
+            message = f"dropped the import of {quote(domain)} {version}, which nothing uses"
+            yield Repair("MODEL007", message, where)
 
 
 def _without_places(residue: Residue | None) -> Residue | None:

@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sabir.ir import canonical_domain
 from sabir.proto import NodeDeviceConfigurationProto
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from sabir.checking._survey import GraphSite
+    from sabir.checking import GraphSite
     from sabir.ir import Graph, Node, NodeDevice
 
 Renamed = dict["Graph", dict[str, str]]  # new names by old ones, of the values of each graph
-
-# the attributes that name values of the graph around their node
-_NAMING = {("ai.onnx.preview.training", "Gradient"): ("xs", "zs", "y")}
 
 
 def follow(root: GraphSite, renamed: Renamed) -> None:
@@ -26,13 +22,14 @@ def follow(root: GraphSite, renamed: Renamed) -> None:
         graph, names = site.graph, renamed[site.graph]
         for value in graph.orphan_value_info:
             value.name = names.get(value.name, value.name)
-        for value, told in graph.output_infos.values():
-            told.name = value.name
+        for value, info in graph.output_infos.values():
+            info.name = value.name
         for node in site.nodes:
             if node.devices:
                 node.devices = tuple(_layout(d, names) for d in node.devices)
-            naming = _NAMING.get((canonical_domain(node.domain), node.op))
-            if naming:
+            if node.attributes:
+                version = site.scope.version(node)
+                naming = [a.name for a in version.attributes if a.names_values] if version else ()
                 _attributes(node, naming, lambda name, s=site: _looked_up(name, s, renamed))
 
 
@@ -51,7 +48,7 @@ def _layout(device: NodeDevice, names: dict[str, str]) -> NodeDevice:
     return device._replace(shardings=shardings, wire=wire)
 
 
-def _attributes(node: Node, naming: tuple[str, ...], new_name: Callable[[str], str]) -> None:
+def _attributes(node: Node, naming: Iterable[str], new_name: Callable[[str], str]) -> None:
     for key in naming:
         attribute = node.attributes.get(key)
         if attribute is None or not attribute.value:

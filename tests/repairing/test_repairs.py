@@ -11,7 +11,7 @@ from onnx import TensorProto, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 import sabir
-from sabir.checking import REPAIRS, RULES, UNSAFE_REPAIRS, findings, fix
+from sabir.checking import RULES, findings
 from sabir.checking._examples import HEAD, build
 from sabir.checking._rule import Wire
 from sabir.evaluation import Runner
@@ -31,6 +31,7 @@ from sabir.ir import (
     symbol,
     tensor_type,
 )
+from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, fix
 from support.messages import models
 
 REPAIRABLE = REPAIRS.keys() | UNSAFE_REPAIRS.keys()

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import quote
-from sabir.checking._identifiers import KEYWORDS
-from sabir.checking._survey import AttributeSite
+from sabir.checking import KEYWORDS, AttributeSite
+from sabir.ir import FreshNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping
 
     from sabir.base import Location
-    from sabir.checking._survey import Survey
+    from sabir.checking import Survey
     from sabir.ir import Attribute, Function, Graph, Node
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
@@ -47,21 +47,15 @@ class Task(NamedTuple):
     unsafe: frozenset[str] = frozenset()
 
 
-class Names:
+class Identifiers:
     """Hands out C identifiers that nothing else has."""
 
     def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
-        self._numbers: dict[str, int] = {}
+        self._names = FreshNames(taken)
 
     def fresh(self, name: str) -> str:
         """Return `name` with every odd character replaced, numbered where that is taken."""
-        stem = found = plain_name(name)
-        while found in self._taken:
-            number = self._numbers[stem] = self._numbers.get(stem, 0) + 1
-            found = f"{stem}_{number}"
-        self._taken.add(found)
-        return found
+        return self._names.fresh(plain_name(name))
 
 
 def graphs_in_defaults(function: Function) -> Iterator[Graph]:
@@ -82,7 +76,7 @@ def renamed(what: str, old: str, new: str) -> str:
     return f"renamed {what} {quote(old)} to {quote(new)}" if old else f"named {what} {quote(new)}"
 
 
-class Held(NamedTuple):
+class AttributePlace(NamedTuple):
     """An attribute in the mapping that holds it: of a node, or, with no node, of a function's defaults."""
 
     attribute: Attribute
@@ -96,18 +90,22 @@ class Held(NamedTuple):
         return made
 
 
-def attributes_of(survey: Survey) -> Iterator[Held]:
+def attributes_of(survey: Survey) -> Iterator[AttributePlace]:
     """Yield every attribute; the defaults of functions first, as nodes may refer to them."""
     for made in survey.functions:
         declared = made.function.attributes
         for name, default in tuple(declared.items()):
             if default is not None:
-                yield Held(default, AttributeSite(default, name, made.body, None), None, declared)
+                yield AttributePlace(default, AttributeSite(default, name, made.body, None), None, declared)
         for node in (n for graph in graphs_in_defaults(made.function) for n in graph):
             for name, attribute in tuple(node.attributes.items()):
-                yield Held(attribute, AttributeSite(attribute, name, made.body, None), node, node.attributes)
+                yield AttributePlace(
+                    attribute, AttributeSite(attribute, name, made.body, None), node, node.attributes
+                )
     for site in survey.graphs:
         for index in site.attributed:
             node = site.nodes[index]
             for name, attribute in tuple(node.attributes.items()):
-                yield Held(attribute, AttributeSite(attribute, name, site, index), node, node.attributes)
+                yield AttributePlace(
+                    attribute, AttributeSite(attribute, name, site, index), node, node.attributes
+                )

@@ -5,17 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.checking._fix._followers import follow
-from sabir.checking._fix._repair import Names, Repair, Task, graphs_in_defaults, plain_name, renamed
+from sabir.repairing._declaring import repair
+from sabir.repairing._followers import follow
+from sabir.repairing._repair import Identifiers, Repair, Task, graphs_in_defaults, plain_name, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sabir.base import Location
-    from sabir.checking._survey import GraphSite
+    from sabir.checking import GraphSite
     from sabir.ir import Graph, TrainingInfo, Value
 
 
+@repair(
+    "GRAPH004",
+    "All but one are renamed: an output keeps the name, else an input or initializer, else what is"
+    " read by it.",
+)
+@repair(
+    "GRAPH004",
+    "An input or initializer of the model that shares its name is renamed; whoever runs the model"
+    " or loads its weights must know.",
+    safe=False,
+)
+@repair("GRAPH007", "The inner value is renamed.")
+@repair("GRAPH008", "The inner value is renamed.")
+@repair(
+    "NAME001",
+    "Odd characters become `_`, and a number is added where that is taken. Inputs, outputs and"
+    " initializers are renamed too: whoever runs the model must know, and weights lose the names"
+    " by which a framework finds its parameters.",
+    safe=False,
+)
+@repair("TENSOR011", "The initializer is named; nothing can read it.")
 def rename_values(task: Task) -> Iterator[Repair]:
     """Rename values; what reads, annotates or binds one refers to the value itself, and so follows."""
     survey = task.survey
@@ -28,7 +50,7 @@ def rename_values(task: Task) -> Iterator[Repair]:
         function = roots[0].function
         if function is not None:
             taken.update(name for graph in graphs_in_defaults(function) for name in _names_at(graph))
-        naming = _Naming(Names(taken), task)
+        naming = _Naming(Identifiers(taken), task)
         for root in roots:
             naming.graph(root, 0)
             follow(root, naming.renamed)
@@ -36,7 +58,7 @@ def rename_values(task: Task) -> Iterator[Repair]:
 
 
 @dataclass(slots=True)
-class _Level:
+class _GraphNames:
     """One graph whose values are being named; `keepers` are those that keep the name that they share."""
 
     site: GraphSite
@@ -50,7 +72,7 @@ class _Level:
 class _Naming:
     """One pass over root graphs that share their names."""
 
-    def __init__(self, names: Names, task: Task) -> None:
+    def __init__(self, names: Identifiers, task: Task) -> None:
         self.repairs: list[Repair] = []
         self.renamed: dict[Graph, dict[str, str]] = {}
         self._names, self._wanted, self._unsafe = names, task.wanted, task.unsafe
@@ -62,7 +84,7 @@ class _Naming:
         """Name what a graph defines, and what those inside it do."""
         graph, where = site.graph, site.where
         changed = self.renamed.setdefault(graph, {})
-        level = _Level(site, depth, _keepers(graph), set(graph.outputs), changed)
+        level = _GraphNames(site, depth, _keepers(graph), set(graph.outputs), changed)
         inputs = set(graph.inputs)
         for index, value in enumerate(graph.inputs):
             self._settle(
@@ -84,7 +106,7 @@ class _Naming:
         for name in level.own:
             self._visible.pop(name, None)
 
-    def _settle(self, level: _Level, value: Value, what: str, where: Callable[[], Location]) -> None:
+    def _settle(self, level: _GraphNames, value: Value, what: str, where: Callable[[], Location]) -> None:
         old, is_output = value.name, value in level.outputs
         rule = self._broken(level, value, what)
         if rule:
@@ -99,7 +121,7 @@ class _Naming:
         if value.name and self._visible.setdefault(value.name, level.depth) == level.depth:
             level.own.append(value.name)
 
-    def _broken(self, level: _Level, value: Value, what: str) -> str:
+    def _broken(self, level: _GraphNames, value: Value, what: str) -> str:
         """Return the rule for whose sake a value needs another name, or nothing."""
         name, kind = value.name, level.site.kind
         if not name:

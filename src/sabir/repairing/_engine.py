@@ -5,25 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import Limits, SchemaError, run_within
-from sabir.checking._engine import chosen
-from sabir.checking._fix._dims import clear_negatives, rename_dimensions
-from sabir.checking._fix._doubles import drop_doubles
-from sabir.checking._fix._facts import declare_inner_outputs, state_attribute_types, state_ir_version
-from sabir.checking._fix._imports import import_default
-from sabir.checking._fix._labels import rename_functions, rename_graphs, rename_nodes
-from sabir.checking._fix._order import sort_nodes
-from sabir.checking._fix._repair import Repair, Task
-from sabir.checking._fix._tables import REPAIRS, UNSAFE_REPAIRS
-from sabir.checking._fix._unused import drop_unused_imports
-from sabir.checking._fix._values import rename_values
-from sabir.checking._survey import Survey
+from sabir.checking import Survey, chosen
 from sabir.opsets import STANDARD
+from sabir.repairing._declaring import declared_repairs
+from sabir.repairing._dims import clear_negatives, rename_dimensions
+from sabir.repairing._doubles import drop_doubles
+from sabir.repairing._facts import declare_inner_outputs, state_attribute_types, state_ir_version
+from sabir.repairing._imports import import_default
+from sabir.repairing._labels import rename_functions, rename_graphs, rename_nodes
+from sabir.repairing._order import sort_nodes
+from sabir.repairing._repair import Repair, Task
+from sabir.repairing._unused import drop_unused_imports
+from sabir.repairing._values import rename_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sabir.ir import Model
     from sabir.schema import Registry
+
+REPAIRS = declared_repairs(safe=True)
+"""The safe repairs, by the rule whose violations they repair: `fix` makes them all."""
+
+UNSAFE_REPAIRS = declared_repairs(safe=False)
+"""The repairs that change what others rely on, each made only where its rule is named as unsafe."""
 
 
 def fix(

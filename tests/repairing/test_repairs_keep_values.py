@@ -12,9 +12,10 @@ from onnx import TensorProto, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 import sabir
-from sabir.checking import REPAIRS, UNSAFE_REPAIRS, findings, fix
+from sabir.checking import findings
 from sabir.evaluation import Runner
 from sabir.proto import ModelProto
+from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, fix
 
 # what the models lack is reported by a warning as they run
 pytestmark = pytest.mark.filterwarnings("ignore::sabir.SabirWarning")
