@@ -1,3 +1,4 @@
+# ruff: file-ignore[suspicious-pickle-import, suspicious-pickle-usage]  what is read was written here
 """Clones, copies and pickles of models have everything, and share no graph, node or value."""
 
 import copy
