@@ -318,13 +318,17 @@ def _pickled(data: Buffer | None, protocol: int) -> object:
     """Return data for a pickle; a protocol with buffers copies none of it."""
     if data is None:
         return None
-    return pickle.PickleBuffer(data) if protocol >= _OUT_OF_BAND else bytes(data)
+    if protocol < _OUT_OF_BAND:
+        return bytes(data)
+    # a memoryview that exports to another one ends the process when the collector finds both in one cycle
+    return pickle.PickleBuffer(np.frombuffer(data, np.uint8))
 
 
-def _unpickled(message: bytes, data: Buffer | None) -> WireTensor:
+def _unpickled(message: bytes, data: Any) -> WireTensor:
     from sabir.proto import TensorProto  # ruff: ignore[import-outside-top-level]  protobuf, which few programs without files need
 
-    return WireTensor(TensorProto.FromString(message), data)
+    view = data if data is None or isinstance(data, bytes) else memoryview(data)
+    return WireTensor(TensorProto.FromString(message), view)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
