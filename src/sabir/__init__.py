@@ -5,7 +5,8 @@ session = sabir.Session(model)
 outputs = session.run({"x": array})
 """
 
-from typing import TYPE_CHECKING
+import functools
+from typing import TYPE_CHECKING, Any
 
 # first, and from here: deep in a chain of imports numpy's own take a third longer
 import numpy as np  # ruff: ignore[unused-import]  # pyright: ignore[reportUnusedImport] - for its effect alone
@@ -53,14 +54,31 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
 
-def _complete(model: Model) -> None:
-    """Type the outputs of a model that a builder made; inference is imported for the first one."""
-    from sabir.inference import type_outputs  # ruff: ignore[import-outside-top-level]  as all of `_LATER`
+class _BuilderHooks:
+    """What a Builder needs of packages above `ir`; each is imported when it is first needed, as all of `_LATER`."""
 
-    type_outputs(model)
+    @staticmethod
+    @functools.lru_cache(maxsize=16)
+    def callees(registry: Any) -> Any:
+        from sabir.opsets import STANDARD  # ruff: ignore[import-outside-top-level]  see the class
+        from sabir.schema import Callees  # ruff: ignore[import-outside-top-level]  see the class
+
+        return Callees(STANDARD if registry is None else registry)
+
+    @staticmethod
+    def types(model: Model, registry: Any) -> Any:
+        from sabir.inference import GrowingTypes  # ruff: ignore[import-outside-top-level]  see the class
+
+        return GrowingTypes(model) if registry is None else GrowingTypes(model, registry)
+
+    @staticmethod
+    def complete(model: Model, registry: Any) -> None:
+        from sabir.inference import type_outputs  # ruff: ignore[import-outside-top-level]  see the class
+
+        type_outputs(model) if registry is None else type_outputs(model, registry)
 
 
-Builder.complete = _complete
+Builder.hooks = _BuilderHooks()
 
 __all__ = [
     "Builder",

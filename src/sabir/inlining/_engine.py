@@ -170,7 +170,7 @@ class _Inliner:
         for value in declared:
             value.type = inference.types.get(value, value.type)
         opsets = bound_opsets(self._model.opsets, self._model.opset())
-        b = Builder(graph=Graph(), opsets=opsets, after=inference.visit)
+        b = Builder(graph=Graph(), opsets=opsets, after=inference.visit, registry=self._registry)
         binding = version.binding("body")
         call = Call(tuple(v is not None for v in node.outputs), version.since)
         try:

@@ -3,6 +3,8 @@
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
 from sabir.ir._builder import Builder
 from sabir.ir._clone import clone_graph, clone_node
+from sabir.ir._coercion import coerced
+from sabir.ir._constants import Literal, converted, literal
 from sabir.ir._devices import DeviceConfiguration, NodeDevice, ShardedAxis, Sharding
 from sabir.ir._dims import (
     Dim,
@@ -47,11 +49,13 @@ from sabir.ir._features import (
     least_ir,
     parts_of_type,
 )
+from sabir.ir._functions import LocalFunction
 from sabir.ir._graph import Annotation, Constant, Graph, Node, Use, Value
 from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, find_opset
 from sabir.ir._labels import Labels
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._names import NameScope
+from sabir.ir._operands import Operand, Subgraph
 from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
 from sabir.ir._residue import Residue
 from sabir.ir._tensors import (
@@ -85,6 +89,13 @@ from sabir.ir._verify import verify
 from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
 
 __all__ = [
+    "literal",
+    "converted",
+    "coerced",
+    "Subgraph",
+    "Operand",
+    "LocalFunction",
+    "Literal",
     "ATTRIBUTE_TYPES",
     "CONTAINERS",
     "DEVICES",

@@ -16,6 +16,7 @@ import numpy as np
 
 from sabir.base import legible
 from sabir.ir._attributes import Attribute, Attributes, Nested
+from sabir.ir._expressions import ValueOperators
 from sabir.ir._links import Inputs, Reads, Use
 from sabir.ir._order import in_order
 from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 Constant: TypeAlias = Tensor | SparseTensor
 
 
-class Value:
+class Value(ValueOperators):
     """One value of the program.
 
     `source` is the node that computes it, the graph it is an input or an initializer of, or None where

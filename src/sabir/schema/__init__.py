@@ -2,11 +2,13 @@
 
 from sabir.schema._adapters import Unconvertible
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
+from sabir.schema._callees import Callees
 from sabir.schema._examples import Example
 from sabir.schema._expansion import check_expansion
 from sabir.schema._implicit import ImplicitImport, implicit_imports
 from sabir.schema._operator import Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status, port_at
+from sabir.schema._python import docstring, shown_default
 from sabir.schema._registry import Registry, Rooms
 from sabir.schema._results import check_results, is_settled
 from sabir.schema._scope import Scope, check_call, newer_opset
@@ -36,6 +38,9 @@ from sabir.schema._values import ElementTypes, OneOf, Values, Within, above, at_
 from sabir.schema._version import ADAPTERS, BEHAVIOURS, Behaviour, Version
 
 __all__ = [
+    "shown_default",
+    "docstring",
+    "Callees",
     "ADAPTERS",
     "BEHAVIOURS",
     "BFLOAT16",

@@ -153,23 +153,23 @@ def _combined(a: Array, b: Array, c: Array | None, alpha: Array | float, beta: A
 
 @v7.upgrade
 def broadcast_goes(
-    b: Builder, a: Value, w: Value, c: Value, /, *, broadcast: int, **attributes: float
+    b: Builder, a: Value, w: Value, c: Value, /, *, broadcast: int, **attributes: Any
 ) -> Value:
     return b.Gemm(a, w, c, **attributes)
 
 
 @v7.downgrade
-def broadcast_comes(b: Builder, a: Value, w: Value, c: Value, /, **attributes: float) -> Value:
+def broadcast_comes(b: Builder, a: Value, w: Value, c: Value, /, **attributes: Any) -> Value:
     return b.Gemm(a, w, c, broadcast=1, **attributes)
 
 
 @v11.upgrade
-def addend_stays(b: Builder, a: Value, w: Value, c: Value, /, **attributes: float) -> Value:
+def addend_stays(b: Builder, a: Value, w: Value, c: Value, /, **attributes: Any) -> Value:
     return b.Gemm(a, w, c, **attributes)
 
 
 @v11.downgrade
-def addend_is_needed(b: Builder, a: Value, w: Value, c: Value | None = None, /, **attributes: float) -> Value:
+def addend_is_needed(b: Builder, a: Value, w: Value, c: Value | None = None, /, **attributes: Any) -> Value:
     """From 11 to 9: a C that is left out becomes a zero."""
     if c is None:
         known = [v.type.element for v in (a, w) if isinstance(v.type, TensorType) and v.type.element.number]

@@ -224,7 +224,7 @@ def _spelt(direction: str) -> str:
 def reset_may_come_late(
     b: Builder, *inputs: Value | None, call: Call, direction: str, **attributes: Any
 ) -> Any:
-    return b.GRU(*inputs, outputs=len(call.outputs), direction=_spelt(direction), **attributes)
+    return b.op("GRU", *inputs, outputs=len(call.outputs), direction=_spelt(direction), **attributes)
 
 
 @v3.downgrade
@@ -233,7 +233,7 @@ def reset_comes_first(
 ) -> Any:
     if linear_before_reset:
         raise Unconvertible("GRU-1 has the reset gate act before R, and `linear_before_reset` after")
-    made = cast("tuple[Value, ...]", b.GRU(*inputs, outputs=2, **attributes))  # Y_h may not be left out
+    made = cast("tuple[Value, ...]", b.op("GRU", *inputs, outputs=2, **attributes))  # Y_h may not be left out
     return made[: len(call.outputs)]
 
 

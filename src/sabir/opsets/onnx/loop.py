@@ -205,14 +205,14 @@ def _unrun(body: Body[Any], going: Array, initial: Sequence[Any]) -> tuple[Type 
 
 @v11.upgrade
 def may_carry_nothing(b: Builder, *inputs: Value | None, call: Call, body: Graph) -> Any:
-    return b.Loop(*inputs, body=body, outputs=len(call.outputs))
+    return b.op("Loop", *inputs, body=body, outputs=len(call.outputs))
 
 
 @v11.downgrade
 def must_carry_something(b: Builder, *inputs: Value | None, call: Call, body: Graph) -> Any:
     if len(inputs) < len(v1.inputs):
         raise Unconvertible("Loop-1 carries at least one value, and this loop none")
-    return b.Loop(*inputs, body=body, outputs=len(call.outputs))
+    return b.op("Loop", *inputs, body=body, outputs=len(call.outputs))
 
 
 DOUBLES = """body (int64 i, bool c, float[2] s) => (bool again, float[2] t, float[2] before) {

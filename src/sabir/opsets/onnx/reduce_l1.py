@@ -1,6 +1,7 @@
 """ReduceL1: the L1 norm over some axes."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -71,7 +72,7 @@ def body(
     b: Builder, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
 ) -> Value:
     sizes = b.Abs(halves.widened(b, data))
-    options = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+    options: dict[str, Any] = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
     return halves.rounded(b, b.ReduceSum(sizes, axes, **options), data)
 
 

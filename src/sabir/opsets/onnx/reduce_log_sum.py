@@ -1,6 +1,7 @@
 """ReduceLogSum: the logarithm of the sum over some axes."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -84,7 +85,7 @@ def body(
     b: Builder, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
 ) -> Value:
     wide = reductions.as_floats(b, data)
-    options = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+    options: dict[str, Any] = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
     return reductions.as_before(b, b.Log(b.ReduceSum(wide, axes, **options)), data)
 
 
