@@ -51,6 +51,7 @@ from sabir.ir._features import (
 )
 from sabir.ir._functions import LocalFunction
 from sabir.ir._graph import Annotation, Constant, Graph, Node, Use, Value
+from sabir.ir._hooks import Site
 from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, find_opset
 from sabir.ir._labels import Labels
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
@@ -138,6 +139,7 @@ __all__ = [
     "Residue",
     "SequenceType",
     "Shape",
+    "Site",
     "ShardedAxis",
     "Sharding",
     "SparseTensor",

@@ -41,7 +41,9 @@ def coerced(
         convert = _SINGLE[single]
         return Attribute(name, type_, tuple(convert(item, name, site) for item in _items(value)))
     except (TypeError, ValueError, KeyError) as error:
-        raise SchemaError(f"{owner}: attribute {name!r} must be {type_}, and {_shown(cast('object', value))} is not") from error
+        raise SchemaError(
+            f"{owner}: attribute {name!r} must be {type_}, and {_shown(cast('object', value))} is not"
+        ) from error
 
 
 def free_attribute(name: str, value: Any, site: Site) -> Attribute:

@@ -147,4 +147,4 @@ def _not(data: object) -> str:
 
 
 def _shown(array: Array) -> str:
-    return quote(array.ravel()[0] if array.ndim else array[()])
+    return quote(array.ravel()[:1].tolist()[0])

@@ -28,8 +28,17 @@ class OperatorRegistry(Protocol):
 class Site(Protocol):
     """The place where a node is built."""
 
+    @property
+    def opset(self) -> int:
+        """The version of the default domain."""
+        ...
+
     def type_of(self, value: Value) -> Type | None:
         """Return the type of a value, as far as it is known."""
+        ...
+
+    def op(self, op: str, /, *inputs: Any) -> Any:
+        """Append a node and return its output."""
         ...
 
     def subgraph(self, build: Callable[[Any], Any], *, name: str = "") -> Graph:

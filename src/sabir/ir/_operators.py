@@ -96,10 +96,7 @@ def operator_method(builder: _Builder, domain: str, op: str) -> Callable[..., An
 
 
 def _unknown(builder: _Builder, domain: str, op: str, error: SchemaError) -> str:
-    """Return the message about an operator that there is not, with the nearest name that there is."""
-    operators = builder.operator_names(domain)
-    if op in operators or not operators:
-        return str(error)
-    methods = [] if domain else [name for name in dir(type(builder)) if not name.startswith("_")]
-    near = suggest(op, [*operators, *methods])
+    """Return the message about a name that is no operator: a lower-case one may mean a method."""
+    methods = [] if domain or not op[0].islower() else [n for n in dir(type(builder)) if n[0] != "_"]
+    near = suggest(op, methods)
     return f"a builder has no {op!r}{near}" if near else str(error)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sabir.base import SchemaError
-from sabir.elements import BOOL, COMPLEX64, FLOAT, INT64, STRING, element
+from sabir.base import SchemaError, suggest
+from sabir.elements import FLOAT, INT64, element
 from sabir.ir import (
     Attribute,
     Constant,
@@ -29,21 +29,14 @@ from sabir.schema._version import Version
 
 if TYPE_CHECKING:
     import inspect
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sabir.elements import ElementType
-    from sabir.ir import Type
+    from sabir.ir import Site
     from sabir.schema._registry import Registry
 
 Operands: TypeAlias = "list[Value | Constant | None]"
-# the element types that Python numbers may take where nothing else decides, the natural one first
-_CANDIDATES = {
-    FLOAT: (FLOAT,),
-    INT64: (INT64, FLOAT),
-    BOOL: (BOOL,),
-    STRING: (STRING,),
-    COMPLEX64: (COMPLEX64,),
-}
+_FIRST_CAST_LIKE = 15  # opset
 
 
 class Callees:
@@ -80,6 +73,11 @@ class Callees:
             raise SchemaError(
                 f"{domain}.{op}: no operator set of {domain!r} is imported; pass `opsets={{{domain!r}: {newest}}}`"
             )
+        if self._registry.find(domain, op) is None:
+            known = [o.name for o in self._registry if o.domain == domain]
+            raise SchemaError(
+                f"{domain or 'ai.onnx'}.{op} is no operator that Sabir knows{suggest(op, known)}"
+            )
         version = Scope(self._registry, dict(opsets)).runnable(Node(op, domain=domain))
         return Callee(version) if isinstance(version, Version) else None
 
@@ -115,7 +113,7 @@ class Callee:
         return docstring(self._version)
 
     def bind(
-        self, site: Any, inputs: Sequence[Any], outputs: int, attributes: Mapping[str, Any]
+        self, site: Site, inputs: Sequence[Any], outputs: int, attributes: Mapping[str, Any]
     ) -> tuple[Operands, dict[str, Attribute]]:
         """Return the operands and attributes of a node; raises SchemaError for an invalid call.
 
@@ -130,9 +128,9 @@ class Callee:
         self._formal.check_attributes(facts)
         if all([v is None or isinstance(v, Value) for v in inputs]):  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
             return list(inputs), facts
-        return _Operands(self._version, inputs, site.type_of).converted(), facts
+        return _Operands(self._version, inputs, site).converted(), facts
 
-    def _attribute(self, site: Any, name: str, value: object) -> Attribute:
+    def _attribute(self, site: Site, name: str, value: object) -> Attribute:
         formal = self._formal.attributes.get(name)
         if formal is not None:
             is_element = name in self._elements
@@ -148,10 +146,8 @@ class Callee:
 class _Operands:
     """The inputs of one call, some of them constants without an element type."""
 
-    def __init__(
-        self, version: Version, inputs: Sequence[Any], type_of: Callable[[Value], Type | None]
-    ) -> None:
-        self._version, self._inputs, self._type_of = version, inputs, type_of
+    def __init__(self, version: Version, inputs: Sequence[Any], site: Site) -> None:
+        self._version, self._inputs, self._site = version, inputs, site
         self._literals = {
             place: literal(value, self._name(place))
             for place, value in enumerate(inputs)
@@ -162,37 +158,38 @@ class _Operands:
         """Return the operands, each constant with the element type that its port needs."""
         operands: Operands = list(self._inputs)
         for place, constant in self._literals.items():
-            operands[place] = converted(constant, self._element(place, constant), self._name(place))
+            operands[place] = self._operand(place, constant)
         return operands
 
-    def _element(self, place: int, constant: Literal) -> ElementType:
-        """Return the element type for a constant.
+    def _operand(self, place: int, constant: Literal) -> Value | Constant:
+        """Return a constant with the element type that the port needs.
 
         It is that of the operands with the same type constraint; else the only one that the port admits; else
-        that of an array itself, or the natural one of Python values.
+        that of an array itself, or the natural one of Python values. If such an operand has no known type, as in
+        the body of a function, CastLike converts when the model is run.
         """
-        port = self._port(place)
-        admitted = _admitted(port)
+        admitted, name = _admitted(self._port(place)), self._name(place)
         if not admitted:
-            raise SchemaError(f"{self._name(place)} is no tensor; pass a value")
+            raise SchemaError(f"{name} is no tensor; pass a value")
         partners = self._partners(place)
-        for partner in partners:
-            found = self._known(partner)
-            if found is not None:
-                return found
+        known = next((e for e in map(self._known, partners) if e is not None), None)
+        if known is not None:
+            return converted(constant, known, name)
         if len(admitted) == 1:
-            return admitted[0]
-        return self._natural(place, [constant, *(self._literals[p] for p in partners if p in self._literals)])
+            return converted(constant, admitted[0], name)
+        literals = [constant, *(self._literals[p] for p in partners if p in self._literals)]
+        tensor = converted(constant, self._natural(place, literals), name)
+        like = next((v for v in map(self._inputs.__getitem__, partners) if isinstance(v, Value)), None)
+        if like is None or self._site.opset < _FIRST_CAST_LIKE:
+            return tensor
+        return self._site.op("CastLike", tensor, like)
 
     def _natural(self, place: int, constants: Sequence[Literal]) -> ElementType:
         admitted = _admitted(self._port(place))
         arrays = [c.element for c in constants if c.element is not None]
         naturals = [c.natural for c in constants if c.natural is not None]
         natural = next((n for n in (FLOAT, *naturals) if n in naturals), None)
-        candidates = (*arrays, *(_CANDIDATES[natural] if natural is not None and not arrays else ()))
-        if candidates == (FLOAT,):
-            candidates = (*self._floating(), FLOAT)
-        for candidate in candidates:
+        for candidate in arrays or self._candidates(place, natural):
             if candidate in admitted:
                 return candidate
         names = ", ".join(e.name for e in admitted)
@@ -200,10 +197,15 @@ class _Operands:
             f"{self._name(place)}: the element type of the constant does not follow; pass an array of one of {names}"
         )
 
-    def _floating(self) -> list[ElementType]:
-        """Return the floating-point types among the operands of the call."""
-        found = (self._known(place) for place in range(len(self._inputs)))
-        return [e for e in found if e is not None and e.is_float]
+    def _candidates(self, place: int, natural: ElementType | None) -> Iterator[ElementType]:
+        """Yield the element types that Python values may take: numbers first a floating-point one of the call."""
+        if natural in {FLOAT, INT64} and not self._port(place).heterogeneous:
+            found = (self._known(other) for other in range(len(self._inputs)))
+            yield from (e for e in found if e is not None and e.is_float)
+        if natural is not None:
+            yield natural
+        if natural is INT64:
+            yield FLOAT
 
     def _partners(self, place: int) -> list[int]:
         """Return the other inputs whose type constraint is that of an input."""
@@ -222,7 +224,7 @@ class _Operands:
         value = self._inputs[place]
         if isinstance(value, (Tensor, SparseTensor)):
             return value.element
-        type_ = self._type_of(value) if isinstance(value, Value) else None
+        type_ = self._site.type_of(value) if isinstance(value, Value) else None
         return type_.element if isinstance(type_, TensorType) and type_.element.number else None
 
     def _port(self, place: int) -> Port:
