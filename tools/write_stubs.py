@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.opsets import STANDARD
 from sabir.schema import ElementTypes, docstring, shown_default
@@ -21,16 +21,26 @@ CLASSES = {
     "ai.onnx.preview.training": ("training", "TrainingOperators"),
 }
 TYPES = {
-    "float": "FloatLike", "int": "IntLike", "string": "StringLike", "tensor": "TensorLike", "graph": "GraphLike",
-    "floats": "FloatsLike", "ints": "IntsLike", "strings": "StringsLike", "tensors": "TensorsLike",
-    "graphs": "GraphsLike", "sparse_tensor": "SparseTensorLike", "sparse_tensors": "SparseTensorsLike",
-    "type": "TypeLike", "types": "TypesLike",
-}  # fmt: skip
+    "float": "FloatLike",
+    "int": "IntLike",
+    "string": "StringLike",
+    "tensor": "TensorLike",
+    "graph": "GraphLike",
+    "sparse_tensor": "SparseTensorLike",
+    "type": "TypeLike",
+    "floats": "FloatsLike",
+    "ints": "IntsLike",
+    "strings": "StringsLike",
+    "tensors": "TensorsLike",
+    "graphs": "GraphsLike",
+    "sparse_tensors": "SparseTensorsLike",
+    "types": "TypesLike",
+}
 HEADER = '''\
 """The operators as methods, for editors and type checkers.
 
-Written by tools/write_stubs.py from the rooms; edit those. A method has the inputs of the newest version of its
-operator, and the attributes of all versions: the docstring says which ones are older.
+Written by tools/write_stubs.py from the rooms; edit those. A method has the inputs of the newest version of
+its operator, and the attributes of all versions: the docstring says which ones are older.
 """
 
 # One declaration for each operator of the standard: the file is as long as the standard is.

@@ -55,7 +55,7 @@ def __dir__() -> list[str]:
 
 
 class _BuilderHooks:
-    """What a Builder needs of packages above `ir`; each is imported when it is first needed, as all of `_LATER`."""
+    """What a Builder needs of packages above `ir`, each imported when it is first needed."""
 
     @staticmethod
     @functools.lru_cache(maxsize=16)

@@ -22,11 +22,11 @@ def builder(opset=21, **options):
 
 def ramp():
     operator = Operator("Ramp", "example", summary="Clips.")
-    T = Constraint("T", FLOATS)
+    t = Constraint("T", FLOATS)
     operator.first(
         1,
-        inputs=[Input("x", T)],
-        outputs=[Output("y", T)],
+        inputs=[Input("x", t)],
+        outputs=[Output("y", t)],
         attributes=[Formal("top", "float", "The upper end.", default=1.0)],
     )
     return STANDARD.with_operators(operator)
@@ -182,7 +182,7 @@ def test_a_builder_without_checks_builds_anything():
 
 def test_a_registry_makes_own_operators_known():
     b, x = builder(opsets={"example": 1}, registry=ramp())
-    assert b.domain("example").Ramp(x, top=2).node.attributes["top"].value == 2.0
+    assert b.domain("example").Ramp(x, top=2).node.attributes["top"] == Attribute("top", "float", 2.0)
     with pytest.raises(SchemaError, match="example.Ramp-1 has no attribute 'topp'; is it 'top'"):
         b.op("Ramp", x, domain="example", topp=2)
     with pytest.raises(AttributeError, match="example.Rampp is no operator that Sabir knows; is it 'Ramp'"):

@@ -114,7 +114,7 @@ def test_a_python_function_is_a_local_function():
 def test_functions_have_names_domains_several_outputs_and_call_one_another():
     b, x = builder()
 
-    def shifted(g, y, *, by: float, times: list[int], axis: int = 0):
+    def shifted(g, y, *, by: float, times: list[int]):
         w = g.initializer("w", np.float32([1, 1]))
         return y + w, g.Constant(value_float=by), g.Constant(value_ints=times)
 
@@ -123,7 +123,7 @@ def test_functions_have_names_domains_several_outputs_and_call_one_another():
     @b.function
     def outer(g, y):
         first, second, _ = call(y, by=2.0, times=[1, 2])
-        return first * second
+        return g.Mul(first, second)
 
     b.output(outer(x), "y", "float", ["N"])
     assert evaluated(b, x=X)["y"].tolist() == [4, -4]

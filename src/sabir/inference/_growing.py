@@ -26,7 +26,7 @@ class GrowingTypes:
         self._visited: set[Node] = set()
 
     def type_of(self, value: Value) -> Type | None:
-        """Return the type of a value, None if it does not follow; raises InferenceError for an invalid node."""
+        """Return the type of a value or None; raises InferenceError for an invalid node before it."""
         pending = [value.node] if value.node is not None else []
         entered: set[Node] = set()
         while pending:

@@ -126,8 +126,8 @@ class Builder(OperatorMethods):
 
     @overload
     def op(
-        self, op: str, /, *inputs: Operand | None, outputs: Literal[1] = 1, domain: str = "", overload: str = "",
-        name: str = "", **attributes: Any,
+        self, op: str, /, *inputs: Operand | None, outputs: Literal[1] = 1, domain: str = "",
+        overload: str = "", name: str = "", **attributes: Any,
     ) -> Value: ...  # fmt: skip
     @overload
     def op(
@@ -207,9 +207,9 @@ class Builder(OperatorMethods):
     ) -> Graph:
         """Return a subgraph, for an attribute of a node: `b.subgraph(lambda g: g.Neg(x))`.
 
-        `build` takes the builder of the subgraph, declares inputs with it, and returns the outputs; it may read
-        the values of this graph. While it runs, operators on values append to the subgraph. A call also accepts
-        such a function as the attribute itself.
+        `build` takes the builder of the subgraph, declares inputs with it, and returns the outputs; it may
+        read the values of this graph. While it runs, operators on values append to the subgraph. A call also
+        accepts such a function as the attribute itself.
         """
         inner = self._inside(Graph(name or _identifier(build, "subgraph")))
         inner._names = self._names

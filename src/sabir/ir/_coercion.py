@@ -36,10 +36,10 @@ def coerced(
         value = _element(owner, name, type_, value)
     single = _PLURALS.get(type_)
     try:
-        if single is None:
-            return Attribute(name, type_, _SINGLE[type_](value, name, site))
-        convert = _SINGLE[single]
-        return Attribute(name, type_, tuple(convert(item, name, site) for item in _items(value)))
+        convert = _converter(owner, name, single or type_, site)
+        return Attribute(
+            name, type_, convert(value) if single is None else tuple(map(convert, _items(value)))
+        )
     except (TypeError, ValueError, KeyError) as error:
         raise SchemaError(
             f"{owner}: attribute {name!r} must be {type_}, and {_shown(cast('object', value))} is not"
@@ -51,6 +51,16 @@ def free_attribute(name: str, value: Any, site: Site) -> Attribute:
     if callable(value) and not isinstance(value, type):
         return Attribute(name, "graph", site.subgraph(value, name=name))
     return Attribute.of(name, value)
+
+
+def _converter(owner: str, name: str, type_: str, site: Site) -> Callable[[Any], object]:
+    if type_ == "graph":
+        return lambda value: _graph(value, name, site)
+    if type_ == "tensor":
+        return lambda value: (
+            value if isinstance(value, Tensor) else natural_tensor(value, f"{owner}: {name!r}")
+        )
+    return _PLAIN[type_]
 
 
 def _element(owner: str, name: str, type_: AttributeType, value: Any) -> object:
@@ -77,33 +87,29 @@ def _shown(value: object) -> str:
     return "a function" if callable(value) else quote(value)
 
 
-def _int(value: Any, name: str, site: Site) -> int:
+def _int(value: Any) -> int:
     return int(cast("Any", value)) if isinstance(value, np.bool_) else operator.index(value)
 
 
-def _float(value: Any, name: str, site: Site) -> float:
+def _float(value: Any) -> float:
     if isinstance(value, (str, bytes, bool, np.bool_)):
         raise TypeError("not a number")
     return float(np.float32(value))
 
 
-def _string(value: object, name: str, site: Site) -> str | bytes:
+def _string(value: object) -> str | bytes:
     if not isinstance(value, (str, bytes)):
         raise TypeError("not a text")
     return str(value) if isinstance(value, str) else bytes(value)
 
 
-def _tensor(value: object, name: str, site: Site) -> Tensor:
-    return value if isinstance(value, Tensor) else natural_tensor(value, f"attribute {name!r}")
-
-
-def _sparse(value: object, name: str, site: Site) -> SparseTensor:
+def _sparse(value: object) -> SparseTensor:
     if not isinstance(value, SparseTensor):
         raise TypeError("not a sparse tensor")
     return value
 
 
-def _type(value: object, name: str, site: Site) -> object:
+def _type(value: object) -> object:
     if not isinstance(value, _TYPES):
         raise TypeError("not a type")
     return value
@@ -117,7 +123,6 @@ def _graph(value: Any, name: str, site: Site) -> object:
     return site.subgraph(value, name=name)
 
 
-_SINGLE: dict[str, Callable[[Any, str, Any], object]] = {
-    "int": _int, "float": _float, "string": _string, "tensor": _tensor, "sparse_tensor": _sparse,
-    "type": _type, "graph": _graph,
+_PLAIN: dict[str, Callable[[Any], object]] = {
+    "int": _int, "float": _float, "string": _string, "sparse_tensor": _sparse, "type": _type,
 }  # fmt: skip

@@ -37,8 +37,8 @@ class Emitter(Protocol):
         ...
 
 
-# By the id of the graph: a builder keeps its graph alive, so an id is unique as long as its entry exists. So a
-# graph and a value have no field for it, and loading a model costs nothing.
+# By the id of the graph: a builder keeps its graph alive, so an id is unique as long as its entry exists.
+# Graphs and values need no field for it, and loading a model costs nothing.
 _BUILDERS: WeakValueDictionary[int, Emitter] = WeakValueDictionary()
 
 

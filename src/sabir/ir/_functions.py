@@ -67,7 +67,11 @@ class FunctionCallee:
     @property
     def signature(self) -> inspect.Signature:
         """The inputs, and the attributes with their defaults."""
-        inputs = [_named(v.name, inspect.Parameter.POSITIONAL_ONLY) for v in self.function.graph.inputs if v]
+        inputs = [
+            _named(v.name, inspect.Parameter.POSITIONAL_ONLY)
+            for v in self.function.graph.inputs
+            if v is not None
+        ]
         attributes = [
             _named(name, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty if a is None else a.value)
             for name, a in self.function.attributes.items()
@@ -107,7 +111,7 @@ class _Innermost(Protocol):
 class LocalFunction:
     """A model-local function of a builder: a call appends a node that calls it.
 
-    The node is appended to the innermost graph that the builder is building. `function` is the function itself.
+    The node is appended to the innermost graph that the builder is building. `function` is the definition.
     """
 
     def __init__(self, builder: _Innermost, function: Function) -> None:
@@ -129,9 +133,9 @@ def parameters_of(
 ) -> tuple[list[str], dict[str, Attribute | None], dict[str, Attribute]]:
     """Return the inputs and the attributes that a Python function declares, and references to the latter.
 
-    After the builder its positional parameters are the inputs, its keyword-only ones the attributes, with their
-    defaults; one without a default needs an annotation: int, float, str or a list of them. Raises SchemaError for
-    other parameters.
+    After the builder its positional parameters are the inputs, its keyword-only ones the attributes, with
+    their defaults; one without a default needs an annotation: int, float, str or a list of them. Raises
+    SchemaError for other parameters.
     """
     inputs: list[str] = []
     attributes: dict[str, Attribute | None] = {}
@@ -169,8 +173,8 @@ def _formal(parameter: inspect.Parameter) -> tuple[AttributeType, Attribute | No
     type_ = _ANNOTATED.get(parameter.annotation)
     if type_ is None:
         raise SchemaError(
-            f"the attribute {parameter.name!r} has neither a default nor a type; annotate it as int, float, str"
-            " or a list of them"
+            f"the attribute {parameter.name!r} has neither a default nor a type; annotate it as int, float,"
+            " str or a list of them"
         )
     return type_, None
 

@@ -107,7 +107,7 @@ def _check_operand(b: _Builder, value: Value, keys: Sequence[object]) -> None:
 
 
 def _check_tensors(keys: Sequence[object]) -> None:
-    """Raise SchemaError where numpy would combine several indices into one, or move their axis to the front."""
+    """Raise SchemaError where numpy combines several indices into one, or moves their axis to the front."""
     tensors = [place for place, key in enumerate(keys) if _is_tensor(key)]
     if len(tensors) > 1:
         raise SchemaError("an index has at most one list, array or value; use `b.GatherND` for several")
@@ -115,8 +115,8 @@ def _check_tensors(keys: Sequence[object]) -> None:
         joined = [place for place, key in enumerate(keys) if _is_tensor(key) or isinstance(key, int)]
         if joined[-1] - joined[0] >= len(joined):
             raise SchemaError(
-                "an integer apart from the list, array or value of an index moves its axis to the front in numpy;"
-                " index in two steps"
+                "an integer apart from the list, array or value of an index moves its axis to the front in"
+                " numpy; index in two steps"
             )
 
 

@@ -1,6 +1,7 @@
 """Operators as methods: `b.Softmax(x, axis=1)`, `b.ml.Scaler(x)`, `b.domain("org.acme").SoftClip(x)`.
 
-The stub beside this module declares each method for editors and type checkers; `tools/write_stubs.py` writes it.
+The stub beside this module declares each method for editors and type checkers; `tools/write_stubs.py`
+writes it.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class DomainOperators:
 class OperatorMethods:
     """The operators as methods; those of the default domain directly.
 
-    Inputs are positional, None leaves an optional one out; what is no value becomes a constant. Attributes are
-    keywords. A method returns the node's output, or a tuple if it has several; `outputs` is their number,
+    Inputs are positional, None leaves an optional one out; what is no value becomes a constant. Attributes
+    are keywords. A method returns the node's output, or a tuple if it has several; `outputs` is their number,
     `name` the name of the node.
     """
 

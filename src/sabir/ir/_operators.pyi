@@ -1,7 +1,7 @@
 """The operators as methods, for editors and type checkers.
 
-Written by tools/write_stubs.py from the rooms; edit those. A method has the inputs of the newest version of its
-operator, and the attributes of all versions: the docstring says which ones are older.
+Written by tools/write_stubs.py from the rooms; edit those. A method has the inputs of the newest version of
+its operator, and the attributes of all versions: the docstring says which ones are older.
 """
 
 # One declaration for each operator of the standard: the file is as long as the standard is.

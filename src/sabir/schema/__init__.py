@@ -38,9 +38,6 @@ from sabir.schema._values import ElementTypes, OneOf, Values, Within, above, at_
 from sabir.schema._version import ADAPTERS, BEHAVIOURS, Behaviour, Version
 
 __all__ = [
-    "shown_default",
-    "docstring",
-    "Callees",
     "ADAPTERS",
     "BEHAVIOURS",
     "BFLOAT16",
@@ -65,6 +62,7 @@ __all__ = [
     "Behaviour",
     "Binding",
     "Call",
+    "Callees",
     "Constraint",
     "ElementTypes",
     "Example",
@@ -89,6 +87,7 @@ __all__ = [
     "check_call",
     "check_expansion",
     "check_results",
+    "docstring",
     "element_types",
     "implicit_imports",
     "is_settled",
@@ -97,5 +96,6 @@ __all__ = [
     "optionals",
     "port_at",
     "sequences",
+    "shown_default",
     "tensors",
 ]

@@ -1,4 +1,4 @@
-"""Calls as a builder writes them: Python values become the constants and attributes that a signature needs."""
+"""Calls as a builder writes them: Python values become the constants and attributes of a signature."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Callees:
         return self._found[key]
 
     def names(self, domain: str, opsets: Mapping[str, int]) -> list[str]:
-        """Return the names of the operators of a domain in the opset imported, sorted; imports all its rooms."""
+        """Return the names of the operators of a domain in its opset, sorted; imports all of its rooms."""
         key = canonical_domain(domain), opsets.get(canonical_domain(domain))
         if key not in self._names:
             self._names[key] = self._listed(*key)
@@ -71,7 +71,8 @@ class Callees:
         if domain not in opsets:
             newest = self._registry.newest_opset(domain) or 1
             raise SchemaError(
-                f"{domain}.{op}: no operator set of {domain!r} is imported; pass `opsets={{{domain!r}: {newest}}}`"
+                f"{domain}.{op}: no operator set of {domain!r} is imported;"
+                f" pass `opsets={{{domain!r}: {newest}}}`"
             )
         if self._registry.find(domain, op) is None:
             known = [o.name for o in self._registry if o.domain == domain]
@@ -165,8 +166,8 @@ class _Operands:
         """Return a constant with the element type that the port needs.
 
         It is that of the operands with the same type constraint; else the only one that the port admits; else
-        that of an array itself, or the natural one of Python values. If such an operand has no known type, as in
-        the body of a function, CastLike converts when the model is run.
+        that of an array itself, or the natural one of Python values. If such an operand has no known type, as
+        in the body of a function, CastLike converts when the model is run.
         """
         admitted, name = _admitted(self._port(place)), self._name(place)
         if not admitted:
@@ -194,11 +195,12 @@ class _Operands:
                 return candidate
         names = ", ".join(e.name for e in admitted)
         raise SchemaError(
-            f"{self._name(place)}: the element type of the constant does not follow; pass an array of one of {names}"
+            f"{self._name(place)}: the element type of the constant does not follow;"
+            f" pass an array of one of {names}"
         )
 
     def _candidates(self, place: int, natural: ElementType | None) -> Iterator[ElementType]:
-        """Yield the element types that Python values may take: numbers first a floating-point one of the call."""
+        """Yield the element types for Python values; numbers prefer a floating-point one of the call."""
         if natural in {FLOAT, INT64} and not self._port(place).heterogeneous:
             found = (self._known(other) for other in range(len(self._inputs)))
             yield from (e for e in found if e is not None and e.is_float)

@@ -95,6 +95,6 @@ def _section(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _wrapped(line: str) -> list[str]:
-    indent = re.match(" *", line)
+    indent = re.match(r" *", line)
     further = f"{indent[0]}    " if indent and indent[0] else ""
     return textwrap.wrap(line, _WIDTH, subsequent_indent=further, break_on_hyphens=False) or [""]
