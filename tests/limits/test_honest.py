@@ -32,7 +32,9 @@ def step(op, *inputs, results, opset=21, **attributes):
                   **attributes))  # fmt: skip
     node, scope = next(iter(b.graph)), Scope.of(sabir.Model(b.graph, b.opsets, 10), STANDARD)
     given = scope.arguments(node.attributes)
-    Sizes(scope.callee(node), given, Call((True,), scope.callee(node).since)).check(inputs, budget().unchecked_elements)
+    Sizes(scope.callee(node), given, Call((True,), scope.callee(node).since)).check(
+        inputs, budget().unchecked_elements
+    )
     for shape in results:
         budget().allocate(of(shape).nbytes)
 
