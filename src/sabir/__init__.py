@@ -29,7 +29,7 @@ from sabir.base import (
     WireError,
     importing_later,
 )
-from sabir.ir import Builder, Model
+from sabir.ir import Builder, Listed, Model
 
 if TYPE_CHECKING:
     from sabir.checking import check, findings
@@ -37,14 +37,15 @@ if TYPE_CHECKING:
     from sabir.inference import infer
     from sabir.inlining import inline
     from sabir.runtime import Session
-    from sabir.serial import dumps, load, loads, save
-    from sabir.syntax import parse, text
+    from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
+    from sabir.syntax import parse
 
 # imported when first asked for: nobody waits for what a program does not use
 _LATER = {
     "check": "checking", "findings": "checking", "evaluate": "evaluation", "infer": "inference",
-    "inline": "inlining", "Session": "runtime", "dumps": "serial", "load": "serial", "loads": "serial",
-    "save": "serial", "parse": "syntax", "text": "syntax",
+    "inline": "inlining", "Session": "runtime", "dumps": "serial", "from_proto": "serial",
+    "load": "serial", "loads": "serial", "save": "serial", "text": "serial", "to_proto": "serial",
+    "parse": "syntax",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -61,9 +62,9 @@ class _BuilderHooks:
     @functools.lru_cache(maxsize=16)
     def callees(registry: Any) -> Any:
         from sabir.opsets import STANDARD  # ruff: ignore[import-outside-top-level]  see the class
-        from sabir.schema import Callees  # ruff: ignore[import-outside-top-level]  see the class
+        from sabir.schema import BuilderCalls  # ruff: ignore[import-outside-top-level]  see the class
 
-        return Callees(STANDARD if registry is None else registry)
+        return BuilderCalls(STANDARD if registry is None else registry)
 
     @staticmethod
     def types(model: Model, registry: Any) -> Any:
@@ -78,7 +79,15 @@ class _BuilderHooks:
         type_outputs(model) if registry is None else type_outputs(model, registry)
 
 
+def _listing(item: Any) -> str:
+    """Return what `print` shows of a model object; the syntax is imported for the first one."""
+    from sabir.syntax import listing  # ruff: ignore[import-outside-top-level]  as all of `_LATER`
+
+    return listing(item)
+
+
 Builder.hooks = _BuilderHooks()
+Listed.listing = _listing
 
 __all__ = [
     "Builder",
@@ -103,6 +112,7 @@ __all__ = [
     "dumps",
     "evaluate",
     "findings",
+    "from_proto",
     "infer",
     "inline",
     "load",
@@ -110,4 +120,5 @@ __all__ = [
     "parse",
     "save",
     "text",
+    "to_proto",
 ]

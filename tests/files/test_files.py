@@ -12,7 +12,7 @@ import pytest
 
 import sabir
 from sabir.base import FileError
-from sabir.files import MappedFile, map_file, pieces_of, still_whole
+from sabir.files import MappedFile, map_file, pieces_of, untruncated
 
 LARGE = 9 << 20  # mapped; smaller files are read
 
@@ -39,14 +39,14 @@ def test_a_small_file_is_read_and_a_large_one_mapped(tmp_path):
 def test_a_map_tells_that_its_file_was_cut_short(tmp_path):
     path = sparse(tmp_path / "large")
     data = map_file(path)
-    assert still_whole(data[5:9]) == bytes(4)
+    assert untruncated(data[5:9]) == bytes(4)
     os.truncate(path, LARGE - 1)
     with pytest.raises(
-        FileError, match=rf"the file had {LARGE} bytes when it was opened, and has {LARGE - 1}"
+        FileError, match=rf"the file had {LARGE} bytes when it was opened, and now has {LARGE - 1}"
     ):
-        still_whole(data[5:9])
+        untruncated(data[5:9])
     assert b"".join(data.obj.pieces(0, LARGE - 1)) == bytes(LARGE - 1)
-    with pytest.raises(FileError, match=f"the file ends at byte {LARGE - 1}, and {LARGE} are needed"):
+    with pytest.raises(FileError, match=f"the file ends at byte {LARGE - 1}, and must have {LARGE}"):
         list(data.obj.pieces(0, LARGE))
 
 
@@ -72,8 +72,8 @@ def test_pieces_are_small(tmp_path):
     [
         (lambda _: None, "there is no such file"),
         (Path.mkdir, "this is a directory"),
-        (os.mkfifo, "no regular file"),
-        (lambda path: path.symlink_to("/dev/zero"), "no regular file"),
+        (os.mkfifo, "not a regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
         (lambda path: path.symlink_to(path), "[Ss]ymbolic"),
     ],
     ids=["nothing", "directory", "pipe", "device", "loop"],

@@ -136,11 +136,11 @@ def test_a_chain_of_links_has_an_end(folder):
         (folder / f"l{number}").symlink_to(before)
         before = f"l{number}"
     assert read(folder, "l7") == b"weights"
-    with pytest.raises(ExternalDataError, match="more than 8 links"):
+    with pytest.raises(ExternalDataError, match="more than 8 symbolic links"):
         open_inside(folder, "l8")
     (folder / "a").symlink_to("b")
     (folder / "b").symlink_to("a")
-    with pytest.raises(ExternalDataError, match="more than 8 links"):
+    with pytest.raises(ExternalDataError, match="more than 8 symbolic links"):
         open_inside(folder, "a")
 
 
@@ -241,7 +241,7 @@ def test_nobody_wins_a_race_between_the_look_and_the_opening(folder):
 
 
 def test_systems_that_hold_no_folders_open_keep_the_same_rules(folder, monkeypatch):
-    monkeypatch.setattr("sabir.files._folders._HOLDS", False)
+    monkeypatch.setattr("sabir.files._folders._CAN_KEEP_OPEN", False)
     assert read(folder, "w.bin") == b"weights"
     (folder / "plain").symlink_to("w.bin")
     assert read(folder, "plain") == b"weights"

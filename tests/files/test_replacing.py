@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sabir.base import FileError
-from sabir.files import Streamed, replace_file, writable
+from sabir.files import LazyBytes, replace_file, writable
 
 
 def in_a_process(code, *arguments, **options):
@@ -25,7 +25,7 @@ def in_a_process(code, *arguments, **options):
 def test_chunks_of_every_kind_are_written_in_order(tmp_path):
     told = []
     large = bytes(range(256)) * 8192
-    chunks = [b"a", memoryview(b"bc"), large, b"", Streamed(4, lambda: iter((b"de", b"fg"))), b"h"]
+    chunks = [b"a", memoryview(b"bc"), large, b"", LazyBytes(4, lambda: iter((b"de", b"fg"))), b"h"]
     replace_file(tmp_path / "f", chunks, written=told.append)
     assert (tmp_path / "f").read_bytes() == b"abc" + large + b"defgh"
     assert sum(told) == len(large) + 8
@@ -34,8 +34,8 @@ def test_chunks_of_every_kind_are_written_in_order(tmp_path):
 
 @pytest.mark.parametrize("size", [3, 5])
 def test_a_stream_of_another_length_is_an_error(tmp_path, size):
-    with pytest.raises(FileError, match=f"{size} bytes were to be written, and there were 4"):
-        replace_file(tmp_path / "f", [Streamed(size, lambda: iter((b"abcd",)))])
+    with pytest.raises(FileError, match=f"{size} bytes were expected, and 4 read"):
+        replace_file(tmp_path / "f", [LazyBytes(size, lambda: iter((b"abcd",)))])
     assert not list(tmp_path.iterdir())
 
 
@@ -60,7 +60,8 @@ def test_a_full_disk_leaves_the_old_file_and_no_litter(tmp_path):
     code = """
         import resource, sys
         from pathlib import Path
-        from sabir.base import FileError, replace_file
+        from sabir.base import FileError
+        from sabir.files import replace_file
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         try:
             replace_file(Path(sys.argv[1]), [bytes(1000)] * 1000)

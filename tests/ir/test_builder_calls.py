@@ -286,8 +286,8 @@ def test_equal_small_constants_are_one():
     b, x = builder()
     first, second, other = b.Add(x, 1.0), b.Sub(x, [[1.0]][0][0]), b.Add(b.Shape(x), 1)
     assert first.node.inputs[1] is second.node.inputs[1]
-    assert first.node.inputs[1].name == "const_0"
-    assert other.node.inputs[1].name == "const_1"
+    assert first.node.inputs[1].name == "const_1"
+    assert other.node.inputs[1].name == "const_2"
     texts = [b.Equal(b.input(f"t{i}", "string", []), "a").node.inputs[1] for i in range(2)]
     assert texts[0] is texts[1]
     large = [b.Add(x, np.ones((9, 4))).node.inputs[1] for _ in range(2)]

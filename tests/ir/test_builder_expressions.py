@@ -27,7 +27,7 @@ def computed(build, opset=21, **feeds):
     [
         lambda x: x + 1, lambda x: 1 + x, lambda x: x - 0.5, lambda x: 2 - x, lambda x: x * x, lambda x: 3 * x,
         lambda x: x / 2, lambda x: 2 / (x * x + 1), lambda x: x**2, lambda x: 2**x, lambda x: -x, abs,
-        lambda x: x < 1.5, lambda x: x <= 2, lambda x: x > 2.5, lambda x: x >= 3, lambda x: x @ np.ones((4, 2), np.float32),
+        lambda x: x < 1.5, lambda x: x <= 2, lambda x: x > 1.5, lambda x: x >= 3, lambda x: x @ np.ones((4, 2), np.float32),
         lambda x: np.ones((5, 3), np.float32) @ x, lambda x: np.float32(2) * x, lambda x: np.ones(4, np.float32) - x,
     ],
 )  # fmt: skip

@@ -261,7 +261,7 @@ def test_a_skeleton_above_two_gib_is_refused(tmp_path):
     os.truncate(path, len(head) + size)
     with path.open("rb") as file:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    with pytest.raises(WireError, match="without its bulk data the message still has 22000000"):
+    with pytest.raises(WireError, match="without its raw_data the message has 22000000"):
         read_model(mapped)
     with pytest.raises(WireError, match="protobuf reads at most"):
         read_message(ModelProto, mapped)

@@ -189,7 +189,7 @@ def test_a_wrong_shape_is_refused_by_the_checker_by_inference_and_by_a_run(wrong
         sabir.infer(model, strict=True)
 
     assert told in str(ran.value)
-    assert [told in f.message for f in engine.findings] == [True]
+    assert [told in f.message for f in engine.diagnostics] == [True]
     assert told in str(strict.value)
     assert any(f.severity == "error" and told in f.message for f in findings(model))
 
@@ -263,7 +263,7 @@ def test_a_limit_or_a_place_that_is_wrong_by_contents_is_told_in_plain_words():
 
     with pytest.raises(EvaluationError, match="`position_ids` must be from 0 to 2"):
         run(*call("RotaryEmbedding", ones(1, 1, 2, 2), *caches, np.array([[0, 3]]), opset=23))
-    with pytest.raises(EvaluationError, match="`condition` picks the place 2, and there are 2"):
+    with pytest.raises(EvaluationError, match="`condition` selects index 2 of 2"):
         run(*call("Compress", ones(2), np.array([False, False, True])))
     (got,) = run(*call("Compress", ones(2), np.array([False, True, False])))
     assert got.tolist() == [1]

@@ -257,7 +257,7 @@ def test_a_data_file_that_shrinks_ends_no_process(tmp_path, size, when, mapped, 
 def test_a_model_from_bytes_has_no_folder(tmp_path):
     data = write_model(tmp_path).read_bytes()
     (tensor,) = sabir.loads(data).graph.initializers.values()
-    with pytest.raises(ExternalDataError, match="say in which `folder`"):
+    with pytest.raises(ExternalDataError, match="pass the `folder`"):
         tensor.array()
     (tensor,) = sabir.loads(data, folder=tmp_path).graph.initializers.values()
     np.testing.assert_array_equal(tensor.array(), DATA)

@@ -15,7 +15,7 @@ import pytest
 
 import sabir
 from sabir.base import ExternalDataError, FileError
-from sabir.files import HeldFolder
+from sabir.files import OpenFolder
 from sabir.ir import ArrayTensor, ExternalTensor, WireTensor, all_tensors
 from sabir.proto import TensorProto
 from support.externals import contents, everywhere, locations, message_in, model_of, tensor_messages
@@ -244,7 +244,7 @@ def test_a_link_with_the_wanted_name_is_replaced_and_not_written_through(tmp_pat
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_file_is_not_replaced(tmp_path, make):
     make(tmp_path / "w")
-    with pytest.raises(FileError, match="no regular file"):
+    with pytest.raises(FileError, match="not a regular file"):
         sabir.save(model_of(a=A), tmp_path / "m.onnx", external="w")
     assert [p.name for p in tmp_path.iterdir()] == ["w"]
 
@@ -333,7 +333,7 @@ def saved_until(monkeypatch, step, save):
     """Save, but end at the given change to a folder, after which none is made; return whether it was reached."""
     changes = 0
     for name in ("open", "rename", "link", "remove", "make", "remove_folder"):
-        real = getattr(HeldFolder, name)
+        real = getattr(OpenFolder, name)
 
         def change(self, *arguments, real=real, name=name):
             nonlocal changes
@@ -344,7 +344,7 @@ def saved_until(monkeypatch, step, save):
                 raise Killed
             return real(self, *arguments)
 
-        monkeypatch.setattr(HeldFolder, name, change)
+        monkeypatch.setattr(OpenFolder, name, change)
     try:
         save()
     except Killed:
@@ -418,7 +418,7 @@ def test_where_a_folder_holds_no_links_the_data_keeps_another_name(tmp_path, mon
         raise OSError(1, "Operation not permitted")
 
     path = saved(tmp_path, data="w.data", a=A)
-    monkeypatch.setattr(HeldFolder, "link", refuse)
+    monkeypatch.setattr(OpenFolder, "link", refuse)
     saved(tmp_path, data="w.data", b=B)
     assert contents(sabir.load(path, verify=True)) == [B.tolist()]
     (location,) = locations(sabir.load(path))
@@ -432,7 +432,7 @@ def test_the_data_of_the_old_model_is_in_use_whatever_the_name_of_that_model(tmp
 
     path = tmp_path / name
     sabir.save(model_of(a=A), path, format="protobuf", external="w.data")
-    monkeypatch.setattr(HeldFolder, "link", refuse)
+    monkeypatch.setattr(OpenFolder, "link", refuse)
     sabir.save(model_of(a=B), path, format="protobuf", external="w.data")
     (location,) = locations(sabir.load(path, format="protobuf"))
     assert re.fullmatch(r"w\.[0-9a-f]{8}\.data", location)
@@ -485,7 +485,7 @@ def test_a_model_that_came_from_no_file_keeps_its_references(tmp_path):
     (tmp_path / "other").mkdir()
     sabir.save(model, tmp_path / "other" / "m.onnx")
     assert (tmp_path / "other" / "m.onnx").read_bytes() == data
-    with pytest.raises(ExternalDataError, match="say in which `folder`"):
+    with pytest.raises(ExternalDataError, match="pass the `folder`"):
         sabir.save(model, tmp_path / "other" / "m.onnx", external=False)
 
 

@@ -359,7 +359,7 @@ def test_fields_that_are_unknown_are_not_lost_in_silence(name):
     message = ModelProto(ir_version=14)
     message.graph.node.add(op_type="Op").MergeFromString(b"\xf8\xff\x3f\x07")
     model = sabir.loads(message.SerializeToString())
-    with pytest.raises(WireError, match=f"does not know, and {name} cannot hold them; protobuf can"):
+    with pytest.raises(WireError, match=f"does not know, and {name} cannot contain them; use protobuf"):
         sabir.dumps(model, format=name)
 
 
@@ -369,7 +369,7 @@ def test_texts_that_are_no_utf8_are_not_lost_in_silence(name):
     message = ModelProto.FromString(bytes(data))
     message.graph.initializer[0].doc_string = "QQQQ"
     model = sabir.loads(message.SerializeToString().replace(b"QQQQ", b"\xff\xfe\xfd\xfc"))
-    with pytest.raises(WireError, match=f"TensorProto.doc_string is not UTF-8, and {name} cannot hold it"):
+    with pytest.raises(WireError, match=f"TensorProto.doc_string is not UTF-8: .*; {name} cannot contain it"):
         sabir.dumps(model, format=name)
 
 
@@ -386,12 +386,12 @@ BAD_JSON = {
     "line": ('{\n "graph":\n  nope}', "line 3, column 3"),
     "unknown field": ('{"grpah": {}}', "ModelProto has no field 'grpah'; is it 'graph'?"),
     "unknown field inside": ('{"graph": {"node": [{}, {"opp_type": "x"}]}}', "graph.node[1]: NodeProto has no field"),
-    "duplicate": ('{"graph": {}, "graph": {}}', "the key 'graph' is given twice"),
-    "duplicate by two names": ('{"irVersion": 1, "ir_version": 1}', "ir_version is given twice"),
-    "duplicate list": ('{"opset_import": [{}], "opsetImport": [{}]}', "opset_import is given twice"),
+    "duplicate": ('{"graph": {}, "graph": {}}', "the key 'graph' is twice"),
+    "duplicate by two names": ('{"irVersion": 1, "ir_version": 1}', "ir_version is there twice"),
+    "duplicate list": ('{"opset_import": [{}], "opsetImport": [{}]}', "opset_import is there twice"),
     "two of a oneof": (
         '{"graph": {"input": [{"type": {"tensor_type": {}, "opaque_type": {}}}]}}',
-        "graph.input[0].type.opaque_type stands beside 'tensor_type'",
+        "graph.input[0].type.opaque_type and 'tensor_type' are both there",
     ),
     "wrong type": ('{"graph": {"node": {}}}', "graph.node must be a list, and is an object"),
     "wrong item": ('{"graph": {"node": [1]}}', "graph.node[0] must be an object, and is 1"),
@@ -399,19 +399,19 @@ BAD_JSON = {
     "text for a number": ('{"ir_version": "x"}', "ir_version must be an integer, and is 'x'"),
     "bool for a number": ('{"ir_version": true}', "ir_version must be a number or a string, and is true"),
     "half a number": ('{"ir_version": 1.5}', "ir_version must be an integer, and is 1.5"),
-    "int64": ('{"ir_version": 9223372036854775808}', "takes integers from"),
-    "int32": ('{"graph": {"initializer": [{"data_type": 2147483648}]}}', "graph.initializer[0].data_type takes"),
+    "int64": ('{"ir_version": 9223372036854775808}', "must be an integer from"),
+    "int32": ('{"graph": {"initializer": [{"data_type": 2147483648}]}}', "graph.initializer[0].data_type must be an integer"),
     "many digits": ('{"ir_version": 1%s}' % ("0" * 1_000_000), "has 1000001 digits"),
     "many quoted digits": ('{"ir_version": "1%s"}' % ("0" * 1_000_000), "ir_version must be an integer"),
-    "float": (NODE_JSON % ("f", "1e39"), "graph.node[0].attribute[0].f takes 32-bit floats"),
-    "double": ('{"graph": {"initializer": [{"double_data": [1e999]}]}}', "takes 64-bit floats"),
-    "integer as float": (NODE_JSON % ("f", "9" * 399), "f takes 32-bit floats"),
-    "bare NaN": (NODE_JSON % ("f", "NaN"), 'JSON has no number NaN; as a string, "NaN"'),
+    "float": (NODE_JSON % ("f", "1e39"), "graph.node[0].attribute[0].f must be a 32-bit float"),
+    "double": ('{"graph": {"initializer": [{"double_data": [1e999]}]}}', "must be a 64-bit float"),
+    "integer as float": (NODE_JSON % ("f", "9" * 399), "f must be a 32-bit float"),
+    "bare NaN": (NODE_JSON % ("f", "NaN"), 'JSON has no number NaN; write it as the string "NaN"'),
     "bare infinity": (NODE_JSON % ("f", "-Infinity"), "JSON has no number -Infinity"),
     "odd number": (NODE_JSON % ("f", '"1_0"'), "f must be a number, and is '1_0'"),
     "enum": (NODE_JSON % ("type", '"FLOATT"'), "type has no value 'FLOATT'; is it 'FLOAT'?"),
     "enum number": (NODE_JSON % ("type", "99"), "type has no value 99"),
-    "base64": (NODE_JSON % ("s", '"?"'), "s is no base64"),
+    "base64": (NODE_JSON % ("s", '"?"'), "s is not base64"),
     "surrogate": ('{"graph": {"name": "\\ud800"}}', "graph.name has half of a surrogate pair"),
     "control character": ('{"graph": {"name": "\n"}}', "invalid control character"),
     "null in a list": ('{"graph": {"node": [null]}}', "graph.node[0] must be an object, and is null"),
@@ -427,14 +427,14 @@ BAD_JSON = {
 }  # fmt: skip
 BAD_TEXTPROTO = {
     "truncated": ('graph { name: "g"', "expected '}', found the end of the text"),
-    "truncated string": ('graph { name: "g', "this string is not ended in its line"),
+    "truncated string": ('graph { name: "g', "this string does not end on its line"),
     "too many ends": ("graph { } }", "expected a field, found '}'"),
     "no value": ("ir_version:", "expected an integer for 'ir_version', found the end of the text"),
     "line": ("ir_version: 1\n  graph {\n    nmae: 'x' }", "line 3, column 5: GraphProto has no field 'nmae'; is it 'name'?"),
     "twice": ("graph { } graph { }", "ModelProto has 'graph' twice"),
     "number twice": ("ir_version: 1 ir_version: 1", "ModelProto has 'ir_version' twice"),
     "two of a oneof": (
-        "graph { input { type { tensor_type {} opaque_type {} } } }", "TypeProto has 'opaque_type' beside 'tensor_type'",
+        "graph { input { type { tensor_type {} opaque_type {} } } }", "TypeProto has both 'opaque_type' and 'tensor_type'",
     ),
     "no message": ("graph: 5", "expected '{', found '5'"),
     "wrong end": ("graph { >", "expected a field or '}', found '>'"),
@@ -443,29 +443,29 @@ BAD_TEXTPROTO = {
     "number for a text": ("graph { name: 5 }", "expected a quoted string for 'name'"),
     "half a number": ("ir_version: 1.5", "expected an integer"),
     "octal": ("ir_version: 09", "expected an integer"),
-    "glued": ("ir_version: 1x", "is no part of the format"),
-    "int64": ("ir_version: 9223372036854775808", "'ir_version' takes integers from"),
-    "int32": ("graph { initializer { data_type: -2147483649 } }", "'data_type' takes integers from"),
-    "many digits": ("ir_version: 1" + "0" * 1_000_000, "'ir_version' takes integers from"),
-    "float": (NODE % "f: -1e39", "'f' takes 32-bit floats, and '1e39' is too large"),
-    "double": ("graph { initializer { double_data: 1e999 } }", "'double_data' takes 64-bit floats"),
+    "glued": ("ir_version: 1x", "does not belong to the format"),
+    "int64": ("ir_version: 9223372036854775808", "'ir_version' must be an integer from"),
+    "int32": ("graph { initializer { data_type: -2147483649 } }", "'data_type' must be an integer from"),
+    "many digits": ("ir_version: 1" + "0" * 1_000_000, "'ir_version' must be an integer from"),
+    "float": (NODE % "f: -1e39", "'f' must be a 32-bit float, and '1e39' is too big"),
+    "double": ("graph { initializer { double_data: 1e999 } }", "'double_data' must be a 64-bit float"),
     "no float": (NODE % "f: 0x10", "expected a number for 'f'"),
     "enum": (NODE % "type: FLOATT", "'type' has no value 'FLOATT'; is it 'FLOAT'?"),
     "enum number": (NODE % "type: 99", "'type' has no value '99'"),
-    "escape": (NODE % r"s: '\q'", "an escape that does not exist"),
-    "octal escape": (NODE % r"s: '\477'", "an escape that does not exist"),
+    "escape": (NODE % r"s: '\q'", "an unknown escape"),
+    "octal escape": (NODE % r"s: '\477'", "an unknown escape"),
     "code point": (NODE % r"s: '\U00110000'", "a character that does not exist"),
     "utf8": (r"graph { name: '\377' }", "'name' must be UTF-8"),
     "list": ("graph { node [ { } { } ] }", "expected ',' or ']'"),
     "list of one": ("graph [ { } ]", "expected '{'"),
     "extension": ("[a.b]: 1", "expected a field, found '['"),
-    "character": ("graph { \x01 }", "is no part of the format"),
+    "character": ("graph { \x01 }", "does not belong to the format"),
     "no graph": ("producer_name: 'x'", "no ONNX model"),
     "deep": ("graph {" * DEEP, "GraphProto has no field 'graph'"),
     "deep types": ("graph { input { type {" + "sequence_type { elem_type {" * DEEP, "nested deeper than 100"),
     "50 MB of brackets": ("[" * 50_000_000, "expected a field"),
     "50 MB of quotes": ("'" * 49_999_999, "expected a field"),
-    "50 MB of escapes": ("'" + r"\'" * 25_000_000, "is not ended in its line"),
+    "50 MB of escapes": ("'" + r"\'" * 25_000_000, "does not end on its line"),
     "50 MB of comments": ("#\n" * 25_000_000, "no ONNX model"),
 }  # fmt: skip
 
@@ -525,3 +525,14 @@ def test_json_is_plain_json():
     found = json.loads(sabir.dumps(small(), format="json"))
     assert found["graph"]["node"][1]["attribute"][0] == {"name": "alpha", "f": 0.25, "type": "FLOAT"}
     assert found["opset_import"] == [{"domain": "", "version": "21"}]
+
+
+def test_progress_of_a_text_tells_its_size_in_advance(tmp_path):
+    b = sabir.Builder(21)
+    b.output(b.Identity(b.initializer("w", np.arange(100_000, dtype=np.int64))), "y")
+    calls = []
+    sabir.save(b.model(), tmp_path / "m.onnxtxt", progress=lambda done, total: calls.append((done, total)))
+    size = (tmp_path / "m.onnxtxt").stat().st_size
+    assert {total for _, total in calls} == {size}
+    assert calls[-1] == (size, size)
+    assert sabir.dumps(b.model(), format="onnxtxt") == (tmp_path / "m.onnxtxt").read_bytes()

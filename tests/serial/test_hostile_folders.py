@@ -14,7 +14,7 @@ import pytest
 
 import sabir
 from sabir.base import ExternalDataError, FileError, WireError
-from sabir.files import HeldFolder, NewFile
+from sabir.files import NewFile, OpenFolder
 from sabir.proto import ModelProto
 from sabir.serial import load_safetensors
 from support.externals import contents, model_of
@@ -89,9 +89,10 @@ def test_a_present_folder_that_is_gone_is_a_typed_error(path, tmp_path, monkeypa
     assert contents(sabir.load(path)) == [A.tolist()]
 
 
-def test_an_open_text_file_is_a_typed_error(tmp_path):
-    sabir.save(model_of(a=A), tmp_path / "m.json")
-    with (tmp_path / "m.json").open() as file, pytest.raises(FileError, match="mode 'rb'"):
+def test_a_model_in_protobuf_opened_as_text_is_a_typed_error(tmp_path):
+    sabir.save(model_of(a=A), tmp_path / "m.onnx")
+    (tmp_path / "m.onnx").write_bytes((tmp_path / "m.onnx").read_bytes() + b"\xff")
+    with (tmp_path / "m.onnx").open(encoding="utf-8") as file, pytest.raises(FileError, match="mode 'rb'"):
         sabir.load(file)
 
 
@@ -109,7 +110,7 @@ def test_a_link_to_the_model_from_elsewhere_finds_its_data(path, tmp_path):
 
 @pytest.mark.parametrize("holds", [True, False])
 def test_what_the_folder_of_the_path_has_comes_first(path, tmp_path, monkeypatch, holds):
-    monkeypatch.setattr("sabir.files._folders._HOLDS", holds)
+    monkeypatch.setattr("sabir.files._folders._CAN_KEEP_OPEN", holds)
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "m.onnx").symlink_to(path)
     assert contents(sabir.load(tmp_path / "links" / "m.onnx")) == [A.tolist()]
@@ -382,7 +383,7 @@ def test_an_interrupt_between_any_two_steps_destroys_nothing(tmp_path, old, new)
 
 def test_a_file_that_took_its_name_is_not_discarded(tmp_path):
     (tmp_path / "other").write_bytes(b"other")
-    with HeldFolder(tmp_path) as folder:
+    with OpenFolder(tmp_path) as folder:
         new = NewFile(folder, "f")
         new.write([b"new"])
         new.take("f")

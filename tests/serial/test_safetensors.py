@@ -66,16 +66,16 @@ def test_no_tensors(tmp_path):
         (b"", 0, "does not begin"),
         (b"[]", 0, "does not begin"),
         (b" {}", 0, "does not begin"),
-        (b"{", 0, "no JSON"),
-        (b"{} {}", 0, "no JSON"),
+        (b"{", 0, "not JSON"),
+        (b"{} {}", 0, "not JSON"),
         (b'{"a": 1e999999}', 0, "must have"),
         (b'{"a": NaN}', 0, "NaN"),
-        (b'{"\xff": {}}', 0, "no JSON"),
-        (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 0, "nested too deep|no JSON"),
-        (b'{"a": ' + b"9" * 5000 + b"}", 0, "no JSON|must have"),
+        (b'{"\xff": {}}', 0, "not JSON"),
+        (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 0, "nested too deep|not JSON"),
+        (b'{"a": ' + b"9" * 5000 + b"}", 0, "not JSON|must have"),
         (b"{" + b'"a":[],' * 2_100_000 + b'"b":1}', 0, "more than 4000000 items"),
         (b'{"a": {"dtype":"U8","shape":[],"data_offsets":[0,1]}, "a": 0}', 1, "'a' twice"),
-        (b'{"\\ud800": {"dtype":"U8","shape":[],"data_offsets":[0,1]}}', 1, "no Unicode"),
+        (b'{"\\ud800": {"dtype":"U8","shape":[],"data_offsets":[0,1]}}', 1, "not Unicode"),
         ({"a": 1}, 0, "must have"),
         ({"a": {"dtype": "F32", "shape": [1]}}, 4, "must have"),
         ({"a": entry(shape=[-1])}, 24, "must be sizes"),
@@ -86,29 +86,33 @@ def test_no_tensors(tmp_path):
         ({"a": entry(offsets=[0])}, 24, "must be sizes"),
         ({"a": entry(offsets=[24, 0])}, 24, "must be sizes"),
         ({"a": entry(offsets=[0, 24, 24])}, 24, "must be sizes"),
-        ({"a": entry(shape=[2**62] * 4)}, 24, "is not what"),
-        ({"a": entry(shape=[5])}, 24, "is not what"),
+        ({"a": entry(shape=[2**62] * 4)}, 24, "does not fit"),
+        ({"a": entry(shape=[5])}, 24, "does not fit"),
         ({"a": entry()}, 23, "take 24 bytes, and the file has 23"),
         ({"a": entry()}, 25, "take 24 bytes, and the file has 25"),
         ({"a": entry(offsets=[8, 32])}, 32, "leaves a gap"),
         ({"a": entry(), "b": entry()}, 24, "overlaps"),
         ({"a": entry(), "b": entry(offsets=[20, 44])}, 44, "overlaps"),
-        ({"a": entry("F4", [3], [0, 2])}, 2, "no whole bytes"),
-        ({"__metadata__": {"a": 1}}, 0, "must hold texts"),
-        ({"__metadata__": []}, 0, "must hold texts"),
+        ({"a": entry("F4", [3], [0, 2])}, 2, "does not fill whole bytes"),
+        ({"__metadata__": {"a": 1}}, 0, "must contain strings"),
+        ({"__metadata__": []}, 0, "must contain strings"),
         ({"__metadata__": {"onnx_types": "["}}, 0, "must be a JSON object"),
         ({"__metadata__": {"onnx_types": '{"a":1}'}}, 0, "must be a JSON object"),
         (
             {"__metadata__": {"onnx_types": '{"a":"string[3]"}'}, "a": entry("U8", [3], [0, 3])},
             3,
-            "cannot be",
+            "is invalid",
         ),
-        ({"__metadata__": {"onnx_types": '{"a":"int4[-1]"}'}, "a": entry("U8", [3], [0, 3])}, 3, "cannot be"),
-        ({"__metadata__": {"onnx_types": '{"a":"int4[3]"}'}, "a": entry("I8", [3], [0, 3])}, 3, "cannot be"),
+        (
+            {"__metadata__": {"onnx_types": '{"a":"int4[-1]"}'}, "a": entry("U8", [3], [0, 3])},
+            3,
+            "is invalid",
+        ),
+        ({"__metadata__": {"onnx_types": '{"a":"int4[3]"}'}, "a": entry("I8", [3], [0, 3])}, 3, "is invalid"),
         (
             {"__metadata__": {"onnx_types": '{"a":"int4[3]"}'}, "a": entry("U8", [3], [0, 3])},
             3,
-            "is not what",
+            "does not fit",
         ),
     ],
 )
@@ -133,7 +137,7 @@ def test_what_onnx_lacks_is_told(tmp_path, dtype, rank):
 @pytest.mark.parametrize("data", [b"", b"\0" * 7, b"\xff" * 8, b"\x03" + b"\0" * 7 + b"{}", b"\0" * 8])
 def test_what_is_too_short_is_refused(tmp_path, data):
     (tmp_path / "w").write_bytes(data)
-    with pytest.raises(ExternalDataError, match="no safetensors"):
+    with pytest.raises(ExternalDataError, match="not safetensors"):
         load_safetensors(tmp_path / "w")
 
 

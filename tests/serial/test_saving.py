@@ -16,7 +16,7 @@ from sabir.files import replace_file
 from sabir.ir import Function, Graph, Node, Tensor
 from sabir.proto import BulkWriter
 from sabir.serial._tensors import TensorWriter
-from sabir.serial._writer import Writer
+from sabir.serial._writer import ModelWriter
 
 
 def model_of(*arrays):
@@ -116,14 +116,14 @@ def test_more_than_two_gigabytes_in_one_file(tmp_path):
         import resource, sabir
         from sabir.proto import BulkWriter
         from sabir.serial._tensors import TensorWriter
-        from sabir.serial._writer import Writer
+        from sabir.serial._writer import ModelWriter
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         model = sabir.load({str(sparse)!r})
         (tensor,) = model.graph.initializers.values()
         array = tensor.array()
         assert array.shape == ({size},) and array[-1] == 0
         bulk = BulkWriter()
-        message = Writer(TensorWriter(bulk, keeps_external=lambda _: False)).model(model)
+        message = ModelWriter(TensorWriter(bulk, keeps_external=lambda _: False)).model(model)
         assert sum(map(len, bulk.chunks(message))) == {sparse.stat().st_size}
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         """
@@ -135,7 +135,7 @@ def test_more_than_two_gigabytes_in_one_file(tmp_path):
 
 def chunks_of(model):
     bulk = BulkWriter()
-    return bulk.chunks(Writer(TensorWriter(bulk, keeps_external=lambda _: False)).model(model))
+    return bulk.chunks(ModelWriter(TensorWriter(bulk, keeps_external=lambda _: False)).model(model))
 
 
 def write_sparse(path, chunks):

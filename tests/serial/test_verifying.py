@@ -128,6 +128,6 @@ def test_every_tensor_is_looked_at(tmp_path):
 def test_a_model_without_a_folder(path):
     model = sabir.loads(path.read_bytes())
     assert [kind for kind, *_ in external_problems(model)] == ["data"] * 3
-    with pytest.raises(ExternalDataError, match="say in which `folder`"):
+    with pytest.raises(ExternalDataError, match="pass the `folder`"):
         sabir.loads(path.read_bytes(), verify=True)
     assert sabir.loads(path.read_bytes(), folder=path.parent, verify=True)

@@ -18,7 +18,7 @@ from sabir.base import UnsupportedError, WireError
 from sabir.elements import ELEMENTS, STRING, packed_size, to_field
 from sabir.ir import Builder, ExternalTensor, WireTensor
 from sabir.proto import ModelProto, TensorProto
-from sabir.serial._writer import Writer
+from sabir.serial._writer import ModelWriter
 from sabir.syntax import parse, text
 from support.messages import models
 
@@ -27,7 +27,7 @@ DATA = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "do
 
 def message_of(model):
     """The message of a model, its external data where it is."""
-    return Writer(put).model(model)
+    return ModelWriter(put).model(model)
 
 
 def put(tensor, proto):

@@ -1,22 +1,22 @@
-"""Files and folders: read, mapped, kept open safely, and replaced in one step."""
+"""Files and folders: reading, mapping, replacing in one step, and locations below a model's folder."""
 
-from sabir.files._folders import HeldFolder, open_inside
+from sabir.files._folders import OpenFolder, open_inside
 from sabir.files._locations import is_device_name, parts_of
 from sabir.files._reading import (
     MAX_SPARSE_RATIO,
     PIECE,
+    LazyBytes,
     MappedFile,
     OpenFile,
-    Streamed,
     absolute,
+    allocated_size,
     contents_of,
-    held_size,
     map_file,
     open_file,
     pieces_of,
     reason,
-    require_held,
-    still_whole,
+    require_allocated,
+    untruncated,
     view_of,
 )
 from sabir.files._saving import NewFile, replace_file, temporary_name, writable
@@ -24,14 +24,14 @@ from sabir.files._saving import NewFile, replace_file, temporary_name, writable
 __all__ = [
     "MAX_SPARSE_RATIO",
     "PIECE",
-    "HeldFolder",
+    "LazyBytes",
     "MappedFile",
     "NewFile",
     "OpenFile",
-    "Streamed",
+    "OpenFolder",
     "absolute",
+    "allocated_size",
     "contents_of",
-    "held_size",
     "is_device_name",
     "map_file",
     "open_file",
@@ -40,9 +40,9 @@ __all__ = [
     "pieces_of",
     "reason",
     "replace_file",
-    "require_held",
-    "still_whole",
+    "require_allocated",
     "temporary_name",
+    "untruncated",
     "view_of",
     "writable",
 ]

@@ -7,7 +7,7 @@ import re
 
 from sabir.base import ExternalDataError, quote
 
-_LONGEST = 4096
+_MAX_LENGTH = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Windows opens a device under these names in any folder, whatever ending follows
 _DEVICES = frozenset({
@@ -18,9 +18,9 @@ _ON_WINDOWS = os.name == "nt"
 
 
 def parts_of(location: str, *, windows: bool = _ON_WINDOWS) -> list[str]:
-    """Return the components of a location; raises ExternalDataError for one that may lead elsewhere.
+    """Return the components of a location; raises ExternalDataError for one that may leave the folder.
 
-    `windows` adds what only Windows reads as something else than the name of a file.
+    `windows` also refuses names that on Windows alone are not names of files.
     """
     problem = _problem(location) or (_windows_problem(location) if windows else "")
     if problem:
@@ -29,7 +29,7 @@ def parts_of(location: str, *, windows: bool = _ON_WINDOWS) -> list[str]:
 
 
 def is_device_name(name: str) -> bool:
-    """Return whether Windows opens a device under this name, in whatever folder."""
+    """Return whether Windows opens a device under this name, in any folder."""
     return name.partition(".")[0].rstrip(" ").lower() in _DEVICES
 
 
@@ -38,9 +38,9 @@ def _components(location: str) -> list[str]:
 
 
 def _problem(location: str) -> str:
-    """Say what is wrong with a location on every system; nothing where it is sound."""
-    if not location or len(location) > _LONGEST:
-        return f"must have 1 to {_LONGEST} characters"
+    """Return what is wrong with a location on every system; empty where nothing is."""
+    if not location or len(location) > _MAX_LENGTH:
+        return f"must have 1 to {_MAX_LENGTH} characters"
     if "\\" in location or _CONTROL.search(location):
         return "has a backslash or a control character"
     if location.startswith("/") or (location[1:2] == ":" and location[0].isascii() and location[0].isalpha()):
@@ -48,16 +48,16 @@ def _problem(location: str) -> str:
     if ".." in location.split("/"):
         return "must stay in the model's folder: `..` leads out of a folder"
     if location.rpartition("/")[2] in {"", "."}:
-        return "must name a file: it ends as the name of a folder does"
+        return "must name a file, and ends like the name of a folder"
     try:
         os.fsencode(location)
     except UnicodeEncodeError:
-        return "is no name that a file can have"
+        return "cannot be the name of a file"
     return ""
 
 
 def _windows_problem(location: str) -> str:
-    """Say what Windows would open in the place of the file that a location names."""
+    """Return what Windows would open instead of the file that a location names; empty where nothing."""
     if ":" in location:
         return "has a colon, which on Windows names a drive or a stream of a file"
     for part in _components(location):

@@ -1,4 +1,4 @@
-"""Files as bytes: small ones read, large ones mapped, and what a map must watch for."""
+"""The bytes of files: small files are read, large ones mapped and watched for truncation."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 READING = (
     os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
-PIECE = 1 << 20  # how many bytes are held at a time where a file is read through
-MAX_SPARSE_RATIO = 16  # how many times what its file holds data may take before it counts as made of nothing
-_MOST_STRETCHES = 1 << 14  # of a file with holes, after which the rest is taken to be like them
-_WORTH_MAPPING = 1 << 23  # a smaller file is read: that takes a millisecond, and then it is safe
+PIECE = 1 << 20  # bytes that are in memory at a time while a file is read through
+MAX_SPARSE_RATIO = 16  # how many times the disk space of its file the data of tensors may take
+_MAX_SEGMENTS = 1 << 14  # of a sparse file; the rest is taken to be like these
+_SMALLEST_MAPPED = 1 << 23  # a smaller file is read in a millisecond, and cannot be truncated afterwards
 
 
 class MappedFile(mmap.mmap):
     """A file mapped for reading.
 
-    Memory that is mapped from a file ends where the file does: to touch what was cut off ends the process.
-    So whoever is about to read from a map asks `still_whole` first, or takes `pieces`, which are read and not
-    mapped.
+    Mapped memory ends where the file does: an access beyond it ends the process. So code that is about to
+    read from a map calls `untruncated` first, or reads the file with `pieces`.
     """
 
     name: str
@@ -37,21 +36,24 @@ class MappedFile(mmap.mmap):
 
     @classmethod
     def of(cls, descriptor: int, name: str) -> MappedFile:
-        """Map an open file, which is not empty; the descriptor may be closed afterwards."""
-        made = cls(descriptor, 0, access=mmap.ACCESS_READ)
-        made.name, made.descriptor = name, os.dup(descriptor)
-        return made
+        """Map an open file that is not empty; the descriptor may be closed afterwards."""
+        mapped = cls(descriptor, 0, access=mmap.ACCESS_READ)
+        mapped.name, mapped.descriptor = name, os.dup(descriptor)
+        return mapped
 
     def __del__(self) -> None:
         descriptor = getattr(self, "descriptor", None)
         if descriptor is not None:
             os.close(descriptor)
 
-    def require_whole(self) -> None:
+    def require_untruncated(self) -> None:
         """Raise FileError where the file has become shorter since it was mapped."""
         size = os.fstat(self.descriptor).st_size
         if size < len(self):
-            raise FileError(f"{self.name}: the file had {len(self)} bytes when it was opened, and has {size}")
+            raise FileError(
+                f"{self.name}: the file had {len(self)} bytes when it was opened, and now has {size}; "
+                "load it again"
+            )
 
     def pieces(self, start: int, size: int) -> Iterator[bytes]:
         """Read a range of the file in pieces; raises FileError where it has become shorter."""
@@ -59,13 +61,13 @@ class MappedFile(mmap.mmap):
 
 
 class OpenFile:
-    """A large file that is read where it is asked for: there was no room to map it, or to read all of it."""
+    """A large file of which ranges are read on demand, as there was no room to map or read all of it."""
 
     def __init__(self, descriptor: int, name: str) -> None:
         """Take an open file; the descriptor may be closed afterwards."""
         self.name, self.descriptor = name, os.dup(descriptor)
         self._size = os.fstat(descriptor).st_size
-        self._taken = 0
+        self._requested = 0
 
     def __del__(self) -> None:
         descriptor = getattr(self, "descriptor", None)
@@ -78,11 +80,11 @@ class OpenFile:
     def part(self, start: int, stop: int) -> memoryview:
         """Read a range of the file.
 
-        Raises FileError where the file has become shorter, or where there is no room for so many bytes, and
-        LimitError where ranges that overlap come to far more than the file holds.
+        Raises FileError where the file has become shorter or there is no memory for so many bytes, and
+        LimitError where overlapping ranges add up to far more than the disk space of the file.
         """
-        self._taken += stop - start
-        require_held(self.descriptor, self.name, self._taken)
+        self._requested += stop - start
+        require_allocated(self.descriptor, self.name, self._requested)
         return _read(self.descriptor, self.name, start, stop)
 
     def pieces(self, start: int, size: int) -> Iterator[bytes]:
@@ -90,25 +92,25 @@ class OpenFile:
         return pieces_of(self.descriptor, start, size, self.name)
 
 
-class Streamed:
-    """Bytes that are read when they are written: a length, and what gives the pieces."""
+class LazyBytes:
+    """Bytes that are read while they are written: their number, and a function that reads them in pieces."""
 
-    __slots__ = ("_make", "_size")
+    __slots__ = ("_pieces", "_size")
 
-    def __init__(self, size: int, make: Callable[[], Iterator[bytes | memoryview]]) -> None:
-        self._size, self._make = size, make
+    def __init__(self, size: int, pieces: Callable[[], Iterator[bytes | memoryview]]) -> None:
+        self._size, self._pieces = size, pieces
 
     def __len__(self) -> int:
         return self._size
 
     def __iter__(self) -> Iterator[bytes | memoryview]:
-        return self._make()
+        return self._pieces()
 
 
 def map_file(path: Path, *, mapped: bool = True) -> memoryview:
-    """Return the bytes of a file: mapped where it is large and `mapped` allows it, else read.
+    """Return the bytes of a file: mapped where it is large and `mapped` is true, else read.
 
-    Raises FileError for a file that is missing, no regular file, or not to be read.
+    Raises FileError for a file that is missing, not a regular file or not readable.
     """
     descriptor = open_file(path)
     try:
@@ -126,10 +128,10 @@ def open_file(path: Path) -> int:
 
 
 def absolute(path: Path) -> Path:
-    """Return where a path leads from the present folder; raises FileError for what can be no path."""
+    """Return a path made absolute; raises FileError for one that no file can have."""
     try:
         if b"\0" in os.fsencode(path):
-            raise FileError(f"{path}: a path has no null character")
+            raise FileError(f"{path}: a path cannot contain a null character")
         return path.absolute()
     except (OSError, ValueError) as error:
         raise FileError(f"{path}: {reason(error)}") from error
@@ -138,61 +140,60 @@ def absolute(path: Path) -> Path:
 def view_of(descriptor: int, name: str, *, mapped: bool = True) -> memoryview:
     """Return the bytes of an open file; the descriptor may be closed afterwards.
 
-    Raises FileError where it cannot be read, and LimitError where it would have to be read and is nearly all
-    holes.
+    Raises FileError where it cannot be read, and LimitError where it would be read and is nearly all holes.
     """
     size = _regular_size(descriptor, name)
-    found = _mapping(descriptor, name, size) if mapped else None
-    if found is not None:
-        return found
-    require_held(descriptor, name, size)
+    mapping = _mapping(descriptor, name, size) if mapped else None
+    if mapping is not None:
+        return mapping
+    require_allocated(descriptor, name, size)
     return _read(descriptor, name, 0, size)
 
 
 def contents_of(descriptor: int, name: str, *, mapped: bool = True) -> memoryview | OpenFile:
-    """Return the bytes of an open file, where there is room for all of them, or else what reads them."""
+    """Return the bytes of an open file, or where there is no room for them an object that reads ranges."""
     size = _regular_size(descriptor, name)
-    if size < _WORTH_MAPPING:
+    if size < _SMALLEST_MAPPED:
         return _read(descriptor, name, 0, size)
     if mapped:
         return _mapping(descriptor, name, size) or OpenFile(descriptor, name)
     try:
-        require_held(descriptor, name, size)
+        require_allocated(descriptor, name, size)
         return _read(descriptor, name, 0, size)
     except (LimitError, _NoRoomError):
         return OpenFile(descriptor, name)
 
 
-def held_size(descriptor: int, size: int) -> int:
-    """Return about how many bytes of a file the disk holds: to what it says of its length, holes add nothing.
+def allocated_size(descriptor: int, size: int) -> int:
+    """Return about how much disk space a file of `size` bytes occupies, without its holes.
 
-    Where the system does not tell, that is all.
+    Where the system cannot tell, this is `size`.
     """
     if not hasattr(os, "SEEK_DATA"):
         return size
-    held = at = 0
+    allocated = at = 0
     try:
-        for _ in range(_MOST_STRETCHES):
+        for _ in range(_MAX_SEGMENTS):
             start = os.lseek(descriptor, at, os.SEEK_DATA)
             at = os.lseek(descriptor, start, os.SEEK_HOLE)
-            held += at - start
+            allocated += at - start
             if at >= size:
-                return held
+                return allocated
     except OSError as error:
-        return held if error.errno == errno.ENXIO else size  # ENXIO: nothing but a hole up to the end
-    return held * size // at
+        return allocated if error.errno == errno.ENXIO else size  # ENXIO: the rest is a hole
+    return allocated * size // at
 
 
-def require_held(descriptor: int, name: str, size: int) -> None:
-    """Raise LimitError where `size` bytes are to be read from a file that is nearly all holes."""
+def require_allocated(descriptor: int, name: str, size: int) -> None:
+    """Raise LimitError where `size` bytes would be read from a file that is nearly all holes."""
     most = limits_in_force().constant_bytes
     if most is not None and size > most:
-        held = held_size(descriptor, os.fstat(descriptor).st_size)
-        check_constant(size, MAX_SPARSE_RATIO * held, what=f"{name}, which is nearly all holes,")
+        allocated = allocated_size(descriptor, os.fstat(descriptor).st_size)
+        check_constant(size, MAX_SPARSE_RATIO * allocated, what=f"{name}, which is nearly all holes,")
 
 
 class _NoRoomError(FileError):
-    """A file that is larger than the memory that there is."""
+    """A file that is larger than the available memory."""
 
 
 def _regular_size(descriptor: int, name: str) -> int:
@@ -200,13 +201,13 @@ def _regular_size(descriptor: int, name: str) -> int:
     if stat.S_ISDIR(status.st_mode):
         raise FileError(f"{name}: this is a directory, not a file")
     if not stat.S_ISREG(status.st_mode):
-        raise FileError(f"{name}: this is no regular file")
+        raise FileError(f"{name}: this is not a regular file")
     return status.st_size
 
 
 def _mapping(descriptor: int, name: str, size: int) -> memoryview | None:
-    """Map a file, if that is worth it and the system can."""
-    if size < _WORTH_MAPPING:
+    """Map a large file; None for a small one, and where the system cannot."""
+    if size < _SMALLEST_MAPPED:
         return None
     try:
         return memoryview(MappedFile.of(descriptor, name))
@@ -215,23 +216,23 @@ def _mapping(descriptor: int, name: str, size: int) -> memoryview | None:
 
 
 def _read(descriptor: int, name: str, start: int, stop: int) -> memoryview:
-    """Read a range of an open file, large ones in place."""
+    """Read a range of an open file; a large one piece by piece into one buffer."""
     size = stop - start
-    if size < _WORTH_MAPPING:
+    if size < _SMALLEST_MAPPED:
         return memoryview(b"".join(pieces_of(descriptor, start, size, name, size)))
     try:
-        made = bytearray(size)
+        buffer = bytearray(size)
     except MemoryError:
-        raise _NoRoomError(f"{name}: there is no memory for {size:,} bytes") from None
+        raise _NoRoomError(f"{name}: there is not enough memory for {size:,} bytes") from None
     at = 0
     for piece in pieces_of(descriptor, start, size, name):
-        made[at : at + len(piece)] = piece
+        buffer[at : at + len(piece)] = piece
         at += len(piece)
-    return memoryview(made).toreadonly()
+    return memoryview(buffer).toreadonly()
 
 
 def pieces_of(descriptor: int, start: int, size: int, name: str, piece: int = PIECE) -> Iterator[bytes]:
-    """Read a range of an open file in pieces; raises FileError where the file ends before."""
+    """Read a range of an open file in pieces; raises FileError where the file ends within it."""
     at, stop = start, start + size
     while at < stop:
         try:
@@ -239,21 +240,21 @@ def pieces_of(descriptor: int, start: int, size: int, name: str, piece: int = PI
         except OSError as error:
             raise FileError(f"{name}: {reason(error)}") from error
         if not data:
-            raise FileError(f"{name}: the file ends at byte {at}, and {stop} are needed")
+            raise FileError(f"{name}: the file ends at byte {at}, and must have {stop}")
         at += len(data)
         yield data
 
 
-def still_whole(data: bytes | memoryview) -> bytes | memoryview:
-    """Return some data, after a look whether the file that it may be mapped from still has it."""
-    held = data.obj if isinstance(data, memoryview) else None
-    if isinstance(held, MappedFile):
-        held.require_whole()
+def untruncated(data: bytes | memoryview) -> bytes | memoryview:
+    """Return `data`; raises FileError where it is mapped from a file that has become shorter since."""
+    owner = data.obj if isinstance(data, memoryview) else None
+    if isinstance(owner, MappedFile):
+        owner.require_untruncated()
     return data
 
 
 def reason(error: Exception) -> str:
-    """Return why the system refused, in plain words."""
+    """Return why the system refused, in words."""
     match error:
         case FileNotFoundError():
             return "there is no such file"

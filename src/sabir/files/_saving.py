@@ -1,4 +1,4 @@
-"""Files written whole or not at all: to a temporary file first, which then takes the name."""
+"""Files written completely or not at all: to a temporary file, which is then renamed."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import stat
 from typing import TYPE_CHECKING
 
 from sabir.base import FileError
-from sabir.files._folders import HeldFolder
-from sabir.files._reading import PIECE, Streamed, reason
+from sabir.files._folders import OpenFolder
+from sabir.files._reading import PIECE, LazyBytes, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    Chunk = bytes | memoryview | Streamed
+    Chunk = bytes | memoryview | LazyBytes
 
-_GATHERED = 1 << 16  # smaller chunks are put together before they are written
+_SMALLEST_WRITE = 1 << 16  # smaller chunks are joined before they are written
 _CREATING = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_LONGEST_STEM = 48  # characters of the name that a temporary one shows; each may take four bytes of 255
+_MAX_STEM = 48  # characters of the final name in the temporary one; each may take four bytes of 255
 
 
 class NewFile:
-    """A file in the making, under a temporary name until `take` gives it its own."""
+    """A file that is being written, under a temporary name until `take` gives it its final one."""
 
-    def __init__(self, folder: HeldFolder, name: str) -> None:
-        """Prepare a file that will stand in `folder`; `name` shows whose it is where a kill leaves it."""
+    def __init__(self, folder: OpenFolder, name: str) -> None:
+        """Prepare a file in `folder`; its temporary name contains `name`, in case a kill leaves it there."""
         self.folder = folder
         self.name = self._temporary = temporary_name(name)
         self._identity: tuple[int, int] | None = None
@@ -41,7 +41,7 @@ class NewFile:
     ) -> None:
         """Write all chunks, and wait until they are on the disk; raises OSError.
 
-        `written` is told the size of each piece, `digest` given every byte after it was written.
+        `written` is called with the size of each piece, `digest` with all bytes, read back from the file.
         """
         descriptor = self.folder.open(self.name, _CREATING)
         try:
@@ -59,24 +59,24 @@ class NewFile:
             os.close(descriptor)
 
     def take(self, name: str) -> None:
-        """Take a name, in the place of what has it; raises OSError."""
+        """Take a name, replacing the file that has it; raises OSError."""
         self.folder.rename(self.name, name)
         self.name = name
 
-    # An interrupt may come between any two steps, so what follows asks the disk how far things went.
+    # An interrupt may come between any two steps, so these methods ask the disk how far the save went.
 
     def discard(self) -> None:
-        """Remove the file where it has no name of its own yet."""
+        """Remove the file where it still has its temporary name."""
         with contextlib.suppress(OSError):
             self.folder.remove(self._temporary)
 
     def has(self, name: str) -> bool:
-        """Whether this file, and no other one, has a name now."""
+        """Return whether this file, and no other one, has a name now."""
         status = self.folder.status(name)
         return status is not None and (status.st_dev, status.st_ino) == self._identity
 
     def withdraw(self, name: str) -> None:
-        """Remove the file where it has taken this name."""
+        """Remove the file where it has this name."""
         with contextlib.suppress(OSError):
             if self.has(name):
                 self.folder.remove(name)
@@ -87,12 +87,12 @@ def replace_file(
 ) -> None:
     """Write a file in one step: at any moment the path holds the old bytes or all of the new ones.
 
-    Where the path is a link, the file that it leads to is replaced. `written` is told the size of each piece.
-    Raises FileError, and leaves no litter, where writing fails; so does an interrupt.
+    Where the path is a link, its target is replaced. `written` is called with the size of each piece. Where
+    writing fails, this raises FileError and removes the temporary file, as an interrupt does.
     """
     target = writable(path)
-    try:  # ruff: ignore[too-many-statements-in-try-clause]  one story, and any step of it may fail
-        with HeldFolder(target.parent) as folder:
+    try:  # ruff: ignore[too-many-statements-in-try-clause]  any of these steps may fail
+        with OpenFolder(target.parent) as folder:
             new = NewFile(folder, target.name)
             try:
                 new.write(chunks, mode=_mode(target), written=written)
@@ -105,29 +105,29 @@ def replace_file(
 
 
 def temporary_name(name: str) -> str:
-    """Return a name that nothing has, for what will be called `name`."""
-    return f".{name[:_LONGEST_STEM]}.{os.urandom(8).hex()}.tmp"
+    """Return a name that no file has, for a file that will be called `name`."""
+    return f".{name[:_MAX_STEM]}.{os.urandom(8).hex()}.tmp"
 
 
 def writable(path: Path) -> Path:
-    """Return where a file written to `path` will stand; raises FileError where none can."""
+    """Return the resolved path of a file to be written; raises FileError where none can be written there."""
     try:
         target = path.resolve()
         status = target.stat() if target.exists() else None
     except (OSError, RuntimeError, ValueError) as error:
         raise FileError(f"{path}: {reason(error)}") from error
     if not target.parent.is_dir():
-        raise FileError(f"{path}: there is no folder {target.parent}")
+        raise FileError(f"{path}: there is no folder {target.parent}; create it first")
     if status is not None and not stat.S_ISREG(status.st_mode):
-        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
-        raise FileError(f"{path}: this is {kind}, and is not replaced by a file")
+        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise FileError(f"{path}: this is {kind}, and cannot be replaced by a file")
     return target
 
 
 def _write(descriptor: int, chunks: Iterable[Chunk], written: Callable[[int], None]) -> int:
-    """Write chunks; a mapped file that has become shorter is an error of the system's, and no crash."""
-    gathered: list[bytes | memoryview] = []
-    waiting = total = 0
+    """Write chunks, and return how many bytes they have; raises OSError where a mapped file was truncated."""
+    waiting: list[bytes | memoryview] = []
+    size = total = 0
 
     def put(data: bytes | memoryview) -> None:
         nonlocal total
@@ -140,21 +140,22 @@ def _write(descriptor: int, chunks: Iterable[Chunk], written: Callable[[int], No
                 written(done)
 
     for chunk in chunks:
-        if waiting and (waiting >= _GATHERED or len(chunk) >= _GATHERED or isinstance(chunk, Streamed)):
-            put(b"".join(gathered))
-            gathered, waiting = [], 0
-        if isinstance(chunk, Streamed):
+        is_small = len(chunk) < _SMALLEST_WRITE and not isinstance(chunk, LazyBytes)
+        if waiting and (size >= _SMALLEST_WRITE or not is_small):
+            put(b"".join(waiting))
+            waiting, size = [], 0
+        if isinstance(chunk, LazyBytes):
             before = total
             for piece in chunk:
                 put(piece)
             if total - before != len(chunk):
-                raise OSError(f"{len(chunk)} bytes were to be written, and there were {total - before}")
-        elif len(chunk) >= _GATHERED:
+                raise OSError(f"{len(chunk)} bytes were expected, and {total - before} read")
+        elif not is_small:
             put(chunk)
         else:
-            gathered.append(chunk)
-            waiting += len(chunk)
-    put(b"".join(gathered))
+            waiting.append(chunk)
+            size += len(chunk)
+    put(b"".join(waiting))
     return total
 
 
@@ -163,7 +164,7 @@ def _ignore(_size: int) -> None:
 
 
 def _mode(target: Path) -> int | None:
-    """The permissions that a new file at `target` gets: the old file's, or None for the usual ones."""
+    """Return the permissions of the file at `target`, or None where there is none."""
     try:
         return stat.S_IMODE(target.stat().st_mode)
     except OSError:

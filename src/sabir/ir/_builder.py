@@ -11,12 +11,14 @@ from sabir.base import SchemaError
 from sabir.ir._expressions import register
 from sabir.ir._features import least_ir
 from sabir.ir._fresh import FreshNames
-from sabir.ir._graph import Constant, Graph, Node, Value
+from sabir.ir._graph import Graph
 from sabir.ir._imports import bound_opsets, canonical_domain
 from sabir.ir._model import Function, Model
+from sabir.ir._node import Node
 from sabir.ir._operators import OperatorMethods
 from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
 from sabir.ir._types import TensorType, Type, tensor_type
+from sabir.ir._value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from sabir.ir._hooks import Callee, Hooks, OperatorRegistry, TypeSource
     from sabir.ir._model import FunctionKey
     from sabir.ir._operands import Operand
+    from sabir.ir._tensors import Constant
     from sabir.ir._types import ElementKey
 
 _SHARED_BYTES = 64  # the size up to which equal constants become one
@@ -49,11 +52,14 @@ class Builder(OperatorMethods):
         graph: Graph | None = None,
         opsets: dict[str, int] | None = None,
         after: Callable[[Node], None] | None = None,
+        names: FreshNames | None = None,
         registry: OperatorRegistry | None = None,
         functions: Iterable[Function] = (),
         check: bool = True,
     ) -> None:
         """Start a graph at `opset`, or continue `graph`; `after` is called on each new node.
+
+        `names` names new values, by default unlike all others of the graph.
 
         `opsets` are more imports; a version of the default domain in it, under either name, replaces `opset`.
         `registry` has the operators, those of the standard by default, `functions` are the model's. Without
@@ -63,7 +69,9 @@ class Builder(OperatorMethods):
         self.opsets = bound_opsets(opsets or {}, opset)
         self._after, self._registry, self._check = after, registry, check
         self._functions: dict[FunctionKey, Function] = {f.key: f for f in functions}
-        self._names = FreshNames(v.name for inner in self.graph.scopes() for v in inner.defined())
+        if names is None:
+            names = FreshNames(v.name for inner in self.graph.scopes() for v in inner.defined())
+        self._names = names
         self._constants: dict[tuple[object, ...], Value] = {}
         self._constants_are_nodes = False  # in the body of a function, which has no initializers
         self._outer: Builder | None = None
@@ -90,14 +98,14 @@ class Builder(OperatorMethods):
         self, name: str, kind: ElementKey | Type, shape: Sequence[int | str | Dim] | None = None
     ) -> Value:
         """Add a graph input: `b.input("x", "float", ["N", 3])`; `kind` may also be a complete type."""
-        return self.graph.add_input(self._names.take(name), _type(kind, shape))
+        return self.graph.add_input(self._names.fresh(name), _type(kind, shape))
 
     def initializer(self, name: str, data: Constant | object) -> Value:
         """Add a constant from an array, a tensor, or anything that numpy accepts as an array.
 
         In the body of a function it is a `Constant` node, since functions have no initializers.
         """
-        return self._store(self._names.take(name), data)
+        return self._store(self._names.fresh(name), data)
 
     def output(
         self,
@@ -108,7 +116,7 @@ class Builder(OperatorMethods):
     ) -> Value:
         """Make a value a graph output, renamed and typed as specified; return it."""
         if name and name != value.name:
-            value.name = self._names.take(name)
+            value.name = self._names.fresh(name)
         if kind is not None:
             value.type = _type(kind, shape)
         self.graph.outputs.append(value)
@@ -152,7 +160,7 @@ class Builder(OperatorMethods):
         node = Node(op, reads, outputs, facts, domain=domain, overload=overload, name=name)
         for value in node.outputs:
             if value is not None:
-                value.name = self._names.take(f"{op.lower()}_out")
+                value.name = self._names.fresh(f"{op.lower()}_out")
         self.graph.append(node)
         if self._after is not None:
             self._after(node)
@@ -233,7 +241,7 @@ class Builder(OperatorMethods):
         inputs, attributes, references = parameters_of(build)
         body = self._inside(Graph(name or _identifier(build, "function")))
         body._constants_are_nodes = True
-        values = [body.graph.add_input(body._names.take(parameter)) for parameter in inputs]
+        values = [body.graph.add_input(body._names.fresh(parameter)) for parameter in inputs]
         body._add_outputs(body._run(build, *values, **references))
         body.graph.doc = (build.__doc__ or "").strip()
         captures = body.graph.captures()

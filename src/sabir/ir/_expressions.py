@@ -11,8 +11,9 @@ from weakref import WeakValueDictionary
 from sabir.base import SchemaError
 
 if TYPE_CHECKING:
-    from sabir.ir._graph import Graph, Value
+    from sabir.ir._graph import Graph
     from sabir.ir._operands import Operand
+    from sabir.ir._value import Value
 
     class Emitter(Protocol):
         """The part of a builder that operators on values need."""

@@ -1,4 +1,4 @@
-"""Names that are not taken yet."""
+"""Fresh names: the one place that numbers a name which is taken."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class FreshNames:
-    """The names of a graph under construction, shared with the subgraphs in it."""
+    """Hands out names that nothing else has; each one is taken from then on."""
 
     __slots__ = ("_numbers", "_taken")
 
@@ -17,20 +17,22 @@ class FreshNames:
         self._taken = set(taken)
         self._numbers: dict[str, int] = {}
 
-    def take(self, name: str) -> str:
-        """Return `name`, numbered if it is taken."""
-        found = name
-        while found in self._taken:
-            number = self._numbers[name] = self._numbers.get(name, 0) + 1
-            found = f"{name}_{number}"
+    def take(self, names: Iterable[str]) -> None:
+        """Keep names from being handed out."""
+        self._taken.update(names)
+
+    def fresh(self, name: str) -> str:
+        """Return `name`, numbered where it is empty or taken: `relu`, `relu_1`, `value_1`."""
+        if not name or name in self._taken:
+            return self.numbered(name)
+        self._taken.add(name)
+        return name
+
+    def numbered(self, name: str) -> str:
+        """Return a numbered form of `name`, whether or not it is taken itself."""
+        stem, number = name or "value", self._numbers.get(name, 0) + 1
+        while (found := f"{stem}_{number}") in self._taken:
+            number += 1
+        self._numbers[name] = number
         self._taken.add(found)
         return found
-
-    def numbered(self, prefix: str) -> str:
-        """Return `prefix_0`, and further numbers in later calls."""
-        number = self._numbers.get(prefix, 0)
-        while f"{prefix}_{number}" in self._taken:
-            number += 1
-        self._numbers[prefix] = number + 1
-        self._taken.add(f"{prefix}_{number}")
-        return f"{prefix}_{number}"

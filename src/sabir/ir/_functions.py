@@ -9,9 +9,9 @@ from sabir.base import SchemaError, suggest
 from sabir.ir._attributes import Attribute, AttributeType
 from sabir.ir._coercion import coerced, free_attribute
 from sabir.ir._constants import natural_tensor
-from sabir.ir._graph import Constant, Value
 from sabir.ir._imports import canonical_domain
-from sabir.ir._tensors import SparseTensor, Tensor
+from sabir.ir._tensors import Constant, SparseTensor, Tensor
+from sabir.ir._value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

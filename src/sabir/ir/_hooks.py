@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.ir._attributes import Attribute
-    from sabir.ir._graph import Constant, Graph, Value
+    from sabir.ir._graph import Graph
     from sabir.ir._model import Model
+    from sabir.ir._tensors import Constant
     from sabir.ir._types import Type
+    from sabir.ir._value import Value
 
 
 class OperatorRegistry(Protocol):

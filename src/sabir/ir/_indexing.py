@@ -13,8 +13,8 @@ from sabir.ir._types import TensorType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.ir._graph import Value
     from sabir.ir._types import Type
+    from sabir.ir._value import Value
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 _LAST, _FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min

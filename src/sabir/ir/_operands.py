@@ -9,8 +9,10 @@ import numpy as np
 
 from sabir.elements import ElementType
 from sabir.ir._attributes import Attribute
-from sabir.ir._graph import Constant, Graph, Value
+from sabir.ir._graph import Graph
+from sabir.ir._tensors import Constant
 from sabir.ir._types import Type
+from sabir.ir._value import Value
 
 if TYPE_CHECKING:
     from sabir.ir._builder import Builder

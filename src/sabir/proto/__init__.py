@@ -1,4 +1,4 @@
-"""The ONNX messages, and how their bytes are read and written without copying tensors."""
+"""The ONNX messages, read and written without copying tensors."""
 
 from sabir.proto._formats import guess_format
 from sabir.proto._messages import (

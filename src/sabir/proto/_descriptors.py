@@ -1,6 +1,6 @@
 """The table of `_schema` as a serialised FileDescriptorProto.
 
-It is encoded by hand: importing protobuf's own `descriptor_pb2` would cost more than all the rest here.
+It is encoded by hand, as importing protobuf's own `descriptor_pb2` takes longer than all the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def file_descriptor() -> bytes:
 
 
 class _Message:
-    """A message being declared: its encoded parts, and those nested in it."""
+    """A message type in the making: its encoded parts, and the types nested in it."""
 
     def __init__(self, full_name: str) -> None:
         self.parent, _, self.name = full_name.rpartition(".")
@@ -66,7 +66,7 @@ def _declared_enums() -> dict[str, list[str]]:
 
 
 def _declared_messages(enums: dict[str, list[str]]) -> dict[str, _Message]:
-    """Return the messages by full name; one that holds others stands above them in the table."""
+    """Return the message types by full name; in the table a type comes before those nested in it."""
     messages: dict[str, _Message] = {}
     message = _Message("")
     for line in MESSAGES.strip().splitlines():

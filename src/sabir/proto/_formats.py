@@ -1,4 +1,4 @@
-"""What a file might be that is no ONNX model: enough to tell a user what they have handed over."""
+"""Guesses what a file is that is not an ONNX model, for error messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BEGINNINGS = (
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as a Keras model"),
     (b"\x93NUMPY", "a NumPy array file"),
     (b"GGUF", "a GGUF model"),
-    (b"version https://git-lfs", "a git-lfs pointer, not the file it stands for; run `git lfs pull`"),
+    (b"version https://git-lfs", "a git-lfs pointer, not the file itself; run `git lfs pull`"),
 )
 _AT_FOUR = {b"TFL3": "a TensorFlow Lite model", b"ORTM": "an onnxruntime model in ORT format"}
 _HEAD = 4096
@@ -24,9 +24,9 @@ _PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 
 
 def guess_format(data: Buffer) -> str | None:
-    """Say what kind of file the bytes look like, or return None where nothing is recognised.
+    """Return what the bytes look like, or None where no format is recognised.
 
-    Meant for bytes that failed to read as a model: a model itself may, by chance, resemble another format.
+    This is for bytes that are no model: a model may, by chance, resemble another format.
     """
     head = bytes(data[:_HEAD])
     for magic, name in _BEGINNINGS:
@@ -42,12 +42,12 @@ def guess_format(data: Buffer) -> str | None:
 
 
 def _guess_text(head: bytes) -> str | None:
-    # a cut through the last character is no sign of binary data
+    # the head may end within a character
     text = head.decode("utf-8", errors="replace").rstrip("\ufffd").lstrip("\ufeff").strip()
     if not text or not all(c.isprintable() or c.isspace() for c in text) or "\ufffd" in text:
         return None
     if text[:9].lower() == "<!doctype" or text[:5].lower() == "<html":
-        return "an HTML page, perhaps an error page saved in place of a download"
+        return "an HTML page, perhaps an error page saved instead of a download"
     if text.startswith("<?xml"):
         return "an XML file"
     if text.startswith(("<", "//")) or "=>" in text:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def locate(data: Buffer, descriptor: Descriptor, offset: int) -> str:
-    """Return the path of the field that begins at `offset`; as far as it can be read, never an error."""
+    """Return the path of the field that begins at `offset`, as far as the bytes can be read."""
     path: list[str] = []
     start, stop = 0, len(data)
     while descriptor is not None and start <= offset < stop:
@@ -32,7 +32,7 @@ def locate(data: Buffer, descriptor: Descriptor, offset: int) -> str:
 def _step_name(field: FieldDescriptor, number: int, index: int) -> str:
     if field is None:
         return f"field {number}"
-    # a field that is not repeated may still stand twice on the wire; its index would only mislead
+    # a field that is not repeated may still be twice on the wire; its index would only mislead
     return f"{field.name}[{index}]" if _is_repeated(field) else field.name
 
 
@@ -43,7 +43,7 @@ def _is_repeated(field: FieldDescriptor) -> bool:
 
 
 def _field_at(data: Buffer, pos: int, stop: int, offset: int) -> tuple[int, int, int, int, int] | None:
-    """Return number, index, start, body and end of the field that holds `offset`."""
+    """Return number, index, start, body and end of the field that contains `offset`."""
     seen: Counter[int] = Counter()
     while pos < stop:
         begin = pos

@@ -1,4 +1,4 @@
-"""The message classes, C-backed, in a pool of their own: the `onnx` package may be imported beside them."""
+"""The message classes, in a separate pool, so that the `onnx` package can be imported in the same process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sabir.proto._schema import PACKAGE
 if TYPE_CHECKING:
     from sabir.proto._types import MessageClass
 
-# types-protobuf knows neither classes made at run time nor every call of the pool
+# types-protobuf knows neither classes created at run time nor every method of the pool
 _POOL: Any = descriptor_pool.DescriptorPool()
 _POOL.AddSerializedFile(file_descriptor())
 
@@ -22,7 +22,7 @@ def _message(name: str) -> MessageClass:
     descriptor = _POOL.FindMessageTypeByName(f"{PACKAGE}.{name}")
     cls: MessageClass = message_factory.GetMessageClass(descriptor)
     for inner in descriptor.nested_types:
-        if not hasattr(cls, inner.name):  # only protobuf's C part sets these by itself
+        if not hasattr(cls, inner.name):  # only protobuf's C part sets these
             setattr(cls, inner.name, message_factory.GetMessageClass(inner))
     return cls
 

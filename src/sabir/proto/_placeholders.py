@@ -1,4 +1,4 @@
-"""Short stand-ins for bulk data: a random token, unknown to whoever made the file, and an index."""
+"""Short placeholders for bulk data: a random token, which no file can contain on purpose, and an index."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ TOKEN_SIZE = 16
 PLACEHOLDER_SIZE = TOKEN_SIZE + 8
 
 
-Kept = TypeVar("Kept")
+Contents = TypeVar("Contents")
 
 
-class Placeholders(Generic[Kept]):
-    """Buffers kept aside, each known by its placeholder; `random` gives the token's bytes."""
+class Placeholders(Generic[Contents]):
+    """Buffers by their placeholders; `random` returns the bytes of the token."""
 
     def __init__(self, random: Callable[[int], bytes]) -> None:
         self.token = random(TOKEN_SIZE)
-        self._views: list[Kept] = []
+        self._views: list[Contents] = []
 
     def __len__(self) -> int:
         return len(self._views)
 
-    def add(self, view: Kept) -> bytes:
+    def add(self, view: Contents) -> bytes:
         """Keep a buffer, and return its placeholder."""
         self._views.append(view)
         return self.token + (len(self._views) - 1).to_bytes(8, "little")
 
-    def get(self, raw: bytes | memoryview) -> Kept | None:
-        """Return the buffer that `raw` is the placeholder of; None where it is none of these."""
+    def get(self, raw: bytes | memoryview) -> Contents | None:
+        """Return the buffer whose placeholder is `raw`; None where there is none."""
         if len(raw) != PLACEHOLDER_SIZE or raw[:TOKEN_SIZE] != self.token:
             return None
         index = int.from_bytes(raw[TOKEN_SIZE:], "little")
         return self._views[index] if index < len(self._views) else None
 
     def release(self) -> None:
-        """Let go of all buffers."""
+        """Drop all buffers."""
         self._views.clear()
 
 

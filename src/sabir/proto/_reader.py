@@ -1,7 +1,7 @@
-"""Reading a model without copying its tensors: bulk data stays where it lies, in the caller's buffer.
+"""Reading a model without copying its tensors: bulk data stays in the caller's buffer.
 
-Protobuf would copy every byte. So the large `raw_data` fields are cut out first, and a placeholder is put in
-each one's place; what remains, the skeleton, is small, and still the same message by protobuf's own rules.
+Protobuf would copy every byte. So each large `raw_data` field is replaced with a placeholder first; the rest,
+the skeleton, is small and still a valid message of the same type.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sabir.proto._locate import locate
 from sabir.proto._messages import ModelProto
 from sabir.proto._placeholders import Placeholders, byte_view
 from sabir.proto._routes import routes_to_all, routes_to_bulk
-from sabir.proto._walk import Plan, apply_edits, edited_size, plan_edits
+from sabir.proto._walk import WalkOptions, apply_edits, collect_edits, edited_size
 from sabir.proto._wire import WireFaultError
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 DEFAULT_THRESHOLD = 4096
 _LARGEST_MESSAGE = 2**31 - 1
-_WORTH_A_WALK = 16
-"""How many thresholds long the data must be before bulk is looked for."""
+_SMALLEST_WALKED = 16
+"""How many thresholds long the data must be for a search for bulk data."""
 
 
 class Bulk:
@@ -41,15 +41,15 @@ class Bulk:
         return len(self._placeholders)
 
     def add(self, view: memoryview) -> bytes:
-        """Keep a view, and return the placeholder that stands for it."""
+        """Keep a view, and return its placeholder."""
         return self._placeholders.add(view)
 
     def release(self) -> None:
-        """Let go of all views, whose tensors have them now."""
+        """Drop all views, once their tensors have them."""
         self._placeholders.release()
 
     def get(self, raw: bytes) -> memoryview | bytes:
-        """Return the data that a `raw_data` field stands for: a view into the buffer, or `raw` itself."""
+        """Return the data of a `raw_data` field: a view for a placeholder, else `raw` itself."""
         view = self._placeholders.get(raw)
         return raw if view is None else view
 
@@ -59,10 +59,10 @@ def read_model(
 ) -> tuple[Message, Bulk]:
     """Read a ModelProto, leaving every `raw_data` of at least `threshold` bytes in `data`.
 
-    Such a field holds a placeholder; `Bulk.get` turns it into a view of the data. Any object with the buffer
-    protocol will do, a memory map too. `source` is named in errors.
+    Such a field contains a placeholder, for which `Bulk.get` returns a view of the data. `data` may be any
+    object with the buffer protocol, such as a memory map. Errors name `source`.
 
-    Raises WireError where the bytes are no model: empty, truncated, of another format.
+    Raises WireError where the bytes are no model: empty, truncated or of another format.
     """
     view = byte_view(data)
     bulk = Bulk()
@@ -73,9 +73,9 @@ def read_model(
 
 
 def read_message(cls: MessageClass, data: memoryview | bytes, *, source: str = "") -> Message:
-    """Read a message of any class of this package, all data in it.
+    """Read a message of any class of this package, with all its data.
 
-    Raises WireError where the bytes are no such message.
+    Raises WireError where the bytes are not such a message.
     """
     view = byte_view(data)
     _refuse_oversize(len(view), source)
@@ -83,19 +83,19 @@ def read_message(cls: MessageClass, data: memoryview | bytes, *, source: str = "
 
 
 def looks_like_model(message: Message) -> bool:
-    """Say whether a ModelProto that could be read holds anything a model must: other bytes may parse too."""
+    """Return whether a ModelProto has any part of a model: other bytes may parse as an empty one."""
     return message.HasField("graph") or message.HasField("ir_version") or bool(message.functions)
 
 
 def _skeleton(cls: MessageClass, view: memoryview, bulk: Bulk, source: str, threshold: int) -> Buffer:
-    if len(view) < _WORTH_A_WALK * threshold:
+    if len(view) < _SMALLEST_WALKED * threshold:
         return view
 
     def cut(body: int, stop: int) -> bytes:
         return bulk.add(view[body:stop])
 
     try:
-        edits = plan_edits(view, routes_to_bulk(cls.DESCRIPTOR), Plan(threshold, replace=cut))
+        edits = collect_edits(view, routes_to_bulk(cls.DESCRIPTOR), WalkOptions(threshold, replace=cut))
     except WireFaultError as fault:
         raise _error(cls, view, source, fault) from None
     _refuse_oversize(edited_size(view, edits), source)
@@ -111,20 +111,20 @@ def _parse(cls: MessageClass, skeleton: Buffer, view: memoryview, source: str) -
 
 
 def _first_fault(cls: MessageClass, view: memoryview) -> WireFaultError | None:
-    """Find what protobuf does not tell: where the bytes first go wrong."""
+    """Return where the bytes first break the wire format, which protobuf does not report."""
     try:
-        plan_edits(view, routes_to_all(cls.DESCRIPTOR), Plan(threshold=0))
+        collect_edits(view, routes_to_all(cls.DESCRIPTOR), WalkOptions(threshold=0))
     except WireFaultError as fault:
         return fault
     return None
 
 
 def _error(cls: MessageClass, view: memoryview, source: str, fault: WireFaultError | None) -> WireError:
-    kind = "ONNX model" if cls is ModelProto else cls.DESCRIPTOR.name
+    name = "ONNX model" if cls is ModelProto else cls.DESCRIPTOR.name
     guess = guess_format(view)
     if guess is not None:
-        return WireError(_prefixed(source, f"no {kind}: this looks like {guess}"))
-    message = f"truncated or no {kind}"
+        return WireError(_prefixed(source, f"no {name}: this looks like {guess}"))
+    message = f"truncated or no {name}"
     if fault is None:
         return WireError(_prefixed(source, message))
     path = locate(view, cls.DESCRIPTOR, fault.offset)
@@ -137,7 +137,7 @@ def _refuse_oversize(size: int, source: str) -> None:
         raise WireError(
             _prefixed(
                 source,
-                f"without its bulk data the message still has {size} bytes, and protobuf reads at most "
+                f"without its raw_data the message has {size} bytes, and protobuf reads at most "
                 f"{_LARGEST_MESSAGE}; keep tensors in raw_data or in external files",
             )
         )

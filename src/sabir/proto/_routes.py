@@ -1,4 +1,4 @@
-"""Which fields of a message are worth walking into, derived from the descriptors."""
+"""Which fields of a message a walk follows, derived from the descriptors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Routes = dict[int, "Route"]
 
 
 class Route(NamedTuple):
-    """One field to follow: into a message with routes of its own, or, with None, to bulk data itself."""
+    """One field to follow: into a message with its own routes, or, with None, to bulk data itself."""
 
     inner: Routes | None
 
@@ -35,7 +35,7 @@ def routes_to_bulk(descriptor: Descriptor) -> Routes:
 
 @cache
 def routes_to_nesting(descriptor: Descriptor) -> Routes:
-    """Return the fields through which messages can nest without end."""
+    """Return the fields through which messages can be nested without limit."""
     messages = _reachable(descriptor)
     recursive = {d for d in messages if any(d in _reachable(m) for m in _inner_messages(d))}
     return _routes(messages, _reaching(messages, recursive))[descriptor]
@@ -43,13 +43,13 @@ def routes_to_nesting(descriptor: Descriptor) -> Routes:
 
 @cache
 def routes_to_all(descriptor: Descriptor) -> Routes:
-    """Return every field that holds a message, at every depth."""
+    """Return every field of a message type, at every depth."""
     messages = _reachable(descriptor)
     return _routes(messages, set(messages))[descriptor]
 
 
 def _routes(messages: list[Descriptor], followed: set[Descriptor]) -> dict[Descriptor, Routes]:
-    """Return, for each message type, its fields of a type among those followed."""
+    """Return, for each message type, its fields whose type is in `followed`."""
     table: dict[Descriptor, Routes] = {d: {} for d in messages}
     for descriptor, routes in table.items():
         for field in descriptor.fields:
@@ -59,7 +59,7 @@ def _routes(messages: list[Descriptor], followed: set[Descriptor]) -> dict[Descr
 
 
 def _reaching(messages: list[Descriptor], goals: set[Descriptor]) -> set[Descriptor]:
-    """Return the message types that are a goal or may hold one, at any depth."""
+    """Return the message types that are a goal or can contain one, at any depth."""
     reaching, size = set(goals), -1
     while size != len(reaching):
         size = len(reaching)
@@ -68,7 +68,7 @@ def _reaching(messages: list[Descriptor], goals: set[Descriptor]) -> set[Descrip
 
 
 def _reachable(descriptor: Descriptor) -> list[Descriptor]:
-    """Return a message type and all that it may hold, at any depth."""
+    """Return a message type and all that it can contain, at any depth."""
     found, waiting = {descriptor: None}, [descriptor]
     while waiting:
         new = [d for d in _inner_messages(waiting.pop()) if d not in found]

@@ -1,8 +1,8 @@
 """The ONNX messages of IR version 14, as a table: `number name type`, one line a field.
 
 An indented line belongs to the message above it. A type ending in `[]` is repeated, in `[]*` repeated and
-packed; `in name` puts the field into that oneof. `enum` and `reserved` lines say what their names say.
-A message or an enum is called by its full name within the package.
+packed; `in name` puts the field into that oneof; a `reserved` line lists numbers and names. Messages and
+enums have their full names within the package.
 """
 
 from __future__ import annotations

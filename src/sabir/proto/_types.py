@@ -1,10 +1,10 @@
-"""Names for what protobuf gives no common type: its classes are made at run time, and differ by backend."""
+"""Types for protobuf's objects, whose classes are created at run time and differ by backend."""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from sabir.files import Streamed
+from sabir.files import LazyBytes
 
 MessageClass: TypeAlias = Any
 Message: TypeAlias = Any
@@ -13,4 +13,4 @@ FieldDescriptor: TypeAlias = Any
 UnknownValue: TypeAlias = Any
 
 Buffer: TypeAlias = bytes | memoryview
-Payload: TypeAlias = Buffer | Streamed
+Payload: TypeAlias = Buffer | LazyBytes

@@ -1,4 +1,4 @@
-"""The fields of a message that this version of the schema does not know: kept, and told of."""
+"""Unknown fields: those of a message that are not in the schema."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from sabir.proto._routes import routes_to_nesting
-from sabir.proto._walk import Plan, plan_edits
+from sabir.proto._walk import WalkOptions, collect_edits
 from sabir.proto._wire import (
     END_GROUP,
     FIXED32,
@@ -22,23 +22,23 @@ from sabir.proto._wire import (
 if TYPE_CHECKING:
     from sabir.proto._types import Message, UnknownValue
 
-# DiscardUnknownFields silently does nothing some sixty levels down. A message that deep takes at least two
-# bytes for each level still to come, so a short walk, into long fields only, is enough to suspect one.
+# DiscardUnknownFields silently does nothing below some sixty levels. A message that deep has at least two
+# bytes for each further level, so a short walk into long fields is enough to suspect one.
 _DISCARDED_DEPTH = 60
 _SUSPECT_DEPTH = 8
 _SUSPECT_BYTES = 2 * (_DISCARDED_DEPTH - _SUSPECT_DEPTH)
 
 
 def unknown_bytes(message: Message) -> bytes:
-    """Return the unknown fields of one message, not of those within it, as wire bytes.
+    """Return the unknown fields of one message, without those of messages in it, as wire bytes.
 
-    `other.MergeFromString(...)` of these gives another message of the class the same unknown fields.
+    `other.MergeFromString(...)` of these adds the same unknown fields to another message of the class.
     """
     return _encode(UnknownFieldSet(message))
 
 
 def has_unknown(message: Message) -> bool:
-    """Say whether a message, or any within it, has unknown fields."""
+    """Return whether a message, or any in it, has unknown fields."""
     known = type(message)()
     known.CopyFrom(message)
     known.DiscardUnknownFields()
@@ -66,9 +66,9 @@ def _encode_field(number: int, wire: int, value: UnknownValue) -> bytes:
 
 
 def _may_be_deep(message: Message) -> bool:
-    plan = Plan(_SUSPECT_BYTES, max_depth=_SUSPECT_DEPTH)
+    options = WalkOptions(_SUSPECT_BYTES, max_depth=_SUSPECT_DEPTH)
     try:
-        plan_edits(message.SerializeToString(), routes_to_nesting(message.DESCRIPTOR), plan)
+        collect_edits(message.SerializeToString(), routes_to_nesting(message.DESCRIPTOR), options)
     except WireFaultError:
         return True
     return False

@@ -1,7 +1,7 @@
-"""The walk over a serialised message that replaces some of its fields, and all it takes to stay well-formed.
+"""A walk over a serialised message that replaces some of its fields, and corrects the lengths around them.
 
-The walk serves the reader, which takes bulk data out, and the writer, which puts it in. It touches only what
-lies on a route to such a field; all else is kept as it is, byte for byte.
+The reader takes bulk data out with it, and the writer puts it in. All bytes that are not on a route to such a
+field stay unchanged.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def _nothing(_body: int, _stop: int) -> None:
     return None
 
 
-class Plan(NamedTuple):
-    """What a walk does: nothing below `threshold` bytes, no message that `enter` declines.
+class WalkOptions(NamedTuple):
+    """What a walk looks at: fields of at least `threshold` bytes, in messages that `enter` accepts.
 
-    `replace` is given where bulk data begins and ends, and returns what to put there, or None.
+    `replace` is called with the start and end of bulk data, and returns its replacement, or None.
     """
 
     threshold: int
@@ -58,8 +58,8 @@ class Plan(NamedTuple):
     max_depth: int = MAX_DEPTH
 
 
-class _Frame:
-    """A message that the walk is in; `slot` is the place of its own length among the edits."""
+class _EnteredMessage:
+    """A message that the walk has entered; `slot` is the place of the edit of its length."""
 
     __slots__ = ("body", "growth", "head", "routes", "slot", "stop")
 
@@ -68,17 +68,17 @@ class _Frame:
         self.growth = 0
 
 
-def plan_edits(data: Buffer, routes: Routes, plan: Plan) -> list[Edit]:
-    """Return the edits that a walk over `data` calls for, in order.
+def collect_edits(data: Buffer, routes: Routes, options: WalkOptions) -> list[Edit]:
+    """Return the edits of a walk over `data`, in order.
 
-    Raises WireFaultError where the walked part breaks the wire format or nests too deep.
+    Raises WireFaultError where the walked part breaks the wire format or is nested too deep.
     """
     edits: list[Edit | None] = []
-    parents: list[_Frame] = []
-    frame = _Frame(routes, 0, 0, len(data), -1)
+    parents: list[_EnteredMessage] = []
+    frame = _EnteredMessage(routes, 0, 0, len(data), -1)
     pos = 0
     while True:
-        found = _next_field(data, pos, frame, plan.threshold)
+        found = _next_field(data, pos, frame, options.threshold)
         if found is None:
             if not parents:
                 return [edit for edit in edits if edit is not None]
@@ -88,18 +88,18 @@ def plan_edits(data: Buffer, routes: Routes, plan: Plan) -> list[Edit]:
             continue
         head, body, pos, route = found
         if route.inner is None:
-            frame.growth += _replace(plan, head, body, pos, edits)
-        elif plan.enter(body, pos):
+            frame.growth += _replace(options, head, body, pos, edits)
+        elif options.enter(body, pos):
             parents.append(frame)
-            if len(parents) > plan.max_depth:
-                raise WireFaultError(f"messages nested more than {plan.max_depth} deep", head)
-            frame = _Frame(route.inner, head, body, pos, len(edits))
+            if len(parents) > options.max_depth:
+                raise WireFaultError(f"messages nested more than {options.max_depth} deep", head)
+            frame = _EnteredMessage(route.inner, head, body, pos, len(edits))
             edits.append(None)
             pos = body
 
 
 def apply_edits(data: Buffer, edits: Iterable[Edit]) -> Iterator[Payload]:
-    """Yield the buffers that make the edited data, the untouched runs as slices of it."""
+    """Yield the buffers of the edited data; those without edits are slices of `data`."""
     pos = 0
     for start, stop, prefix, payload in edits:
         if start > pos:
@@ -113,12 +113,12 @@ def apply_edits(data: Buffer, edits: Iterable[Edit]) -> Iterator[Payload]:
 
 
 def edited_size(data: Buffer, edits: Iterable[Edit]) -> int:
-    """Return how many bytes the edited data will have."""
+    """Return the size of the edited data."""
     return len(data) + sum(len(e.prefix) + len(e.payload) - (e.stop - e.start) for e in edits)
 
 
-def _replace(plan: Plan, head: int, body: int, stop: int, edits: list[Edit | None]) -> int:
-    payload = plan.replace(body, stop)
+def _replace(options: WalkOptions, head: int, body: int, stop: int, edits: list[Edit | None]) -> int:
+    payload = options.replace(body, stop)
     if payload is None:
         return 0
     prefix = encode_varint(len(payload))
@@ -126,8 +126,8 @@ def _replace(plan: Plan, head: int, body: int, stop: int, edits: list[Edit | Non
     return len(prefix) + len(payload) - (stop - head)
 
 
-def _close(frame: _Frame, edits: list[Edit | None]) -> int:
-    """Correct the length of a message that has changed; return by how much its parent grows."""
+def _close(frame: _EnteredMessage, edits: list[Edit | None]) -> int:
+    """Correct the length of a message that has changed, and return by how much its parent grows."""
     if not frame.growth:
         return 0
     prefix = encode_varint(frame.stop - frame.body + frame.growth)
@@ -135,10 +135,12 @@ def _close(frame: _Frame, edits: list[Edit | None]) -> int:
     return frame.growth + len(prefix) - (frame.body - frame.head)
 
 
-def _next_field(data: Buffer, pos: int, frame: _Frame, threshold: int) -> tuple[int, int, int, Route] | None:
+def _next_field(
+    data: Buffer, pos: int, frame: _EnteredMessage, threshold: int
+) -> tuple[int, int, int, Route] | None:
     """Return the next field of at least `threshold` bytes on a route: its length's start, body, end, route.
 
-    What remains of the message once it is shorter than the threshold is left unread: protobuf will judge it.
+    The end of a message is not read once it is shorter than the threshold: protobuf checks it later.
     """
     try:
         found, end = _scan(data, pos, frame.stop, frame.routes, threshold)
@@ -154,8 +156,8 @@ def _scan(
 ) -> tuple[tuple[int, int, int, Route] | None, int]:
     """Return what `_next_field` does, and where the scan ended.
 
-    The hot loop: a large model costs one turn a node. So it reads the commonest shapes of a field itself,
-    and keeps no account of where it is beyond the position.
+    This is the hot loop, with one iteration for each node of a large model. So it decodes the most common
+    fields itself, and keeps no state but the position.
     """
     route_of, limit = routes.get, stop - threshold
     while pos < limit:
@@ -182,7 +184,7 @@ def _scan(
 
 
 def _fault(data: Buffer, pos: int, stop: int) -> WireFaultError:
-    """Step once more through a message that cannot be read, to say which field of it is at fault."""
+    """Read an invalid message again, field by field, and return the error of the one that is invalid."""
     start = pos
     try:
         while pos < stop:

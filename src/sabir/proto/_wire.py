@@ -10,26 +10,26 @@ if TYPE_CHECKING:
 VARINT, FIXED64, LENGTH, GROUP, END_GROUP, FIXED32 = range(6)
 
 MAX_DEPTH = 100
-"""How deep messages or groups may nest: protobuf's own limit."""
+"""How deep messages or groups may be nested: protobuf's own limit."""
 
 MORE = 128
-"""The bit of a varint's byte that says another follows; also the first number that needs two bytes."""
+"""The bit of a varint's byte that says that another follows; also the first number of two bytes."""
 
 WIRE_TYPE = 7
-"""The bits of a tag that are the wire type; the field number stands above them."""
+"""The bits of a tag that are the wire type; the field number is in those above."""
 
 SMALLEST_TAG = 8
 
 _LOW = 127
-_LONGEST_VARINT = 10
+_MAX_VARINT = 10
 _64_BITS = 0xFFFFFFFFFFFFFFFF
 _LARGEST_TAG = 0xFFFFFFFF
 
 
 class WireFaultError(Exception):
-    """Bytes against the wire format; `offset` is where the field begins that breaks it.
+    """Bytes that violate the wire format; `offset` is the start of the invalid field.
 
-    It stays in this package: what a caller sees is a `sabir.base.WireError` that says where and why.
+    It does not leave this package: callers get a `sabir.base.WireError` with the path and the reason.
     """
 
     def __init__(self, reason: str, offset: int) -> None:
@@ -60,9 +60,9 @@ def encode_bytes(number: int, value: bytes) -> bytes:
 
 
 def read_varint(data: Sequence[int], pos: int) -> tuple[int, int]:
-    """Return the varint at `pos` and where it ends; as errors: IndexError beyond the data, WireFaultError."""
+    """Return the varint at `pos` and its end; raises IndexError past the data's end, or WireFaultError."""
     value = shift = 0
-    for at in range(pos, pos + _LONGEST_VARINT):
+    for at in range(pos, pos + _MAX_VARINT):
         byte = data[at]
         value |= (byte & _LOW) << shift
         if byte < MORE:
@@ -72,7 +72,7 @@ def read_varint(data: Sequence[int], pos: int) -> tuple[int, int]:
 
 
 def read_tag(data: Sequence[int], pos: int) -> tuple[int, int]:
-    """Return the tag at `pos` and where it ends; with the errors of `read_varint`."""
+    """Return the tag at `pos` and its end; raises as `read_varint` does."""
     tag, end = read_varint(data, pos)
     if tag < SMALLEST_TAG:
         raise WireFaultError("a field number of 0", pos)
@@ -82,9 +82,9 @@ def read_tag(data: Sequence[int], pos: int) -> tuple[int, int]:
 
 
 def skip_value(data: Sequence[int], pos: int, tag: int) -> int:
-    """Return where the value of a field ends, whose tag ended at `pos`.
+    """Return the end of the value of a field whose tag ends at `pos`.
 
-    The end may lie beyond the data: the caller knows where its message ends. Raises as `read_tag`.
+    It may be past the end of the data, which the caller checks. Raises as `read_tag` does.
     """
     wire = tag & WIRE_TYPE
     if wire == LENGTH:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from google.protobuf.message import EncodeError
 
 from sabir.base import WireError
-from sabir.files import Streamed
+from sabir.files import LazyBytes
 from sabir.proto._placeholders import PLACEHOLDER_SIZE, Placeholders, byte_view
 from sabir.proto._reader import DEFAULT_THRESHOLD
 from sabir.proto._routes import routes_to_bulk
-from sabir.proto._walk import Edit, Plan, apply_edits, edited_size, plan_edits
+from sabir.proto._walk import Edit, WalkOptions, apply_edits, collect_edits, edited_size
 from sabir.proto._wire import WireFaultError
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class BulkWriter:
-    """Serialises a message whose large `raw_data` fields hold placeholders for buffers kept aside.
+    """Serialises a message whose large `raw_data` fields are placeholders for buffers.
 
-    Neither protobuf's two GiB nor its copies apply to those buffers. `size` is how many bytes the message
-    last given to `chunks` has in all.
+    These buffers are not copied, and do not count towards protobuf's limit of two GiB. `size` is the number
+    of bytes of the message that was last passed to `chunks`.
     """
 
     def __init__(self, *, threshold: int = DEFAULT_THRESHOLD) -> None:
@@ -35,20 +35,20 @@ class BulkWriter:
         self._placeholders: Placeholders[Payload] = Placeholders(os.urandom)
 
     def placeholder(self, data: Payload) -> bytes:
-        """Return what to put in a `raw_data` field for `data`: a placeholder, or, if short, the data itself.
+        """Return the content of a `raw_data` field for `data`: a placeholder, or short data itself.
 
         Raises TypeError where the buffer is not contiguous.
         """
-        if isinstance(data, Streamed):
+        if isinstance(data, LazyBytes):
             return b"".join(data) if len(data) < self._threshold else self._placeholders.add(data)
         view = byte_view(data)
         return bytes(view) if len(view) < self._threshold else self._placeholders.add(view)
 
     def chunks(self, message: Message) -> Iterator[Payload]:
-        """Return the buffers that, one after another, are the serialised message; bulk as it was given.
+        """Return the chunks of the serialised message; bulk data is not copied.
 
-        Raises WireError, at once, where protobuf cannot serialise the message, or where a placeholder
-        stands anywhere but alone in a `raw_data` field.
+        Raises WireError, at once, where protobuf cannot serialise the message, or where a placeholder is
+        anywhere but alone in a `raw_data` field.
         """
         skeleton = _serialise(message)
         edits = self._edits(message, skeleton)
@@ -60,7 +60,7 @@ class BulkWriter:
         if not hits:
             return []
 
-        def holds_one(body: int, stop: int) -> bool:
+        def contains_one(body: int, stop: int) -> bool:
             first = bisect_left(hits, body)
             return first < len(hits) and hits[first] + PLACEHOLDER_SIZE <= stop
 
@@ -68,17 +68,17 @@ class BulkWriter:
 
         def fill(body: int, stop: int) -> Payload | None:
             nonlocal filled
-            view = self._placeholders.get(skeleton[body:stop]) if holds_one(body, stop) else None
+            view = self._placeholders.get(skeleton[body:stop]) if contains_one(body, stop) else None
             filled += view is not None
             return view
 
-        plan = Plan(PLACEHOLDER_SIZE, enter=holds_one, replace=fill)
+        options = WalkOptions(PLACEHOLDER_SIZE, enter=contains_one, replace=fill)
         try:
-            edits = plan_edits(skeleton, routes_to_bulk(message.DESCRIPTOR), plan)
+            edits = collect_edits(skeleton, routes_to_bulk(message.DESCRIPTOR), options)
         except WireFaultError as fault:
             raise WireError(f"the message cannot be written: {fault.reason}") from None
         if filled != len(hits):
-            raise WireError("a placeholder for bulk data stands outside a raw_data field, or not alone in it")
+            raise WireError("a placeholder for bulk data is outside a raw_data field, or not alone in it")
         return edits
 
 

@@ -1,8 +1,9 @@
-"""The vocabulary in which operators are declared, the binder, and registries."""
+"""Declarations of operators and their versions, calls checked against them, and registries."""
 
 from sabir.schema._adapters import Unconvertible
+from sabir.schema._admission import admits, operand_mismatch
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
-from sabir.schema._callees import Callees
+from sabir.schema._builder_calls import BuilderCalls
 from sabir.schema._examples import Example
 from sabir.schema._expansion import check_expansion
 from sabir.schema._implicit import ImplicitImport, implicit_imports
@@ -11,7 +12,7 @@ from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Stat
 from sabir.schema._python import docstring, shown_default
 from sabir.schema._registry import Registry, Rooms
 from sabir.schema._results import check_results, is_settled
-from sabir.schema._scope import Scope, check_call, newer_opset
+from sabir.schema._scope import Callees, Scope, check_call, newer_opset
 from sabir.schema._types import (
     BFLOAT16,
     BOOL,
@@ -28,13 +29,14 @@ from sabir.schema._types import (
     NUMBERS,
     SIGNED,
     SMALL_TYPES,
+    SMALL_TYPES_AND_FLOAT8,
     STRING,
     UNSIGNED,
     optionals,
     sequences,
     tensors,
 )
-from sabir.schema._values import ElementTypes, OneOf, Values, Within, above, at_least, element_types, one_of
+from sabir.schema._values import ElementTypes, OneOf, Range, Values, above, at_least, element_types, one_of
 from sabir.schema._version import ADAPTERS, BEHAVIOURS, Behaviour, Version
 
 __all__ = [
@@ -55,12 +57,14 @@ __all__ = [
     "NUMBERS",
     "SIGNED",
     "SMALL_TYPES",
+    "SMALL_TYPES_AND_FLOAT8",
     "STRING",
     "UNSIGNED",
     "Arguments",
     "Attribute",
     "Behaviour",
     "Binding",
+    "BuilderCalls",
     "Call",
     "Callees",
     "Constraint",
@@ -72,6 +76,7 @@ __all__ = [
     "Operator",
     "Output",
     "Port",
+    "Range",
     "Registry",
     "Rooms",
     "Scope",
@@ -80,8 +85,8 @@ __all__ = [
     "Unconvertible",
     "Values",
     "Version",
-    "Within",
     "above",
+    "admits",
     "as_results",
     "at_least",
     "check_call",
@@ -93,6 +98,7 @@ __all__ = [
     "is_settled",
     "newer_opset",
     "one_of",
+    "operand_mismatch",
     "optionals",
     "port_at",
     "sequences",

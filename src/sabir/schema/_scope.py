@@ -1,4 +1,4 @@
-"""Scopes: what the names in a node mean where it stands."""
+"""Scopes: what the operator names and attribute references of a graph's nodes mean."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 MOST_CALLS = 100  # functions inside functions; the standard forbids recursion, a file may not
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Scope:
-    """The operator sets, functions and attribute bindings that hold for a graph's nodes.
+    """The operator sets, functions and attribute bindings for the nodes of a graph; compared by identity.
 
-    `opsets` has the version that binds of each domain, by its canonical name. `default` is the model's
-    version of the default domain, which binds in a function that imports none. With `newer_opsets` a version
-    that the registry does not know yet is taken as the newest that it knows.
+    `opsets` has the version that applies of each domain, by its canonical name. `default` is the model's
+    version of the default domain, which applies in a function that imports none. With `newer_opsets` a
+    version that the registry does not know yet counts as the newest that it knows. `unbound` is the scope of
+    a function's body outside any call: the values of its attribute references are unknown.
     """
 
     registry: Registry
@@ -33,13 +34,14 @@ class Scope:
     depth: int = 0
     default: int | None = None
     newer_opsets: bool = False
+    unbound: bool = False
 
     @classmethod
     def of(cls, model: Model, registry: Registry, *, newer_opsets: bool = False) -> Scope:
-        """Return the scope of a model's main graph; before IR 3 all models meant the first operator set.
+        """Return the scope of a model's main graph; before IR 3 all models used the first operator set.
 
         Raises UnsupportedError for a model that imports a version newer than any that the registry knows,
-        unless `newer_opsets` says to take it as the newest known one.
+        unless `newer_opsets` is set.
         """
         default = model.opset()
         opsets, functions = bound_opsets(model.opsets, default), model.functions_by_key()
@@ -48,7 +50,7 @@ class Scope:
         return scope
 
     def opset(self, domain: str) -> int | None:
-        """Return the version that binds of a domain, or None."""
+        """Return the version of a domain that applies, or None."""
         return self.opsets.get(canonical_domain(domain))
 
     def newer(self) -> dict[str, tuple[int, int]]:
@@ -70,7 +72,7 @@ class Scope:
     def callee(self, node: Node) -> Version | Function:
         """Return what a node calls: a model-local function, or the operator version in force.
 
-        Raises SchemaError where neither is to be found, saying what is missing.
+        Raises SchemaError where there is neither, saying what is missing.
         """
         domain = canonical_domain(node.domain)
         function = self.functions.get((domain, node.op, node.overload))
@@ -90,10 +92,14 @@ class Scope:
             )
         return version
 
+    def version(self, node: Node) -> Version | None:
+        """Return the operator version that a node names, None where the registry has none in force."""
+        return self.registry.find_version(node.domain, node.op, self.opset(node.domain))
+
     def runnable(self, node: Node) -> Version | Function:
         """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too.
 
-        A version that was published, and deprecated in its place later, is none: GroupNormalization-18.
+        A version that was deprecated after its release is not removed: GroupNormalization-18.
         """
         found = self.callee(node)
         if isinstance(found, Version) and found.removed:
@@ -107,39 +113,44 @@ class Scope:
     def arguments(self, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
         """Return a node's attributes with references to the function's attributes resolved.
 
-        One that refers to nothing, as any does outside a function, is left out.
+        A reference to an attribute that the call does not have is left out, as is any outside a function.
         """
         if not any(a.ref for a in attributes.values()):
             return attributes
         bindings = self.bindings or {}
         found: dict[str, Attribute] = {}
         for name, attribute in attributes.items():
-            given = bindings.get(attribute.ref) if attribute.ref else attribute
-            if given is not None:
-                found[name] = given if given.name == name else replace(given, name=name)
+            actual = bindings.get(attribute.ref) if attribute.ref else attribute
+            if actual is not None:
+                found[name] = actual if actual.name == name else replace(actual, name=name)
         return found
 
     def inside(self, function: Function, node: Node) -> Scope:
         """Return the scope of a function's body for one call.
 
-        Raises SchemaError for a bad call, UnsupportedError as `of` does.
+        Raises SchemaError for an invalid call, UnsupportedError as `of` does.
         """
         if self.depth >= MOST_CALLS:
             raise SchemaError(
                 f"functions call one another deeper than {MOST_CALLS}; {function!r} may call itself"
             )
-        given = self.arguments(node.attributes)
-        unknown = given.keys() - function.attributes.keys()
+        actual = self.arguments(node.attributes)
+        unknown = actual.keys() - function.attributes.keys()
         if unknown:
             raise SchemaError(f"{function!r} has no attribute {min(unknown)!r}")
         defaults = {name: a for name, a in function.attributes.items() if a is not None}
         inner = self.within(function)
         inner.require_known()
-        return replace(inner, bindings={**defaults, **given}, depth=self.depth + 1)
+        return replace(inner, bindings={**defaults, **actual}, depth=self.depth + 1, unbound=False)
 
     def within(self, function: Function) -> Scope:
-        """Return the scope of a function's body, whoever calls it."""
-        return replace(self, opsets=bound_opsets(function.opsets, self.default), bindings={})
+        """Return the scope of a function's body, without the attributes of a call."""
+        opsets = bound_opsets(function.opsets, self.default)
+        return replace(self, opsets=opsets, bindings={}, unbound=True)
+
+    def is_open(self, node: Node) -> bool:
+        """Return whether an attribute of a node refers to one whose value no call has supplied."""
+        return self.unbound and any(a.ref for a in node.attributes.values())
 
     def _hint(self, domain: str, name: str) -> str:
         if not self.registry.has_domain(domain):
@@ -151,13 +162,39 @@ class Scope:
         return suggest(name, self.registry.names(domain))
 
 
+class Callees:
+    """What nodes call, looked up once for each scope and name."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Scope, str, str, str], Version | Function | SchemaError] = {}
+
+    def of(self, node: Node, scope: Scope) -> Version | Function:
+        """Return what a node calls; raises SchemaError as `scope.callee` does."""
+        found = self._found.get((scope, node.domain, node.op, node.overload)) or self.find(node, scope)
+        if isinstance(found, SchemaError):
+            raise found
+        return found
+
+    def find(self, node: Node, scope: Scope) -> Version | Function | SchemaError:
+        """Return what `scope.callee` returns, or the error that it raises."""
+        key = (scope, node.domain, node.op, node.overload)
+        found = self._found.get(key)
+        if found is None:
+            try:
+                found = scope.callee(node)
+            except SchemaError as error:
+                found = error
+            self._found[key] = found
+        return found
+
+
 def newer_opset(domain: str, version: int, newest: int) -> str:
     """Return the message about a version that is newer than the newest known one."""
     return f"opset {version} of {quote(domain or 'ai.onnx')} is not known; the newest known one is {newest}"
 
 
 def check_call(function: Function, node: Node) -> None:
-    """Raise SchemaError where a call gives more inputs or outputs than its function has."""
+    """Raise SchemaError where a call has more inputs or outputs than its function."""
     if len(node.inputs) > len(function.graph.inputs):
         raise SchemaError(
             f"{function!r} takes {len(function.graph.inputs)} inputs, and the node has {len(node.inputs)}"

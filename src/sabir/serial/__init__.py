@@ -1,4 +1,4 @@
-"""Models from files and to files."""
+"""Models from files and to files, and their external data."""
 
 from typing import TYPE_CHECKING
 
@@ -10,14 +10,16 @@ from sabir.serial._saving import dumps, save
 from sabir.serial._verifying import ExternalProblem, external_problems
 
 if TYPE_CHECKING:
+    from sabir.serial._messages import from_proto, to_proto
     from sabir.serial._placement import largest_movable
     from sabir.serial._safetensors import load_safetensors
+    from sabir.serial._text import text
     from sabir.serial._values import load_value, save_value
 
-# few programs ask for these, and `import sabir` does not wait for them
+# few programs need these, and `import sabir` does not wait for them
 _LATER = {
-    "largest_movable": "_placement", "load_safetensors": "_safetensors", "load_value": "_values",
-    "save_value": "_values",
+    "from_proto": "_messages", "largest_movable": "_placement", "load_safetensors": "_safetensors",
+    "load_value": "_values", "save_value": "_values", "text": "_text", "to_proto": "_messages",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -35,6 +37,7 @@ __all__ = [
     "format_by_name",
     "format_named",
     "format_of",
+    "from_proto",
     "largest_movable",
     "load",
     "load_safetensors",
@@ -43,4 +46,6 @@ __all__ = [
     "loads",
     "save",
     "save_value",
+    "text",
+    "to_proto",
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import WireError
 from sabir.ir import ATTRIBUTE_TYPES, Attribute, AttributeType
-from sabir.serial._residues import Leftovers, restore, texts
+from sabir.serial._residues import ResidueCollector, restore, texts
 from sabir.serial._types import fill_type
 
 if TYPE_CHECKING:
@@ -19,9 +19,10 @@ FIELDS: dict[AttributeType, str] = {
     "strings": "strings", "tensors": "tensors", "graphs": "graphs", "sparse_tensor": "sparse_tensor",
     "sparse_tensors": "sparse_tensors", "type": "tp", "types": "type_protos",
 }  # fmt: skip
-_TYPE_OF_FIELD: dict[str, AttributeType] = {field: kind for kind, field in FIELDS.items()}
+_TYPE_OF_FIELD: dict[str, AttributeType] = {field: type_ for type_, field in FIELDS.items()}
 _SINGULAR = ("f", "i", "s", "t", "g", "sparse_tensor", "tp")
 _TEXTS = ("doc_string", "ref_attr_name", "name")
+_UNSHARED = frozenset({4, 5, 9, 10, 11, 12})  # tensors and graphs, the mutable and the large
 
 
 class AttributeReader:
@@ -34,22 +35,22 @@ class AttributeReader:
         sparse: Callable[[Any], SparseTensor],
         graph: Callable[[Any], Graph],
         type_: Callable[[Any], Any],
-        solid: Callable[[Any], Any],
+        copy: Callable[[Any], Any],
         unknown: bool,
     ) -> None:
-        """Take what reads the messages inside an attribute and what puts bulk data into one.
+        """Take the readers of the messages inside an attribute; `copy` copies a message with its bulk data.
 
-        `unknown` says whether unknown fields are about.
+        `unknown` says whether any message has unknown fields.
         """
         self._readers: dict[str, Callable[[Any], Any]] = {
             "t": tensor, "tensors": tensor, "g": graph, "graphs": graph, "sparse_tensor": sparse,
             "sparse_tensors": sparse, "tp": type_, "type_protos": type_, "s": _decoded, "strings": _decoded,
         }  # fmt: skip
-        self._solid, self._unknown = solid, unknown
+        self._copy, self._unknown = copy, unknown
         self._seen: dict[bytes, Attribute] = {}
 
     def read(self, proto: Any) -> Attribute:
-        """Return an attribute; raises WireError for a name that is no UTF-8."""
+        """Return an attribute; raises WireError for a name that is not UTF-8."""
         number = proto.type
         if number in _UNSHARED or not number:
             return self._read(proto)
@@ -62,53 +63,50 @@ class AttributeReader:
     def _read(self, proto: Any) -> Attribute:
         doc, ref, name = texts(proto, *_TEXTS)
         number: int = proto.type
-        kind = ATTRIBUTE_TYPES[number]
+        type_ = ATTRIBUTE_TYPES[number]
         present = _present(proto)
-        # before IR 2 the type went without saying
-        field = FIELDS.get(kind) or (present[0] if present else "")
+        # before IR 2 no attribute had a type, and its value's field decides
+        field = FIELDS.get(type_) or (present[0] if present else "")
         value = None if ref and field not in present else self._value(proto, field)
-        left = Leftovers(proto, unknown=self._unknown)
+        collector = ResidueCollector(proto, unknown=self._unknown)
         if present and present != [field]:
-            left.keep(self._solid(_rest(proto, field, present)))
-        if kind == "undefined" and field:
-            kind = _TYPE_OF_FIELD[field]
-            left.repeated("type")
+            collector.keep(self._copy(_other_values(proto, field, present)))
+        if type_ == "undefined" and field:
+            type_ = _TYPE_OF_FIELD[field]
+            collector.repeated("type")
             if proto.HasField("type"):
-                left.keep(type(proto)(type=number))
+                collector.keep(type(proto)(type=number))
         if field in _SINGULAR and not ref and field not in present:
-            left.absent(field)
-        return Attribute(name, kind, value, doc, ref, left.residue(_TEXTS))
+            collector.absent(field)
+        return Attribute(name, type_, value, doc, ref, collector.residue(_TEXTS))
 
     def _value(self, proto: Any, field: str) -> Any:
         if not field:
             return None
-        held, reader = getattr(proto, field), self._readers.get(field)
+        content, reader = getattr(proto, field), self._readers.get(field)
         if field in _SINGULAR:
-            return reader(held) if reader else held
-        return tuple(reader(x) for x in held) if reader else tuple(held)
-
-
-_UNSHARED = frozenset({4, 5, 9, 10, 11, 12})  # tensors and graphs, the mutable and the large
+            return reader(content) if reader else content
+        return tuple(reader(x) for x in content) if reader else tuple(content)
 
 
 def _present(proto: Any) -> list[str]:
-    """The value fields that a message has, in the order of their types."""
+    """Return the value fields that a message has, in the order of their types."""
     return [f for f in _TYPE_OF_FIELD if (proto.HasField(f) if f in _SINGULAR else len(getattr(proto, f)))]
 
 
-def _rest(proto: Any, field: str, present: list[str]) -> Any:
-    """A message of the value fields beside the one that counts."""
+def _other_values(proto: Any, field: str, present: list[str]) -> Any:
+    """Return a message of the value fields other than `field`, the one that the type selects."""
     rest = type(proto)()
     for other in present:
-        held = getattr(proto, other)
+        content = getattr(proto, other)
         if other == field:
             continue
         if other in {"f", "i", "s"}:
-            setattr(rest, other, held)
+            setattr(rest, other, content)
         elif other in _SINGULAR:
-            getattr(rest, other).CopyFrom(held)
+            getattr(rest, other).CopyFrom(content)
         else:
-            getattr(rest, other).MergeFrom(held)
+            getattr(rest, other).MergeFrom(content)
     return rest
 
 
@@ -139,17 +137,17 @@ def write_attribute(
         try:
             _write_value(attribute.value, field, proto, writers)
         except (TypeError, ValueError, OverflowError) as error:
-            told = f"attribute {attribute.name!r} of type {attribute.type} cannot hold its value"
-            raise WireError(f"{told}: {error}") from error
+            problem = f"attribute {attribute.name!r} of type {attribute.type} cannot hold its value"
+            raise WireError(f"{problem}: {error}") from error
         if attribute.residue is not None and field in attribute.residue.absent:
             _clear_default(proto, field)
     restore(attribute.residue, proto)
 
 
 def _clear_default(proto: Any, field: str) -> None:
-    """Take away a value that the file did not give, as long as it is still what an absent one means."""
-    held = getattr(proto, field)
-    if held.ByteSize() == 0 if hasattr(held, "DESCRIPTOR") else not held:
+    """Clear a value that the file lacked, unless it is no longer the default of an absent field."""
+    content = getattr(proto, field)
+    if content.ByteSize() == 0 if hasattr(content, "DESCRIPTOR") else not content:
         proto.ClearField(field)
 
 
@@ -167,14 +165,14 @@ def _write_value(value: Any, field: str, proto: Any, writers: dict[str, Callable
         case "strings":
             proto.strings.extend(_encoded(v) for v in value)
         case _ if field in writers:
-            held = getattr(proto, field)
-            held.SetInParent()
-            writers[field](value, held)
+            content = getattr(proto, field)
+            content.SetInParent()
+            writers[field](value, content)
         case _:
             for v in value:
-                made = getattr(proto, field).add()
-                if v is not None:  # a type that says nothing
-                    writers[_SINGULAR_OF[field]](v, made)
+                item = getattr(proto, field).add()
+                if v is not None:  # an unknown type
+                    writers[_SINGULAR_OF[field]](v, item)
 
 
 def _encoded(value: str | bytes) -> bytes:

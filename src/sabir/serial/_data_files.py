@@ -1,8 +1,8 @@
-"""Saving a model with its data in files of their own, so that no step between leaves a mixture.
+"""Saving a model with its data in separate files, so that no step between leaves a mixture.
 
-What a model and its data are is told by several files, and no system replaces several at once. So a model
-never names a data file before all of it is on the disk, and a file that a model names is never replaced by
-one with other data: where the wanted name is taken by the old data, the new data gets another name first.
+A model and its data are several files, and no system replaces several at once. So a model never names a data
+file before all of it is on the disk, and a file that a model names is never replaced by one with other data:
+where the wanted name belongs to the old data, the new data gets another name first.
 """
 
 from __future__ import annotations
@@ -15,41 +15,38 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import FileError, SabirError, quote
-from sabir.files import PIECE, HeldFolder, NewFile, parts_of, temporary_name, writable
-from sabir.ir import ExternalTensor, all_tensors
-from sabir.serial._external import Folder
+from sabir.files import NewFile, OpenFolder, parts_of, temporary_name, writable
+from sabir.serial._data_users import data_files_of, identity_of, mentions_external_data
 from sabir.serial._formats import format_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable
 
-    from sabir.files import Streamed
+    from sabir.files import LazyBytes
     from sabir.ir import Buffer, Model
+    from sabir.serial._data_users import Identity
     from sabir.serial._placement import DataFile, Placement
 
     Progress = Callable[[int, int], object]
-    Identity = tuple[int, int]
 
-_KEY = b"location"  # stands in every text of a model that has external data
-_LARGEST_TEXT = 1 << 31
-_LONGEST_STEM = 24  # characters of a name and of its ending that stay where it gets another
+_MAX_STEM = 24  # characters of a name and of its extension that are kept in a temporary name
 
 
-class _Spot:
-    """A data file in the making, and what has its name now."""
+class _NewData:
+    """A data file that is being written, and the file that has its name now."""
 
-    def __init__(self, file: DataFile, folder: HeldFolder, name: str) -> None:
+    def __init__(self, file: DataFile, folder: OpenFolder, name: str) -> None:
         self.file, self.folder, self.name = file, folder, name
         self.status = folder.status(name)
         self.new = NewFile(folder, name)
 
     @property
     def identities(self) -> set[Identity]:
-        """Which file has the name now, and which one it leads to where it is a link."""
+        """The file that has the name now, and where that is a link, its target."""
         found = [self.status]
         with contextlib.suppress(OSError):
             found.append((self.folder.path / self.name).stat())
-        return {(s.st_dev, s.st_ino) for s in found if s is not None}
+        return {identity_of(status) for status in found if status is not None}
 
     @property
     def mode(self) -> int | None:
@@ -57,8 +54,8 @@ class _Spot:
         return _mode(self.status)
 
 
-class Saving:
-    """One save: the model file, its data files, and the folder in which they belong together."""
+class SplitSave:
+    """One save of a model file and its data files, which belong in one folder."""
 
     def __init__(
         self,
@@ -66,86 +63,86 @@ class Saving:
         path: Path,
         placement: Placement,
         *,
-        chunks: Callable[[], Iterable[Buffer | Streamed]],
+        chunks: Callable[[], Iterable[Buffer | LazyBytes]],
         read: Callable[[Path], Model],
     ) -> None:
-        """Take what to save; `chunks` gives the model file's bytes for the places that `placement` tells now.
+        """Prepare a save; `chunks` returns the bytes of the model file for the current names in `placement`.
 
-        `read` loads another model file, to see which data it uses. Raises FileError where the model cannot
-        stand where it is to.
+        `read` loads another model file, to find out which data it uses. Raises FileError where `path` cannot
+        be written.
         """
         self._model, self._path, self._placement = model, path, placement
         self._chunks, self._read = chunks, read
         self._target = writable(path)
         self._folder = Path(os.path.realpath(path.absolute().parent))
-        self._held: dict[tuple[str, ...], HeldFolder] = {}
+        self._folders: dict[tuple[str, ...], OpenFolder] = {}
         self._replaced = False
 
     def run(self, progress: Progress | None = None) -> None:
-        """Write all files; `progress` is told the bytes of data written, and of all there are.
+        """Write all files; `progress` is called with the bytes of data written, and with all there are.
 
-        Raises FileError, and then a model that was there is there still, with its data.
+        Raises FileError; the model that was there before is then still there, with its data.
         """
         try:
             with contextlib.ExitStack() as stack:
                 self._run(stack, progress)
         except OSError as error:
-            told = f"{self._path}: its data cannot be written: {error.strerror or error}"
-            raise FileError(f"{told}; the old files, if any, are as they were") from error
+            problem = f"{self._path}: its data cannot be written: {error.strerror or error}"
+            raise FileError(f"{problem}; the old files, if any, are unchanged") from error
 
     def _run(self, stack: contextlib.ExitStack, progress: Progress | None) -> None:
-        self._held[()] = stack.enter_context(HeldFolder(self._folder))
+        self._folders[()] = stack.enter_context(OpenFolder(self._folder))
         with contextlib.ExitStack() as undo:
-            spots = [self._spot(file, stack, undo) for file in self._placement.files]
-            in_use = self._in_use([spot for spot in spots if spot.status is not None])
-            self._write(spots, progress)
+            files = [self._prepare(file, stack, undo) for file in self._placement.files]
+            in_use = self._in_use([file for file in files if file.status is not None])
+            self._write(files, progress)
             if not in_use:
-                self._place(spots, undo)
+                self._place(files, undo)
                 return
-            fresh = self._place_aside(spots, undo)
-        self._take_names(fresh)
+            self._place_aside(files, undo)
+        self._take_names(files)
 
     # finding the places
 
-    def _spot(self, file: DataFile, stack: contextlib.ExitStack, undo: contextlib.ExitStack) -> _Spot:
+    def _prepare(self, file: DataFile, stack: contextlib.ExitStack, undo: contextlib.ExitStack) -> _NewData:
         *inner, name = parts_of(file.location)
-        spot = _Spot(file, self._hold(tuple(inner), stack, undo), name)
-        undo.callback(spot.new.discard)
-        path, status = spot.folder.path / name, spot.status
+        prepared = _NewData(file, self._open(tuple(inner), stack, undo), name)
+        undo.callback(prepared.new.discard)
+        path, status = prepared.folder.path / name, prepared.status
         if path in {self._target, self._folder / self._path.name}:
             raise FileError(f"{quote(file.location)} is the model file itself; give the data another name")
         if status is not None and not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
-            raise FileError(f"{path}: this is no regular file, and is not replaced by one")
+            raise FileError(f"{path}: this is not a regular file, and cannot be replaced by one")
         if status is not None and format_of(path) is not None and self._is_model(path):
             raise FileError(f"{path}: this is a model; give the data another name")
-        return spot
+        return prepared
 
-    def _hold(
+    def _open(
         self, parts: tuple[str, ...], stack: contextlib.ExitStack, undo: contextlib.ExitStack
-    ) -> HeldFolder:
-        """Hold a folder below the model's, made where it is not there."""
-        found = self._held.get(parts)
+    ) -> OpenFolder:
+        """Open a folder below the model's, and make it where it is missing."""
+        found = self._folders.get(parts)
         if found is None:
-            outer = self._hold(parts[:-1], stack, undo)
+            outer = self._open(parts[:-1], stack, undo)
             if outer.status(parts[-1]) is None:
                 undo.callback(_remove_folder, outer, parts[-1])
                 outer.make(parts[-1])
-            found = self._held[parts] = stack.enter_context(outer.inner(parts[-1]))
+            found = self._folders[parts] = stack.enter_context(outer.inner(parts[-1]))
         return found
 
-    def _in_use(self, taken: list[_Spot]) -> bool:
-        """Whether the model that is to be replaced uses a file whose name is wanted.
+    def _in_use(self, taken: list[_NewData]) -> bool:
+        """Return whether the model that will be replaced uses a file whose name is wanted.
 
         Raises FileError where another model in the folder does.
         """
         if not taken:
             return False
-        wanted = set[Any]().union(*(spot.identities for spot in taken))
+        wanted = set[Any]().union(*(file.identities for file in taken))
         for path in sorted(self._folder.iterdir()):
             if format_of(path) is not None and path.is_file() and not self._is_target(path):
                 shared = self._used_by(path) & wanted
                 if shared:
-                    name = next(spot.name for spot in taken if spot.identities & shared)
+                    name = next(file.name for file in taken if file.identities & shared)
                     raise FileError(f"{path.name} uses the data file {name}; give the data another name")
         return bool(self._used_by(self._path) & wanted)
 
@@ -160,18 +157,18 @@ class Saving:
         return True
 
     def _used_by(self, path: Path) -> set[Identity]:
-        """The data files that a model file uses; none where it cannot be read."""
-        if format_of(path) not in {None, "protobuf"} and not _says(path, _KEY):
+        """Return the data files that a model file uses; none where it cannot be read."""
+        if format_of(path) not in {None, "protobuf"} and not mentions_external_data(path):
             return set()
         try:
             model = self._read(path)
         except SabirError:
             return set()
-        return {(s.st_dev, s.st_ino) for _, _, s in _data_files_of(model)}
+        return {identity_of(status) for _, _, status in data_files_of(model)}
 
     # writing
 
-    def _write(self, spots: list[_Spot], progress: Progress | None) -> None:
+    def _write(self, files: list[_NewData], progress: Progress | None) -> None:
         done, total = 0, self._placement.size
 
         def written(size: int) -> None:
@@ -180,68 +177,67 @@ class Saving:
             if progress is not None:
                 progress(done, total)
 
-        for spot in spots:
+        for file in files:
             sha1 = hashlib.sha1(usedforsecurity=False) if self._placement.checksum else None
             digest = None if sha1 is None else sha1.update
-            spot.new.write(spot.file.chunks(), mode=spot.mode, written=written, digest=digest)
-            spot.file.digest = "" if sha1 is None else sha1.hexdigest()
+            file.new.write(file.file.chunks(), mode=file.mode, written=written, digest=digest)
+            file.file.digest = "" if sha1 is None else sha1.hexdigest()
 
-    def _place(self, spots: list[_Spot], undo: contextlib.ExitStack) -> None:
+    def _place(self, files: list[_NewData], undo: contextlib.ExitStack) -> None:
         """Give the data its names, which no model uses, and then the model its own."""
         with self._new_model() as model:
-            self._hold_old(spots)
-            for spot in spots:
-                undo.callback(self._withdraw, spot, spot.name)
-                spot.new.take(spot.name)
+            self._keep_old(files)
+            for file in files:
+                undo.callback(self._withdraw, file, file.name)
+                file.new.take(file.name)
             self._sync()
             model.take(self._target.name)
             model.folder.sync()
             undo.pop_all()
 
-    def _place_aside(self, spots: list[_Spot], undo: contextlib.ExitStack) -> list[_Spot]:
-        """Give the data names that nothing has, and then the model its own: the old data is used no more."""
+    def _place_aside(self, files: list[_NewData], undo: contextlib.ExitStack) -> None:
+        """Give the data unused names, and then the model its own: no model uses the old data any more."""
         token = os.urandom(4).hex()
-        for spot in spots:
-            path = PurePosixPath(spot.file.location)
-            aside = path.with_name(f"{path.stem[:_LONGEST_STEM]}.{token}{path.suffix[:_LONGEST_STEM]}")
-            self._placement.locations[spot.file] = str(aside)
-            undo.callback(self._withdraw, spot, aside.name)
-            spot.new.take(aside.name)
+        for file in files:
+            path = PurePosixPath(file.file.location)
+            aside = path.with_name(f"{path.stem[:_MAX_STEM]}.{token}{path.suffix[:_MAX_STEM]}")
+            self._placement.locations[file.file] = str(aside)
+            undo.callback(self._withdraw, file, aside.name)
+            file.new.take(aside.name)
         self._sync()
         with self._new_model() as model:
-            self._hold_old(spots)
+            self._keep_old(files)
             model.take(self._target.name)
             model.folder.sync()
             undo.pop_all()
-        return spots
 
-    def _withdraw(self, spot: _Spot, name: str) -> None:
-        """Take new data away again, unless the new model is there, which uses it."""
+    def _withdraw(self, file: _NewData, name: str) -> None:
+        """Remove new data again, unless the new model, which uses it, is there."""
         if not self._replaced:
-            spot.new.withdraw(name)
+            file.new.withdraw(name)
 
-    def _take_names(self, spots: list[_Spot]) -> None:
-        """Give the data its wanted names: these first lead to it, so that it is found under both.
+    def _take_names(self, files: list[_NewData]) -> None:
+        """Give the data its wanted names: these are first links to it, so that both names work.
 
-        Where a folder can hold no links, the data keeps the names that it has.
+        Where the folder's file system has no links, the data keeps the names that it has.
         """
-        for spot in spots:
-            self._placement.locations[spot.file] = spot.file.location
+        for file in files:
+            self._placement.locations[file.file] = file.file.location
         with self._new_model() as model:
-            for spot in spots:
-                if not _link(spot):
+            for file in files:
+                if not _link(file):
                     return
             self._sync()
             model.take(self._target.name)
             model.folder.sync()
-        for spot in spots:
-            spot.new.take(spot.name)
+        for file in files:
+            file.new.take(file.name)
         self._sync()
 
     @contextlib.contextmanager
     def _new_model(self) -> Generator[NewFile, None, None]:
-        """Yield the model file, written but not yet under its name."""
-        with HeldFolder(self._target.parent) as folder:
+        """Yield the model file, written but still under a temporary name."""
+        with OpenFolder(self._target.parent) as folder:
             new = NewFile(folder, self._target.name)
             try:
                 new.write(self._chunks(), mode=_mode(folder.status(self._target.name)))
@@ -250,63 +246,34 @@ class Saving:
                 new.discard()
                 self._replaced |= new.has(self._target.name)
 
-    def _hold_old(self, spots: list[_Spot]) -> None:
-        """Have the model that is saved hold on to data whose names are about to change hands."""
-        wanted = set[Any]().union(*(spot.identities for spot in spots))
-        for folder, location, status in _data_files_of(self._model) if wanted else ():
-            if (status.st_dev, status.st_ino) in wanted:
-                folder.hold(location)
+    def _keep_old(self, files: list[_NewData]) -> None:
+        """Let the model object keep the data in files that will lose their names."""
+        wanted = set[Any]().union(*(file.identities for file in files))
+        for folder, location, status in data_files_of(self._model) if wanted else ():
+            if identity_of(status) in wanted:
+                folder.keep(location)
 
     def _sync(self) -> None:
-        for folder in self._held.values():
+        for folder in self._folders.values():
             folder.sync()
 
 
-def _says(path: Path, word: bytes) -> bool:
-    """Whether a word stands in a file, which may be a large text that is no model."""
-    kept = b""
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size > _LARGEST_TEXT:
-                return False
-            while piece := file.read(PIECE):
-                if word in kept + piece:
-                    return True
-                kept = piece[-len(word) :]
-    except OSError:
-        pass
-    return False
-
-
-def _data_files_of(model: Model) -> Iterator[tuple[Folder, str, os.stat_result]]:
-    """Yield each data file that a model uses and that is there."""
-    seen: set[tuple[int, str]] = set()
-    for tensor, *_ in all_tensors(model):
-        if not isinstance(tensor, ExternalTensor) or not isinstance(tensor.opener, Folder):
-            continue
-        folder, location = tensor.opener, tensor.entries.get("location", "")
-        if (id(folder), location) not in seen:
-            seen.add((id(folder), location))
-            with contextlib.suppress(SabirError):
-                yield folder, location, folder.look(location)
-
-
-def _link(spot: _Spot) -> bool:
-    """Have the wanted name lead to the new data; return whether the folder can hold a link."""
-    name = temporary_name(spot.name)
+def _link(file: _NewData) -> bool:
+    """Make the wanted name a link to the new data; return whether the file system has links."""
+    name = temporary_name(file.name)
     try:
         try:
-            spot.folder.link(spot.new.name, name)
+            file.folder.link(file.new.name, name)
         except (OSError, NotImplementedError):
             return False
-        spot.folder.rename(name, spot.name)
+        file.folder.rename(name, file.name)
     finally:
         with contextlib.suppress(OSError):
-            spot.folder.remove(name)
+            file.folder.remove(name)
     return True
 
 
-def _remove_folder(outer: HeldFolder, name: str) -> None:
+def _remove_folder(outer: OpenFolder, name: str) -> None:
     with contextlib.suppress(OSError):
         outer.remove_folder(name)
 

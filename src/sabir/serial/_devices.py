@@ -24,7 +24,7 @@ def _read(proto: Any, values: dict[str, Value]) -> NodeDevice:
     )
     plain = NodeDeviceConfigurationProto()
     _write(device, plain)
-    # what our form cannot say stays beside it as bytes
+    # what a NodeDevice cannot represent is kept beside it as bytes
     wire = proto.SerializeToString()
     return device if plain.SerializeToString() == wire else device._replace(wire=wire)
 
@@ -55,14 +55,14 @@ def _length(proto: Any) -> Dim:
 
 
 def write_node_device(device: NodeDevice, proto: Any, label: Any) -> None:
-    """Write a device layout; `label` gives the name under which a value is saved."""
+    """Write a device layout; `label` returns the name under which a value is saved."""
     if device.wire:
         proto.CopyFrom(NodeDeviceConfigurationProto.FromString(device.wire))
     else:
         _write(device, proto)
-    for sharding, held in zip(device.shardings, proto.sharding_spec, strict=True):
+    for sharding, spec in zip(device.shardings, proto.sharding_spec, strict=True):
         if sharding.value is not None:
-            held.tensor_name = label(sharding.value)
+            spec.tensor_name = label(sharding.value)
 
 
 def _write(device: NodeDevice, proto: Any) -> None:
@@ -70,13 +70,13 @@ def _write(device: NodeDevice, proto: Any) -> None:
     if device.pipeline_stage is not None:
         proto.pipeline_stage = device.pipeline_stage
     for sharding in device.shardings:
-        held = proto.sharding_spec.add(tensor_name=sharding.name, device=sharding.devices)
+        spec = proto.sharding_spec.add(tensor_name=sharding.name, device=sharding.devices)
         for key, group in sharding.groups:
-            held.index_to_device_group_map.add(key=key, value=group)
+            spec.index_to_device_group_map.add(key=key, value=group)
         for axis in sharding.axes:
-            made = held.sharded_dim.add(axis=axis.axis)
+            sharded = spec.sharded_dim.add(axis=axis.axis)
             for length, shards in axis.pieces:
-                piece = made.simple_sharding.add(num_shards=shards)
+                piece = sharded.simple_sharding.add(num_shards=shards)
                 if isinstance(length, int):
                     piece.dim_value = length
                 elif length is not None:

@@ -1,4 +1,4 @@
-"""External data: tensors that lie in files beside the model."""
+"""External data: tensors in files beside the model."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from sabir.base import ExternalDataError, FileError, check_constant, check_time, limits_in_force, quote
 from sabir.files import (
     MAX_SPARSE_RATIO,
+    LazyBytes,
     MappedFile,
     OpenFile,
-    Streamed,
     absolute,
+    allocated_size,
     contents_of,
-    held_size,
     open_inside,
     pieces_of,
-    require_held,
+    require_allocated,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Contents: TypeAlias = memoryview | OpenFile
 
-_HUGE = 1 << 34  # bytes; there are no longer files that are all holes, but to do harm
+_HUGE = 1 << 34  # bytes; of a larger file, only the disk space counts
 _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
@@ -48,7 +48,7 @@ class Extent(NamedTuple):
         return self.stop - self.start
 
     def check(self, size: int) -> None:
-        """Raise ExternalDataError where a file of `size` bytes does not have all of these."""
+        """Raise ExternalDataError where a file of `size` bytes does not contain all of these."""
         if self.stop > size:
             needed = f"the tensor needs bytes {self.start} to {self.stop}"
             raise ExternalDataError(f"{_shown(self.location)}: {needed}, and the file has {size}")
@@ -57,26 +57,26 @@ class Extent(NamedTuple):
 class Folder:
     """Opens the external data of one model; each file is opened once, when first read.
 
-    `path` is the folder of the path that the model was loaded by, None for a model that came without one.
+    `path` is the folder of the path that the model was loaded from, None for a model without a path.
     """
 
     def __init__(self, path: Path | None, *, real: Path | None = None, mapped: bool = True) -> None:
-        """Take the folder, and the one in which the model file itself lies, where that is another.
+        """Take the folder; `real` is the one that contains the model file, where `path` has a link to it.
 
         `mapped` says whether large files may be mapped.
         """
         self.path, self._real, self._mapped = path, real, mapped
         self._files: dict[str, Contents] = {}
-        self._held_as: dict[str, os.stat_result] = {}
+        self._statuses: dict[str, os.stat_result] = {}
         self._versions: dict[tuple[int, ...], Contents] = {}
         self._source: tuple[str, Contents] | None = None
 
     @classmethod
     def of(cls, model: Path, *, mapped: bool = True, opened: os.stat_result | None = None) -> Self:
-        """Return the folder of a model file; raises FileError for what can be no path.
+        """Return the folder of a model file; raises FileError for a path that no file can have.
 
-        `opened` is the status of the file that was opened by this path: were the path to lead elsewhere now,
-        it would say nothing of where that file lies.
+        `opened` is the status of the file that was opened by this path. If the path leads to another file by
+        now, the folder of that one is not used.
         """
         model = absolute(model)
         real = Path(os.path.realpath(model))
@@ -86,61 +86,61 @@ class Folder:
 
     @functools.cached_property
     def real(self) -> Path | None:
-        """The folder in which the model file itself lies: another one, where the path to it is a link."""
+        """The folder that contains the model file: not `path` where that has a link to the file."""
         if self._real is not None:
             return self._real
         return None if self.path is None else Path(os.path.realpath(self.path))
 
     def __call__(self, entries: Mapping[str, str], size: int) -> memoryview:
-        """Return the `size` bytes that a tensor's entries point at.
+        """Return the `size` bytes at the place that a tensor's entries describe.
 
         Raises ExternalDataError where the file is missing, too short, or outside the folder.
         """
         extent = extent_of(entries, size)
-        data = self.hold(extent.location)
+        data = self.keep(extent.location)
         extent.check(len(data))
         if isinstance(data, memoryview):
             return data[extent.start : extent.stop]
-        with _named():
+        with _as_external_error():
             return data.part(extent.start, extent.stop)
 
-    def hold(self, location: str) -> Contents:
-        """Return all bytes of a file, which stay at hand whatever takes its name; raises as a call does."""
+    def keep(self, location: str) -> Contents:
+        """Return all bytes of a file, and keep them whatever happens to the file; raises as a call does."""
         if location not in self._files:
             with self._opened(location) as descriptor:
-                status = self._held_as[location] = os.fstat(descriptor)
+                status = self._statuses[location] = os.fstat(descriptor)
                 data = self._versions.get(_version(status))  # one file may have many names in a model
                 if data is None:
                     data = contents_of(descriptor, _shown(location), mapped=self._mapped)
                 self._files[location] = self._versions[_version(status)] = data
         return self._files[location]
 
-    def stream(self, entries: Mapping[str, str], size: int) -> Streamed:
-        """Return the bytes that a call would, to be read when they are written; none of them is kept.
+    def stream(self, entries: Mapping[str, str], size: int) -> LazyBytes:
+        """Return the bytes that a call would, which are read only as they are written, and not kept.
 
         Raises as a call does.
         """
         extent = extent_of(entries, size)
         extent.check(len(self._source_of(extent.location)))
-        return Streamed(size, lambda: self._pieces(extent))
+        return LazyBytes(size, lambda: self._pieces(extent))
 
     def has_same(self, other: Folder) -> Callable[[str], bool]:
-        """Return what says of a location whether a model in another folder finds the same file there."""
+        """Return a function that says whether a model in another folder finds the same file at a location."""
         if (
             self.path is None
             or other.path is None
             or os.path.realpath(self.path) != os.path.realpath(other.path)
         ):
             return lambda _: False
-        alike = self.real == other.real
+        same_real = self.real == other.real
 
         @functools.cache
         def same(location: str) -> bool:
-            held = self._held_as.get(location)
-            if held is None and alike:
+            status = self._statuses.get(location)
+            if status is None and same_real:
                 return True
             try:
-                return _version(held or self.look(location)) == _version(other.look(location))
+                return _version(status or self.look(location)) == _version(other.look(location))
             except ExternalDataError:
                 return False
 
@@ -154,31 +154,32 @@ class Folder:
     def digest(self, location: str) -> str:
         """Return the SHA1 digest of a file, in hexadecimal digits.
 
-        Raises as a call does, and LimitError where the file is large and nearly all holes, or time is up.
+        Raises as a call does, and LimitError where the file is large and nearly all holes, or the time is
+        over.
         """
-        import hashlib  # ruff: ignore[import-outside-top-level]  4 ms that few need
+        import hashlib  # ruff: ignore[import-outside-top-level]  4 ms that few models need
 
         found = hashlib.sha1(usedforsecurity=False)
         with self._opened(location) as descriptor:
             size = os.fstat(descriptor).st_size
-            require_held(descriptor, _shown(location), size)
+            require_allocated(descriptor, _shown(location), size)
             for piece in pieces_of(descriptor, 0, size, _shown(location)):
                 found.update(piece)
                 check_time()
         return found.hexdigest()
 
     def weight(self, location: str) -> tuple[tuple[int, ...], int]:
-        """Return what tells a file from others, and its size; of a huge one, what the disk holds of it.
+        """Return the identity of a file, and its size; for a huge one, the disk space that it occupies.
 
         Raises as a call does.
         """
         with self._opened(location) as descriptor:
             status = os.fstat(descriptor)
             size = status.st_size
-            return _version(status), size if size < _HUGE else held_size(descriptor, size)
+            return _version(status), size if size < _HUGE else allocated_size(descriptor, size)
 
     def _source_of(self, location: str) -> Contents:
-        """Return the bytes of a file to be passed on; one file at a time is kept open for this."""
+        """Return the bytes of a file that is streamed; one file at a time is kept open for this."""
         if location in self._files:
             return self._files[location]
         if self._source is None or self._source[0] != location:
@@ -198,26 +199,26 @@ class Folder:
     def _opened(self, location: str) -> Generator[int, None, None]:
         if self.path is None:
             raise ExternalDataError(
-                f"{_shown(location)}: the model came from no file; say in which `folder` its data lies"
+                f"{_shown(location)}: the model was not loaded from a path; pass the `folder` of its data"
             )
         descriptor = open_inside(self.path, location, real=self.real)
         try:
-            with _named():
+            with _as_external_error():
                 yield descriptor
         finally:
             os.close(descriptor)
 
 
-class Taken:
-    """External data that is copied, counted: very many tensors may read the same bytes of a file."""
+class CopyCount:
+    """Counts the external data that is copied: very many tensors may refer to the same bytes of a file."""
 
     def __init__(self, share: int = MAX_SPARSE_RATIO) -> None:
-        """Start with nothing; `share` is how often each byte of the files may be copied."""
+        """Start at 0; `share` is how often each byte of the files may be copied."""
         self._share, self._size = share, 0
         self._files: dict[tuple[Folder, str], None] = {}
 
     def add(self, tensor: ExternalTensor) -> None:
-        """Count a tensor; raises LimitError where all would take far more than their files hold."""
+        """Count a tensor; raises LimitError where all need far more than the disk space of their files."""
         if not isinstance(tensor.opener, Folder):
             return
         entries, size = tensor.place()
@@ -232,8 +233,8 @@ class Taken:
 
 
 @contextlib.contextmanager
-def _named() -> Generator[None, None, None]:
-    """Make an ExternalDataError of a FileError."""
+def _as_external_error() -> Generator[None, None, None]:
+    """Turn a FileError into an ExternalDataError."""
     try:
         yield
     except FileError as error:
@@ -248,7 +249,7 @@ def _is_file(path: Path, opened: os.stat_result) -> bool:
 
 
 def extent_of(entries: Mapping[str, str], size: int) -> Extent:
-    """Return where the `size` bytes of a tensor lie; raises ExternalDataError where the entries are wrong."""
+    """Return where the `size` bytes of a tensor are; raises ExternalDataError for invalid entries."""
     location = entries.get("location", "")
     offset, length = _number(entries, "offset", 0), _number(entries, "length", size)
     if length != size:
@@ -270,7 +271,7 @@ def _number(entries: Mapping[str, str], key: str, default: int) -> int:
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:
-    """What tells a file from others, and from itself written anew."""
+    """Return what distinguishes a file from others, and from its own later versions."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 

@@ -1,4 +1,4 @@
-"""What the readers of protobuf's texts ask of a field, and the numbers that fit one."""
+"""The fields of a message as the readers of protobuf's text formats need them, and the numbers that fit."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from functools import cache
 from typing import Any, NamedTuple
 
-DEEPEST = 100
-"""How deep messages may stand in messages, as in the binary format."""
+MAX_DEPTH = 100
+"""How deep messages may be nested, as in the binary format."""
 
-LONGEST_NUMBER = 400
-"""How many characters of a number are worth reading: no field takes one that needs more."""
+MAX_NUMBER = 400
+"""The most characters of a number: no field takes one that needs more."""
 
 DOUBLE, FLOAT, INT64, UINT64, INT32, STRING, MESSAGE, BYTES, ENUM = 1, 2, 3, 4, 5, 9, 11, 12, 14
 RANGES = {INT64: (-(1 << 63), (1 << 63) - 1), UINT64: (0, (1 << 64) - 1), INT32: (-(1 << 31), (1 << 31) - 1)}
@@ -28,8 +28,8 @@ class Field(NamedTuple):
     oneof: str
     values: dict[str, int]
 
-    def holds(self, number: float) -> bool:
-        """Whether a finite number is in the range of this field of floats."""
+    def accepts(self, number: float) -> bool:
+        """Return whether a number is finite and in the range of this float field."""
         return math.isfinite(number) and (self.kind == DOUBLE or abs(number) < _FLOAT_END)
 
 
@@ -40,7 +40,7 @@ def fields_of(message: Any) -> dict[str, Field]:
 
 @cache
 def fields_by_key(message_class: Any) -> dict[str, Field]:
-    """Return the fields of a class of messages by what JSON may call them: `raw_data` and `rawData`."""
+    """Return the fields of a message class by their names in JSON: both `raw_data` and `rawData`."""
     known = _fields(message_class)
     camel = {re.sub(r"_(.)", lambda match: match[1].upper(), name): field for name, field in known.items()}
     return {**camel, **known}

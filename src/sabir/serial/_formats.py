@@ -1,4 +1,4 @@
-"""The forms in which a model may stand in a file, and how a file's form is known."""
+"""The formats of model files, and how the format of a file is determined."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sabir.base import ACCIDENTS, ParseError, UnsupportedError, WireError, quote, suggest
-from sabir.files import Streamed
+from sabir.files import LazyBytes
 from sabir.proto import ModelProto, has_unknown
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ SUFFIXES: dict[str, Format] = {
     ".json": "json", ".onnxjson": "json",
     ".onnxtxt": "onnxtxt", ".onnxtext": "onnxtxt", ".txt": "onnxtxt",
 }  # fmt: skip
-# files that are taken for models: what they are
-_NO_MODELS = {
-    ".ort": "onnxruntime's own format, which only onnxruntime reads; use the ONNX model that it is made from",
+# extensions of files that are mistaken for models: what these are
+_OTHER_EXTENSIONS = {
+    ".ort": "onnxruntime's own format, which only onnxruntime reads; use the ONNX model it was made from",
     ".safetensors": "a format of tensors without a model; `sabir.serial.load_safetensors` reads them",
 }
 _HEAD = 4096
 _LARGEST_MESSAGE = 2**31 - 1
-_TOO_LARGE = "as a text a model has at most 2 GiB; protobuf, or external data, has no such bound"
+_TOO_LARGE = "as a text a model has at most 2 GiB; save it as protobuf, or with external data"
 _FIRST_WORD = re.compile(r"([a-z_]+)\s*[:{<]")
 _MODEL_FIELDS = frozenset(f.name for f in ModelProto.DESCRIPTOR.fields)
 
 
 def format_named(name: str) -> Format:
-    """Return the format of a name; raises UnsupportedError for one that there is not."""
+    """Return the format of a name; raises UnsupportedError for an unknown one."""
     if name in FORMATS:
         return name
     near = suggest(name, FORMATS) or f"; the formats are {', '.join(FORMATS)}"
@@ -43,23 +43,23 @@ def format_named(name: str) -> Format:
 
 
 def format_of(path: Path) -> Format | None:
-    """Return the format that a file's name tells, None where it tells none."""
+    """Return the format that the extension of a path names, None for an unknown one."""
     return SUFFIXES.get(path.suffix.lower())
 
 
 def format_by_name(path: Path) -> Format | None:
-    """Return the format that a file's name tells, None for a name without an extension.
+    """Return the format that the extension of a path names, None for a path without an extension.
 
-    Raises UnsupportedError for an extension that is not known.
+    Raises UnsupportedError for an unknown extension.
     """
     found = format_of(path)
     if found is None and path.suffix:
-        raise UnsupportedError(f"{path}: {_not_known(path.suffix)}")
+        raise UnsupportedError(f"{path}: {_unknown_extension(path.suffix)}")
     return found
 
 
-def _not_known(suffix: str) -> str:
-    why = _NO_MODELS.get(suffix.lower())
+def _unknown_extension(suffix: str) -> str:
+    why = _OTHER_EXTENSIONS.get(suffix.lower())
     if why is not None:
         return f"{suffix} is {why}"
     return (
@@ -70,9 +70,9 @@ def _not_known(suffix: str) -> str:
 
 
 def guess_text(data: Buffer) -> Format | None:
-    """Return the format of bytes that are plainly text of one of these, else None."""
+    """Return the format of bytes that look like one of the text formats, else None."""
     head = bytes(data[:_HEAD])
-    # a cut through the last character is no sign of binary data
+    # the head may end within a character
     text = head.decode("utf-8", errors="replace").rstrip("\ufffd").lstrip("\ufeff")
     if "\ufffd" in text or not all(c.isprintable() or c.isspace() for c in text):
         return None
@@ -86,23 +86,21 @@ def guess_text(data: Buffer) -> Format | None:
 
 
 def read_text(data: Buffer) -> str:
-    """Return a file of the text syntax as text: bytes that are no UTF-8 may stand in strings."""
+    """Return the bytes of the text syntax as a string, in which bytes that are not UTF-8 are surrogates."""
     return bytes(data).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
 
 
 def read_message_text(data: Buffer, chosen: Format) -> Any:
-    """Return the `ModelProto` in a text of protobuf's; raises ParseError."""
+    """Return the `ModelProto` in one of protobuf's text formats; raises ParseError."""
     message = ModelProto()
     raw = bytes(data).removeprefix(b"\xef\xbb\xbf")
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
-        raise ParseError(
-            f"this is no text in UTF-8: byte {error.start} is {raw[error.start]:#04x}"
-        ) from error
+        raise ParseError(f"the text is not UTF-8: byte {error.start} is {raw[error.start]:#04x}") from error
     if not text.strip():
         raise ParseError("the file is empty")
-    # both take milliseconds to import, and few models need one
+    # each takes milliseconds to import, and few models need one
     if chosen == "json":
         from sabir.serial._json import read_json  # ruff: ignore[import-outside-top-level]  see above
 
@@ -115,23 +113,23 @@ def read_message_text(data: Buffer, chosen: Format) -> Any:
 
 
 def write_message_text(message: Any, chosen: Format) -> bytes:
-    """Return a message as a text of protobuf's; raises WireError for what no such text can hold."""
+    """Return a message in one of protobuf's text formats; raises WireError for what it cannot contain."""
     if message.ByteSize() > _LARGEST_MESSAGE:
         raise WireError(_TOO_LARGE)
     if has_unknown(message):
         raise WireError(
-            f"the model has fields that Sabir does not know, and {chosen} cannot hold them; protobuf can"
+            f"the model has fields that Sabir does not know, and {chosen} cannot contain them; use protobuf"
         )
     _require_text(message, chosen)
     try:
         return _text_of(message, chosen).encode()
     except ACCIDENTS as error:
-        raise WireError(f"the model cannot be written as {chosen}: {error}; as protobuf it can") from error
+        raise WireError(f"the model cannot be written as {chosen}: {error}; save it as protobuf") from error
 
 
 def _text_of(message: Any, chosen: Format) -> str:
     if chosen == "json":
-        from sabir.serial._json import write_json  # ruff: ignore[import-outside-top-level]  as in reading
+        from sabir.serial._json_writer import write_json  # ruff: ignore[import-outside-top-level]  as in reading
 
         return write_json(message)
     from sabir.serial._textproto import write_textproto  # ruff: ignore[import-outside-top-level]  as in reading
@@ -140,7 +138,7 @@ def _text_of(message: Any, chosen: Format) -> str:
 
 
 def _require_text(message: Any, chosen: Format) -> None:
-    """Raise WireError for a string that is no UTF-8: protobuf keeps such ones, as bytes."""
+    """Raise WireError for a string that is not UTF-8, which protobuf keeps as bytes."""
     pending = [message]
     while pending:
         one = pending.pop()
@@ -152,19 +150,19 @@ def _require_text(message: Any, chosen: Format) -> None:
                 if odd:
                     where = f"{one.DESCRIPTOR.name}.{field.name}"
                     raise WireError(
-                        f"{where} is not UTF-8, and {chosen} cannot hold it; protobuf can: {quote(odd[0])}"
+                        f"{where} is not UTF-8: {quote(odd[0])}; {chosen} cannot contain it; use protobuf"
                     )
 
 
-class Inline:
-    """Stands in the place of a `BulkWriter` where a message is to hold all of its data itself."""
+class InlineData:
+    """Replaces a `BulkWriter` where a message must contain all of its data."""
 
     def __init__(self) -> None:
         self._size = 0
 
-    def placeholder(self, data: Buffer | Streamed) -> bytes:
-        """Return the data; raises WireError past what a text can hold, before any of it is read."""
+    def placeholder(self, data: Buffer | LazyBytes) -> bytes:
+        """Return the data; raises WireError, before it is read, where all is too much for a text."""
         self._size += len(data)
         if self._size > _LARGEST_MESSAGE:
             raise WireError(_TOO_LARGE)
-        return b"".join(data) if isinstance(data, Streamed) else bytes(data)
+        return b"".join(data) if isinstance(data, LazyBytes) else bytes(data)

@@ -1,7 +1,7 @@
-"""Protobuf's JSON mapping.
+"""Reading protobuf's JSON mapping.
 
-It is read here and not by protobuf, which refuses the largest float that it writes, and says of a key that
-comes twice only that there is one.
+Protobuf's own reader refuses the largest float that its writer writes, and reports a duplicate key without
+its name.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import numpy as np
 from sabir.base import ParseError, quote, suggest
 from sabir.serial._fields import (
     BYTES,
-    DEEPEST,
     DOUBLE,
     ENUM,
     FLOAT,
     INT32,
     INT64,
-    LARGEST_FLOAT,
-    LONGEST_NUMBER,
+    MAX_DEPTH,
+    MAX_NUMBER,
     MESSAGE,
     RANGES,
     STRING,
@@ -37,7 +36,7 @@ from sabir.serial._fields import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-_DEEPEST_BRACKET = 2 * DEEPEST + 1  # a list around each message
+_MAX_BRACKETS = 2 * MAX_DEPTH + 1  # a list around each message
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _WHOLE = re.compile(r"-?[0-9]+")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
@@ -50,8 +49,8 @@ _STEPS[list(b"]}")] = -1
 
 def read_json(data: bytes, message: Any) -> None:
     """Fill an empty message from JSON in UTF-8; raises ParseError, which says where."""
-    if _depth(data) > _DEEPEST_BRACKET:
-        raise ParseError(f"brackets are nested deeper than {_DEEPEST_BRACKET}")
+    if _depth(data) > _MAX_BRACKETS:
+        raise ParseError(f"brackets are nested deeper than {_MAX_BRACKETS}")
     open_parts = [iter([_Part(message, _content(data.decode()), "")])]
     while open_parts:
         part = next(open_parts[-1], None)
@@ -60,13 +59,13 @@ def read_json(data: bytes, message: Any) -> None:
             continue
         if not isinstance(part.content, dict):
             _refuse(part.place or "the model", "an object", part.content)
-        if len(open_parts) > DEEPEST:
-            raise ParseError(f"{part.place[:100]}…: messages are nested deeper than {DEEPEST}")
+        if len(open_parts) > MAX_DEPTH:
+            raise ParseError(f"{part.place[:100]}…: messages are nested deeper than {MAX_DEPTH}")
         open_parts.append(_fill(part))
 
 
 class _Part(NamedTuple):
-    """A message to fill, what JSON says of it, and where it stands."""
+    """A message to fill, its JSON content, and its path."""
 
     message: Any
     content: Any
@@ -74,15 +73,15 @@ class _Part(NamedTuple):
 
 
 def _fill(part: _Part) -> Iterator[_Part]:
-    """Set the fields of a message, and yield the messages in it, which are left to fill."""
+    """Set the fields of a message, and yield the messages in it, which are still to be filled."""
     message, content, place = part
     known = fields_by_key(message.__class__)
     for key, value in content.items():
         field = known.get(key)
         if field is None:
-            kind = message.DESCRIPTOR.name
             near = suggest(key[:100], fields_of(message))
-            raise ParseError(f"{place or 'the model'}: {kind} has no field {quote(key)}{near}")
+            name = message.DESCRIPTOR.name
+            raise ParseError(f"{place or 'the model'}: {name} has no field {quote(key)}{near}")
         if value is None:
             continue
         at = f"{place}.{field.name}" if place else field.name
@@ -96,13 +95,13 @@ def _fill(part: _Part) -> Iterator[_Part]:
 
 
 def _inner(message: Any, field: Field, value: Any, at: str) -> Iterator[_Part]:
-    held = getattr(message, field.name)
+    inner = getattr(message, field.name)
     if field.repeated:
         for place, item in enumerate(_list(value, at)):
-            yield _Part(held.add(), item, f"{at}[{place}]")
+            yield _Part(inner.add(), item, f"{at}[{place}]")
     else:
-        held.SetInParent()
-        yield _Part(held, value, at)
+        inner.SetInParent()
+        yield _Part(inner, value, at)
 
 
 def _list(value: Any, at: str) -> list[Any]:
@@ -112,11 +111,11 @@ def _list(value: Any, at: str) -> list[Any]:
 
 
 def _require_new(message: Any, field: Field, at: str) -> None:
-    """Raise ParseError where a field is set already, under its other key or by another one of its oneof."""
+    """Raise ParseError where a field, or another one of its oneof, is already set."""
     if len(getattr(message, field.name)) if field.repeated else message.HasField(field.name):
-        raise ParseError(f"{at} is given twice")
+        raise ParseError(f"{at} is there twice")
     if field.oneof and message.WhichOneof(field.oneof):
-        raise ParseError(f"{at} stands beside {message.WhichOneof(field.oneof)!r}; only one of them may")
+        raise ParseError(f"{at} and {message.WhichOneof(field.oneof)!r} are both there; remove one of them")
 
 
 def _scalar(field: Field, value: Any, at: str) -> Any:
@@ -127,13 +126,13 @@ def _scalar(field: Field, value: Any, at: str) -> Any:
 
 def _integer(field: Field, value: Any, at: str) -> int:
     low, high = RANGES[field.kind]
-    is_text = isinstance(value, str) and len(value) <= LONGEST_NUMBER and _WHOLE.fullmatch(value)
+    is_text = isinstance(value, str) and len(value) <= MAX_NUMBER and _WHOLE.fullmatch(value)
     is_whole = isinstance(value, float) and value.is_integer()
     number: Any = int(value) if is_text or is_whole else value
     if not isinstance(number, int):
         _refuse(at, "an integer", value)
     if not low <= number <= high:
-        raise ParseError(f"{at} takes integers from {low} to {high}, and this is {quote(str(value))}")
+        raise ParseError(f"{at} must be an integer from {low} to {high}, and is {quote(str(value))}")
     return number
 
 
@@ -146,9 +145,9 @@ def _float(field: Field, value: Any, at: str) -> float:
         number = _as_float(value) if isinstance(value, (int, float)) else None
     if number is None:
         _refuse(at, "a number", value)
-    if not field.holds(number):
+    if not field.accepts(number):
         width = 64 if field.kind == DOUBLE else 32
-        raise ParseError(f"{at} takes {width}-bit floats, and {quote(str(value))} is out of their range")
+        raise ParseError(f"{at} must be a {width}-bit float, and {quote(str(value))} is out of range")
     return number
 
 
@@ -186,7 +185,7 @@ def _bytes(_: Field, value: Any, at: str) -> bytes:
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except ValueError as error:
-        raise ParseError(f"{at} is no base64: {error}") from error
+        raise ParseError(f"{at} is not base64: {error}") from error
 
 
 _PLAIN_ALPHABET = str.maketrans("-_", "+/")
@@ -201,7 +200,7 @@ def _refuse(at: str, wanted: str, value: Any) -> NoReturn:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as it may stand in a message."""
+    """Return a value for a message, on one line and not too long."""
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "a list"
     return quote(value) if isinstance(value, str) else json.dumps(value)[:100]
@@ -215,36 +214,36 @@ def _content(text: str) -> Any:
         return json.loads(text, object_pairs_hook=_object, parse_int=_digits, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         line = text[error.pos - error.colno + 1 :].partition("\n")[0]
-        told = f"{error.msg[:1].lower()}{error.msg[1:]}"
-        raise ParseError(told, line=error.lineno, column=error.colno, source=line) from error
+        problem = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        raise ParseError(problem, line=error.lineno, column=error.colno, source=line) from error
     except RecursionError as error:
-        raise ParseError("there is no room on the stack for brackets nested so deep") from error
+        raise ParseError("brackets are nested too deep for this Python") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ParseError(f"the key {quote(_first_again(k for k, _ in pairs))} is given twice in one object")
-    return made
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ParseError(f"the key {quote(_first_duplicate(k for k, _ in pairs))} is twice in one object")
+    return found
 
 
-def _first_again(keys: Iterable[str]) -> str:
+def _first_duplicate(keys: Iterable[str]) -> str:
     seen: set[str] = set()
     return next(k for k in keys if k in seen or seen.add(k))
 
 
 def _digits(digits: str) -> int:
-    if len(digits) > LONGEST_NUMBER:
+    if len(digits) > MAX_NUMBER:
         raise ParseError(f"the number {digits[:20]}... has {len(digits)} digits, more than any field takes")
     return int(digits)
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ParseError(f'JSON has no number {name}; as a string, "{name}", it may stand for a float')
+    raise ParseError(f'JSON has no number {name}; write it as the string "{name}"')
 
 
 def _depth(data: bytes) -> int:
-    """Return how deep brackets are nested, in a time and room that no text makes large."""
+    """Return how deep brackets are nested, in time and memory in proportion to the text."""
     bare = _STRING.sub(b"", data)
     deepest = height = 0
     for start in range(0, len(bare), _PIECE):
@@ -252,70 +251,3 @@ def _depth(data: bytes) -> int:
         deepest = max(deepest, height + int(heights.max()))
         height += int(heights[-1])
     return deepest
-
-
-# writing
-
-_plain = json.JSONEncoder(ensure_ascii=False).encode
-
-
-def write_json(message: Any) -> str:
-    """Return a message as JSON, its fields named as the schema names them; unknown fields are left out."""
-    return _object_text(message, "\n")
-
-
-def _object_text(message: Any, indent: str) -> str:
-    """Return a message as an object whose lines begin with `indent`; json itself indents more slowly."""
-    inner = indent + "  "
-    known = fields_of(message)
-    said = [
-        f'"{descriptor.name}": {_field_text(known[descriptor.name], descriptor, value, inner)}'
-        for descriptor, value in message.ListFields()
-    ]
-    return _bracketed_text("{}", said, indent)
-
-
-def _field_text(field: Field, descriptor: Any, value: Any, indent: str) -> str:
-    if field.kind == ENUM:
-        return _plain(descriptor.enum_type.values_by_number[value].name)
-    say = _SAYING.get(field.kind, _plain)
-    if field.kind != MESSAGE:
-        return _bracketed_text("[]", [say(v) for v in value], indent) if field.repeated else say(value)
-    if not field.repeated:
-        return _object_text(value, indent)
-    return _bracketed_text("[]", [_object_text(v, indent + "  ") for v in value], indent)
-
-
-def _bracketed_text(brackets: str, said: list[str], indent: str) -> str:
-    if not said:
-        return brackets
-    inner = indent + "  "
-    return f"{brackets[0]}{inner}{f',{inner}'.join(said)}{indent}{brackets[1]}"
-
-
-def _say_integer(value: int) -> str:
-    return f'"{value}"'
-
-
-def _say_bytes(value: bytes) -> str:
-    return f'"{base64.b64encode(value).decode()}"'
-
-
-def _say_double(value: float) -> str:
-    if math.isfinite(value):
-        return repr(value)
-    return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
-
-
-def _say_float(value: float) -> str:
-    """Return the shortest number that is this one as a float of 32 bits."""
-    if not math.isfinite(value):
-        return _say_double(value)
-    short = float(str(np.float32(value)))
-    # the shortest form of the largest float is above it, and protobuf refuses that
-    return repr(short if abs(short) <= LARGEST_FLOAT else value)
-
-
-_SAYING: dict[int, Callable[[Any], str]] = {
-    BYTES: _say_bytes, FLOAT: _say_float, DOUBLE: _say_double, INT64: _say_integer, UINT64: _say_integer,
-}  # fmt: skip

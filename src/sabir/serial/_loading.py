@@ -1,4 +1,4 @@
-"""Loading models: from a path, bytes or an open file, in any format."""
+"""Loading models: from a path, bytes, a string or an open file, in any format."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from sabir.serial._formats import (
     read_message_text,
     read_text,
 )
-from sabir.serial._reader import Reader
+from sabir.serial._reader import read_model_message
 from sabir.serial._verifying import require_external
 
 if TYPE_CHECKING:
     from sabir.base import Limits
     from sabir.serial._formats import Format
 
-_HEAD = 4096  # as much as is looked at to tell what a file is
+_HEAD = 4096  # bytes that are enough to guess a format
 
 
 @runtime_checkable
 class Readable(Protocol):
-    """An open binary file."""
+    """An open file."""
 
-    def read(self, size: int = -1, /) -> bytes:
-        """Return up to `size` bytes, or all that are left."""
+    def read(self, size: int = -1, /) -> bytes | str:
+        """Return up to `size` bytes or characters, or all that are left."""
         ...
 
 
@@ -55,18 +55,19 @@ def load(
     mapped: bool = True,
     limits: Limits | None = None,
 ) -> Model:
-    """Return the model in a file, given by path, as bytes, or as an open binary file.
+    """Return the model in a file; `source` is its path, its bytes, or an open file.
 
     `format` is "protobuf", "textproto", "json" (both as protobuf defines them) or "onnxtxt" (the standard's
-    text syntax). Without it the extension of the file's name tells the format, and where there is no
-    extension the content; an unknown extension is an UnsupportedError.
+    text syntax). By default the extension of the path decides, and without an extension the content; an
+    unknown extension raises UnsupportedError.
 
-    A large file is mapped and no tensor is copied: the model reads its data from the file as it is asked for.
-    With `mapped=False` all is read, and what others do to the file afterwards matters no more. `verify` looks
-    at once whether all external data is there, as long as it must be, and of the SHA1 digest that is told.
-    Raises FileError where the file cannot be read, WireError or ParseError where it is no model; they name
-    it; ExternalDataError where `verify` finds something wrong; and LimitError where the job would cost more
-    than `limits` allow, or the defaults where none are given.
+    A large file is mapped and no tensor is copied: the model reads its data from the file on demand. With
+    `mapped=False` the whole file is read, and later changes to it have no effect. `verify` checks at once
+    that all external data exists and has the declared length and SHA1 digest.
+
+    Raises FileError where the file cannot be read, WireError or ParseError where it is no model, each with
+    its name; ExternalDataError where `verify` finds a problem; and LimitError where loading would exceed
+    `limits`, by default those of `Limits()`.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return loads(source, format=format, verify=verify, limits=limits)
@@ -77,14 +78,13 @@ def load(
 
 
 def _load_open(source: Readable, format_name: str | None, *, verify: bool) -> Model:
-    data = _all_of(source)
-    return _verified(_read(data, "the open file", Folder(None), _format(data, format_name)), verify)
+    return _verified(_read_data(_all_of(source), format_name, "the open file", Folder(None)), verify)
 
 
 def _load_path(
     path: Path, chosen: Format | None = None, *, any_name: bool = False, mapped: bool = True
 ) -> Model:
-    """Return the model in a file; with `any_name` the content tells what an unknown extension does not."""
+    """Return the model in a file; with `any_name` the content decides where the extension is unknown."""
     descriptor = open_file(path)
     try:
         named = chosen or (format_of if any_name else format_by_name)(path)
@@ -98,50 +98,71 @@ def _load_path(
 
 
 def load_by_any_name(path: Path) -> Model:
-    """Return the model in a file whose extension may be unknown; the content tells the format then."""
+    """Return the model in a file, whose content decides the format where the extension is unknown."""
     return _load_path(path, any_name=True)
 
 
 def loads(
-    data: bytes | bytearray | memoryview,
+    data: bytes | bytearray | memoryview | str,
     *,
     format: str | None = None,  # ruff: ignore[builtin-argument-shadowing]  the word for it
     folder: str | os.PathLike[str] | None = None,
     verify: bool = False,
     limits: Limits | None = None,
 ) -> Model:
-    """Return the model in some bytes; `folder` is where its external data lies, if it has any.
+    """Return the model in bytes, or in a string of one of the text formats.
 
-    `format` is as in `load`; where it is not given, the content tells. Raises WireError or ParseError where
-    the bytes are no model, ExternalDataError where `verify` finds data missing, FileError where there can be
-    no such folder, and LimitError as `load` does.
+    `folder` contains its external data, if it has any. `format` is as in `load`; by default the content
+    decides. Raises WireError or ParseError where the data is no model, ExternalDataError where `verify` finds
+    data missing, FileError for a folder that cannot exist, and LimitError as `load` does.
     """
     place = Folder(None if folder is None else absolute(path_of(folder)))
-    view = memoryview(data)
-    return run_within(limits, lambda: _verified(_read(view, "", place, _format(view, format)), verify))
+    return run_within(limits, lambda: _verified(_read_data(data, format, "", place), verify))
 
 
 def load_tensor(source: str | os.PathLike[str] | bytes) -> Tensor:
-    """Return the tensor in a file that holds one `TensorProto` (`input_0.pb`); raises as `load` does."""
+    """Return the tensor in a file of one `TensorProto` (`input_0.pb`); raises as `load` does."""
     if isinstance(source, bytes):
         return WireTensor(read_message(TensorProto, source))
     path = path_of(source)
     return WireTensor(read_message(TensorProto, map_file(path), source=str(path)))
 
 
-def path_of(given: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
-    return Path(os.fsdecode(given))
+def path_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
+    """Return a path of any type as a `Path`."""
+    return Path(os.fsdecode(path))
 
 
-def _all_of(source: Readable) -> memoryview:
-    """Return what is left of an open file; raises FileError where that cannot be read."""
+def _all_of(source: Readable) -> memoryview | str:
+    """Return the rest of an open file; raises FileError where it cannot be read."""
     try:
         data: Any = source.read()
     except OSError as error:
         raise FileError(f"the open file: {reason(error)}") from error
+    except UnicodeDecodeError as error:
+        raise FileError("the open file is not UTF-8; open it as binary, with mode 'rb'") from error
+    if isinstance(data, str):
+        return data
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise FileError("the open file gives no bytes; open it as binary, with mode 'rb'")
+        raise FileError(f"the open file returned a {type(data).__name__}; it must return bytes or a string")
     return memoryview(cast("bytes", data))
+
+
+def _read_data(
+    data: bytes | bytearray | memoryview | str, stated: str | None, name: str, folder: Folder
+) -> Model:
+    """Return the model in bytes or a string; `name` is that of the source in errors."""
+    if not isinstance(data, str):
+        view = memoryview(data)
+        return _read(view, name, folder, _format(view, stated))
+    try:
+        view = memoryview(data.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError as error:
+        raise WireError(f"the string has half of a surrogate pair at character {error.start}") from None
+    chosen = format_named(stated) if stated else guess_text(view[:_HEAD])
+    if chosen is None or chosen == "protobuf":
+        raise WireError("the string is no model: a model in protobuf is bytes, and `load(path)` loads a file")
+    return _read(view, name, folder, chosen)
 
 
 def _verified(model: Model, asked: bool) -> Model:  # ruff: ignore[boolean-type-hint-positional-argument] - internal
@@ -151,7 +172,7 @@ def _verified(model: Model, asked: bool) -> Model:  # ruff: ignore[boolean-type-
 
 
 def _format(data: memoryview, stated: str | None = None) -> Format:
-    """Return the format of some bytes: as stated, or by their content."""
+    """Return the format of bytes: as stated, or by their content."""
     return format_named(stated) if stated else guess_text(data[:_HEAD]) or "protobuf"
 
 
@@ -162,8 +183,8 @@ def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
     except SabirError as error:
         raise (error.within(name) if name else error) from error
     except (MemoryError, EncodeError) as error:
-        told = f"there is no memory to read a model of {len(data):,} bytes as {chosen}"
-        raise WireError(f"{name}: {told}" if name else told) from error
+        problem = f"there is not enough memory to read a model of {len(data):,} bytes as {chosen}"
+        raise WireError(f"{name}: {problem}" if name else problem) from error
 
 
 def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:
@@ -173,13 +194,13 @@ def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:
         return parse(read_text(data), opener=folder)
     proto, bulk = read_model(data) if chosen == "protobuf" else (read_message_text(data, chosen), Bulk())
     _require_graph(proto, data)
-    model = Reader(proto, bulk, folder).model()
+    model = read_model_message(proto, bulk, folder)
     bulk.release()  # a reader refers to itself, and would keep the data until the cycle collector runs
     return model
 
 
 def _require_graph(proto: Any, data: memoryview) -> None:
-    """Raise WireError for a message that holds nothing of a model: other bytes may parse too."""
+    """Raise WireError for a message without any part of a model: other bytes may parse as one too."""
     if not looks_like_model(proto):
         guess = guess_format(bytes(data[:_HEAD]))
         raise WireError(f"no ONNX model: {f'this looks like {guess}' if guess else 'it has no graph'}")

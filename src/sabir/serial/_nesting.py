@@ -1,28 +1,29 @@
-"""How deep messages are nested in one another, which the readers of protobuf's formats bound."""
+"""How deep messages are nested, which the readers of protobuf's formats limit."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from sabir.base import WireError
 from sabir.ir import MapType, OptionalType, SequenceType, TensorType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from sabir.ir import Graph, Model, Type
     from sabir.serial._formats import Format
 
 # levels of messages below the outermost; protobuf's reader of JSON counts that one too
-_DEEPEST: dict[Format, int] = {"protobuf": 100, "textproto": 100, "json": 99}
-_OUTERMOST = 2  # levels above a graph that stands in no other
-_PLAIN = 8  # levels below a graph at most, of all that is neither a graph nor a type in a type
+_MAX_DEPTH: dict[Format, int] = {"protobuf": 100, "textproto": 100, "json": 99}
+_OUTERMOST = 2  # levels above a root graph
+_PLAIN = 8  # the most levels below a graph, without subgraphs and types in types
 _SUBGRAPH, _TYPE = 3, 2  # levels from a graph to one in it, and from a type to one in it
 
 
 def may_be_too_deep(model: Model, chosen: Format) -> bool:
-    """Whether a model may have messages nested too deep for a format; what this denies is certain."""
-    most = _DEEPEST.get(chosen)
+    """Return whether a model may have messages nested too deep for a format; False is certain."""
+    most = _MAX_DEPTH.get(chosen)
     if most is None:
         return False
     pending = [(graph, _OUTERMOST) for graph in model.graphs()]
@@ -38,9 +39,20 @@ def may_be_too_deep(model: Model, chosen: Format) -> bool:
     return False
 
 
+@contextmanager
+def reporting_depth() -> Generator[None, None, None]:
+    """Raise WireError in the place of a RecursionError."""
+    try:
+        yield
+    except RecursionError:
+        raise WireError(
+            "graphs are nested too deep for this Python to save; call functions instead of nesting graphs"
+        ) from None
+
+
 def require_readable(message: Any, chosen: Format) -> None:
-    """Raise WireError for messages nested so deep that no reader of the format accepts them."""
-    depth, most = _depth(message), _DEEPEST[chosen]
+    """Raise WireError for messages that are nested too deep for the readers of the format."""
+    depth, most = _depth(message), _MAX_DEPTH[chosen]
     if depth > most:
         raise WireError(
             f"graphs or types are nested too deep to be saved: the model has {depth} levels of messages, and"
@@ -49,20 +61,20 @@ def require_readable(message: Any, chosen: Format) -> None:
 
 
 def _types(graph: Graph) -> Iterator[Type]:
-    """Yield the types in a graph that may hold others."""
+    """Yield the types in a graph that may contain others."""
     for value in graph.defined():
         if value.type is not None and type(value.type) is not TensorType:
             yield value.type
     for node in graph:
         for attribute in node.attributes.values():
             if attribute.type in {"type", "types"}:
-                held: Any = attribute.value
-                kinds = cast("tuple[Type | None, ...]", held if isinstance(held, tuple) else (held,))
-                yield from (kind for kind in kinds if kind is not None)
+                content: Any = attribute.value
+                types = cast("tuple[Type | None, ...]", content if isinstance(content, tuple) else (content,))
+                yield from (type_ for type_ in types if type_ is not None)
 
 
-def _nested(kind: Type) -> int:
-    levels, inner = 0, kind
+def _nested(type_: Type) -> int:
+    levels, inner = 0, type_
     while isinstance(inner, (SequenceType, OptionalType, MapType)):
         levels += _TYPE
         inner = inner.value if isinstance(inner, MapType) else inner.item

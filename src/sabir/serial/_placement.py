@@ -12,14 +12,14 @@ from sabir.base import ExternalDataError, UnsupportedError, WireError, quote
 from sabir.elements import STRING, find_element, packed_size
 from sabir.files import is_device_name, parts_of
 from sabir.ir import ExternalTensor, WireTensor, all_tensors
-from sabir.serial._external import Folder, Taken
-from sabir.serial._safetensors import METADATA, Stored, header_of
+from sabir.serial._external import CopyCount, Folder
+from sabir.serial._safetensors import METADATA, PlacedTensor, header_of
 from sabir.serial._streams import stream_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sabir.files import Streamed
+    from sabir.files import LazyBytes
     from sabir.ir import Buffer, Model, Tensor, TensorPlace
 
 Key: TypeAlias = "tuple[object, ...]"
@@ -27,17 +27,25 @@ Key: TypeAlias = "tuple[object, ...]"
 _PATTERN = "{name}"
 _SAFETENSORS = ".safetensors"
 _UNSAFE = re.compile(r"[^\w.-]+", re.ASCII)
-_LONGEST_NAME = 100
-_LENGTHS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+_MAX_NAME = 100
+_DATA_FIELDS = (
+    "raw_data",
+    "float_data",
+    "int32_data",
+    "int64_data",
+    "double_data",
+    "uint64_data",
+    "string_data",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How data is laid out beside a model.
+    """The layout of data beside a model.
 
-    `location` names the one data file; with `{name}` in it each tensor has a file of its own. Tensors of
+    `location` names the one data file; with `{name}` in it each tensor gets a separate file. Tensors of
     fewer than `threshold` bytes stay in the model. Each begins at a multiple of `align` bytes. `shard` is the
-    most bytes that a file has, unless a single tensor takes more. `checksum` asks for SHA1 digests.
+    maximum size of a file, unless a single tensor is larger. `checksum` requests SHA1 digests.
     """
 
     location: str
@@ -47,79 +55,79 @@ class Layout:
     checksum: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ExternalDataError for a location outside the folder, ValueError for senseless numbers."""
+        """Raise ExternalDataError for a location outside the folder, ValueError for invalid numbers."""
         parts_of(self.location)
         if self.threshold < 0 or self.align < 1 or (self.shard is not None and self.shard < 1):
             raise ValueError("threshold must be at least 0, align and shard at least 1")
         if self.shard is not None and _PATTERN in self.location:
-            raise ValueError("with `{name}` each tensor has a file of its own, and there are no shards")
+            raise ValueError("with `{name}` each tensor gets a separate file, and `shard` cannot be used")
 
 
 @dataclass(eq=False, slots=True)
 class DataFile:
-    """A data file: what stands in it, and once it is written its SHA1 digest."""
+    """A data file: the tensors in it, and once it is written its SHA1 digest."""
 
     location: str
-    stored: list[Stored] = field(default_factory=list[Stored])
+    tensors: list[PlacedTensor] = field(default_factory=list[PlacedTensor])
     head: bytes = b""
     size: int = 0
     digest: str = ""
 
-    def chunks(self) -> Iterator[Buffer | Streamed]:
+    def chunks(self) -> Iterator[Buffer | LazyBytes]:
         """Yield the bytes of the file; raises ExternalDataError where data to be moved is not found."""
         yield self.head
         at = len(self.head)
-        for one in self.stored:
+        for one in self.tensors:
             yield bytes(one.offset - at)
             yield _exactly(stream_of(one.tensor), one)
             at = one.offset + one.size
 
 
-def _exactly(data: Buffer | Streamed, one: Stored) -> Buffer | Streamed:
+def _exactly(data: Buffer | LazyBytes, one: PlacedTensor) -> Buffer | LazyBytes:
     if len(data) != one.size:
-        raise WireError(f"tensor {quote(one.name)}: {one.size} bytes were laid out, and it has {len(data)}")
+        raise WireError(f"tensor {quote(one.name)}: {one.size} bytes were expected, and it has {len(data)}")
     return data
 
 
 class Placement:
-    """The data files of one model, and for each tensor in them the entries that say where it is."""
+    """The data files of one model, and for each tensor in them the entries that locate it."""
 
     def __init__(self, model: Model, layout: Layout) -> None:
         """Lay out the data; raises ExternalDataError where some to be moved is not found."""
         found = _movable(model, layout.threshold)
         self.files = [_file(*group, layout) for group in _grouped(found, layout)]
-        self._spots = {_key(one.tensor): (file, one) for file in self.files for one in file.stored}
+        self._places = {_key(one.tensor): (file, one) for file in self.files for one in file.tensors}
         self.checksum = layout.checksum
         self.locations = {file: file.location for file in self.files}
 
     @property
     def size(self) -> int:
-        """The bytes of all files."""
+        """The size of all files together."""
         return sum(file.size for file in self.files)
 
     def entries(self, tensor: Tensor) -> list[tuple[str, str]] | None:
         """Return the `external_data` of a tensor, or None where it stays in the model."""
-        spot = self._spots.get(_key(tensor)) if self._spots else None
-        if spot is None:
+        found = self._places.get(_key(tensor)) if self._places else None
+        if found is None:
             return None
-        file, one = spot
-        found = [
+        file, one = found
+        entries = [
             ("location", self.locations[file]), ("offset", str(one.offset)), ("length", str(one.size)),
         ]  # fmt: skip
-        return [*found, ("checksum", file.digest)] if self.checksum else found
+        return [*entries, ("checksum", file.digest)] if self.checksum else entries
 
 
-def _movable(model: Model, threshold: int) -> list[Stored]:
-    """The tensors to be moved, each stretch of data once however many tensors read it."""
-    found: dict[Key, Stored] = {}
-    taken = Taken()
+def _movable(model: Model, threshold: int) -> list[PlacedTensor]:
+    """Return the tensors to be moved; data that several tensors share is there once."""
+    found: dict[Key, PlacedTensor] = {}
+    copied = CopyCount()
     for place in all_tensors(model):
         size = _size(place)
         key = _key(place.tensor)
         if size and size >= threshold and key not in found:
-            found[key] = Stored(place.tensor, place.name, size)
+            found[key] = PlacedTensor(place.tensor, place.name, size)
             if isinstance(place.tensor, ExternalTensor):
-                taken.add(place.tensor)
+                copied.add(place.tensor)
     return list(found.values())
 
 
@@ -130,7 +138,7 @@ def largest_movable(model: Model) -> tuple[str, int] | None:
 
 
 def _size(place: TensorPlace) -> int | None:
-    """Return how many bytes a tensor takes outside; None for strings, and where its data is malformed."""
+    """Return how many bytes a tensor takes in a data file; None for strings and malformed data."""
     tensor = place.tensor
     if isinstance(tensor, ExternalTensor):
         if find_element(tensor.proto.data_type) is STRING:
@@ -147,13 +155,13 @@ def _size(place: TensorPlace) -> int | None:
 
 
 def _wire_size(tensor: WireTensor) -> int | None:
-    proto, kind = tensor.proto, find_element(tensor.proto.data_type)
-    if kind is None or kind is STRING or any(d < 0 for d in proto.dims) or proto.HasField("segment"):
+    proto, element = tensor.proto, find_element(tensor.proto.data_type)
+    if element is None or element is STRING or any(d < 0 for d in proto.dims) or proto.HasField("segment"):
         return None
-    filled = [name for name in _LENGTHS if len(getattr(proto, name))]
-    if filled not in ([], ["raw_data"], [kind.field]):
+    filled = [name for name in _DATA_FIELDS if len(getattr(proto, name))]
+    if filled not in ([], ["raw_data"], [element.field]):
         return None
-    size = packed_size(kind, tensor.size)
+    size = packed_size(element, tensor.size)
     if proto.HasField("raw_data"):
         return size if len(proto.raw_data if tensor.view is None else tensor.view) == size else None
     try:
@@ -163,16 +171,16 @@ def _wire_size(tensor: WireTensor) -> int | None:
 
 
 def _key(tensor: Tensor) -> Key:
-    """What tells the data of a tensor from other data: two that read the same bytes of a file share them."""
+    """Return what identifies the data of a tensor: it is equal for two that share bytes of a file."""
     if isinstance(tensor, ExternalTensor) and isinstance(tensor.opener, Folder):
-        entries, kind = tensor.entries, find_element(tensor.proto.data_type)
+        entries, element = tensor.entries, find_element(tensor.proto.data_type)
         location, offset = entries.get("location", ""), entries.get("offset", "0")
-        return id(tensor.opener), location, offset, kind, tensor.shape
+        return id(tensor.opener), location, offset, element, tensor.shape
     return (id(tensor),)
 
 
-def _grouped(found: list[Stored], layout: Layout) -> Iterator[tuple[str, list[Stored]]]:
-    """Yield each data file's location, and what is to stand in it."""
+def _grouped(found: list[PlacedTensor], layout: Layout) -> Iterator[tuple[str, list[PlacedTensor]]]:
+    """Yield the location of each data file, and the tensors for it."""
     if not found:
         return
     if _PATTERN in layout.location:
@@ -189,9 +197,9 @@ def _grouped(found: list[Stored], layout: Layout) -> Iterator[tuple[str, list[St
         yield str(path.with_name(f"{path.stem}-{number:05}-of-{len(shards):05}{path.suffix}")), shard
 
 
-def _shards(found: list[Stored], layout: Layout) -> list[list[Stored]]:
+def _shards(found: list[PlacedTensor], layout: Layout) -> list[list[PlacedTensor]]:
     """Fill one shard after another, in the model's order."""
-    shards: list[list[Stored]] = [[]]
+    shards: list[list[PlacedTensor]] = [[]]
     filled = 0
     for one in found:
         start = _aligned(filled, layout.align)
@@ -203,23 +211,23 @@ def _shards(found: list[Stored], layout: Layout) -> list[list[Stored]]:
     return shards
 
 
-def _file(location: str, stored: list[Stored], layout: Layout) -> DataFile:
+def _file(location: str, tensors: list[PlacedTensor], layout: Layout) -> DataFile:
     if location.lower().endswith(_SAFETENSORS):
-        return _safetensors(location, stored, layout.align)
-    file, at = DataFile(location, stored), 0
-    for one in stored:
+        return _safetensors(location, tensors, layout.align)
+    file, at = DataFile(location, tensors), 0
+    for one in tensors:
         one.offset = _aligned(at, layout.align)
         at = one.offset + one.size
     file.size = at
     return file
 
 
-def _safetensors(location: str, stored: list[Stored], align: int) -> DataFile:
-    """Lay out a safetensors file, which has no gaps: wide elements first, so that each lies on its width."""
-    names = unique((one.name if one.name != METADATA else "" for one in stored), fold=False)
-    for one, name in zip(stored, names, strict=True):
+def _safetensors(location: str, tensors: list[PlacedTensor], align: int) -> DataFile:
+    """Lay out a safetensors file, which has no gaps: wide elements first, so that all are aligned."""
+    names = unique((one.name if one.name != METADATA else "" for one in tensors), fold=False)
+    for one, name in zip(tensors, names, strict=True):
         one.name = name
-    ordered = sorted(stored, key=lambda one: (-one.tensor.element.bits, one.name))
+    ordered = sorted(tensors, key=lambda one: (-one.tensor.element.bits, one.name))
     file = DataFile(location, ordered, header_of(ordered, align))
     at = len(file.head)
     for one in ordered:
@@ -230,24 +238,24 @@ def _safetensors(location: str, stored: list[Stored], align: int) -> DataFile:
 
 
 def unique(names: Iterable[str], *, fold: bool) -> list[str]:
-    """Return names made unique by numbers; `fold` counts upper and lower case as one, as some disks do."""
+    """Return names made unique by numbers; `fold` ignores case, as some file systems do."""
     seen: set[str] = set()
-    made: list[str] = []
+    renamed: list[str] = []
     numbers: dict[str, int] = {}
-    for given in names:
-        stem = given or "tensor"
+    for original in names:
+        stem = original or "tensor"
         name = stem
         while (name.casefold() if fold else name) in seen:
             numbers[stem] = numbers.get(stem, 0) + 1
             name = f"{stem}_{numbers[stem]}"
         seen.add(name.casefold() if fold else name)
-        made.append(name)
-    return made
+        renamed.append(name)
+    return renamed
 
 
 def plain_name(name: str) -> str:
-    """Return a tensor's name as a file may be called on any system."""
-    plain = _UNSAFE.sub("_", name)[:_LONGEST_NAME].strip(".")
+    """Return a tensor's name as a valid file name on any system."""
+    plain = _UNSAFE.sub("_", name)[:_MAX_NAME].strip(".")
     return f"_{plain}" if is_device_name(plain) else plain
 
 

@@ -1,4 +1,4 @@
-"""What a message says beyond its meaning, set aside on reading and put back on writing."""
+"""The residue of a message: collected when it is read, and restored when it is written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STR = frozenset({str})
 
 
 def texts(proto: Any, *fields: str) -> list[str]:
-    """Return string fields of a message; raises WireError for one that is no UTF-8."""
+    """Return string fields of a message; raises TextError for one that is not UTF-8."""
     found = [getattr(proto, f) for f in fields]
     if not _STR.issuperset(map(type, found)):
         field, text = next((f, t) for f, t in zip(fields, found, strict=True) if type(t) is not str)
@@ -28,7 +28,7 @@ def texts(proto: Any, *fields: str) -> list[str]:
 
 
 def names(values: Iterable[Any], what: str) -> list[str]:
-    """Return a repeated string field; raises WireError for an entry that is no UTF-8."""
+    """Return a repeated string field; raises TextError for an entry that is not UTF-8."""
     found = list(values)
     for text in found:
         if type(text) is not str:
@@ -36,10 +36,10 @@ def names(values: Iterable[Any], what: str) -> list[str]:
     return found
 
 
-class Leftovers:
-    """Gathers what no part of the model means while a message is read."""
+class ResidueCollector:
+    """Collects, while a message is read, what no part of the model represents."""
 
-    # one is made for every node and value, and most of them keep nothing
+    # there is one for every node and value, and most of them collect nothing
     _wire = b""
     _repeated: tuple[str, ...] = ()
     _entries: tuple[Entry, ...] = ()
@@ -47,15 +47,15 @@ class Leftovers:
     _places: tuple[tuple[str, int], ...] = ()
 
     def __init__(self, proto: Any, *, unknown: bool) -> None:
-        """Take the message, and whether unknown fields are about."""
+        """Take the message; `unknown` says whether any message of the model has unknown fields."""
         self._proto, self._unknown = proto, unknown
 
     def keep(self, message: Any) -> None:
-        """Keep all that a message of the same class holds, to be added when this one is written again."""
+        """Keep the content of a message of the same class, to be merged when this one is written again."""
         self._wire += message.SerializeToString()
 
-    def keep_again(self, field: str, entries: Mapping[int, tuple[str, Any]]) -> None:
-        """Keep the entries of a list that came before, by place: the name that each has, and the entry."""
+    def keep_duplicates(self, field: str, entries: Mapping[int, tuple[str, Any]]) -> None:
+        """Keep the duplicate entries of a list by place, each with its name."""
         if not entries:
             return
         alone = type(self._proto)()
@@ -65,35 +65,35 @@ class Leftovers:
         self._places += tuple([(field, place) for place in entries])
 
     def absent(self, field: str) -> None:
-        """Note a field that is not there, though the model says something in its place."""
+        """Note a field that is absent, though the model has a value for it."""
         self._absent += (field,)
 
     def repeated(self, name: str) -> None:
-        """Note a name that came twice."""
+        """Note a name that is there twice."""
         self._repeated += (name,)
 
     def pairs(self, field: str) -> dict[str, str] | None:
         """Return a list of pairs as a dict, None where it is empty; raises TextError as `texts` does."""
-        held = getattr(self._proto, field)
-        if not held:
+        pairs = getattr(self._proto, field)
+        if not pairs:
             return None
         found: dict[str, str] = {}
-        again: dict[int, tuple[str, Any]] = {}
-        odd: list[Entry] = []  # lacks a field, or has others
-        for place, pair in enumerate(held):
+        duplicates: dict[int, tuple[str, Any]] = {}
+        odd: list[Entry] = []  # a field is absent, or there are other ones
+        for place, pair in enumerate(pairs):
             key, value = texts(pair, "key", "value")
             if key in found:
-                again[place] = key, pair
+                duplicates[place] = key, pair
                 continue
             found[key] = value
             if pair.ByteSize() != _plain_size(key, value):
                 odd.append((field, place, pair.SerializeToString()))
         self._entries += tuple(odd)
-        self.keep_again(field, again)
+        self.keep_duplicates(field, duplicates)
         return found
 
     def listed(self, field: str) -> list[tuple[str, str]]:
-        """Return a list of string pairs as it is; raises TextError as `texts` does."""
+        """Return a list of string pairs, duplicates included; raises TextError as `texts` does."""
         found: list[tuple[str, str]] = []
         odd: list[Entry] = []
         for place, pair in enumerate(getattr(self._proto, field)):
@@ -105,26 +105,26 @@ class Leftovers:
         return found
 
     def opsets(self) -> dict[str, int]:
-        """Return the imports that bind, by domain as it is spelled; raises TextError as `texts` does."""
+        """Return the imports that apply, by domain as it is spelled; raises TextError as `texts` does."""
         listed = [(texts(entry, "domain")[0], entry.version) for entry in self._proto.opset_import]
-        binding = frozenset(binding_places(listed))
-        again: dict[int, tuple[str, Any]] = {}
+        applying = frozenset(binding_places(listed))
+        duplicates: dict[int, tuple[str, Any]] = {}
         odd: list[Entry] = []
         for place, entry in enumerate(self._proto.opset_import):
             domain = listed[place][0]
-            if place not in binding:
-                again[place] = domain, entry
+            if place not in applying:
+                duplicates[place] = domain, entry
                 continue
             if not domain and not entry.HasField("domain"):
                 self.absent(OPSETS)
             if self._unknown or not entry.HasField("version"):
                 odd.append((OPSETS, place, entry.SerializeToString()))
         self._entries += tuple(odd)
-        self.keep_again(OPSETS, again)
-        return {domain: version for place, (domain, version) in enumerate(listed) if place in binding}
+        self.keep_duplicates(OPSETS, duplicates)
+        return {domain: version for place, (domain, version) in enumerate(listed) if place in applying}
 
     def residue(self, optional: Iterable[str] = ()) -> Residue | None:
-        """Return what is left, and which of the `optional` fields are there but empty."""
+        """Return the residue, with those of the `optional` fields that are present but empty."""
         proto = self._proto
         wire = self._wire + unknown_bytes(proto) if self._unknown else self._wire
         empty = tuple([f for f in optional if not getattr(proto, f) and proto.HasField(f)])
@@ -134,9 +134,9 @@ class Leftovers:
 
 
 def restore(residue: Residue | None, proto: Any) -> None:
-    """Put back what was left of a message into one that is written again.
+    """Write the residue of a message into one that is written again.
 
-    Raises WireError for a residue that is of no such message: a text may say anything.
+    Raises WireError for the residue of another message: in a text it may be anything.
     """
     if residue is None:
         return
@@ -152,41 +152,41 @@ def _restore(residue: Residue, proto: Any) -> None:
     if residue.places:
         _restore_places(residue.places, proto)
     for field, place, wire in residue.entries:
-        held = getattr(proto, field)
-        if 0 <= place < len(held):
-            _respell(held[place], wire)
+        entries = getattr(proto, field)
+        if 0 <= place < len(entries):
+            _restore_entry(entries[place], wire)
     for field in residue.empty:
         if not proto.HasField(field):
-            # protobuf tells an empty field from an absent one
+            # protobuf distinguishes an empty field from an absent one
             setattr(proto, field, getattr(proto, field))
 
 
 def _restore_places(places: Iterable[tuple[str, int]], proto: Any) -> None:
-    """Bring the entries that `wire` added to where they were."""
-    moved: dict[str, set[int]] = {}
+    """Move the entries that `wire` appended to their places."""
+    by_field: dict[str, set[int]] = {}
     for field, place in places:
-        moved.setdefault(field, set()).add(place)
-    for field, wanted in moved.items():
+        by_field.setdefault(field, set()).add(place)
+    for field, wanted in by_field.items():
         _move_last(getattr(proto, field), wanted)
 
 
-def _move_last(held: Any, places: set[int]) -> None:
+def _move_last(entries: Any, places: set[int]) -> None:
     """Move the last entries of a list, as many as there are places, to these places."""
-    items = list(held)
-    first, last = items[: -len(places)], items[-len(places) :]
-    moved: list[Any] = []
-    waiting, coming = iter(first), iter(last)
-    for place in range(len(items)):
-        left, right = (coming, waiting) if place in places else (waiting, coming)
-        entry = next(left, None)
-        moved.append(next(right) if entry is None else entry)
-    if any(a is not b for a, b in zip(moved, items, strict=True)):
-        del held[:]
-        held.extend(moved)
+    before = list(entries)
+    first, last = before[: -len(places)], before[-len(places) :]
+    after: list[Any] = []
+    remaining, moving = iter(first), iter(last)
+    for place in range(len(before)):
+        preferred, other = (moving, remaining) if place in places else (remaining, moving)
+        entry = next(preferred, None)
+        after.append(next(other) if entry is None else entry)
+    if any(a is not b for a, b in zip(after, before, strict=True)):
+        del entries[:]
+        entries.extend(after)
 
 
-def _respell(entry: Any, wire: bytes) -> None:
-    """Write a pair as it was in the file, or, where its value is another now, only what it had beside."""
+def _restore_entry(entry: Any, wire: bytes) -> None:
+    """Write a pair as it was in the file; where its value has changed, only the other fields."""
     old: Any = type(entry)()
     old.ParseFromString(wire)
     key, value = (f.name for f in entry.DESCRIPTOR.fields[:2])
@@ -198,7 +198,7 @@ def _respell(entry: Any, wire: bytes) -> None:
 
 
 def drop_outdated_imports(opsets: Mapping[str, int], field: Any) -> None:
-    """Drop the second imports that a file had where, since an edit, another version would bind by them."""
+    """Drop the duplicate imports of the file by which, since an edit, another version would apply."""
     bound = bound_opsets(opsets)
     kept = [e for e in field if canonical_domain(e.domain) in bound]
     kept = [e for e in kept if e.version <= bound[canonical_domain(e.domain)]]
@@ -214,7 +214,7 @@ def write_entries(entries: dict[str, str] | None, field: Any) -> None:
 
 
 def _plain_size(key: str, value: str) -> int:
-    """The size of a pair that has both fields and nothing else."""
+    """Return the size of a pair that has both fields and nothing else."""
     return sum(1 + _varint_size(len(t.encode())) + len(t.encode()) for t in (key, value))
 
 

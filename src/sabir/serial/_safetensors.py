@@ -1,4 +1,4 @@
-"""The safetensors format: a JSON header that says what lies where, and then the data without a gap."""
+"""The safetensors format: a JSON header that locates each tensor, and then the data without gaps."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ _NAMES = {kind: name for name, kind in _DTYPES.items()}
 METADATA, _TYPES = "__metadata__", "onnx_types"
 _TRUE_TYPE = re.compile(r"(\w+)(?:\[((?:[0-9]{1,18}(?:,[0-9]{1,18}){0,63})?)\])?", re.ASCII)
 _TRUE_TYPES = {str(kind): kind for kind in ELEMENTS if kind is not STRING}
-_PREFIX = 8  # bytes that hold the header's length
-_LONGEST_HEADER = 100_000_000
-_MOST_ITEMS = 4_000_000  # of the header's JSON, each of which takes some hundred bytes of memory
+_PREFIX = 8  # bytes of the header's length
+_MAX_HEADER = 100_000_000
+_MAX_ITEMS = 4_000_000  # of the header's JSON, each of which takes some hundred bytes of memory
 _BYTE = 8
 
 
 @dataclass(eq=False, slots=True)
-class Stored:
-    """A tensor that goes to a data file: under which name, how many bytes it takes, at which it begins."""
+class PlacedTensor:
+    """A tensor that goes to a data file, with its name there, its size in bytes and its offset."""
 
     tensor: Tensor
     name: str
@@ -74,37 +74,37 @@ class Stored:
     offset: int = 0
 
 
-def header_of(stored: Iterable[Stored], align: int) -> bytes:
-    """Return what a safetensors file begins with, filled up so that the data begins at a multiple of `align`.
+def header_of(tensors: Iterable[PlacedTensor], align: int) -> bytes:
+    """Return the header of a safetensors file, padded so that the data begins at a multiple of `align`.
 
-    An element type that the format lacks, or a count of bits that fills no whole bytes, is written as U8 of
-    one dimension, and what it really is as `onnx_types` in the metadata.
+    A tensor whose element type the format lacks, or whose bits do not fill whole bytes, is written as U8 of
+    one dimension; `onnx_types` in the metadata has its type.
     """
     header: dict[str, Any] = {}
     types: dict[str, str] = {}
     at = 0
-    for one in stored:
-        kind, shape = one.tensor.element, list(one.tensor.shape)
-        whole = element_count(shape) * kind.bits % _BYTE == 0
-        if kind not in _NAMES or not whole:
+    for one in tensors:
+        element, shape = one.tensor.element, list(one.tensor.shape)
+        fills_bytes = element_count(shape) * element.bits % _BYTE == 0
+        if element not in _NAMES or not fills_bytes:
             types[one.name] = str(one.tensor.type)
-            kind, shape = UINT8, [one.size]
-        header[one.name] = {"dtype": _NAMES[kind], "shape": shape, "data_offsets": [at, at + one.size]}
+            element, shape = UINT8, [one.size]
+        header[one.name] = {"dtype": _NAMES[element], "shape": shape, "data_offsets": [at, at + one.size]}
         at += one.size
     if types:
         header[METADATA] = {_TYPES: json.dumps(types, separators=(",", ":"))}
     text = json.dumps(header, separators=(",", ":")).encode()
     size = len(text) + -(_PREFIX + len(text)) % align
-    if size > _LONGEST_HEADER:
-        raise UnsupportedError(f"a safetensors header has at most {_LONGEST_HEADER} bytes, not {size}")
+    if size > _MAX_HEADER:
+        raise UnsupportedError(f"a safetensors header has at most {_MAX_HEADER} bytes, not {size}")
     return size.to_bytes(_PREFIX, "little") + text.ljust(size)
 
 
 def load_safetensors(path: str | os.PathLike[str], *, mapped: bool = True) -> dict[str, Tensor]:
-    """Return the tensors in a safetensors file by name; their data stays where it lies.
+    """Return the tensors in a safetensors file by name; their data is not copied.
 
-    Raises FileError where the file cannot be read, ExternalDataError where it breaks the format, both of
-    which name it, and UnsupportedError for an element type that ONNX lacks.
+    Raises FileError where the file cannot be read, ExternalDataError where it violates the format, and
+    UnsupportedError for an element type that ONNX lacks; each message names the file.
     """
     file = Path(os.fsdecode(path))
     data = map_file(file, mapped=mapped)
@@ -120,17 +120,17 @@ def _tensors(data: memoryview) -> dict[str, Tensor]:
     ranges: list[tuple[int, int, str]] = []
     tensors: dict[str, Tensor] = {}
     for name, entry in header.items():
-        kind, shape, (begin, end) = _entry(name, entry)
+        element, shape, (begin, end) = _entry(name, entry)
         if name in types:
-            kind, shape = _true_type(name, types[name], kind, shape)
-        elif element_count(shape) * kind.bits % _BYTE:
-            raise ExternalDataError(f"tensor {quote(name)}: {kind}{shape} takes no whole bytes")
-        if end - begin != packed_size(kind, element_count(shape)):
+            element, shape = _true_type(name, types[name], element, shape)
+        elif element_count(shape) * element.bits % _BYTE:
+            raise ExternalDataError(f"tensor {quote(name)}: {element}{shape} does not fill whole bytes")
+        if end - begin != packed_size(element, element_count(shape)):
             raise ExternalDataError(
-                f"tensor {quote(name)}: its data, from {begin} to {end}, is not what {kind}{shape} takes"
+                f"tensor {quote(name)}: its data, {begin} to {end}, does not fit {element}{shape}"
             )
         ranges.append((begin, end, name))
-        proto: Any = TensorProto(name=name, data_type=kind.number, dims=shape)
+        proto: Any = TensorProto(name=name, data_type=element.number, dims=shape)
         proto.raw_data = b""
         tensors[name] = WireTensor(proto, data[start + begin : start + end])
     _require_no_gaps(ranges, len(data) - start)
@@ -138,22 +138,22 @@ def _tensors(data: memoryview) -> dict[str, Tensor]:
 
 
 def _header(data: memoryview) -> tuple[dict[str, Any], int]:
-    """Return the header, and where the data begins."""
+    """Return the header, and the offset of the data."""
     if len(data) < _PREFIX:
-        raise ExternalDataError(f"no safetensors: {len(data)} bytes are too few")
+        raise ExternalDataError(f"not safetensors: {len(data)} bytes are too few")
     size = int.from_bytes(data[:_PREFIX], "little")
-    if size > _LONGEST_HEADER or size > len(data) - _PREFIX:
-        raise ExternalDataError(f"no safetensors: a header of {size} bytes, in a file of {len(data)}")
+    if size > _MAX_HEADER or size > len(data) - _PREFIX:
+        raise ExternalDataError(f"not safetensors: a header of {size} bytes, in a file of {len(data)}")
     raw = bytes(data[_PREFIX : _PREFIX + size])
     if not raw.startswith(b"{"):
-        raise ExternalDataError("no safetensors: the header does not begin with `{`")
-    if sum(map(raw.count, (b"[", b"{", b","))) > _MOST_ITEMS:
-        raise ExternalDataError(f"the header has more than {_MOST_ITEMS} items")
+        raise ExternalDataError("not safetensors: the header does not begin with `{`")
+    if sum(map(raw.count, (b"[", b"{", b","))) > _MAX_ITEMS:
+        raise ExternalDataError(f"the header has more than {_MAX_ITEMS} items")
     try:
         found = json.loads(raw.decode(), object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        told = "nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise ExternalDataError(f"no safetensors: the header is no JSON: {told}") from error
+        reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise ExternalDataError(f"not safetensors: the header is not JSON: {reason}") from error
     return found, _PREFIX + size
 
 
@@ -167,42 +167,42 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> None:
-    raise ExternalDataError(f"the header has {text}, which is no JSON")
+    raise ExternalDataError(f"the header contains {text}, which is not JSON")
 
 
 def _entry(name: str, entry: Any) -> tuple[ElementType, list[int], tuple[int, int]]:
     shown = f"tensor {quote(name)}"
-    told = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-    if not {"dtype", "shape", "data_offsets"} <= set(told):
+    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    if not {"dtype", "shape", "data_offsets"} <= set(fields):
         raise ExternalDataError(f"{shown} must have `dtype`, `shape` and `data_offsets`")
-    dtype, shape, offsets = told["dtype"], told["shape"], told["data_offsets"]
+    dtype, shape, offsets = fields["dtype"], fields["shape"], fields["data_offsets"]
     if not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:  # ruff: ignore[magic-value-comparison] - a begin and an end
         raise ExternalDataError(f"{shown}: `shape` must be sizes, and `data_offsets` a begin and an end")
     if not isinstance(dtype, str) or dtype not in _DTYPES:
         raise UnsupportedError(f"{shown}: ONNX has no element type {quote(dtype)}")
     if not _is_text(name):
-        raise ExternalDataError(f"{shown}: the name is no Unicode text")
+        raise ExternalDataError(f"{shown}: the name is not Unicode")
     if len(shape) > MAX_RANK:
         raise UnsupportedError(f"{shown}: rank {len(shape)} is above {MAX_RANK}")
     return _DTYPES[dtype], shape, (offsets[0], offsets[1])
 
 
 def _are_sizes(value: Any) -> bool:
-    """Whether a value is a list of numbers that 64 bits hold."""
+    """Return whether a value is a list of sizes that fit in 64 bits."""
     return isinstance(value, list) and all(
         type(v) is int and 0 <= v < 1 << 63 for v in cast("list[Any]", value)
     )
 
 
 def _is_text(name: str) -> bool:
-    """Whether a name can be written in UTF-8; half of a pair, which JSON may spell out, cannot."""
+    """Return whether a name has a UTF-8 form, as half of a surrogate pair has not."""
     return name.isascii() or not any("\ud800" <= c <= "\udfff" for c in name)
 
 
 def _true_types(metadata: Any) -> dict[str, str]:
     texts = cast("dict[str, Any]", metadata) if isinstance(metadata, dict) else {"": None}
     if not all(isinstance(value, str) for value in texts.values()):
-        raise ExternalDataError(f"`{METADATA}` must hold texts")
+        raise ExternalDataError(f"`{METADATA}` must contain strings")
     try:
         found = json.loads(str(texts.get(_TYPES, "{}")), object_pairs_hook=_once)
     except (ValueError, RecursionError):
@@ -210,25 +210,25 @@ def _true_types(metadata: Any) -> dict[str, str]:
     if not isinstance(found, dict) or not all(
         isinstance(v, str) for v in cast("dict[str, Any]", found).values()
     ):
-        raise ExternalDataError(f"`{_TYPES}` must be a JSON object of texts")
+        raise ExternalDataError(f"`{_TYPES}` must be a JSON object of strings")
     return cast("dict[str, str]", found)
 
 
-def _true_type(name: str, text: str, kind: ElementType, shape: list[int]) -> tuple[ElementType, list[int]]:
-    """Read `int4[2,3]`, which stands for a U8 of one dimension."""
-    told = _TRUE_TYPE.fullmatch(text)
-    true = _TRUE_TYPES.get(told[1]) if told else None
-    if told is None or true is None or kind is not UINT8 or len(shape) != 1:
-        raise ExternalDataError(f"tensor {quote(name)} is said to be {quote(text)}, and cannot be that")
-    return true, [int(d) for d in re.findall(r"[0-9]+", told[2] or "")]
+def _true_type(name: str, text: str, element: ElementType, shape: list[int]) -> tuple[ElementType, list[int]]:
+    """Read `int4[2,3]`, the type of a tensor that is written as U8 of one dimension."""
+    match = _TRUE_TYPE.fullmatch(text)
+    true = _TRUE_TYPES.get(match[1]) if match else None
+    if match is None or true is None or element is not UINT8 or len(shape) != 1:
+        raise ExternalDataError(f"tensor {quote(name)}: its type {quote(text)} in `{_TYPES}` is invalid")
+    return true, [int(d) for d in re.findall(r"[0-9]+", match[2] or "")]
 
 
 def _require_no_gaps(ranges: list[tuple[int, int, str]], size: int) -> None:
     at = 0
     for begin, end, name in sorted(ranges):
         if begin != at:
-            kind = "overlaps the one before" if begin < at else "leaves a gap before it"
-            raise ExternalDataError(f"tensor {quote(name)}: its data, from {begin} to {end}, {kind}")
+            problem = "overlaps the one before" if begin < at else "leaves a gap before it"
+            raise ExternalDataError(f"tensor {quote(name)}: its data, from {begin} to {end}, {problem}")
         at = end
     if at != size:
         raise ExternalDataError(f"the tensors take {at} bytes, and the file has {size} after its header")

@@ -1,4 +1,4 @@
-"""The bytes of tensors on their way into a file: read in pieces, so that no map fills the memory."""
+"""The bytes of tensors for a file: read in pieces, so that a mapped file does not fill the memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabir.base import ExternalDataError
-from sabir.files import MappedFile, Streamed
+from sabir.files import LazyBytes, MappedFile
 from sabir.ir import ExternalTensor, WireTensor
 from sabir.serial._external import Folder
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from sabir.ir import Buffer, Tensor
 
 
-def stream_of(tensor: Tensor) -> Buffer | Streamed:
-    """Return the bytes of a tensor as `raw_data` holds them, to be read as late as can be.
+def stream_of(tensor: Tensor) -> Buffer | LazyBytes:
+    """Return the bytes of a tensor as in `raw_data`, which where possible are read only as they are written.
 
-    Raises ExternalDataError where they lie in another file, and cannot be found there.
+    Raises ExternalDataError where they are in another file and not found.
     """
     if isinstance(tensor, ExternalTensor) and tensor.view is None and isinstance(tensor.opener, Folder):
         try:
@@ -30,13 +30,13 @@ def stream_of(tensor: Tensor) -> Buffer | Streamed:
     return tensor.raw()
 
 
-def _unmapped(data: Buffer) -> Buffer | Streamed:
-    """Return some data as it is, or, where it lies in a mapped file, as what reads it from there."""
-    held = data.obj if isinstance(data, memoryview) else None
-    if not isinstance(held, MappedFile) or not len(data):
+def _unmapped(data: Buffer) -> Buffer | LazyBytes:
+    """Return `data`, or where it is in a mapped file an object that reads it from there."""
+    owner = data.obj if isinstance(data, memoryview) else None
+    if not isinstance(owner, MappedFile) or not len(data):
         return data
-    start, size = _address(data) - _address(memoryview(held)), len(data)
-    return Streamed(size, lambda: held.pieces(start, size))
+    start, size = _address(data) - _address(memoryview(owner)), len(data)
+    return LazyBytes(size, lambda: owner.pieces(start, size))
 
 
 def _address(data: Buffer) -> int:

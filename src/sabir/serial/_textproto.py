@@ -1,38 +1,29 @@
 """Protobuf's text format.
 
-Reading is our own: protobuf's reader calls itself for each message in another, and takes three hundred bytes
-of memory for each escape of a string. This one goes over the text once, and every number must fit its field.
+Protobuf's own reader recurses into nested messages, and takes three hundred bytes of memory for each escape
+in a string. This one needs neither, and refuses every number that does not fit its field.
 """
 
 from __future__ import annotations
 
-import codecs
 import re
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-from sabir.base import ParseError, quote, suggest
+from sabir.base import quote, suggest
 from sabir.serial._fields import (
     BYTES,
-    DEEPEST,
     DOUBLE,
     ENUM,
     FLOAT,
-    LONGEST_NUMBER,
+    MAX_DEPTH,
+    MAX_NUMBER,
     MESSAGE,
     RANGES,
     Field,
     fields_of,
 )
+from sabir.serial._textproto_tokens import TokenReader
 
-_TOKEN = re.compile(
-    r"""(?:[ \t\r\n\f\v]++|\#[^\n]*+)*+
-    (?:(?P<word>[A-Za-z_][A-Za-z0-9_]*+)
-      |(?P<number>(?:0[xX][0-9a-fA-F]++|(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?[fF]?)(?![\w.]))
-      |(?P<string>"(?:[^"\\\n]++|\\.)*+"|'(?:[^'\\\n]++|\\.)*+')
-      |(?P<mark>[-{}<>\[\]:;,])
-      |(?P<end>\Z))""",
-    re.VERBOSE,
-)
 _PLAIN_INTEGERS = re.compile(r"((?:-?(?:0|[1-9][0-9]{0,19}+),\s*+)*+-?(?:0|[1-9][0-9]{0,19}+))\]", re.ASCII)
 _PLAIN_FLOATS = re.compile(
     r"((?:-?[0-9]++(?:\.[0-9]++)?(?:e[-+]?[0-9]++)?,\s*+)*+-?[0-9]++(?:\.[0-9]++)?(?:e[-+]?[0-9]++)?)\]",
@@ -43,7 +34,7 @@ _CLOSING = {"{": "}", "<": ">"}
 
 def read_textproto(text: str, message: Any) -> None:
     """Fill an empty message from a text; raises ParseError, which says where."""
-    _Reader(text).read(message)
+    _TextprotoReader(text).read(message)
 
 
 def write_textproto(message: Any) -> str:
@@ -53,8 +44,8 @@ def write_textproto(message: Any) -> str:
     return text_format.MessageToString(message, as_utf8=True, use_short_repeated_primitives=True)
 
 
-class _Frame(NamedTuple):
-    """A message being read, up to its closing mark; `listed` is the field of a list that it stands in."""
+class _OpenMessage(NamedTuple):
+    """A message that is being read, up to its closing mark; `listed` is the field whose list contains it."""
 
     message: Any
     fields: dict[str, Field]
@@ -62,20 +53,14 @@ class _Frame(NamedTuple):
     listed: Field | None = None
 
 
-class _Reader:
-    """One pass over a text, a token ahead."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = self._end = 0
-        self._kind = self._token = ""
-        self._advance()
+class _TextprotoReader(TokenReader):
+    """Fills a message from a text in one pass."""
 
     def read(self, message: Any) -> None:
-        stack = [_Frame(message, fields_of(message), "")]
-        while self._kind != "end":
+        stack = [_OpenMessage(message, fields_of(message), "")]
+        while self.kind != "end":
             top = stack[-1]
-            if self._token == top.closing:
+            if self.token == top.closing:
                 self._close(stack)
                 continue
             field = self._field(top)
@@ -83,88 +68,89 @@ class _Reader:
                 self._messages(stack, field)
             else:
                 self._scalars(top.message, field)
-                self._skip_separator()
+                self.skip_separator()
         if len(stack) > 1:
-            self._expected(f"'{stack[-1].closing}'")
+            self.expected(f"'{stack[-1].closing}'")
 
     # fields
 
-    def _field(self, top: _Frame) -> Field:
-        if self._kind != "word":
-            self._expected(f"a field or {top.closing!r}" if top.closing else "a field")
-        field = top.fields.get(self._token)
+    def _field(self, top: _OpenMessage) -> Field:
+        if self.kind != "word":
+            self.expected(f"a field or {top.closing!r}" if top.closing else "a field")
+        field = top.fields.get(self.token)
         name = top.message.DESCRIPTOR.name
         if field is None:
-            self._fail(f"{name} has no field {quote(self._token)}{suggest(self._token[:100], top.fields)}")
+            self.fail(f"{name} has no field {quote(self.token)}{suggest(self.token[:100], top.fields)}")
         if not field.repeated:
             if field.oneof and top.message.WhichOneof(field.oneof):
-                self._fail(f"{name} has {field.name!r} beside {top.message.WhichOneof(field.oneof)!r}")
+                other = top.message.WhichOneof(field.oneof)
+                self.fail(f"{name} has both {field.name!r} and {other!r}; remove one of them")
             if top.message.HasField(field.name):
-                self._fail(f"{name} has {field.name!r} twice")
-        self._advance()
+                self.fail(f"{name} has {field.name!r} twice")
+        self.advance()
         return field
 
-    def _messages(self, stack: list[_Frame], field: Field) -> None:
+    def _messages(self, stack: list[_OpenMessage], field: Field) -> None:
         """Open the message of a field, or the first of its list."""
-        self._skip(":")
-        listed = field.repeated and self._skip("[")
-        if listed and self._skip("]"):
-            self._skip_separator()
+        self.skip(":")
+        listed = field.repeated and self.skip("[")
+        if listed and self.skip("]"):
+            self.skip_separator()
         else:
             self._open(stack, field, listed=listed)
 
-    def _open(self, stack: list[_Frame], field: Field, *, listed: bool) -> None:
-        closing = _CLOSING.get(self._token)
+    def _open(self, stack: list[_OpenMessage], field: Field, *, listed: bool) -> None:
+        closing = _CLOSING.get(self.token)
         if closing is None:
-            self._expected("'{'")
-        if len(stack) > DEEPEST:
-            self._fail(f"messages are nested deeper than {DEEPEST}")
-        held = getattr(stack[-1].message, field.name)
+            self.expected("'{'")
+        if len(stack) > MAX_DEPTH:
+            self.fail(f"messages are nested deeper than {MAX_DEPTH}")
+        message = getattr(stack[-1].message, field.name)
         if field.repeated:
-            held = held.add()
+            message = message.add()
         else:
-            held.SetInParent()
-        stack.append(_Frame(held, fields_of(held), closing, field if listed else None))
-        self._advance()
+            message.SetInParent()
+        stack.append(_OpenMessage(message, fields_of(message), closing, field if listed else None))
+        self.advance()
 
-    def _close(self, stack: list[_Frame]) -> None:
+    def _close(self, stack: list[_OpenMessage]) -> None:
         """End a message, and open the next one of its list."""
         listed = stack.pop().listed
-        self._advance()
+        self.advance()
         if listed is None or self._closes_list():
-            self._skip_separator()
+            self.skip_separator()
         else:
             self._open(stack, listed, listed=True)
 
     def _closes_list(self) -> bool:
-        """Whether a list of messages ends here; else its next one follows."""
-        if self._skip("]"):
+        """Return whether a list of messages ends here; else its next one follows."""
+        if self.skip("]"):
             return True
-        if not self._skip(","):
-            self._expected("',' or ']'")
+        if not self.skip(","):
+            self.expected("',' or ']'")
         return False
 
     def _scalars(self, message: Any, field: Field) -> None:
-        if not self._skip(":"):
-            self._expected("':'")
+        if not self.skip(":"):
+            self.expected("':'")
         if not field.repeated:
             setattr(message, field.name, self._scalar(field))
-        elif self._token == "[" and (numbers := self._plain_numbers(field)) is not None:  # ruff: ignore[hardcoded-password-string]  a bracket
+        elif self.token == "[" and (numbers := self._plain_numbers(field)) is not None:  # ruff: ignore[hardcoded-password-string]  a bracket
             getattr(message, field.name).extend(numbers)
-        elif not self._skip("["):
+        elif not self.skip("["):
             getattr(message, field.name).append(self._scalar(field))
-        elif not self._skip("]"):
+        elif not self.skip("]"):
             values = [self._scalar(field)]
             while not self._closes_list():
                 values.append(self._scalar(field))
             getattr(message, field.name).extend(values)
 
     def _plain_numbers(self, field: Field) -> list[Any] | None:
-        """Return a list of numbers that are as plain as most, the quick way; None where one is not."""
+        """Return a list of numbers, quickly, if all are written as most are; None where one is not."""
         is_whole = field.kind in RANGES
         if not is_whole and field.kind not in {FLOAT, DOUBLE}:
             return None
-        listed = (_PLAIN_INTEGERS if is_whole else _PLAIN_FLOATS).match(self._text, self._end)
+        listed = (_PLAIN_INTEGERS if is_whole else _PLAIN_FLOATS).match(self.text, self.end)
         if listed is None:
             return None
         words = listed[1].split(",")
@@ -174,11 +160,11 @@ class _Reader:
             fits = low <= min(numbers) and max(numbers) <= high
         else:
             numbers = list(map(float, words))
-            fits = field.holds(min(numbers)) and field.holds(max(numbers))
+            fits = field.accepts(min(numbers)) and field.accepts(max(numbers))
         if not fits:
             return None
-        self._end = listed.end()
-        self._advance()
+        self.end = listed.end()
+        self.advance()
         return numbers
 
     # values
@@ -191,19 +177,17 @@ class _Reader:
         return self._enum(field) if field.kind == ENUM else self._string(field)
 
     def _integer(self, field: Field, low: int, high: int) -> int:
-        start = self._at
-        sign = -1 if self._skip("-") else 1
-        token = self._token
-        if self._kind != "number" or not token.isalnum():
-            self._expected(f"an integer for {field.name!r}")
+        start = self.at
+        sign = -1 if self.skip("-") else 1
+        token = self.token
+        if self.kind != "number" or not token.isalnum():
+            self.expected(f"an integer for {field.name!r}")
         number = high + 1
-        if len(token) <= LONGEST_NUMBER:
+        if len(token) <= MAX_NUMBER:
             number = sign * self._whole(token)
         if not low <= number <= high:
-            self._fail(
-                f"{field.name!r} takes integers from {low} to {high}, and this is {quote(token)}", start
-            )
-        self._advance()
+            self.fail(f"{field.name!r} must be an integer from {low} to {high}, and is {quote(token)}", start)
+        self.advance()
         return number
 
     def _whole(self, token: str) -> int:
@@ -212,126 +196,47 @@ class _Reader:
                 return int(token, 16)
             return int(token, 8) if token[0] == "0" else int(token)
         except ValueError:
-            self._expected("an integer")
+            self.expected("an integer")
 
     def _float(self, field: Field) -> float:
-        start = self._at
-        sign = -1.0 if self._skip("-") else 1.0
-        token = self._token.lower()
-        if self._kind == "word" and token in {"inf", "infinity", "nan"}:
+        start = self.at
+        sign = -1.0 if self.skip("-") else 1.0
+        token = self.token.lower()
+        if self.kind == "word" and token in {"inf", "infinity", "nan"}:
             number = float(token)
-        elif self._kind == "number" and token[:2] != "0x":
+        elif self.kind == "number" and token[:2] != "0x":
             number = float(token.rstrip("f"))
-            if not field.holds(number):
+            if not field.accepts(number):
                 width = 32 if field.kind == FLOAT else 64
-                self._fail(f"{field.name!r} takes {width}-bit floats, and {quote(token)} is too large", start)
+                self.fail(f"{field.name!r} must be a {width}-bit float, and {quote(token)} is too big", start)
         else:
-            self._expected(f"a number for {field.name!r}")
-        self._advance()
+            self.expected(f"a number for {field.name!r}")
+        self.advance()
         return sign * number
 
     def _string(self, field: Field) -> str | bytes:
-        start, data = self._at, bytearray()
-        if self._kind != "string":
-            self._expected(f"a quoted string for {field.name!r}")
-        while self._kind == "string":
-            data += self._unescaped(self._token[1:-1].encode())
-            self._advance()
+        start, data = self.at, bytearray()
+        if self.kind != "string":
+            self.expected(f"a quoted string for {field.name!r}")
+        while self.kind == "string":
+            data += self.unescaped(self.token[1:-1].encode())
+            self.advance()
         if field.kind == BYTES:
             return bytes(data)
         try:
             return data.decode()
         except UnicodeDecodeError:
-            self._fail(f"{field.name!r} must be UTF-8", start)
-
-    def _unescaped(self, data: bytes) -> bytes | bytearray:
-        if b"\\" not in data:
-            return data
-        if _PLAIN_ESCAPES.fullmatch(data):
-            return codecs.decode(data, "unicode_escape").encode("latin-1")
-        if not _ESCAPES.fullmatch(data):
-            self._fail("the string has an escape that does not exist")
-        made, end = bytearray(), 0
-        for escape in _ESCAPE.finditer(data):
-            made += data[end : escape.start()]
-            try:
-                made += _character(escape)
-            except ValueError:
-                self._fail("the string has an escape for a character that does not exist")
-            end = escape.end()
-        return made + data[end:]
+            self.fail(f"{field.name!r} must be UTF-8", start)
 
     def _enum(self, field: Field) -> int:
-        token = self._token
-        if self._kind == "word" and token in field.values:
+        token = self.token
+        if self.kind == "word" and token in field.values:
             number = field.values[token]
-        elif self._kind == "number" and token.isdigit() and len(token) < LONGEST_NUMBER:
+        elif self.kind == "number" and token.isdigit() and len(token) < MAX_NUMBER:
             number = self._whole(token)
             if number not in field.values.values():
-                self._fail(f"{field.name!r} has no value {quote(token)}")
+                self.fail(f"{field.name!r} has no value {quote(token)}")
         else:
-            self._fail(f"{field.name!r} has no value {quote(token)}{suggest(token[:100], field.values)}")
-        self._advance()
+            self.fail(f"{field.name!r} has no value {quote(token)}{suggest(token[:100], field.values)}")
+        self.advance()
         return number
-
-    # tokens
-
-    def _advance(self) -> None:
-        match = _TOKEN.match(self._text, self._end)
-        if match is None:
-            blank = _BLANK.match(self._text, self._end)
-            self._at = blank.end() if blank else self._end
-            found = self._text[self._at : self._at + 20]
-            ended = found[:1] in {'"', "'"}
-            self._fail(
-                "this string is not ended in its line"
-                if ended
-                else f"{quote(found)} is no part of the format"
-            )
-        self._kind = match.lastgroup or ""
-        self._at, self._end = match.span(self._kind)
-        self._token = match[self._kind]
-
-    def _skip(self, mark: str) -> bool:
-        if self._kind != "mark" or self._token != mark:
-            return False
-        self._advance()
-        return True
-
-    def _skip_separator(self) -> None:
-        _ = self._skip(",") or self._skip(";")
-
-    def _expected(self, what: str) -> NoReturn:
-        found = quote(self._token) if self._token else "the end of the text"
-        self._fail(f"expected {what}, found {found}")
-
-    def _fail(self, message: str, at: int | None = None) -> NoReturn:
-        where = self._at if at is None else at
-        begin = self._text.rfind("\n", 0, where) + 1
-        end = self._text.find("\n", where)
-        source = self._text[begin : len(self._text) if end < 0 else end].rstrip("\r")
-        line = self._text.count("\n", 0, where) + 1
-        raise ParseError(message, line=line, column=where - begin + 1, source=source)
-
-
-_BLANK = re.compile(r"(?:[ \t\r\n\f\v]++|#[^\n]*+)*+")
-_OCTAL = rb"[0-3][0-7]{2}|[0-7]{1,2}(?![0-7])"
-_PLAIN_ESCAPES = re.compile(rb"""(?:[^\\]++|\\(?:[abfnrtv\\'"]|%b|x[0-9a-fA-F]{2}))*+""" % _OCTAL, re.DOTALL)
-_ESCAPES = re.compile(
-    rb"""(?:[^\\]++|\\(?:[abfnrtv\\'"?]|%b|[xX][0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}))*+"""
-    % _OCTAL,
-    re.DOTALL,
-)
-_ESCAPE = re.compile(
-    rb"""\\(?:([abfnrtv\\'"?])|(%b)|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))""" % _OCTAL
-)
-_LETTERS = dict(zip(b"abfnrtv", b"\a\b\f\n\r\t\v", strict=True))
-
-
-def _character(match: re.Match[bytes]) -> bytes:
-    letter, octal, byte, short, point = match.groups()
-    if letter:
-        return bytes([_LETTERS.get(letter[0], letter[0])])
-    if octal:
-        return bytes([int(octal, 8)])
-    return bytes([int(byte, 16)]) if byte else chr(int(short or point, 16)).encode()

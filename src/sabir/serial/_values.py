@@ -1,7 +1,7 @@
 """Values in files of one message each, as in the official test data.
 
-The message is a `TensorProto`, `SequenceProto`, `MapProto` or `OptionalProto`. A file does not say which: the
-declared type of the input or output tells.
+The message is a `TensorProto`, `SequenceProto`, `MapProto` or `OptionalProto`. The declared type of the input
+or output says which, as the file does not.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def load_value(path: Path, declared: Type | None = None) -> Any:
     """Return the value of a declared type in a file: an array, or a list, dict or None of the same.
 
     Without a declared type it is a tensor. Raises FileError where the file cannot be read, WireError where it
-    holds no such value, UnsupportedError for a sparse tensor.
+    contains no such value, UnsupportedError for a sparse tensor.
     """
     data = map_file(path)
     if not len(data):
@@ -64,12 +64,12 @@ def load_value(path: Path, declared: Type | None = None) -> Any:
 
 
 def save_value(value: Any, path: Path, declared: Type | None = None, *, name: str = "") -> str:
-    """Write a value of a declared type to a file in one step, and return which message the file holds.
+    """Write a value of a declared type to a file in one step, and return the name of the message in it.
 
-    Where no type is declared, the value tells: a list is a sequence, a dict a map, None an optional. Raises
-    FileError where the file cannot be written, UnsupportedError for a value that no message holds.
+    Without a declared type, a list is a sequence, a dict a map, None an optional. Raises FileError where the
+    file cannot be written, UnsupportedError for a value that no message can contain.
     """
-    writer = _Writer()
+    writer = _ValueWriter()
     message = writer.message(value, declared)
     message.name = name
     replace_file(path, writer.chunks(message))
@@ -79,8 +79,8 @@ def save_value(value: Any, path: Path, declared: Type | None = None, *, name: st
 # writing
 
 
-class _Writer:
-    """Makes messages of values; large data stays outside of them until it is written."""
+class _ValueWriter:
+    """Turns values into messages; large data stays outside of them until it is written."""
 
     def __init__(self) -> None:
         self._bulk = BulkWriter()
@@ -90,7 +90,7 @@ class _Writer:
         return cast("Iterable[Buffer]", self._bulk.chunks(message))
 
     def message(self, value: Any, declared: Type | None) -> Message:
-        """Return a value as the message of its declared type, or of its own kind where there is none."""
+        """Return a value as the message of its declared type, or of its Python type where there is none."""
         if value is None or isinstance(declared, OptionalType):
             return self._optional(value, declared.item if isinstance(declared, OptionalType) else None)
         if isinstance(value, list):
@@ -114,12 +114,12 @@ class _Writer:
 
     def _sequence(self, items: Iterable[Any], declared: Type | None) -> Message:
         messages = [self.message(item, declared) for item in items]
-        kinds = {_WORDS[m.DESCRIPTOR.name] for m in messages} or {_word(declared)}
-        if len(kinds) > 1:
+        words = {_WORDS[m.DESCRIPTOR.name] for m in messages} or {_word(declared)}
+        if len(words) > 1:
             raise UnsupportedError(
-                f"a sequence has items of one kind, and here are {', '.join(sorted(kinds))}"
+                f"a sequence has items of one type, and these are {', '.join(sorted(words))}"
             )
-        (word,) = kinds
+        (word,) = words
         proto = SequenceProto(elem_type=_KINDS[word])
         if messages:
             getattr(proto, f"{word}_values").extend(messages)
@@ -146,7 +146,7 @@ class _Writer:
 
 
 def _word(declared: Type | None) -> str:
-    """Return what the messages call a declared type; a tensor where nothing is declared."""
+    """Return the name of a declared type in the messages; a tensor where nothing is declared."""
     match declared:
         case SequenceType():
             return "sequence"
@@ -179,13 +179,13 @@ def _read(data: memoryview | bytes, declared: Type | None) -> Any:
         case OptionalType():
             return _read_optional(data, declared)
         case SparseTensorType():
-            raise UnsupportedError("a sparse tensor cannot be read from a file of its own")
+            raise UnsupportedError("a sparse tensor cannot be read from a file alone")
         case _:
             return WireTensor(read_message(TensorProto, data)).array()
 
 
 def _read_optional(data: memoryview | bytes, declared: OptionalType) -> Any:
-    """Return an optional value; a file may also hold the value itself, without the message around it."""
+    """Return an optional value; a file may also contain the value alone, without the message around it."""
     try:
         message = _parsed(OptionalProto, data)
         # a sequence of tensors reads as an optional tensor, too: both messages have the same fields
@@ -196,10 +196,12 @@ def _read_optional(data: memoryview | bytes, declared: OptionalType) -> Any:
     return _read(data, declared.item)
 
 
-def _parsed(kind: Any, data: memoryview | bytes) -> Message:
-    message = read_message(kind, data)
+def _parsed(message_class: Any, data: memoryview | bytes) -> Message:
+    message = read_message(message_class, data)
     if has_unknown(message):
-        raise WireError(f"no {kind.DESCRIPTOR.name}: it has fields that such a message has not")
+        raise WireError(
+            f"no {message_class.DESCRIPTOR.name}: it has fields that such a message does not have"
+        )
     return message
 
 
@@ -219,33 +221,33 @@ def _of_message(message: Message) -> Any:
 
 def _values(message: Message, ending: str) -> Iterable[Message]:
     """Return the messages in the one field that the element type of a sequence or an optional names."""
-    kind = message.DESCRIPTOR.name
+    name = message.DESCRIPTOR.name
     filled = [field.name for field, _ in message.ListFields() if field.message_type is not None]
     word = next((w for w, number in _KINDS.items() if number == message.elem_type), None)
     if word is None:
         raise WireError(
-            f"no {kind}: its elem_type is {message.elem_type}, which the standard does not define"
+            f"no {name}: its elem_type is {message.elem_type}, which the standard does not define"
         )
     if filled not in ([], [f"{word}{ending}"]):
-        raise WireError(f"no {kind}: its elem_type is {word}, and it has {', '.join(filled)}")
+        raise WireError(f"no {name}: its elem_type is {word}, and it has {', '.join(filled)}")
     if word == "sparse_tensor":
-        raise UnsupportedError(f"a {kind} of sparse tensors cannot be read")
+        raise UnsupportedError(f"a {name} of sparse tensors cannot be read")
     if not filled:
         if ending == "_value" and word != "undefined":
-            raise WireError(f"no {kind}: its elem_type is {word}, and it has no value")
+            raise WireError(f"no {name}: its elem_type is {word}, and it has no value")
         return ()
     found = getattr(message, filled[0])
     return (found,) if ending == "_value" else found
 
 
 def _of_map(message: Message) -> dict[Any, Any]:
-    kind = find_element(message.key_type)
-    if kind is None or (message.string_keys and message.keys):
-        raise WireError("no MapProto: it has no type of keys, or keys of two types")
-    keys: list[Any] = _texts(message.string_keys) if kind.kind == "string" else list(message.keys)
+    element_type = find_element(message.key_type)
+    if element_type is None or (message.string_keys and message.keys):
+        raise WireError("no MapProto: its key type is unknown, or its keys have two types")
+    keys: list[Any] = _texts(message.string_keys) if element_type.kind == "string" else list(message.keys)
     values = _of_message(message.values)
     if len(keys) != len(values):
-        raise WireError(f"no MapProto: it has {len(keys)} keys, for {len(values)} values")
+        raise WireError(f"no MapProto: it has {len(keys)} keys and {len(values)} values")
     found = dict(zip(keys, values, strict=True))
     if len(found) < len(keys):
         raise WireError("no MapProto: it has a key twice")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import WireError, quote
-from sabir.ir import Graph, Labels, SparseTensor, Value
-from sabir.proto import ModelProto
+from sabir.ir import NEWEST_IR, Graph, Labels, SparseTensor, Value
+from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto
 from sabir.serial._attributes import write_attribute
 from sabir.serial._devices import write_node_device
 from sabir.serial._residues import OPSETS, drop_outdated_imports, restore, write_entries
@@ -15,22 +15,24 @@ from sabir.serial._types import fill_type
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sabir.ir import Constant, Function, Model, Node, Residue, Tensor, TrainingInfo
-
+    from sabir.ir import Attribute, Constant, Function, Model, Node, Residue, Tensor, TrainingInfo
 
 _FIRST_IR_OF_FUNCTION_TYPES = 10
 
 
-class Writer:
-    """Writes one model, its tensors with `tensor`."""
+class ModelWriter:
+    """Writes a model, or a part of one, as a message; `tensor` writes the tensors.
+
+    The public methods raise WireError for what no message can contain.
+    """
 
     def __init__(self, tensor: Callable[[Tensor, Any], None]) -> None:
         self._tensor = tensor
         self._label: Callable[[Value], str] = lambda value: value.name
-        self._ir_version = 0
+        self._ir_version = NEWEST_IR
 
     def model(self, model: Model) -> Any:
-        """Return the message of a model; raises WireError for what no message can hold."""
+        """Return the message of a model."""
         proto, self._ir_version = ModelProto(), model.ir_version
         if model.ir_version:
             proto.ir_version = model.ir_version
@@ -56,15 +58,49 @@ class Writer:
             self._label = Labels(function.graph)
             self._function(function, proto.functions.add())
         for device in model.devices:
-            made = proto.configuration.add()
+            configuration = proto.configuration.add()
             if device.wire:
-                made.ParseFromString(device.wire)
+                configuration.ParseFromString(device.wire)
             else:
-                made.name, made.num_devices = device.name, device.num_devices
-                made.device.extend(device.devices)
+                configuration.name, configuration.num_devices = device.name, device.num_devices
+                configuration.device.extend(device.devices)
         restore(model.residue, proto)
         drop_outdated_imports(model.opsets, proto.opset_import)
         return proto
+
+    def graph(self, graph: Graph) -> Any:
+        """Return the message of a graph alone; values of an enclosing graph keep their names."""
+        proto, self._label = GraphProto(), Labels(graph)
+        self._graph(graph, proto)
+        return proto
+
+    def function(self, function: Function) -> Any:
+        """Return the message of a function."""
+        proto, self._label = FunctionProto(), Labels(function.graph)
+        self._function(function, proto)
+        return proto
+
+    def node(self, node: Node) -> Any:
+        """Return the message of a node."""
+        proto, self._label = NodeProto(), Labels(*node.graphs, around=(*node.inputs, *node.outputs))
+        self._node(node, proto)
+        return proto
+
+    def attribute(self, attribute: Attribute, proto: Any) -> None:
+        """Write an attribute into an empty `AttributeProto`."""
+        write_attribute(attribute, proto, tensor=self._tensor, sparse=self.sparse, graph=self._graph)
+
+    def sparse(self, tensor: SparseTensor, proto: Any) -> None:
+        """Write a sparse tensor into an empty `SparseTensorProto`."""
+        if tensor.wire:
+            proto.ParseFromString(tensor.wire)
+        missing = [f for f in ("values", "indices") if not proto.HasField(f)]
+        self._tensor(tensor.values, proto.values)
+        self._tensor(tensor.indices, proto.indices)
+        proto.dims.extend(tensor.shape)
+        for field in missing:
+            if not getattr(proto, field).ByteSize():
+                proto.ClearField(field)
 
     # graphs
 
@@ -80,42 +116,42 @@ class Writer:
         for place, value in enumerate(graph.outputs):
             self._output(place, value, graph, proto.output.add())
         self._value_info(graph, proto.value_info)
-        for note in graph.annotations:
-            made = proto.quantization_annotation.add()
-            _set_texts(made, tensor_name=self._label(note.value))
-            for key, value in note.parameters:
-                made.quant_parameter_tensor_names.add(key=key, value=self._label(value))
-            restore(note.residue, made)
+        for annotation in graph.annotations:
+            entry = proto.quantization_annotation.add()
+            _set_texts(entry, tensor_name=self._label(annotation.value))
+            for key, value in annotation.parameters:
+                entry.quant_parameter_tensor_names.add(key=key, value=self._label(value))
+            restore(annotation.residue, entry)
         write_entries(graph.metadata, proto.metadata_props)
         restore(graph.residue, proto)
 
     def _initializer(self, value: Value, data: Constant, proto: Any) -> None:
         if isinstance(data, SparseTensor):
-            made = proto.sparse_initializer.add()
-            self._sparse(data, made)
-            if value.name or made.values.name or value.uses:
-                made.values.name = self._label(value)
+            sparse = proto.sparse_initializer.add()
+            self.sparse(data, sparse)
+            if value.name or sparse.values.name or value.uses:
+                sparse.values.name = self._label(value)
             return
-        made = proto.initializer.add()
-        self._tensor(data, made)
-        if value.name or made.name or value.uses:
-            made.name = self._label(value)
+        dense = proto.initializer.add()
+        self._tensor(data, dense)
+        if value.name or dense.name or value.uses:
+            dense.name = self._label(value)
 
     def _output(self, place: int, value: Value | None, graph: Graph, proto: Any) -> None:
-        kept = graph.output_infos.get(place)
-        if kept is not None and kept[0] is value:
-            self._info(kept[1], proto)
-            if proto.name != self._label(kept[0]):
-                proto.name = self._label(kept[0])
+        separate = graph.output_infos.get(place)
+        if separate is not None and separate[0] is value:
+            self._info(separate[1], proto)
+            if proto.name != self._label(separate[0]):
+                proto.name = self._label(separate[0])
         elif value is not None:
             self._info(value, proto)
 
     def _value_info(self, graph: Graph, field: Any) -> None:
-        """Write what is known of values that are neither inputs nor outputs, in the file's order first."""
+        """Write the types of values that are neither inputs nor outputs, in the file's order first."""
         ports = {*graph.inputs, *graph.outputs}
-        made = (v for node in graph for v in node.outputs if v is not None)
-        told = (*graph.initializers, *made, *graph.orphan_value_info, *graph.inputs)
-        listed = {v: v.value_info_index for v in told if v.value_info_index is not None}
+        computed = (v for node in graph for v in node.outputs if v is not None)
+        values = (*graph.initializers, *computed, *graph.orphan_value_info, *graph.inputs)
+        listed = {v: v.value_info_index for v in values if v.value_info_index is not None}
         for value in sorted(listed, key=lambda v: v.value_info_index or 0):
             self._info(value, field.add())
         for node in graph:
@@ -154,9 +190,7 @@ class Writer:
             doc_string=node.doc,
         )
         for attribute in node.attributes.values():
-            write_attribute(
-                attribute, proto.attribute.add(), tensor=self._tensor, sparse=self._sparse, graph=self._graph
-            )
+            self.attribute(attribute, proto.attribute.add())
         if node.metadata:
             write_entries(node.metadata, proto.metadata_props)
         for device in node.devices:
@@ -164,26 +198,13 @@ class Writer:
         if node.residue is not None:
             restore(node.residue, proto)
 
-    # tensors
-
-    def _sparse(self, tensor: SparseTensor, proto: Any) -> None:
-        if tensor.wire:
-            proto.ParseFromString(tensor.wire)
-        missing = [f for f in ("values", "indices") if not proto.HasField(f)]
-        self._tensor(tensor.values, proto.values)
-        self._tensor(tensor.indices, proto.indices)
-        proto.dims.extend(tensor.shape)
-        for field in missing:
-            if not getattr(proto, field).ByteSize():
-                proto.ClearField(field)
-
-    # the rest of a model
+    # functions and training
 
     def _function(self, function: Function, proto: Any) -> None:
         graph, label = function.graph, self._label
         for value in graph.initializers:  # the format has no field for them
-            held = f"{function!r} has the initializer {quote(value.name)}"
-            raise WireError(f"{held}, and a function can have none; use a Constant node")
+            problem = f"{function!r} has the initializer {quote(value.name)}"
+            raise WireError(f"{problem}, and a function can have none; use a Constant node")
         _set_texts(
             proto,
             name=function.name,
@@ -197,18 +218,12 @@ class Writer:
             if default is None:
                 proto.attribute.append(name)
             else:
-                write_attribute(
-                    default,
-                    proto.attribute_proto.add(),
-                    tensor=self._tensor,
-                    sparse=self._sparse,
-                    graph=self._graph,
-                )
+                self.attribute(default, proto.attribute_proto.add())
         for node in graph:
             self._node(node, proto.node.add())
         _write_opsets(function.opsets, proto, function.residue)
         if self._ir_version >= _FIRST_IR_OF_FUNCTION_TYPES or any(
-            v.value_info_index is not None for v in _told(graph)
+            v.value_info_index is not None for v in _describable(graph)
         ):
             self._value_info(graph, proto.value_info)
         write_entries(graph.metadata, proto.metadata_props)
@@ -229,7 +244,8 @@ class Writer:
         restore(training.residue, proto)
 
 
-def _told(graph: Graph) -> Iterator[Value]:
+def _describable(graph: Graph) -> Iterator[Value]:
+    """Yield the values of a function body that a value_info entry can describe."""
     yield from graph.inputs
     yield from graph.orphan_value_info
     yield from (v for node in graph for v in node.outputs if v is not None)
@@ -245,8 +261,8 @@ def _set_texts(proto: Any, **texts: str) -> None:
 
 
 def _write_opsets(opsets: dict[str, int], proto: Any, residue: Residue | None) -> None:
-    spelled = residue is None or OPSETS not in residue.absent
+    is_spelled = residue is None or OPSETS not in residue.absent
     for domain, version in opsets.items():
-        made = proto.opset_import.add(version=version)
-        if domain or spelled:
-            made.domain = domain
+        entry = proto.opset_import.add(version=version)
+        if domain or is_spelled:
+            entry.domain = domain

@@ -1,4 +1,4 @@
-"""Tensors whose data lies in another file, as a text names them."""
+"""Tensors whose data is in another file, as a text refers to them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def external_tensor(proto: Any, opener: Opener | None) -> ExternalTensor:
 
 
 def _refuse(entries: Mapping[str, str], _size: int) -> Buffer:
-    """Say that a text lies in no folder, so there is none in which to look for the file."""
+    """Raise ExternalDataError: a text alone is in no folder in which the file could be found."""
     place = quote(entries.get("location", ""))
     raise ExternalDataError(
-        f"the data lies in {place}, but `parse` knows no folder; "
+        f"the data is in {place}, and `parse` has no folder for it; "
         'load the text from a file, or with `loads(data, format="onnxtxt", folder=...)`'
     )

@@ -1,7 +1,7 @@
 """Imports of operator sets in a header, where one domain may be imported several times.
 
-A model keeps the imports that bind; the others are in its residue. A text lists them all, in the order of
-the file.
+A model has the imports that apply; the others are in its residue. A text lists them all, in the order of the
+file.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ _FIELD = "opset_import"
 
 
 def bind_imports(
-    listed: Sequence[tuple[str, int]], kind: Any, told: Residue
+    listed: Sequence[tuple[str, int]], message_class: Any, residue: Residue
 ) -> tuple[dict[str, int], Residue]:
-    """Return the imports that bind, and what a note says beside them joined with the other imports.
+    """Return the imports that apply, and the residue with the others added.
 
-    `kind` is the message class of what the header is of.
+    `message_class` is the class of the message that has the imports.
     """
-    binding = frozenset(binding_places(listed))
-    second = [place for place in range(len(listed)) if place not in binding]
-    opsets = {domain: version for place, (domain, version) in enumerate(listed) if place in binding}
+    applying = frozenset(binding_places(listed))
+    second = [place for place in range(len(listed)) if place not in applying]
+    opsets = {domain: version for place, (domain, version) in enumerate(listed) if place in applying}
     if not second:
-        return opsets, told
-    message = kind()
+        return opsets, residue
+    message = message_class()
     for place in second:
-        _spell(message.opset_import.add(), *listed[place], told)
-    residue = told._replace(
-        wire=told.wire + message.SerializeToString(),
-        repeated=(*told.repeated, *(listed[place][0] for place in second)),
-        places=(*told.places, *((_FIELD, place) for place in second)),
+        _spell(message.opset_import.add(), *listed[place], residue)
+    extended = residue._replace(
+        wire=residue.wire + message.SerializeToString(),
+        repeated=(*residue.repeated, *(listed[place][0] for place in second)),
+        places=(*residue.places, *((_FIELD, place) for place in second)),
     )
-    return opsets, residue
+    return opsets, extended
 
 
 def list_imports(
-    opsets: Mapping[str, int], residue: Residue | None, kind: Any
+    opsets: Mapping[str, int], residue: Residue | None, message_class: Any
 ) -> tuple[list[tuple[str, int]], Residue | None]:
-    """Return every import in the file's order, and the residue without those that the list has.
+    """Return every import in the file's order, and the residue without those.
 
-    An import that the list cannot spell as it was stays in the residue. One that an edit made wrong, as it
-    would bind now, is dropped.
+    An import that the list cannot represent stays in the residue. One that would apply since an edit, with
+    another version, is dropped.
     """
     listed = list(opsets.items())
     if residue is None or not any(field == _FIELD for field, _ in residue.places):
         return listed, residue
-    message = kind.FromString(residue.wire)
+    message = message_class.FromString(residue.wire)
     second, bound = list(message.opset_import), bound_opsets(opsets)
     kept = [e for e in second if canonical_domain(e.domain) in bound]
     kept = [e for e in kept if e.version <= bound[canonical_domain(e.domain)]]
     if not all(e == _spell(type(e)(), e.domain, e.version, residue) for e in kept):
         return listed, residue
     places = sorted(place for field, place in residue.places if field == _FIELD)
-    ends = [len(listed)] * len(kept)  # of no use where one is dropped: the places have moved
+    ends = [len(listed)] * len(kept)  # where one is dropped, the places no longer fit
     for place, entry in zip(places if len(kept) == len(places) else ends, kept, strict=True):
         listed.insert(place, (entry.domain, entry.version))
     del message.opset_import[:]
@@ -77,9 +77,9 @@ def _spell(entry: Any, domain: str, version: int, residue: Residue) -> Any:
     return entry
 
 
-def _without(names: Sequence[str], gone: Sequence[str]) -> tuple[str, ...]:
-    left = list(names)
-    for name in gone:
-        if name in left:
-            left.remove(name)
-    return tuple(left)
+def _without(names: Sequence[str], removed: Sequence[str]) -> tuple[str, ...]:
+    rest = list(names)
+    for name in removed:
+        if name in rest:
+            rest.remove(name)
+    return tuple(rest)

@@ -1,6 +1,6 @@
 """Decimal literals to numbers, many at a time, each rounded once to the nearest value of its type.
 
-They come one by one, of whatever form, or as one string with commas between: then all are numbers.
+They are a list of words, which may be no numbers, or one string of numbers with commas between.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEAST_NORMAL = float(np.finfo(np.float32).tiny)
 
 
 class BadNumberError(Exception):
-    """A literal that is no number of the wanted type; `index` says which."""
+    """A literal that is not `reason`, a number of the wanted type; `index` is its position."""
 
     def __init__(self, index: int, reason: str) -> None:
         self.index, self.reason = index, reason
@@ -45,7 +45,7 @@ def integers(literals: Literals) -> list[int]:
 
 
 def doubles(literals: Literals) -> Doubles:
-    """Return 64-bit floats; raises BadNumberError for what is no number, or finite and too large."""
+    """Return 64-bit floats; raises BadNumberError for a word that is not a number, or a number too large."""
     values = _nearest_doubles(literals)
     _refuse_overflow(values, literals)
     return values
@@ -54,7 +54,7 @@ def doubles(literals: Literals) -> Doubles:
 def _nearest_doubles(literals: Literals) -> Doubles:
     """Return 64-bit floats, infinite where a literal is too large."""
     if isinstance(literals, str):
-        if "-n" in literals.lower():  # numpy drops the sign of what is no number
+        if "-n" in literals.lower():  # numpy drops the sign of a NaN
             return np.array(list(map(float, literals.split(","))), np.float64)
         return np.fromstring(literals, np.float64, sep=",")
     try:
@@ -83,7 +83,7 @@ def _nth(literals: Literals, index: int) -> str:
 
 
 def _may_be_tied(wide: Doubles) -> bool:
-    """Return whether a double may be midway between two floats, which is cheap to tell for most."""
+    """Return whether any double may be midway between two floats: a quick test that nearly all fail."""
     dropped = wide.view(np.int64) & (1 << 29) - 1  # the bits of the fraction that a float has no room for
     tiny = (np.abs(wide) < _LEAST_NORMAL) & (wide != 0)
     return bool((dropped == 1 << 28).any() or tiny.any())
@@ -104,14 +104,14 @@ def one_float(literal: str) -> float:
     except ValueError:
         wide = math.nan
     value = c_float(wide).value
-    # what is exact needs no second look, and this spares numpy's overhead for one number
+    # an exact number needs no second look, which saves numpy's overhead for one number
     exact = value == wide and math.isfinite(value) and literal.isascii()
     return value if exact else float(floats([literal])[0])
 
 
 def _untied(literal: str, wide: float) -> np.float32:
     """Round where the nearest double is midway between two floats, though the literal may not be."""
-    # ruff: ignore[import-outside-top-level]  what one literal in millions needs
+    # ruff: ignore[import-outside-top-level]  one literal in millions needs it
     from decimal import Decimal
 
     exact, midway = Decimal(literal), Decimal(wide)

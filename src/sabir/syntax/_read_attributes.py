@@ -10,7 +10,7 @@ from sabir.ir import Attribute, SparseTensor, SparseTensorType
 from sabir.proto import AttributeProto
 from sabir.syntax._numbers import BadNumberError, one_float
 from sabir.syntax._read_notes import at_base64, read_base64, read_note
-from sabir.syntax._read_tensors import read_constant, read_named
+from sabir.syntax._read_tensors import read_constant, read_named, refuse_elided
 from sabir.syntax._read_types import at_type, noted_type, read_bare_type, unknown_type
 from sabir.syntax._words import ATTRIBUTE_TYPE_OF, ITEM_OF, LETTERS, LIST_OF, is_float_word
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Typed = tuple[AttributeType, Any]
 
 
-_TYPED: frozenset[AttributeType | None] = frozenset({"type", "tensor", "sparse_tensor"})  # begin with a type
+_TYPED: frozenset[AttributeType | None] = frozenset({"type", "tensor", "sparse_tensor"})  # a type comes first
 
 
 def read_attributes(cursor: Cursor, graph: ReadGraph) -> dict[str, Attribute]:
@@ -36,7 +36,7 @@ def read_attributes(cursor: Cursor, graph: ReadGraph) -> dict[str, Attribute]:
         note, start = read_note(cursor), cursor.at
         name = cursor.name("the name of an attribute")
         if name in found:
-            raise cursor.error(f"attribute {quote(name)} is given twice", start)
+            raise cursor.error(f"attribute {quote(name)} is there twice", start)
         found[name] = read_attribute(cursor, name, graph, note)
         if not cursor.skip(","):
             break
@@ -45,15 +45,15 @@ def read_attributes(cursor: Cursor, graph: ReadGraph) -> dict[str, Attribute]:
 
 
 def read_attribute(cursor: Cursor, name: str, graph: ReadGraph, note: Note | None = None) -> Attribute:
-    """Read what follows the name of an attribute: its type, perhaps, and its value; raises ParseError."""
-    told: AttributeType | None = None
+    """Read what follows the name of an attribute: its type, if any, and its value; raises ParseError."""
+    declared: AttributeType | None = None
     if cursor.skip(":"):
-        told = ATTRIBUTE_TYPE_OF.get(cursor.tokens[cursor.at])
-        if told is None:
+        declared = ATTRIBUTE_TYPE_OF.get(cursor.tokens[cursor.at])
+        if declared is None:
             raise cursor.unknown("an attribute type", filter("undefined".__ne__, ATTRIBUTE_TYPE_OF))
         cursor.at += 1
     cursor.expect("=")
-    found = _told(cursor, name, told, graph)
+    found = _typed(cursor, name, declared, graph)
     if note is None:
         return found
     ref = found.ref or note.text("ref_attr_name")
@@ -62,43 +62,46 @@ def read_attribute(cursor: Cursor, name: str, graph: ReadGraph, note: Note | Non
     return found
 
 
-def _told(cursor: Cursor, name: str, told: AttributeType | None, graph: ReadGraph) -> Attribute:
+def _typed(cursor: Cursor, name: str, declared: AttributeType | None, graph: ReadGraph) -> Attribute:
     word, following = cursor.tokens[cursor.at], cursor.tokens[cursor.at + 1]
     if word == "[":
-        return Attribute(name, *_list(cursor, told, graph))
-    if word == "?" and told is not None and not at_type(cursor):
+        return Attribute(name, *_list(cursor, declared, graph))
+    if word == "?" and declared is not None and not at_type(cursor):
         cursor.at += 1
-        return Attribute(name, told, None)
+        return Attribute(name, declared, None)
     if word == "@" and following != "{":
         cursor.at += 1
         start = cursor.at
         ref = cursor.name("the attribute to take the value from")
         if not ref:
             raise cursor.error("a reference needs the name of an attribute", start)
-        return Attribute(name, told or "undefined", None, ref=ref)
-    return Attribute(name, *_value(cursor, told, graph))
+        return Attribute(name, declared or "undefined", None, ref=ref)
+    return Attribute(name, *_value(cursor, declared, graph))
 
 
-def _list(cursor: Cursor, told: AttributeType | None, graph: ReadGraph) -> Typed:
+def _list(cursor: Cursor, declared: AttributeType | None, graph: ReadGraph) -> Typed:
+    refuse_elided(cursor)
     cursor.expect("[")
     if cursor.tokens[cursor.at] == "]":
-        if told not in ITEM_OF:
+        if declared not in ITEM_OF:
             raise cursor.error("an empty list needs a list type, such as `name: ints = []`")
         cursor.at += 1
-        return told, ()
-    # the first item decides where the type is not told
-    kind, first = _value(cursor, ITEM_OF.get(told, told) if told else None, graph)
+        return declared, ()
+    # without a declared type the first item decides
+    type_, first = _value(cursor, ITEM_OF.get(declared, declared) if declared else None, graph)
     values = [first]
     while cursor.skip(","):
-        values.append(_value(cursor, kind, graph)[1])
+        values.append(_value(cursor, type_, graph)[1])
     cursor.expect("]", "items are separated by commas")
-    return LIST_OF[kind], tuple(values)
+    return LIST_OF[type_], tuple(values)
 
 
 def _value(cursor: Cursor, wanted: AttributeType | None, graph: ReadGraph) -> Typed:
     note, start = read_note(cursor), cursor.at
     word = cursor.tokens[start]
     first = word[:1]
+    if word == "{":
+        refuse_elided(cursor)
     if word == "?" and not at_type(cursor):
         cursor.at += 1
         found: Typed = "type", None
@@ -121,7 +124,7 @@ def _value(cursor: Cursor, wanted: AttributeType | None, graph: ReadGraph) -> Ty
 
 
 def _require_graph(cursor: Cursor, wanted: AttributeType | None) -> None:
-    """Raise ParseError unless the word that stands here is the name of a graph: say what else it may be."""
+    """Raise ParseError unless the next word is the name of a graph; it says what else is possible."""
     following = cursor.tokens[cursor.at + 1]
     if wanted in {None, "graph"} and following in {"(", "=>"}:
         return
@@ -129,12 +132,12 @@ def _require_graph(cursor: Cursor, wanted: AttributeType | None) -> None:
         raise unknown_type(cursor)
     raise cursor.expected(
         f"a value of type {wanted}" if wanted else "the value of an attribute",
-        "strings stand in double quotes" if wanted in {None, "string"} else "",
+        "strings are in double quotes" if wanted in {None, "string"} else "",
     )
 
 
 def _bytes(cursor: Cursor, wanted: AttributeType | None) -> Typed:
-    """Read a string that is no UTF-8, or a tensor that nothing but its message tells."""
+    """Read a string that is not UTF-8, or a tensor that only its message represents."""
     if wanted == "tensor":
         return "tensor", read_constant(cursor, None, cursor.at)
     return "string", read_base64(cursor)
@@ -154,7 +157,7 @@ def _number(cursor: Cursor, word: str, wanted: AttributeType | None) -> Typed:
 
 
 def _string(cursor: Cursor) -> str | bytes:
-    """Read a string; bytes that are no UTF-8 stand in a text as Python's surrogate escapes."""
+    """Read a string; bytes that are not UTF-8 are Python's surrogate escapes in a text."""
     content = cursor.literal("a string")
     if content.isascii():
         return content
@@ -162,7 +165,7 @@ def _string(cursor: Cursor) -> str | bytes:
         raw = content.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raise cursor.error(
-            "a string must be valid Unicode, but holds a lone surrogate", cursor.at - 1
+            "a string must be valid Unicode, and has a lone surrogate", cursor.at - 1
         ) from None
     try:
         return raw.decode()

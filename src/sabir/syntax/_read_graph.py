@@ -1,28 +1,27 @@
-"""Nodes and graphs: names become values, and every link is made on the way."""
+"""Graphs: names become values, and all links are made while reading."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import LimitError, check_depth, quote
-from sabir.ir import Annotation, Attribute, Graph, NameScope, Node, Residue, Value
+from sabir.base import LimitError, check_depth
+from sabir.ir import Annotation, Graph, NameScope, Node, Value
 from sabir.proto import GraphProto, NodeProto, TensorAnnotation, ValueInfoProto
-from sabir.syntax._read_attributes import read_attribute, read_attributes
-from sabir.syntax._read_notes import read_devices, read_note
+from sabir.syntax._read_nodes import add_empty, annotate_node, read_call, read_parameters
+from sabir.syntax._read_notes import read_note
 from sabir.syntax._read_tensors import read_constant
 from sabir.syntax._read_types import at_type, at_unknown_type, noted_type, read_bare_type, unknown_type
-from sabir.syntax._words import LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sabir.ir import Type
+    from sabir.ir import Attribute, Type
     from sabir.syntax._read_notes import Note
     from sabir.syntax._tokens import Cursor
 
 
 class Entry(NamedTuple):
-    """A name, and what is said of it; `start` is the token where that begins."""
+    """A name with its type and note; `start` is the token where the type begins."""
 
     name: str
     type: Type | None
@@ -43,10 +42,11 @@ class GraphReader:
     def graph(self, note: Note | None = None, scope: NameScope | None = None) -> Graph:
         """Read a graph: `name (inputs) => (outputs) <constants and types> {nodes}`.
 
-        `note` is the one before it, if that was read; `scope` takes its names, by default one of its own.
+        `note` is the one before it, if it was read already; `scope` is where its names are defined, by
+        default a new one.
         """
         cursor, before = self._cursor, self._scope
-        told = read_note(cursor) if note is None else note
+        own_note = read_note(cursor) if note is None else note
         self._enter()
         graph = Graph(cursor.name("the name of a graph"))
         scope = self._scope = NameScope(before) if scope is None else scope
@@ -58,10 +58,10 @@ class GraphReader:
         self._nodes(graph)
         self._outputs(graph, outputs)
         self._describe(graph, infos, inputs=graph.inputs)
-        if told is not None:
-            self._annotate(graph, told)
+        if own_note is not None:
+            self._annotate(graph, own_note)
             if note is None:
-                told.done()
+                own_note.done()
         scope.close()
         graph.clashes = scope.clashes
         self._scope = before
@@ -78,7 +78,7 @@ class GraphReader:
             value = self._scope.define(entry.name)
             if entry.type is not None:
                 value.value_info_index = place
-                self._told(value, entry)
+                self._describe_value(value, entry)
             graph.inputs.append(value)
         self._cursor.expect("=>")
         outputs = self._entries()
@@ -91,88 +91,32 @@ class GraphReader:
         return graph
 
     def node(self) -> Node:
-        """Read a node: `[label] outputs = domain.Op:overload <attributes> (inputs)`."""
-        cursor = self._cursor
-        note = read_note(cursor) if cursor.tokens[cursor.at] == "@" else None
-        label = self._label() if cursor.tokens[cursor.at] == "[" else None
-        outputs = self._names()
-        cursor.expect("=", "a node is written `y = Op (x)`")
-        path = [cursor.name("an operator")]
-        while cursor.skip("."):
-            path.append(cursor.name("an operator"))
-        op, domain = path.pop(), ".".join(filter(None, path))
-        overload = cursor.name("the name of an overload") if cursor.skip(":") else ""
-        attributes: dict[str, Attribute] | None = None
-        if cursor.tokens[cursor.at] == "<":
-            attributes = read_attributes(cursor, self.graph)
-        inputs = self._arguments()
-        if attributes is None and cursor.tokens[cursor.at] == "<":
-            attributes = read_attributes(cursor, self.graph)
-        scope = self._scope
-        reads = [scope.read(name) for name in inputs]
-        writes = [scope.define(name) if name else None for name in outputs]
-        node = Node(op, reads, writes, attributes, domain=domain, name=label or "", overload=overload)
-        if note is not None:
-            _annotate_node(node, note)
-        if label is not None and not label:
-            _spell_empty(node, ("name",))
+        """Read a node."""
+        call, scope = read_call(self._cursor, self.graph), self._scope
+        inputs = [scope.read(name) for name in call.inputs]
+        outputs = [scope.define(name) if name else None for name in call.outputs]
+        node = Node(
+            call.op,
+            inputs,
+            outputs,
+            call.attributes,
+            domain=call.domain,
+            name=call.label or "",
+            overload=call.overload,
+        )
+        if call.note is not None:
+            annotate_node(node, call.note)
+        if call.label is not None and not call.label:
+            add_empty(node, ("name",))
         return node
 
     def parameters(self) -> dict[str, Attribute | None]:
-        """Read the attributes that a function takes: names, some with a default."""
-        cursor = self._cursor
-        found: dict[str, Attribute | None] = {}
-        if not cursor.skip("<"):
-            return found
-        while True:
-            note, start = read_note(cursor), cursor.at
-            name = cursor.name("the name of an attribute")
-            if name in found:
-                raise cursor.error(f"attribute {quote(name)} is given twice", start)
-            told = note is not None or cursor.tokens[cursor.at] in {":", "="}
-            found[name] = read_attribute(cursor, name, self.graph, note) if told else None
-            if not cursor.skip(","):
-                break
-        cursor.expect(">", "attributes are separated by commas")
-        return found
-
-    def _arguments(self) -> list[str]:
-        cursor = self._cursor
-        cursor.expect("(", "the inputs stand in parentheses, even if there are none")
-        inputs = self._names()
-        cursor.expect(")", "inputs are names separated by commas")
-        return inputs
-
-    def _label(self) -> str:
-        cursor = self._cursor
-        cursor.expect("[")
-        label = "" if cursor.tokens[cursor.at] == "]" else cursor.name("the name of a node")
-        cursor.expect("]")
-        return label
-
-    def _names(self) -> list[str]:
-        """Read names, each of which may be left out before a comma: `(x,)` has one, `(,x)` has two."""
-        cursor = self._cursor
-        tokens = cursor.tokens
-        names: list[str] = []
-        while True:
-            word = tokens[cursor.at]
-            if word[:1] in LETTERS:
-                names.append(word)
-                cursor.at += 1
-            elif word[:1] == '"':
-                names.append(cursor.string("a name"))
-            elif word == ",":
-                names.append("")
-            else:
-                return names
-            if tokens[cursor.at] != ",":
-                return names
-            cursor.at += 1
+        """Read the attributes of a function, some with a default."""
+        return read_parameters(self._cursor, self.graph)
 
     def _nodes(self, graph: Graph) -> None:
         cursor = self._cursor
-        cursor.expect("{", "the nodes stand in braces")
+        cursor.expect("{", "the nodes are in braces")
         while cursor.tokens[cursor.at] != "}":
             if not cursor.tokens[cursor.at]:
                 raise cursor.expected("a node or '}'")
@@ -205,7 +149,7 @@ class GraphReader:
             return
         while True:
             entry = self._entry()
-            value = self._told(self._scope.define(entry.name), entry)
+            value = self._describe_value(self._scope.define(entry.name), entry)
             graph.inputs.append(value)
             if cursor.skip("="):
                 graph.set_initializer(value, read_constant(cursor, entry.type, entry.start))
@@ -214,7 +158,7 @@ class GraphReader:
         cursor.expect(")")
 
     def _infos(self, graph: Graph) -> list[Entry]:
-        """Read constants into the graph, and return the types that are told of other values."""
+        """Read the initializers into the graph, and return the types of other values."""
         cursor = self._cursor
         infos: list[Entry] = []
         if not cursor.skip("<") or cursor.skip(">"):
@@ -239,11 +183,11 @@ class GraphReader:
             infos.append(self._entry())
             if not cursor.skip(","):
                 break
-        cursor.expect(">", "a function holds types here, but no constants: those are made by Constant nodes")
+        cursor.expect(">", "a function has types here but no constants; use Constant nodes")
         return infos
 
     def _initialize(self, graph: Graph, entry: Entry) -> None:
-        """Give an input its default, or define a constant."""
+        """Read an initializer: the default of an input, or a constant."""
         value = self._scope.own(entry.name)
         if value is None or value in graph.initializers:
             value = self._scope.define(entry.name)
@@ -254,36 +198,36 @@ class GraphReader:
             entry.note.done()
 
     def _outputs(self, graph: Graph, entries: Iterable[Entry]) -> None:
-        """Read the outputs; what is said of a value that is described already is kept beside it."""
+        """Read the outputs; the description of a value that has one already is kept separately."""
         described = set(graph.inputs)
         for place, entry in enumerate(entries):
             value = self._scope.read(entry.name) or Value()
             if value in described or self._scope.own(entry.name) is not value:
-                graph.output_infos[place] = (value, self._told(Value(entry.name), entry))
+                graph.output_infos[place] = (value, self._describe_value(Value(entry.name), entry))
             else:
-                described.add(self._told(value, entry))
+                described.add(self._describe_value(value, entry))
             graph.outputs.append(value)
 
     def _describe(
         self, graph: Graph, infos: Iterable[Entry], *, inputs: Iterable[Value] = (), first: int = 0
     ) -> None:
-        """Read what is told of values; what is told of the `inputs`, and of typed outputs, is only kept."""
+        """Read the value_info entries; one for an input or a typed output becomes an orphan."""
         outputs = {v: i for i, v in enumerate(graph.outputs) if v is not None and i not in graph.output_infos}
         taken = {*inputs, *(v for v in outputs if v.type is not None)}
-        stale: list[Value] = []
+        orphans: list[Value] = []
         for place, entry in enumerate(infos, first):
             value = self._scope.own(entry.name)
             if value is None or value.value_info_index is not None or value in taken:
                 value = Value(entry.name)
-                stale.append(value)
+                orphans.append(value)
             elif value in outputs:
                 graph.output_infos[outputs[value]] = (value, _description(value))
             value.value_info_index = place
-            self._told(value, entry)
-        graph.orphan_value_info = tuple(stale)
+            self._describe_value(value, entry)
+        graph.orphan_value_info = tuple(orphans)
 
-    def _told(self, value: Value, entry: Entry) -> Value:
-        """Give a value what an entry says of it."""
+    def _describe_value(self, value: Value, entry: Entry) -> Value:
+        """Give a value the type and the note of an entry."""
         value.type, note = entry.type, entry.note
         if note is None:
             value.doc, value.metadata, value.residue = "", None, None
@@ -295,7 +239,7 @@ class GraphReader:
         return value
 
     def _annotate(self, graph: Graph, note: Note) -> None:
-        """Give a graph what its note says."""
+        """Give a graph the content of its note."""
         graph.doc, graph.metadata = note.text("doc_string"), note.pairs("metadata_props")
         graph.residue = note.residue(GraphProto)
         name = note.name()
@@ -315,7 +259,7 @@ class GraphReader:
         return found
 
     def _enter(self) -> None:
-        """Go one graph deeper; raises ParseError where the limit is passed."""
+        """Count one more level of graphs; raises ParseError above the limit."""
         self._depth += 1
         try:
             check_depth(self._depth)
@@ -324,33 +268,20 @@ class GraphReader:
 
 
 def spread_empty(graph: Graph, note: Note) -> None:
-    """Give every node of a graph the empty fields that its note says they have in common."""
+    """Give every node of a graph the empty fields that its note lists for all."""
     common = note.fields("empty_in_nodes", NodeProto)
     for node in graph if common else ():
-        _spell_empty(node, common)
-
-
-def _spell_empty(node: Node, fields: tuple[str, ...]) -> None:
-    residue = node.residue or Residue()
-    node.residue = residue._replace(empty=(*fields, *residue.empty))
+        add_empty(node, common)
 
 
 def _description(value: Value) -> Value:
-    """Return what an output says of its value, apart from it."""
-    made = Value(value.name, value.type)
-    made.doc, made.metadata, made.residue = value.doc, value.metadata, value.residue
-    return made
+    """Return a separate value with the description that an output has of `value`."""
+    separate = Value(value.name, value.type)
+    separate.doc, separate.metadata, separate.residue = value.doc, value.metadata, value.residue
+    return separate
 
 
 def _renamed(value: Value, note: Note) -> str:
-    """Return the name of a value: that of the text, unless the note says that this is the text's own."""
+    """Return the name of a value: the one in the text, unless the note has the real one."""
     name = note.name()
     return value.name if name is None else name
-
-
-def _annotate_node(node: Node, note: Note) -> None:
-    """Give a node what its note says."""
-    node.doc, node.metadata = note.text("doc_string"), note.pairs("metadata_props")
-    node.devices = read_devices(note, node)
-    node.residue = note.residue(NodeProto)
-    note.done()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sabir.syntax._external import Opener
     from sabir.syntax._read_notes import Note
 
-    Fields = Mapping[str, tuple[str, Callable[[Cursor], Any]]]
+    HeaderKeys = Mapping[str, tuple[str, Callable[[Cursor], Any]]]
 
 _Read = TypeVar("_Read")
 
@@ -29,9 +29,9 @@ _Read = TypeVar("_Read")
 def parse(text: str, *, opener: Opener | None = None, limits: Limits | None = None) -> Model:
     """Return the model that a text describes; raises ParseError, which says where.
 
-    A node input that names nothing is a value without a source. Where the header is silent, the fields
-    have the defaults of `Model`. `opener` opens the data that lies in other files: it is given what the text
-    says of the place, and the number of bytes.
+    A node input that names nothing is a value without a source. Fields that are not in the header have
+    the defaults of `Model`. `opener` opens data in other files: it is called with the entries that
+    locate it, and the number of bytes.
     """
     return _read(text, _model, opener, limits)
 
@@ -76,9 +76,9 @@ def _model(cursor: Cursor) -> Model:
     note = read_note(cursor)
     model, reader, main = Model(), GraphReader(cursor), NameScope()
     if note is None or cursor.tokens[cursor.at] == "<":
-        fields, spelled = _header(cursor, _MODEL_FIELDS)
-        told = None if note is None else note.residue(ModelProto)
-        residue = _bound(fields, _joined(spelled, told), ModelProto)
+        fields, in_header = _header(cursor, _MODEL_FIELDS)
+        from_note = None if note is None else note.residue(ModelProto)
+        residue = _bind(fields, _joined(in_header, from_note), ModelProto)
         model = Model(**fields, residue=residue)
         _annotate_model(model, note)
         note = None
@@ -105,29 +105,31 @@ def _annotate_model(model: Model, note: Note | None) -> None:
     note.done()
 
 
-def _joined(spelled: Residue, told: Residue | None) -> Residue:
-    """Return what a header and a note say together: which fields are there though empty, and the rest."""
-    return spelled if told is None else told._replace(empty=(*spelled.empty, *told.empty))
+def _joined(in_header: Residue, from_note: Residue | None) -> Residue:
+    """Return the residue from a header, which has the empty fields in it, and from the note before it."""
+    if from_note is None:
+        return in_header
+    return from_note._replace(empty=(*in_header.empty, *from_note.empty))
 
 
-def _bound(fields: dict[str, Any], residue: Residue, kind: Any) -> Residue | None:
-    """Reduce the imports in a header to those that bind, and return the residue with the others."""
+def _bind(fields: dict[str, Any], residue: Residue, message_class: Any) -> Residue | None:
+    """Reduce the imports in a header to those that apply, and return the residue with the others."""
     if "opsets" in fields:
-        fields["opsets"], residue = bind_imports(fields["opsets"], kind, residue)
+        fields["opsets"], residue = bind_imports(fields["opsets"], message_class, residue)
     return residue if any(residue) else None
 
 
 def _function(cursor: Cursor, note: Note | None = None) -> Function:
     note = read_note(cursor) if note is None else note
-    fields, spelled = _header(cursor, _FUNCTION_FIELDS)
+    fields, in_header = _header(cursor, _FUNCTION_FIELDS)
     doc = fields.pop("doc", "")
     name = cursor.name("the name of a function")
     reader = GraphReader(cursor)
     attributes = reader.parameters()
     graph = reader.body(name)
     graph.doc = doc
-    told = None if note is None else note.residue(FunctionProto)
-    residue = _bound(fields, _joined(spelled, told), FunctionProto)
+    from_note = None if note is None else note.residue(FunctionProto)
+    residue = _bind(fields, _joined(in_header, from_note), FunctionProto)
     if note is not None:
         graph.metadata = note.pairs("metadata_props")
         spread_empty(graph, note)
@@ -146,7 +148,7 @@ def _training(cursor: Cursor, reader: GraphReader, main: NameScope, note: Note |
     while cursor.tokens[cursor.at] != "}":
         key = cursor.tokens[cursor.at]
         if key in graphs or key in pairs:
-            raise cursor.error(f"{key} is given twice")
+            raise cursor.error(f"{key} is there twice")
         if key not in _TRAINING:
             raise cursor.unknown("a key", _TRAINING)
         cursor.at += 1
@@ -175,8 +177,8 @@ def _training(cursor: Cursor, reader: GraphReader, main: NameScope, note: Note |
     return training
 
 
-def _header(cursor: Cursor, known: Fields) -> tuple[dict[str, Any], Residue]:
-    """Read `<key: value, ...>`, if it is there, into keyword arguments, and what is there though empty."""
+def _header(cursor: Cursor, known: HeaderKeys) -> tuple[dict[str, Any], Residue]:
+    """Read `<key: value, ...>`, if it is there, into keyword arguments; the residue has the empty keys."""
     fields: dict[str, Any] = {}
     empty: list[str] = []
     if not cursor.skip("<"):
@@ -187,11 +189,11 @@ def _header(cursor: Cursor, known: Fields) -> tuple[dict[str, Any], Residue]:
             raise cursor.unknown("a header key", known)
         field, read = known[word]
         if field in fields:
-            raise cursor.error(f"{word} is given twice")
+            raise cursor.error(f"{word} is there twice")
         cursor.at += 1
         cursor.expect(":")
         fields[field] = read(cursor)
-        if word in _TOLD_EMPTY and not fields[field]:
+        if word in _CAN_BE_EMPTY and not fields[field]:
             empty.append(word)
         if not cursor.skip(","):
             break
@@ -219,7 +221,7 @@ def _metadata(cursor: Cursor) -> dict[str, str]:
     pairs = read_pairs(cursor)
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise cursor.error("a metadata key is given twice", start)
+        raise cursor.error("a metadata key is there twice", start)
     return found
 
 
@@ -231,13 +233,13 @@ def _number(cursor: Cursor) -> int:
     return cursor.integer("an integer")
 
 
-_FUNCTION_FIELDS: Fields = {
+_FUNCTION_FIELDS: HeaderKeys = {
     "domain": ("domain", _text),
     "overload": ("overload", _text),
     "opset_import": ("opsets", _opsets),
     "doc_string": ("doc", _text),
 }
-_MODEL_FIELDS: Fields = {
+_MODEL_FIELDS: HeaderKeys = {
     "ir_version": ("ir_version", _number),
     "opset_import": ("opsets", _opsets),
     "producer_name": ("producer_name", _text),
@@ -247,8 +249,8 @@ _MODEL_FIELDS: Fields = {
     "doc_string": ("doc", _text),
     "metadata_props": ("metadata", _metadata),
 }
-# what the standard syntax tells from a key that is not there
-_TOLD_EMPTY = frozenset({
+# keys that the standard syntax can have with an empty value
+_CAN_BE_EMPTY = frozenset({
     "producer_name", "producer_version", "domain", "model_version", "doc_string", "overload",
 })  # fmt: skip
 _TRAINING = ("initialization", "algorithm", "initialization_binding", "update_binding")

@@ -1,4 +1,4 @@
-"""Notes: `@{doc_string: "...", metadata_props: ["k": "v"]}`, what the standard syntax has no words for."""
+"""Notes, `@{doc_string: "...", metadata_props: ["k": "v"]}`: what the standard syntax cannot express."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sabir.ir import Dim, Node, Value
     from sabir.syntax._tokens import Cursor
 
-_Kind = TypeVar("_Kind")
+_Item = TypeVar("_Item")
 
 
 class Pair(NamedTuple):
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
 
 class Note:
-    """What one note, or an object in it, says: each key is asked for once, by the reader that knows it."""
+    """One note, or an object in it: each key is taken once, by the reader that knows it."""
 
     __slots__ = ("_cursor", "_entries", "_known", "start")
 
@@ -37,15 +37,15 @@ class Note:
         self._known: list[str] = []
 
     def text(self, key: str) -> str:
-        """Return a string, empty where the key is not there; raises ParseError for another value."""
+        """Return a string, empty where the key is missing; raises ParseError for another value."""
         return self._take(key, str, "a string", "")
 
     def name(self) -> str | None:
-        """Return the name that is meant in the place of the one in the text, if there is one."""
+        """Return the real name of the object, where it differs from the one in the text."""
         return self._take("name", str, "a string", None)
 
     def number(self, key: str) -> int | None:
-        """Return an integer, if the key is there."""
+        """Return an integer, or None where the key is missing."""
         return self._take(key, int, "an integer", None)
 
     def numbers(self, key: str) -> tuple[int, ...]:
@@ -61,7 +61,7 @@ class Note:
         return self._items(key, Note, "objects in braces")
 
     def pairs(self, key: str) -> dict[str, str] | None:
-        """Return pairs of strings, if the key is there."""
+        """Return pairs of strings, or None where the key is missing."""
         pairs: list[tuple[str, str]] = []
         for pair in self._items(key, Pair, "pairs of strings"):
             if not isinstance(pair.key, str) or not isinstance(pair.value, str):
@@ -69,13 +69,13 @@ class Note:
             pairs.append((pair.key, pair.value))
         found = dict(pairs)
         if len(found) < len(pairs):
-            raise self.error(f"a key of {key} is given twice")
+            raise self.error(f"a key of {key} is there twice")
         return found or None
 
-    def message(self, key: str, kind: Any) -> bytes:
-        """Return bytes that are a message of a class; raises ParseError for others."""
+    def message(self, key: str, message_class: Any) -> bytes:
+        """Return the bytes of a message of a class; raises ParseError for others."""
         data = self._take(key, bytes, "bytes, as base64 and a string", b"")
-        self._parsed(data, kind)
+        self._parsed(data, message_class)
         return data
 
     def dim(self, key: str) -> Dim:
@@ -83,81 +83,82 @@ class Note:
         value = self._take(key, (int, str), "a number or a string", None)
         return read_dim(value) if isinstance(value, str) else value
 
-    def residue(self, kind: Any) -> Residue | None:
-        """Return what is left of a message of a class that no part of the model means."""
+    def residue(self, message_class: Any) -> Residue | None:
+        """Return the residue of a message of a class."""
         note = self._take("residue", Note, "an object in braces", None)
         if note is None:
             return None
-        entries = tuple(note.entry(e, kind) for e in note.objects("entries"))
-        places = tuple(note.listed(e, kind) for e in note.objects("places"))
-        wire, empty = note.message("wire", kind), note.fields("empty", kind)
+        entries = tuple(note.entry(e, message_class) for e in note.objects("entries"))
+        places = tuple(note.listed(e, message_class) for e in note.objects("places"))
+        wire, empty = note.message("wire", message_class), note.fields("empty", message_class)
         found = Residue(wire, empty, note.texts("repeated"), entries, note.texts("absent"), places)
         note.done()
         return found
 
-    def fields(self, key: str, kind: Any) -> tuple[str, ...]:
-        """Return names of the fields of a message that can be there though empty."""
+    def fields(self, key: str, message_class: Any) -> tuple[str, ...]:
+        """Return the names of fields that are present but empty."""
         names = self.texts(key)
         for name in names:
-            known = name in kind.DESCRIPTOR.fields_by_name
-            if not known or not isinstance(getattr(kind(), name), (str, bytes, int, float)):
-                raise self.error(f"{quote(name)} is no field of {kind.DESCRIPTOR.name} that can be empty")
+            known = name in message_class.DESCRIPTOR.fields_by_name
+            if not known or not isinstance(getattr(message_class(), name), (str, bytes, int, float)):
+                owner = message_class.DESCRIPTOR.name
+                raise self.error(f"{quote(name)} is not a field of {owner} that can be empty")
         return names
 
-    def entry(self, note: Note, kind: Any) -> tuple[str, int, bytes]:
-        """Return what is left of an entry of a list of messages."""
-        field, place = self._entry_place(note, kind)
-        listed = getattr(kind(), field)
+    def entry(self, note: Note, message_class: Any) -> tuple[str, int, bytes]:
+        """Return an entry of a list of messages, as in `Residue.entries`."""
+        field, place = self._entry_place(note, message_class)
+        listed = getattr(message_class(), field)
         wire = note.message("wire", type(listed.add())) if hasattr(listed, "add") else b""
         note.done()
         return field, place, wire
 
-    def listed(self, note: Note, kind: Any) -> tuple[str, int]:
-        """Return where an entry of a list belongs."""
-        found = self._entry_place(note, kind)
+    def listed(self, note: Note, message_class: Any) -> tuple[str, int]:
+        """Return the place of an entry in a list, as in `Residue.places`."""
+        found = self._entry_place(note, message_class)
         note.done()
         return found
 
-    def _entry_place(self, note: Note, kind: Any) -> tuple[str, int]:
+    def _entry_place(self, note: Note, message_class: Any) -> tuple[str, int]:
         field, place = note.text("field"), note.number("place")
-        if field not in kind.DESCRIPTOR.fields_by_name:
-            raise note.error(f"{quote(field)} is no field of {kind.DESCRIPTOR.name}")
+        if field not in message_class.DESCRIPTOR.fields_by_name:
+            raise note.error(f"{quote(field)} is not a field of {message_class.DESCRIPTOR.name}")
         if place is None or place < 0:
             raise note.error("an entry needs its place in the list")
         return field, place
 
     def done(self) -> None:
-        """Raise ParseError where the note says what nothing here knows."""
+        """Raise ParseError where the note has an unknown key."""
         for key, (start, _) in self._entries.items():
             hint = suggest(key, self._known) or f"; known here are {', '.join(self._known)}"
-            raise self._cursor.error(f"a note about this knows no {quote(key)}{hint}", start)
+            raise self._cursor.error(f"a note about this has no key {quote(key)}{hint}", start)
 
     def error(self, message: str) -> ParseError:
         """Return the error for the whole note."""
         return self._cursor.error(message, self.start)
 
-    def _take(self, key: str, kind: Any, what: str, default: Any) -> Any:
+    def _take(self, key: str, class_: Any, what: str, default: Any) -> Any:
         self._known.append(key)
         start, value = self._entries.pop(key, (self.start, default))
-        if value is not default and not isinstance(value, kind):
+        if value is not default and not isinstance(value, class_):
             raise self._cursor.error(f"{key} takes {what}", start)
         return value
 
-    def _items(self, key: str, kind: type[_Kind], what: str) -> tuple[_Kind, ...]:
+    def _items(self, key: str, class_: type[_Item], what: str) -> tuple[_Item, ...]:
         found: list[Any] = self._take(key, list, f"a list of {what}", [])
-        if not all(isinstance(item, kind) for item in found):
+        if not all(isinstance(item, class_) for item in found):
             raise self.error(f"{key} takes a list of {what}")
         return tuple(found)
 
-    def _parsed(self, data: bytes, kind: Any) -> Any:
+    def _parsed(self, data: bytes, message_class: Any) -> Any:
         try:
-            return read_message(kind, data)
+            return read_message(message_class, data)
         except WireError as error:
-            raise self.error(f"these bytes are no {kind.DESCRIPTOR.name}: {error}") from None
+            raise self.error(f"these bytes are no {message_class.DESCRIPTOR.name}: {error}") from None
 
 
 def read_note(cursor: Cursor) -> Note | None:
-    """Read a note, if one stands here; raises ParseError."""
+    """Read a note, or return None where there is none; raises ParseError."""
     if cursor.tokens[cursor.at] != "@" or cursor.tokens[cursor.at + 1] != "{":
         return None
     cursor.at += 1
@@ -165,7 +166,7 @@ def read_note(cursor: Cursor) -> Note | None:
 
 
 def at_base64(cursor: Cursor) -> bool:
-    """Return whether bytes stand here."""
+    """Return whether the next value is bytes."""
     return cursor.tokens[cursor.at] == "base64" and cursor.tokens[cursor.at + 1][:1] == '"'
 
 
@@ -175,11 +176,11 @@ def read_base64(cursor: Cursor) -> bytes:
     try:
         return base64.b64decode(cursor.string("base64 digits"), validate=True)
     except (ValueError, binascii.Error):
-        raise cursor.error("this is no base64", cursor.at - 1) from None
+        raise cursor.error("this is not base64", cursor.at - 1) from None
 
 
 def read_devices(note: Note, node: Node) -> tuple[NodeDevice, ...]:
-    """Return the layouts of a node over devices, as its note tells them; raises ParseError."""
+    """Return the layouts of a node over devices from its note; raises ParseError."""
     values = {v.name: v for v in (*node.outputs, *node.inputs) if v is not None}
     return tuple(_device(d, values) for d in note.objects("device_configurations"))
 
@@ -190,7 +191,7 @@ def _device(note: Note, values: Mapping[str, Value]) -> NodeDevice:
     device = NodeDevice(note.text("configuration_id"), shardings, note.number("pipeline_stage"), wire)
     note.done()
     if wire and len(NodeDeviceConfigurationProto.FromString(wire).sharding_spec) != len(shardings):
-        raise note.error("`wire` has another number of shardings")
+        raise note.error("`wire` has a different number of shardings")
     return device
 
 
@@ -232,7 +233,7 @@ def _value(cursor: Cursor) -> Any:
 
 
 def _lines(cursor: Cursor) -> str:
-    """Read strings that follow one another, which are the lines of one text."""
+    """Read strings that follow one another: the lines of one text."""
     lines = [cursor.string("a string")]
     while cursor.tokens[cursor.at][:1] == '"':
         lines.append(cursor.string("a string"))
@@ -262,7 +263,7 @@ def _object(cursor: Cursor) -> Note:
         at = cursor.at
         key = cursor.identifier("a key")
         if key in entries:
-            raise cursor.error(f"{key} is given twice", at)
+            raise cursor.error(f"{key} is there twice", at)
         cursor.expect(":")
         entries[key] = at, _value(cursor)
         if not cursor.skip(","):

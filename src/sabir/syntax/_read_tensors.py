@@ -1,4 +1,4 @@
-"""Tensor literals: a type, then `{...}` or the place of a file."""
+"""Tensor literals: a type, and then the elements in braces, bytes, or the location of a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sabir.syntax._external import EXTERNAL, external_tensor
 from sabir.syntax._numbers import BadNumberError, doubles, floats, integers
 from sabir.syntax._read_notes import at_base64, read_base64, read_note
 from sabir.syntax._read_types import read_type
-from sabir.syntax._words import LETTERS
+from sabir.syntax._words import ELISION, LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from sabir.syntax._read_notes import Note
     from sabir.syntax._tokens import Cursor
 
+_BRACKETS = frozenset({"{", "["})
 Numbers = TypeVar("Numbers")
 
 
-class Extras(NamedTuple):
-    """What a text says of a tensor beside its type and data."""
+class TensorExtras(NamedTuple):
+    """What a text has of a tensor beside its type and data."""
 
     name: str = ""
     doc: str = ""
@@ -40,22 +41,33 @@ class Extras(NamedTuple):
 def read_constant(
     cursor: Cursor, declared: Type | None, start: int, *, note: Note | None = None, name: str = ""
 ) -> Constant:
-    """Read the data of a constant whose type, which began at token `start`, has been read.
+    """Read the data of a constant whose type, from token `start` on, has been read.
 
-    Where there was no type, the bytes of a whole `TensorProto` are read. `note` and `name` stood before the
-    data. Raises ParseError for a type that no constant has, and for data that does not fit it.
+    Without a type, the bytes of a whole `TensorProto` are read. `note` and `name` are those before the data.
+    Raises ParseError for a type that no constant has, and for data that does not fit it.
     """
+    refuse_elided(cursor)
     if isinstance(declared, SparseTensorType):
         return _sparse(cursor, declared, start, note)
     if declared is None and at_base64(cursor):
         return _whole(cursor)
     if not isinstance(declared, TensorType):
         raise cursor.error("a constant needs a tensor type, such as float[2]", start)
-    extras = Extras(name)
+    extras = TensorExtras(name)
     if note is not None:
         wire = note.message("wire", TensorProto)
-        extras = Extras(name, note.text("doc_string"), note.pairs("metadata_props"), wire)
+        extras = TensorExtras(name, note.text("doc_string"), note.pairs("metadata_props"), wire)
     return _tensor(cursor, declared.element, _numeric(cursor, declared.shape, start), extras)
+
+
+def refuse_elided(cursor: Cursor) -> None:
+    """Raise ParseError at a bracket in which a listing shows a number of elements in their place."""
+    at = cursor.at
+    if cursor.tokens[at] in _BRACKETS and "".join(cursor.tokens[at + 1 : at + 4]) == ELISION:
+        raise cursor.error(
+            "the elements are elided here, as in a listing; write all of them with `sabir.text(model)` or "
+            "`sabir text --all`"
+        )
 
 
 def read_pairs(cursor: Cursor) -> list[tuple[str, str]]:
@@ -85,21 +97,21 @@ def _sparse(cursor: Cursor, declared: SparseTensorType, start: int, note: Note |
 
 
 def _part(cursor: Cursor) -> Tensor:
-    """Read one of the dense tensors that a sparse one is made of."""
+    """Read one of the two dense tensors in a sparse one."""
     start, note = cursor.at, read_note(cursor)
     if at_base64(cursor):
         return _whole(cursor)
     declared = read_type(cursor)
     part = read_named(cursor, declared, start, note)
     if isinstance(part, SparseTensor):
-        raise cursor.error("a sparse tensor is made of dense ones", start)
+        raise cursor.error("the parts of a sparse tensor are dense tensors", start)
     if note is not None:
         note.done()
     return part
 
 
 def read_named(cursor: Cursor, declared: Type, start: int, note: Note | None) -> Constant:
-    """Read what follows the type of a constant that is no initializer: its name, perhaps, and its data."""
+    """Read what follows the type of a constant that is no initializer: its name, if any, and its data."""
     name = ""
     following = cursor.tokens[cursor.at]
     if not at_base64(cursor) and (following[:1] == '"' or following[:1] in LETTERS):
@@ -109,7 +121,7 @@ def read_named(cursor: Cursor, declared: Type, start: int, note: Note | None) ->
 
 
 def _whole(cursor: Cursor) -> Tensor:
-    """Read the bytes of a whole message, of a tensor that nothing else can tell."""
+    """Read the bytes of the whole message of a tensor."""
     start = cursor.at
     try:
         proto = read_message(TensorProto, read_base64(cursor))
@@ -123,11 +135,11 @@ def _numeric(cursor: Cursor, shape: Shape | None, start: int) -> tuple[int, ...]
         raise cursor.error("a constant needs a known shape: no brackets for a scalar, else numbers", start)
     dims = tuple(d for d in shape if isinstance(d, int) and d >= 0)
     if len(dims) < len(shape):
-        raise cursor.error("the dimensions of a constant must be numbers that are not negative", start)
+        raise cursor.error("the dimensions of a constant must be numbers of at least 0", start)
     return dims
 
 
-def _tensor(cursor: Cursor, kind: ElementType, shape: tuple[int, ...], extras: Extras) -> Tensor:
+def _tensor(cursor: Cursor, kind: ElementType, shape: tuple[int, ...], extras: TensorExtras) -> Tensor:
     start = cursor.at
     if cursor.tokens[start] == "[":
         proto = _message(kind, shape, extras)
@@ -150,7 +162,7 @@ def _tensor(cursor: Cursor, kind: ElementType, shape: tuple[int, ...], extras: E
     return WireTensor(proto)
 
 
-def _message(kind: ElementType, shape: tuple[int, ...], extras: Extras) -> Any:
+def _message(kind: ElementType, shape: tuple[int, ...], extras: TensorExtras) -> Any:
     """Return the message of a tensor without its data."""
     proto = TensorProto.FromString(extras.wire)
     proto.data_type = kind.number
@@ -167,16 +179,18 @@ def _message(kind: ElementType, shape: tuple[int, ...], extras: Extras) -> Any:
 def _elements(cursor: Cursor, kind: ElementType, shape: tuple[int, ...]) -> Array:
     start = cursor.at
     if cursor.tokens[start][:1] != "{" and element_count(shape):
-        raise cursor.expected("the elements in braces, or the place of the data in brackets")
-    found = _strings(cursor, shape) if kind is STRING else _located(cursor, kind, element_count(shape))
+        raise cursor.expected("the elements in braces, or the location of the data in brackets")
+    found = (
+        _strings(cursor, shape) if kind is STRING else _numeric_elements(cursor, kind, element_count(shape))
+    )
     try:
         return found.reshape(shape)
     except ValueError as error:
-        raise cursor.error(f"the shape {quote(list(shape))} cannot be held: {error}", start) from None
+        raise cursor.error(f"no array has the shape {quote(list(shape))}: {error}", start) from None
 
 
-def _located(cursor: Cursor, kind: ElementType, size: int) -> Array:
-    """Read numbers, all at once if possible, and else so that an error can say which is wrong."""
+def _numeric_elements(cursor: Cursor, kind: ElementType, size: int) -> Array:
+    """Read numbers, at first all at once; an error is then raised for the number that is wrong."""
     start = cursor.at
     if not cursor.at_numbers():
         return _numbers(cursor, kind, _literals(cursor), size, start)
@@ -250,12 +264,12 @@ def _converted(
             raise cursor.error(bad.reason, start) from None
         cursor.at = start + 1 + 2 * bad.index
         coded = kind.is_float and kind.field == "int32_data"
-        hint = f"{kind} elements are given by their bit patterns" if coded else ""
+        hint = f"{kind} elements are written as bit patterns" if coded else ""
         raise cursor.expected(bad.reason, hint) from None
 
 
 def _one_by_one(cursor: Cursor, kind: ElementType, values: list[int], start: int) -> Array:
-    """Return narrow integers that are written as such, not several to an entry as in the typed field."""
+    """Return narrow integers that are written one by one, not several to an entry as in the typed field."""
     low = -(1 << kind.bits - 1) if kind.is_signed else 0
     high = low + (1 << kind.bits) - 1
     wrong = next((i for i, v in enumerate(values) if not low <= v <= high), None)
@@ -266,4 +280,4 @@ def _one_by_one(cursor: Cursor, kind: ElementType, values: list[int], start: int
 
 def _require_count(cursor: Cursor, found: int, expected: int, start: int) -> None:
     if found != expected:
-        raise cursor.error(f"the type asks for {expected} entries here, found {found}", start)
+        raise cursor.error(f"the type needs {expected} entries here, found {found}", start)

@@ -36,24 +36,24 @@ if TYPE_CHECKING:
     from sabir.syntax._read_notes import Note
     from sabir.syntax._tokens import Cursor
 
-_ODD_WORDS = frozenset({"?", "undefined"})
+_UNUSUAL_WORDS = frozenset({"?", "undefined"})
 _SUCH_AS = "such as float[N,3], seq(int64) or optional(string[])"
 
 
 def at_type(cursor: Cursor) -> bool:
     """Return whether the next word begins a type."""
     word = cursor.tokens[cursor.at]
-    return word in TYPE_WORDS or (word in _ODD_WORDS and _at_odd_element(cursor))
+    return word in TYPE_WORDS or (word in _UNUSUAL_WORDS and _at_unusual_element(cursor))
 
 
 def at_unknown_type(cursor: Cursor) -> bool:
-    """Return whether the next word stands where a type does, before a name, a shape or what a type is of."""
+    """Return whether the next word is in the place of a type: before a name, a shape or a parenthesis."""
     word, following = cursor.tokens[cursor.at], cursor.tokens[cursor.at + 1]
     return word[:1] in LETTERS and (following[:1] in LETTERS or following[:1] in {"[", "(", '"'})
 
 
 def unknown_type(cursor: Cursor, known: Iterable[str] = TYPE_WORDS) -> ParseError:
-    """Return the error for a next word that is no type, with the nearest of the known ones."""
+    """Return the error for a next word that is not a type, with the most similar one."""
     word = cursor.tokens[cursor.at]
     if word[:1] not in LETTERS or word in TYPE_WORDS:
         return cursor.expected("a type" if known is TYPE_WORDS else "an element type", _SUCH_AS)
@@ -73,38 +73,37 @@ def read_type(cursor: Cursor) -> Type:
     return found
 
 
-def noted_type(kind: Type, note: Note | None) -> Type:
-    """Return a type with what a note says of it; raises ParseError."""
+def noted_type(type_: Type, note: Note | None) -> Type:
+    """Return a type with the content of its note; raises ParseError."""
     if note is None:
-        return kind
-    told = kind.note or TypeNote()
-    told = TypeNote(note.text("denotation"), told.dims, note.message("type", TypeProto))
-    return replace(kind, note=told if any(told) else None)
+        return type_
+    dims = type_.note.dims if type_.note is not None else ()
+    content = TypeNote(note.text("denotation"), dims, note.message("type", TypeProto))
+    return replace(type_, note=content if any(content) else None)
 
 
 def read_bare_type(cursor: Cursor) -> Type:
-    """Read a type before which there is no note, or one that was read; raises ParseError."""
-    kind, dims = _bare_type(cursor)
-    return replace(kind, note=TypeNote(dims=dims)) if dims else kind
+    """Read a type without the note before it; raises ParseError."""
+    type_, dims = _bare_type(cursor)
+    return replace(type_, note=TypeNote(dims=dims)) if dims else type_
 
 
 def _bare_type(cursor: Cursor) -> tuple[Type, tuple[str, ...]]:
     """Read a type, and the denotations of its dimensions where any has one."""
     word = cursor.tokens[cursor.at]
-    kind = ELEMENT_WORDS.get(word)
-    if kind is not None or (word in _ODD_WORDS and _at_odd_element(cursor)):
-        kind = _element(cursor)
+    if word in ELEMENT_WORDS or (word in _UNUSUAL_WORDS and _at_unusual_element(cursor)):
+        element = _element(cursor)
         shape, dims = _shape(cursor)
-        return TensorType(kind, shape), dims
+        return TensorType(element, shape), dims
     if word not in TYPE_WORDS:
         raise unknown_type(cursor)
     if word == "sparse_tensor":
         cursor.at += 1
         cursor.expect("(")
-        kind = _element(cursor)
+        element = _element(cursor)
         shape, dims = _shape(cursor)
         cursor.expect(")")
-        return SparseTensorType(kind, shape), dims
+        return SparseTensorType(element, shape), dims
     cursor.enter("types")
     cursor.at += 1
     cursor.expect("(")
@@ -132,8 +131,8 @@ def _skipped(cursor: Cursor) -> None:
     cursor.at += 1
 
 
-def _at_odd_element(cursor: Cursor) -> bool:
-    """Return whether `?7` stands here, or the word that `onnx.printer` has for no element type."""
+def _at_unusual_element(cursor: Cursor) -> bool:
+    """Return whether `?7` is next, or the word that `onnx.printer` writes for no element type."""
     following = cursor.tokens[cursor.at + 1]
     if cursor.tokens[cursor.at] == "?":
         return following.isascii() and following.removeprefix("-").isdecimal()
@@ -141,17 +140,20 @@ def _at_odd_element(cursor: Cursor) -> bool:
 
 
 def _element(cursor: Cursor) -> ElementType:
-    kind = ELEMENT_WORDS.get(cursor.tokens[cursor.at])
-    if kind is not None:
+    element = ELEMENT_WORDS.get(cursor.tokens[cursor.at])
+    if element is not None:
         cursor.at += 1
-        return kind
+        return element
     if cursor.skip("undefined"):
         return UNDEFINED
     if not cursor.skip("?"):
         raise unknown_type(cursor, ELEMENT_WORDS)
     number = cursor.integer("the number of an element type")
     if not -(1 << 31) <= number < 1 << 31 or find_element(number) is not None:
-        raise cursor.error("this number must be one that the standard does not define", cursor.at - 1)
+        raise cursor.error(
+            "`?` is followed by the number of an element type that the standard does not define",
+            cursor.at - 1,
+        )
     return unknown_element(number)
 
 

@@ -1,7 +1,7 @@
-"""Text to tokens, and a cursor over them that knows where it stands.
+"""Text to tokens, and a cursor over them.
 
-One regular expression cuts the whole text at once. Only an error needs to know where a token stood, so
-places are found by cutting the text again.
+One regular expression splits the whole text at once. Only an error needs the position of a token, which is
+found by splitting the text again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64
 
-# Every repetition is possessive and every text matches, so that no input takes more than linear time. What
-# follows `#:` is for us, though a comment to others, so those two characters alone are skipped.
+# Every repetition is possessive and every text matches, so that no input takes more than linear time. Of `#:`
+# only these two characters are skipped, as a note follows them, which other readers take for a comment.
 _SKIPPED = r"(?:[ \t\n\v\f\r]++|\#:|\#[^\n]*+)*+"
 _DIGITS = r"-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?"
 _NUMBER = rf"(?:{_DIGITS}|-?(?i:nan|inf(?:inity)?+))"
@@ -33,7 +33,7 @@ _SMALL = rf"""-?[A-Za-z_][A-Za-z0-9_]*+
     |.
     |\Z"""
 _PART = rf"{_SKIPPED}({_SMALL})"
-# numbers in braces are one token, and so are as many as a tensor has
+# all numbers of a tensor, in braces, are one token
 _TOKEN = rf"{_SKIPPED}(\{{\s*+{_NUMBER}\s*+(?:,\s*+{_NUMBER}\s*+)*+\}}|{_SMALL})"
 _OUTSIDE = re.compile(r'"(?:[^"\\]++|\\.?)*+"?|\#[^\n]*+|([^"#]++)', re.DOTALL)
 _LONG = 1_000_000
@@ -45,19 +45,19 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 @functools.cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compile one of the two patterns above, when a text is first read: that takes a millisecond."""
+    """Compile one of the two patterns above when it is first needed, as that takes a millisecond."""
     return re.compile(text, re.ASCII | re.DOTALL | re.VERBOSE)
 
 
 class Cursor:
-    """A place in a text; `tokens` ends with an empty one, and `at` is the next to read."""
+    """A position in a text; `tokens` ends with an empty one, and `at` is the index of the next."""
 
     __slots__ = ("_divided", "at", "depth", "opener", "text", "tokens")
 
     def __init__(self, text: str, opener: Opener | None = None) -> None:
-        """Cut a text into tokens; raises ParseError for a string without an end.
+        """Split a text into tokens; raises ParseError for a string without an end.
 
-        `opener` is what will open the data that lies in other files.
+        `opener` opens data in other files.
         """
         self.text, self.opener = text, opener
         self._divided: int | None = None
@@ -65,7 +65,7 @@ class Cursor:
         self.at = self.depth = 0
         run = _find_run(text)
         if run is not None:
-            raise self._error(f"{quote(text[run])} stands here {_RUN:,} times in a row", run)
+            raise self._error(f"{quote(text[run])} is here {_RUN:,} times in a row", run)
         self.tokens = _pattern(_TOKEN).findall(text)
         self.tokens.append("")
         last = len(self.tokens) - 1
@@ -77,7 +77,7 @@ class Cursor:
     # errors
 
     def error(self, message: str, at: int | None = None) -> ParseError:
-        """Return the error for a token, the next one unless told otherwise."""
+        """Return the error for a token, by default the next one."""
         return self._error(message, self._offset(self.at if at is None else at))
 
     def _error(self, message: str, start: int) -> ParseError:
@@ -88,13 +88,13 @@ class Cursor:
         return ParseError(message, line=line, column=start - begin + 1, source=source)
 
     def expected(self, what: str, hint: str = "") -> ParseError:
-        """Return the error for a next token that is not what may stand there."""
+        """Return the error for a next token that is not `what`."""
         found = self.tokens[self.at]
         shown = quote(found) if found else "the end of the text"
         return self.error(f"expected {what}, found {shown}{f'; {hint}' if hint else ''}")
 
     def unknown(self, what: str, known: Iterable[str]) -> ParseError:
-        """Return the error for a next word that is not one of `known`; it names the nearest, or all."""
+        """Return the error for a next word that is not one of `known`, with the most similar one or all."""
         words, found = list(known), self.tokens[self.at]
         near = suggest(found, words).removeprefix("; ")
         return self.expected(what, near or f"one of {', '.join(words)}")
@@ -114,27 +114,27 @@ class Cursor:
         return token[:1] == "{" and len(token) > 1
 
     def divide(self) -> None:
-        """Cut the next token, numbers in braces, into its parts; an error can then say which it is about."""
+        """Split the next token, numbers in braces, so that an error can point at one of them."""
         self._divided = self.at
         self.tokens[self.at : self.at + 1] = _pattern(_PART).findall(self.tokens[self.at])[:-1]
 
     # reading
 
     def skip(self, token: str) -> bool:
-        """Pass over the next token if it is this one; say whether it was."""
+        """Read past the next token if it is this one; return whether it was."""
         if self.tokens[self.at] != token:
             return False
         self.at += 1
         return True
 
     def expect(self, token: str, hint: str = "") -> None:
-        """Pass over this token; raises ParseError where another stands."""
+        """Read past this token; raises ParseError for another one."""
         if self.tokens[self.at] != token:
             raise self.expected(f"{token!r}", hint)
         self.at += 1
 
     def expect_end(self, what: str) -> None:
-        """Raise ParseError unless the text is over."""
+        """Raise ParseError unless this is the end of the text."""
         if self.tokens[self.at]:
             raise self.expected(f"nothing after the {what}")
 
@@ -151,17 +151,17 @@ class Cursor:
         return self.string(what) if self.tokens[self.at][:1] == '"' else self.identifier(what)
 
     def string(self, what: str) -> str:
-        """Read a string literal; raises ParseError where it has no UTF-8 form."""
+        """Read a string literal; raises ParseError for one that has no UTF-8 form."""
         content = self.literal(what)
         if not content.isascii() and not _is_encodable(content):
-            raise self.error(f"{what} must be valid Unicode, but holds a lone surrogate", self.at - 1)
+            raise self.error(f"{what} must be valid Unicode, and has a lone surrogate", self.at - 1)
         return content
 
     def literal(self, what: str) -> str:
-        """Read a string literal, whatever code points it holds."""
+        """Read a string literal of any code points."""
         token = self.tokens[self.at]
         if token[:1] != '"':
-            raise self.expected(what, "strings stand in double quotes")
+            raise self.expected(what, "strings are in double quotes")
         self.at += 1
         content = token[1:-1]
         return _ESCAPED.sub(r"\1", content) if "\\" in content else content
@@ -181,18 +181,18 @@ class Cursor:
         return value
 
     def enter(self, what: str) -> None:
-        """Go one level deeper; raises ParseError where nesting passes the cap."""
+        """Count one more level of nesting; raises ParseError above the limit."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error(f"{what} are nested more than {MAX_DEPTH} deep")
 
     def leave(self) -> None:
-        """Come back from `enter`."""
+        """Undo one `enter`."""
         self.depth -= 1
 
 
 def _find_run(text: str) -> int | None:
-    """Return where one sign fills a long text, if it does: no model is so, and cutting it takes long."""
+    """Return where a long text repeats one character: no model does, and splitting it would take long."""
     if len(text) < _LONG:
         return None
     for sign in {text[len(text) * k // 16] for k in range(16)} - _PLAIN:

@@ -1,4 +1,4 @@
-"""Calls of functions: what they leave out is nothing that the body needs."""
+"""Calls of functions: the inputs that a body requires are not omitted."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import quote
 from sabir.checking._rule import Problem, rule
-from sabir.ir import Function, canonical_domain
+from sabir.ir import Function
 from sabir.schema import Version, port_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sabir.checking._survey import FunctionSite, GraphSite, Survey
     from sabir.ir import Node, Value
+    from sabir.schema import Input, Scope
 
 _MAIN = (
     '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\ng (float[N] x) => (float[N] y) {{ y = d.f({}) }}\n'
@@ -27,17 +28,17 @@ _ASKS = (
 
 
 class _Need(NamedTuple):
-    """Why a function needs an input: the node that reads it, maybe in a function that it is passed on to."""
+    """Why a function requires an input: the node that reads it, possibly in a function called by the body."""
 
     reader: str
     through: Function | None = None
 
     def __str__(self) -> str:
-        return f"{self.reader}, to which it goes through {self.through!r}" if self.through else self.reader
+        return f"{self.reader}, reached through {self.through!r}" if self.through else self.reader
 
 
 class _Pass(NamedTuple):
-    """A node of a function's body that passes an input of the function on to another function."""
+    """A node of a function's body that passes an input of the function to another function."""
 
     function: Function
     value: Value
@@ -63,10 +64,10 @@ class _Pass(NamedTuple):
     ),
 )
 def whole_calls(survey: Survey) -> Iterator[Problem]:
-    """A call of a function gives every input that an operator in the function's body requires.
+    """A call of a function passes every input that an operator in the function's body requires.
 
-    An input that the body passes on to another function counts where that one needs it. What a branch reads
-    counts not where its condition asks OptionalHasElement for the input.
+    An input that the body passes to another function is required if that function requires it. A read in a
+    branch does not count if the condition tests the input with OptionalHasElement.
     """
     needs = _needs(survey.functions)
     for site in survey.graphs:
@@ -81,20 +82,20 @@ def _left_out(site: GraphSite, index: int, callee: object, needed: dict[Value, _
     ports = callee.graph.inputs if isinstance(callee, Function) else ()
     for place, port in enumerate(ports):
         if port in needed and (place >= len(given) or given[place] is None):
-            told = f"the call leaves out {quote(port.name)}, which {callee!r} needs for {needed[port]}"
-            yield Problem(told, site.at_node(index), f"give the call an input number {place}")
+            message = f"the call omits {quote(port.name)}, which {callee!r} needs for {needed[port]}"
+            yield Problem(message, site.at_node(index), f"pass an input number {place}")
 
 
 def _needs(functions: list[FunctionSite]) -> dict[object, dict[Value, _Need]]:
-    """Return the inputs that each function needs, with the reason.
+    """Return the inputs that each function requires, with the reason.
 
-    First what operators need; then, as long as there is more, what is passed on to such an input.
+    It starts with what operators require, and adds inputs passed to such inputs until nothing changes.
     """
     found: dict[object, dict[Value, _Need]] = {site.function: {} for site in functions}
     passed: dict[Value, list[_Pass]] = {}
     pending: list[tuple[Function, Value]] = []
     for site in functions:
-        asked = _Asked(site.function)
+        asked = _Asked(site.body)
         for inner in site.body.within():
             for value, need in _direct(inner, asked):
                 found[site.function].setdefault(value, need)
@@ -125,7 +126,7 @@ def _direct(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, _Need]]:
 
 
 def _handed_on(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, Value]]:
-    """Yield each input of a called function, with the input of this function that becomes it."""
+    """Yield each input of a called function with the input of this function that is passed to it."""
     for callee, places in site.calls.items():
         if isinstance(callee, Function):
             for index in places:
@@ -135,41 +136,50 @@ def _handed_on(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, Value]]:
 
 
 class _Asked:
-    """For which inputs of a function the conditions in its body ask whether they are there."""
+    """The inputs of a function whose presence conditions in its body test."""
 
-    def __init__(self, function: Function) -> None:
-        self.ports = frozenset(function.graph.inputs)
+    def __init__(self, body: GraphSite) -> None:
+        self.ports = frozenset(body.graph.inputs)
+        self._scope = body.scope
         self._by_condition: dict[Value, frozenset[Value]] = {}
 
     def before(self, site: GraphSite, value: Value) -> bool:
-        """Return whether a subgraph is run only after a question for a value."""
+        """Return whether a subgraph runs only after a test for the presence of a value."""
         at: GraphSite | None = site
         while at is not None and at.holder is not None:
             node = at.holder
-            if node.op == "If" and not canonical_domain(node.domain) and value in self._in(node):
+            if value in self._in(node):
                 return True
             at = at.outer
         return False
 
     def _in(self, node: Node) -> frozenset[Value]:
-        condition = node.inputs[0] if node.inputs else None
+        condition = next(_operands(node, self._scope, lambda port: port.decides), None)
         if condition is None:
             return frozenset()
         found = self._by_condition.get(condition)
         if found is None:
-            found = self._by_condition[condition] = frozenset(_questions(condition))
+            found = self._by_condition[condition] = frozenset(_questions(condition, self._scope))
         return found
 
 
-def _questions(condition: Value) -> Iterator[Value]:
-    """Yield the values of which a condition, or what it is computed from, asks whether they are there."""
+def _operands(node: Node, scope: Scope, choice: Callable[[Input], bool]) -> Iterator[Value]:
+    """Yield the operands of a node whose ports are chosen."""
+    version = scope.version(node)
+    ports = () if version is None else version.inputs
+    for place, value in enumerate(node.inputs if ports else ()):
+        if value is not None and choice(port_at(ports, place)):
+            yield value
+
+
+def _questions(condition: Value, scope: Scope) -> Iterator[Value]:
+    """Yield the values whose presence a condition, or a value that it depends on, tests."""
     seen, pending = {condition}, [condition]
     while pending:
         node = pending.pop().node
         if node is None:
             continue
         read = [v for v in node.inputs if v is not None]
-        if node.op == "OptionalHasElement" and not canonical_domain(node.domain):
-            yield from read
+        yield from _operands(node, scope, lambda port: port.presence)
         pending += [v for v in read if v not in seen]
         seen.update(read)
