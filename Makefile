@@ -16,7 +16,7 @@ export PYTHONNOUSERSITE = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint types contracts docs bench fuzz sweep clean
+.PHONY: help demo test cover lint types contracts docs reference standard lock bench fuzz sweep clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,9 @@ demo: $(VENV)/.runtime $(VENV)/.package  ## read real handwritten digits with a 
 
 test: $(VENV)/.test $(VENV)/.package  ## all tests, on the installed package
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+cover: $(VENV)/.cover $(VENV)/.package  ## the tests, with the branches that they cover and a floor for these
+	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term $(ARGS)
 
 lint: $(VENV)/.dev  ## ruff: rules and format
 	$(BIN)/ruff check
@@ -40,6 +43,17 @@ contracts: $(VENV)/.dev $(VENV)/.package  ## who may import whom
 
 docs: $(VENV)/.test $(VENV)/.package  ## the commands and snippets of README.md and docs/, run
 	$(BIN)/python -m pytest tests/repo $(ARGS)
+
+reference: $(VENV)/.docs $(VENV)/.package  ## the API reference, as web pages in build/reference
+	$(BIN)/python tools/write_api.py build/reference
+
+standard: $(VENV)/.test  ## compare our record of the standard with the newest onnx release
+	$(PIP) --upgrade --upgrade-strategy only-if-needed onnx
+	$(BIN)/python tools/standard.py
+
+lock: $(VENV)/.dev  ## write ci.lock again: the newest release of everything that the extras name
+	$(PIP) uv
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-annotate --upgrade --quiet -o ci.lock
 
 bench: $(VENV)/.dev $(VENV)/.package  ## measure against the peers: ONLY="load graph" ZOO=folder BENCH_THREADS=n
 	$(BIN)/python benchmarks/run.py $(if $(ZOO),--zoo "$(ZOO)") $(ONLY)
@@ -66,6 +80,14 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/.made
 
 $(VENV)/.test: pyproject.toml | $(VENV)/.made
 	$(PIP) '.[test]'
+	@touch $@ $(VENV)/.runtime
+
+$(VENV)/.cover: pyproject.toml | $(VENV)/.made
+	$(PIP) '.[cover]'
+	@touch $@ $(VENV)/.test $(VENV)/.runtime
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.made
+	$(PIP) '.[docs]'
 	@touch $@ $(VENV)/.runtime
 
 $(VENV)/.fuzz: pyproject.toml | $(VENV)/.made

@@ -5,7 +5,7 @@ session = sabir.Session(model)
 outputs = session.run({"x": array})
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 # first, and from here: deep in a chain of imports numpy's own take a third longer
 import numpy as np  # ruff: ignore[unused-import]  # pyright: ignore[reportUnusedImport] - for its effect alone
@@ -28,7 +28,7 @@ from sabir.base import (
     WireError,
     importing_later,
 )
-from sabir.ir import Builder, Model
+from sabir.ir import Builder, Listed, Model
 
 if TYPE_CHECKING:
     from sabir.checking import check, findings
@@ -60,7 +60,15 @@ def _complete(model: Model) -> None:
     type_outputs(model)
 
 
+def _listing(item: Any) -> str:
+    """Return what `print` shows of a model object; the syntax is imported for the first one."""
+    from sabir.syntax import listing  # ruff: ignore[import-outside-top-level]  as all of `_LATER`
+
+    return listing(item)
+
+
 Builder.complete = _complete
+Listed.listing = _listing
 
 __all__ = [
     "Builder",

@@ -10,6 +10,7 @@ from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
 import sabir
+from support.engines import DEFAULT, ENGINES
 
 KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
 RANDOM = (
@@ -39,8 +40,8 @@ TOLERANCES = {"test_attention_4d_causal_fp16_expanded": {"rtol": 2e-3}}
 class Prepared(BackendRep):
     """A session, asked by position."""
 
-    def __init__(self, model):
-        self.session = sabir.Session(model.SerializeToString())
+    def __init__(self, model, engine):
+        self.session = sabir.Session(model.SerializeToString(), engine=engine)
         constants = {t.name for t in model.graph.initializer}
         self.names = [v.name for v in model.graph.input if v.name not in constants]
 
@@ -61,25 +62,30 @@ def arrays_in(values):
             yield from arrays_in(value if isinstance(value, list) else value.values())
 
 
-class OnSabir(Backend):
-    @classmethod
-    def prepare(cls, model, device="CPU", **_):
-        assert device == "CPU"
-        return Prepared(model)
+def backend_on(engine):
+    """Return the backend that runs models with an engine."""
 
-    @classmethod
-    def supports_device(cls, device):
-        return device == "CPU"
+    class OnSabir(Backend):
+        @classmethod
+        def prepare(cls, model, device="CPU", **_):
+            assert device == "CPU"
+            return Prepared(model, engine)
+
+        @classmethod
+        def supports_device(cls, device):
+            return device == "CPU"
+
+    return OnSabir
 
 
 class Suite(Runner):
     """The official runner, for the CPU alone and without the cases that cannot run."""
 
-    def __init__(self):
+    def __init__(self, engine):
         self.random = {}  # the cases that draw random numbers, by name
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the cases are computed here, divisions by zero among them
-            super().__init__(OnSabir, __name__, TOLERANCES)
+            super().__init__(backend_on(engine), __name__, TOLERANCES)
 
     def _add_model_test(self, model_test, kind):
         reason = EXCLUDED.get(model_test.name)
@@ -100,8 +106,10 @@ class Suite(Runner):
 
 
 pytestmark = pytest.mark.usefixtures("home")
-SUITE = Suite()
-globals().update(SUITE.test_cases)
+SUITES = {engine: Suite(engine) for engine in ENGINES}
+for _engine, _suite in SUITES.items():
+    globals().update({f"{name}_on_{_engine}": cases for name, cases in _suite.test_cases.items()})
+SUITE = SUITES[DEFAULT]
 
 
 @pytest.fixture
@@ -112,10 +120,10 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", sorted(SUITE.random))
-def test_random_outputs_have_the_type_and_shape_asked_for(name):
+def test_random_outputs_have_the_type_and_shape_asked_for(name, engine):
     case = SUITE.random[name]
     for inputs, expected in case.data_sets:
-        for got, wanted in zip(Prepared(case.model).run(inputs), expected, strict=True):
+        for got, wanted in zip(Prepared(case.model, engine).run(inputs), expected, strict=True):
             assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
 
 

@@ -29,7 +29,7 @@ def cli(capsys):
 def fails(cli):
     """Run the command line, and return the one message of its failure."""
 
-    def run(*arguments, code=1):
+    def run(*arguments, code=2):
         outcome = cli(*arguments)
         assert outcome.code == code
         assert outcome.err.startswith("error: ")

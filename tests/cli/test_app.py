@@ -100,7 +100,7 @@ def raising(error):
 def test_what_nobody_foresaw_is_a_message_too(monkeypatch, capsys, error, told):
     monkeypatch.setattr(_app, "app", raising(error))
     monkeypatch.delenv("SABIR_TRACEBACK", raising=False)
-    assert _app.main(["demo"]) == 1
+    assert _app.main(["demo"]) == 2
     assert capsys.readouterr().err.startswith(f"error: {told}")
     monkeypatch.setenv("SABIR_TRACEBACK", "1")
     with pytest.raises(type(error)):
@@ -134,7 +134,7 @@ def test_a_closed_pipe_is_silent(tmp_path):
 def test_the_program_by_itself(relu):
     done = spawn("check", relu)
     assert (done.returncode, done.stderr) == (0, "")
-    assert spawn("show", relu.with_name("none.onnx")).returncode == 1
+    assert spawn("show", relu.with_name("none.onnx")).returncode == 2
 
 
 def test_a_terminal_without_the_characters_still_gets_an_answer(relu, monkeypatch):

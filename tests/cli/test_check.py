@@ -146,9 +146,9 @@ def test_types_can_be_left_out(cli, write):
         (["--select", "NODE0010"], "is it 'NODE010'?"),
         (["--ignore", ""], "there is no rule ''"),
         (["--fix"], "--fix takes one model, and -o FILE"),
-        (["-o", "out.onnx"], "-o is for --fix"),
+        (["-o", "out.onnx"], "-o needs --fix"),
         (["--fix-unsafe", "NAME001"], "--fix takes one model, and -o FILE"),
-        (["--fix", "--fix-unsafe", "GRAPH001", "-o", "out.onnx"], "'GRAPH001' is no rule with an unsafe"),
+        (["--fix", "--fix-unsafe", "GRAPH001", "-o", "out.onnx"], "'GRAPH001' is not a rule with an unsafe"),
         (["--fix-unsafe", "NAME", "-o", "out.onnx"], "those are GRAPH004, GRAPH012"),
     ],
 )
@@ -250,7 +250,7 @@ def test_a_repaired_model_is_saved_and_told_of(cli, write, tmp_path):
     assert out.splitlines() == [
         f"{path}: graph/input[0] 'x.1': repaired NAME001: renamed the model's input 'x.1' to 'x_1'",
         f"{path}: graph/node[0] 'n.1': repaired NAME002: renamed the node 'n.1' to 'n_1'",
-        f"{path}: 1 name of inputs and outputs changed: whoever runs the model must use the new ones",
+        f"{path}: 1 name of inputs and outputs changed: callers of the model must use the new names",
         f"2 repairs made in {path}, saved as {output}",
         f"no problems found in {output} (2 more with --strict)",
     ]

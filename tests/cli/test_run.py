@@ -5,12 +5,17 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.cli._feeds import drawn, gather
-from sabir.cli._results import save_all, summary, type_text
+from sabir.cli._feeds import Request, gather
+from sabir.cli._random import random_array
+from sabir.cli._results import save_each, summary, type_text
 from sabir.elements import ELEMENTS, element
 from sabir.evaluation import ModelPort
 from sabir.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, parse_dim, tensor_type
 from sabir.proto import MapProto, SequenceProto, SparseTensorProto, TensorProto
+
+
+def fed(ports, files=None, dims=None):
+    return gather(ports, Request(files=files or {}, dims=dims or {})).values
 
 
 @pytest.fixture
@@ -60,10 +65,10 @@ def test_repeated_runs(cli, relu):
 
 @pytest.mark.parametrize("kind", ELEMENTS, ids=str)
 def test_random_arrays_are_of_their_type(kind):
-    array = drawn(kind, (50,), np.random.default_rng(0))
+    array = random_array(kind, (50,), np.random.default_rng(0))
     assert array.dtype == kind.dtype
     assert array.shape == (50,)
-    assert drawn(kind, (), np.random.default_rng(0)).shape == ()
+    assert random_array(kind, (), np.random.default_rng(0)).shape == ()
     if kind.is_integer:
         plain = array.astype(np.int64)
         assert plain.min() >= 0
@@ -75,7 +80,7 @@ def test_random_arrays_are_of_their_type(kind):
 
 
 def shapes(ports, files=None, dims=None):
-    return {name: np.shape(feed.value) for name, feed in gather(ports, files or {}, dims or {}, 0).items()}
+    return {name: np.shape(feed.value) for name, feed in fed(ports, files, dims).items()}
 
 
 def test_dimensions_are_given_bound_or_one(save):
@@ -91,22 +96,22 @@ def test_dimensions_are_given_bound_or_one(save):
 
 
 def test_a_sequence_is_random_too():
-    feeds = gather([ModelPort("s", SequenceType(tensor_type("float", ["N"])))], {}, {"N": 3}, 0)
+    feeds = fed([ModelPort("s", SequenceType(tensor_type("float", ["N"])))], {}, {"N": 3})
     assert [item.shape for item in feeds["s"].value] == [(3,), (3,)]
 
 
 @pytest.mark.parametrize(
     ("kind", "dims", "told"),
     [
-        (tensor_type("float"), {}, "input 'x' declares float[], too little for a random value"),
+        (tensor_type("float"), {}, "input 'x' declares no rank; choose a shape with --shape"),
         (None, {}, "input 'x' declares no type"),
-        (tensor_type("float", [parse_dim("N - 3")]), {"N": 2}, "the dimension N-3 is -1 where N = 2"),
+        (tensor_type("float", [parse_dim("N - 3")]), {"N": 2}, "the dimension N-3 is -1 if N = 2"),
         (tensor_type("float", ["N", "N"]), {"N": 10**9}, "would be too large"),
     ],
 )
 def test_what_cannot_be_random(kind, dims, told):
     with pytest.raises(sabir.FeedError, match="x") as error:
-        gather([ModelPort("x", kind)], {}, dims, 0)
+        fed([ModelPort("x", kind)], {}, dims)
     assert told in str(error.value)
 
 
@@ -126,7 +131,7 @@ def test_what_does_not_fit(fails, relu, save, tmp_path):
         f"x={tmp_path}/junk.npy": f"{tmp_path}/junk.npy: this is not a .npy file",
         f"x={tmp_path}/pickle.npy": f"{tmp_path}/pickle.npy: this is not a .npy file",
         f"x={tmp_path}/junk.pb": f"{tmp_path}/junk.pb",
-        f"x={relu}": f"{relu}: inputs are read from .npy files, and from .pb files",
+        f"x={relu}": f"{relu}: inputs are read from .npy, .npz and .pb files and from pictures",
     }
     for given, message in told.items():
         assert message in fails("run", relu, "--input", given)
@@ -162,7 +167,7 @@ def test_file_names_stay_in_the_folder(tmp_path):
         "/etc/passwd",
         "Con.a",
     ]
-    files = {saved.name: saved.file for saved in save_all(dict.fromkeys(names, one), tmp_path / "out")}
+    files = {saved.name: saved.file for saved in save_each(dict.fromkeys(names, one), tmp_path / "out")}
     assert [files[n] for n in names[:5]] == [
         "_x.npy",
         "gpu_0_softmax_1.npy",
@@ -217,18 +222,18 @@ def same(got, wanted):
 def test_a_result_in_a_file_is_the_same_as_an_input(value, kind, file, tmp_path):
     if kind is None:
         kind = TensorType(element(value.dtype), value.shape)
-    (saved,) = save_all({"y": value}, tmp_path, {"y": kind})
+    (saved,) = save_each({"y": value}, tmp_path, {"y": kind})
     assert saved.file == file
-    feed = gather([ModelPort("x", kind)], {"x": tmp_path / file}, {}, 0)["x"]
+    feed = fed([ModelPort("x", kind)], {"x": tmp_path / file}, {})["x"]
     assert same(feed.value, value)
     if not isinstance(kind, OptionalType):  # the file of a value is one of an optional value, too
-        feed = gather([ModelPort("x", OptionalType(kind))], {"x": tmp_path / file}, {}, 0)["x"]
+        feed = fed([ModelPort("x", OptionalType(kind))], {"x": tmp_path / file}, {})["x"]
         assert same(feed.value, value)
 
 
 @pytest.mark.parametrize(("value", "kind", "file"), RESULTS)
 def test_a_result_without_a_declared_type_is_saved_by_what_it_is(value, kind, file, tmp_path):
-    (saved,) = save_all({"y": value}, tmp_path)
+    (saved,) = save_each({"y": value}, tmp_path)
     message = {list: "SequenceProto", dict: "MapProto", type(None): "OptionalProto"}.get(type(value))
     if message is not None:
         assert saved.form == message
@@ -238,32 +243,32 @@ def test_a_result_without_a_declared_type_is_saved_by_what_it_is(value, kind, fi
 
 def test_every_element_type_comes_back_from_its_file(tmp_path):
     for kind in ELEMENTS:
-        array = drawn(kind, (3, 2), np.random.default_rng(0))
-        (saved,) = save_all({kind.name: array}, tmp_path)
+        array = random_array(kind, (3, 2), np.random.default_rng(0))
+        (saved,) = save_each({kind.name: array}, tmp_path)
         ports = [ModelPort("x", TensorType(kind, (3, 2)))]
-        assert same(gather(ports, {"x": tmp_path / saved.file}, {}, 0)["x"].value, array), kind
+        assert same(fed(ports, {"x": tmp_path / saved.file}, {})["x"].value, array), kind
 
 
 def test_narrow_numbers_in_a_wider_npy_file(save):
     wide, high = save("wide.npy", np.int8([3, -8])), save("high.npy", np.int8([99, 0]))
     half = save("half.npy", np.float32([1.5]))
 
-    def fed(path, kind):
-        return gather([ModelPort("x", tensor_type(kind, [None]))], {"x": path}, {}, 0)["x"].value
+    def read(path, kind):
+        return fed([ModelPort("x", tensor_type(kind, [None]))], {"x": path})["x"].value
 
-    assert same(fed(wide, "int4"), np.array([3, -8], ml_dtypes.int4))
-    assert same(fed(half, "bfloat16"), np.array([1.5], ml_dtypes.bfloat16))
-    with pytest.raises(sabir.FeedError, match=r"high\.npy: it holds numbers that are no int4"):
-        fed(high, "int4")
-    with pytest.raises(sabir.FeedError, match=r"wide\.npy: it holds numbers that are no uint4"):
-        fed(wide, "uint4")
+    assert same(read(wide, "int4"), np.array([3, -8], ml_dtypes.int4))
+    assert same(read(half, "bfloat16"), np.array([1.5], ml_dtypes.bfloat16))
+    with pytest.raises(sabir.FeedError, match=r"high\.npy: some of its numbers are not int4"):
+        read(high, "int4")
+    with pytest.raises(sabir.FeedError, match=r"wide\.npy: some of its numbers are not uint4"):
+        read(wide, "uint4")
 
 
 def test_an_array_saved_without_its_type_is_taken_as_declared(save):
     raw = np.array([1.5, -2], ml_dtypes.bfloat16)
     path = save("raw.npy", raw)  # numpy writes such an array as plain bytes
     ports = [ModelPort("x", OptionalType(tensor_type("bfloat16", [2])))]
-    assert same(gather(ports, {"x": path}, {}, 0)["x"].value, raw)
+    assert same(fed(ports, {"x": path}, {})["x"].value, raw)
 
 
 MAKES = """<ir_version: 10, opset_import: ["" : 18, "ai.onnx.ml" : 3]>
@@ -298,7 +303,11 @@ def test_results_of_one_model_are_inputs_of_another(cli, write, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "data", "told"),
     [
-        (SequenceType(FLOATS), b"", "no value of type seq(float[N]) that can be read: the file is empty"),
+        (
+            SequenceType(FLOATS),
+            b"",
+            "no value of type seq(float[N]) can be read from this file: the file is empty",
+        ),
         (SequenceType(FLOATS), b"\xff\xff", "truncated or no SequenceProto"),
         (SequenceType(FLOATS), TensorProto(data_type=1, raw_data=b"1234"), "no SequenceProto: it has fields"),
         (SequenceType(FLOATS), SequenceProto(elem_type=99), "its elem_type is 99"),
@@ -332,20 +341,20 @@ def test_results_of_one_model_are_inputs_of_another(cli, write, tmp_path):
         ),
         (OptionalType(FLOATS), b"\xff\xff", "truncated or no TensorProto"),
         (SparseTensorType(element("float")), TensorProto(data_type=1), "a sparse tensor cannot be read"),
-        (None, SequenceProto(elem_type=1), "this holds no tensor that can be read"),
+        (None, SequenceProto(elem_type=1), "no tensor can be read from this file"),
     ],
 )
 def test_files_that_hold_no_such_value(kind, data, told, tmp_path):
     path = tmp_path / "x.pb"
     path.write_bytes(data if isinstance(data, bytes) else data.SerializeToString())
-    with pytest.raises(sabir.FeedError, match=r"x\.pb: this holds no ") as error:
-        gather([ModelPort("x", kind)], {"x": path}, {}, 0)
+    with pytest.raises(sabir.FeedError, match=r"x\.pb: no .* can be read from this file") as error:
+        fed([ModelPort("x", kind)], {"x": path}, {})
     assert told in str(error.value)
 
 
 def test_a_result_that_no_message_holds_is_an_error(tmp_path):
     with pytest.raises(sabir.UnsupportedError, match="items of one kind, and here are sequence, tensor"):
-        list(save_all({"y": [np.ones(1), [np.ones(1)]]}, tmp_path))
+        list(save_each({"y": [np.ones(1), [np.ones(1)]]}, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -377,4 +386,4 @@ def test_a_folder_that_cannot_be(fails, relu):
 
 def test_a_model_that_cannot_run(fails, write):
     path = write('<ir_version: 8, opset_import: ["" : 17]> g (float[1] x) => (float[1] y) { y = Nope(x) }')
-    assert "Nope" in fails("run", path)
+    assert "Nope" in fails("run", path, code=1)

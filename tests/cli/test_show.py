@@ -76,7 +76,7 @@ def test_old_models_list_their_initializers_as_inputs(cli, tmp_path):
     sabir.save(b.model(ir_version=3), tmp_path / "old.onnx")
     sabir.save(b.model(ir_version=8), tmp_path / "new.onnx")
     assert "Inputs\n   x   float[2]\n   and 1 initializer, which" in cli("show", tmp_path / "old.onnx").out
-    assert "   w   float[2]   may be left out\n" in cli("show", tmp_path / "new.onnx").out
+    assert "   w   float[2]   optional\n" in cli("show", tmp_path / "new.onnx").out
 
 
 def test_external_data_is_counted_and_not_opened(cli, write):

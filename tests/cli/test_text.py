@@ -20,7 +20,7 @@ def test_a_text_is_not_written_where_no_command_reads_it(fails, softmax, tmp_pat
     before = softmax.read_bytes()
     for name in ("softmax.onnx", "m.json", "m.pb"):
         told = fails("text", softmax, "-o", tmp_path / name)
-        assert f"{name}: this extension names another format than the text syntax, which is .onnxtxt" in told
+        assert f"{name}: this extension names another format than the text syntax (.onnxtxt)" in told
     assert "the extension '.doc' names no format" in fails("text", softmax, "-o", tmp_path / "m.doc")
     assert softmax.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["softmax.onnx"]
@@ -35,3 +35,21 @@ def test_a_terminal_gets_no_control_characters(cli, tmp_path, monkeypatch):
     out = cli("text", tmp_path / "m.onnx").out
     assert "\x1b" not in out
     assert "x\\x1b[31m" in out
+
+
+def test_a_terminal_gets_the_short_form_and_all_else_everything(cli, tmp_path, monkeypatch):
+    b = sabir.Builder(21)
+    b.output(b.Add(b.input("x", "float", [20]), b.initializer("w", [0.5] * 20)), "y")
+    path = tmp_path / "m.onnx"
+    sabir.save(b.model(), path)
+    everything, short = text(sabir.load(path)), text(sabir.load(path), elide=16)
+    assert cli("text", path).out == cli("text", path, "--all").out == everything
+    assert cli("text", path, "--elide").out == short
+    assert "{... 20 elements}" in short
+    cli("text", path, "-o", tmp_path / "short.onnxtxt", "--elide")
+    assert (tmp_path / "short.onnxtxt").read_text() == short
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert cli("text", path).out == short
+    assert cli("text", path, "--all").out == everything
+    cli("text", path, "-o", tmp_path / "all.onnxtxt")
+    assert (tmp_path / "all.onnxtxt").read_text() == everything

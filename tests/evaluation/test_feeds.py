@@ -71,7 +71,7 @@ def test_python_values_become_arrays_of_the_declared_type(element, value, expect
         ("int64", ["1"], "texts do not convert to int64"),
         ("float", [None], "such objects do not convert to float"),
         ("float", [1j], "complex numbers do not convert to float"),
-        ("string", [1], "got a int; give texts"),
+        ("string", [1], "got an int; pass texts"),
         ("float", [[1], [1, 2]], "got a list"),
     ],
 )
@@ -81,15 +81,32 @@ def test_python_values_that_mean_something_else_are_refused(element, value, mess
 
 
 def test_arrays_keep_their_type():
-    with pytest.raises(FeedError, match="got double.*convert it to float32"):
+    with pytest.raises(FeedError, match=r"got double\[1\]; convert it with \.astype\(np\.float32\)"):
         fed(vector("float"), np.ones(1))
     with pytest.raises(FeedError, match="got int64"):
         fed(vector("float"), np.ones(1, np.int64))
-    with pytest.raises(FeedError, match="got a int; give texts"):
+    with pytest.raises(FeedError, match="got an int; pass texts"):
         fed(vector("string"), np.array([1, "a"], object))
     assert fed(vector("string"), np.array(["a"])).tolist() == ["a"]
     assert fed(vector("float"), np.ones(2, ">f4")).dtype == np.float32
     assert fed(vector("int4"), np.ones(2, ml_dtypes.int4)).dtype == ml_dtypes.int4
+
+
+def test_the_advice_for_another_element_type_is_the_cast_to_write():
+    for element, cast in (("bfloat16", "ml_dtypes.bfloat16"), ("int64", "np.int64"), ("string", "str")):
+        message = rf"is declared {element}\[\?\], and got float\[1\]; convert it with \.astype\({cast}\)$"
+        with pytest.raises(FeedError, match=message):
+            fed(vector(element), np.float32([1]))
+    with pytest.raises(
+        FeedError, match=r"got an array of datetime64\[D\]; convert it with \.astype\(np\.float32\)"
+    ):
+        fed(vector("float"), np.array(["2000-01-01"], "datetime64[D]"))
+
+
+def test_a_tensor_is_the_array_of_its_data():
+    assert fed(vector("float"), ArrayTensor(np.float32([1, 2]))).tolist() == [1, 2]
+    with pytest.raises(FeedError, match="got double"):
+        fed(vector("float"), ArrayTensor(np.float64([1])))
 
 
 def test_a_masked_array_is_refused():
@@ -107,7 +124,15 @@ def test_whatever_gives_an_array_counts_as_that_array():
         def __array__(self, dtype=None, copy=None):  # ruff: ignore[bad-dunder-method-name]  numpy's protocol
             return self.array
 
+    class OnDevice:
+        def __array__(self, dtype=None, copy=None):  # ruff: ignore[bad-dunder-method-name]  numpy's protocol
+            raise RuntimeError("copy it to the host first")
+
     assert fed(vector("float"), Framework(np.float32([1]))).tolist() == [1]
+    with pytest.raises(
+        FeedError, match="input 'x' got an OnDevice that is no array: copy it to the host first"
+    ):
+        fed(vector("float"), OnDevice())
     with pytest.raises(FeedError, match="got double"):
         fed(vector("float"), Framework(np.float64([1])))
 
@@ -115,7 +140,7 @@ def test_whatever_gives_an_array_counts_as_that_array():
 def test_maps_have_keys_and_values_of_the_declared_types():
     names = MapType(tensor_type("string").element, tensor_type("float", []))
     assert fed(names, {"a": 1, "b": np.float32(2)}) == {"a": 1, "b": 2}
-    with pytest.raises(FeedError, match="has the key 1: give string keys"):
+    with pytest.raises(FeedError, match="has the key 1: pass string keys"):
         fed(names, {1: 1.0})
     with pytest.raises(FeedError, match="key 'a'.*texts do not convert"):
         fed(names, {"a": "1"})
@@ -124,11 +149,11 @@ def test_maps_have_keys_and_values_of_the_declared_types():
     numbers = MapType(tensor_type("int64").element, SequenceType(tensor_type("float", [2])))
     assert [x.tolist() for x in fed(numbers, {7: [[1, 2]]})[7]] == [[1, 2]]
     for key in ("7", 7.0, True):
-        with pytest.raises(FeedError, match="give int64 keys"):
+        with pytest.raises(FeedError, match="pass int64 keys"):
             fed(numbers, {key: []})
-    with pytest.raises(FeedError, match="key 7.*give a list"):
+    with pytest.raises(FeedError, match="key 7.*pass a list"):
         fed(numbers, {7: 1.0})
-    with pytest.raises(FeedError, match="give a dict"):
+    with pytest.raises(FeedError, match="pass a dict"):
         fed(numbers, [1])
 
 
@@ -138,7 +163,7 @@ def test_sparse_inputs_take_sparse_and_dense_tensors_and_nothing_else():
     assert fed(kind, sparse).tolist() == [[0, 0], [0, 5]]
     assert fed(kind, np.eye(2, dtype=np.float32)).tolist() == [[1, 0], [0, 1]]
     for value, message in (
-        ("junk", "got a str; give a sabir.ir.SparseTensor, or a dense array"),
+        ("junk", "got a str; pass a sabir.ir.SparseTensor, or a dense array"),
         (np.eye(2), "got double"),
         (np.eye(3, dtype=np.float32), "axis 0 is 3, and must be 2"),
         (

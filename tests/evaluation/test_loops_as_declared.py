@@ -300,7 +300,9 @@ def test_a_type_that_does_not_follow():
     assert run(untyped, m=np.array(0), s=[])["y"].shape == (0, 0)
     assert run(untyped, m=np.array(0), s=[np.int32([1, 2, 3])])["y"].shape == (0, 3)
     made = model(text.replace("SEQUENCE ", ""))
-    with pytest.raises(EvaluationError, match="no iteration runs, and the body does not declare the type"):
+    with pytest.raises(
+        EvaluationError, match="no iteration runs, and the type of a stacked output is neither declared"
+    ):
         sabir.evaluate(made, {"m": np.array(0), "s": []})
 
 
@@ -314,14 +316,14 @@ TWO_TYPES = """If <
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ("row = Range (zero, i, one)", r"is int64\[0\] in the first iteration, int64\[1\] in iteration 1"),
+        ("row = Range (zero, i, one)", r"is int64\[0\] in iteration 0, int64\[1\] in iteration 1"),
         (
             "row = SequenceConstruct (i)",
-            "only tensors can be stacked, and (iteration 0 gives a list|the body gives seq)",
+            "only tensors can be stacked, and (iteration 0 returns a list|the body returns seq)",
         ),
         (
             f"first = Equal (i, zero)  row = {TWO_TYPES} (first)",
-            r"is float in the first iteration, int64 in iter",
+            r"is float in iteration 0, int64 in iter",
         ),
     ],
 )

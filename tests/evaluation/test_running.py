@@ -46,7 +46,7 @@ def test_plain_python_numbers_are_converted():
         ({"q": X}, "no input 'q'; is it|the inputs are 'x'"),
         (
             {"x": X.astype(np.float64)},
-            r"'x' is declared float\[N,3\], and got double\[1, 3\]; convert it to float32",
+            r"'x' is declared float\[N,3\], and got double\[1, 3\]; convert it with .astype\(np.float32\)",
         ),
         ({"x": X[0]}, r"has the shape \[3\], of rank 1 and not 2"),
         ({"x": X[:, :2]}, "axis 1 is 2, and must be 3"),
@@ -107,7 +107,7 @@ def test_intermediates_are_dropped_after_their_last_use():
     x = b.input("x", "float", [1, 3])
     b.output(b.Relu(b.Relu(b.Relu(x))), "y")
     plan = Runner(b.model())._plan(("y",))
-    dead = [step.dead for step in plan.steps]
+    dead = [call.dead for call in plan.calls]
     assert [len(d) for d in dead] == [0, 1, 1]
 
 
@@ -282,7 +282,7 @@ def test_sequences_are_lists():
     given = [np.zeros(2, np.float32), np.ones(2, np.float32)]
     got = sabir.evaluate(model, {"s": given})["s"]
     assert [x.tolist() for x in got] == [[0, 0], [1, 1]]
-    with pytest.raises(FeedError, match="give a list"):
+    with pytest.raises(FeedError, match="pass a list"):
         sabir.evaluate(model, {"s": given[0]})
     with pytest.raises(FeedError, match="item 1"):
         sabir.evaluate(model, {"s": [given[0], np.zeros(3, np.float32)]})

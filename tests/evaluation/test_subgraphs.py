@@ -174,7 +174,7 @@ def test_only_a_condition_that_stays_true_makes_the_trip_count_sure():
 
 
 def test_a_carried_value_keeps_its_element_type():
-    with pytest.raises(InferenceError, match="carried value 1 does not keep its type"):
+    with pytest.raises(InferenceError, match="carried value 1 changes its type"):
         types("""g (int64 m, float x) => (y) {
             y = Loop <body = b (int64 i, bool c, s) => (bool again, t) {
                 again = Identity (c)

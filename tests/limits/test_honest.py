@@ -11,7 +11,7 @@ import sabir
 from sabir import Builder, Limits
 from sabir.base import LimitError, budget, run_within
 from sabir.cli._app import main
-from sabir.evaluation._sizes import Sizes
+from sabir.evaluation._sizes import OutputSizes
 from sabir.opsets import STANDARD
 from sabir.schema import Call, Scope
 from support.bounds import bounded
@@ -31,15 +31,15 @@ def step(op, *inputs, results, opset=21, **attributes):
     b.output(b.op(op, *(None if x is None else b.input(f"i{k}", x.dtype, x.shape) for k, x in enumerate(inputs)),
                   **attributes))  # fmt: skip
     node, scope = next(iter(b.graph)), Scope.of(sabir.Model(b.graph, b.opsets, 10), STANDARD)
-    given = scope.arguments(node.attributes)
-    Sizes(scope.callee(node), given, Call((True,), scope.callee(node).since)).check(inputs, budget().plain)
+    version, values = scope.callee(node), {name: a.value for name, a in node.attributes.items()}
+    OutputSizes(version, values, Call((True,), version.since)).check(inputs, budget().unchecked_elements)
     for shape in results:
-        budget().hold(of(shape).nbytes)
+        budget().allocate(of(shape).nbytes)
 
 
 def gpt_2():
     """GPT-2 on 3 texts of 1024 tokens: 124 million weights; the logits alone are 154 million numbers."""
-    budget().give(124_000_000 + 3 * 1024)
+    budget().raise_for(124_000_000 + 3 * 1024)
     for _ in range(12):
         attention(3, 12, 1024, 64)
     hidden, head = (3, 1024, 768), (768, 50257)
@@ -49,55 +49,55 @@ def gpt_2():
 
 def attention(batch, heads, length, width):
     """The scores of attention, step by step; the last of them are dropped."""
-    held, scores = budget().held, (batch, heads, length, length)
+    held, scores = budget().live_bytes, (batch, heads, length, length)
     step("MatMul", of((batch, heads, length, width)), of((batch, heads, width, length)), results=[scores])
     step("Mul", of(scores), of(()), results=[scores])
-    budget().held -= of(scores).nbytes
+    budget().live_bytes -= of(scores).nbytes
     step("Add", of(scores), of((1, 1, length, length)), results=[scores])
-    budget().held -= of(scores).nbytes
+    budget().live_bytes -= of(scores).nbytes
     step("Softmax", of(scores), results=[scores])
-    budget().held = held
+    budget().live_bytes = held
 
 
 def vgg_16():
     """VGG-16 on 48 pictures: 138 million weights."""
-    budget().give(138_000_000 + 48 * 3 * 224 * 224)
+    budget().raise_for(138_000_000 + 48 * 3 * 224 * 224)
     size, channels = 224, 3
     for wide, layers in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
         for _ in range(layers):
-            held, shape = budget().held, (48, wide, size, size)
+            held, shape = budget().live_bytes, (48, wide, size, size)
             step("Conv", of((48, channels, size, size)), of((wide, channels, 3, 3)), pads=[1] * 4,
                  results=[shape])  # fmt: skip
             budget().work -= 48 * wide * size * size * channels * 9 * 4 // 128  # as the convolution counts
             step("Relu", of(shape), results=[shape])
-            budget().held, channels = held, wide
+            budget().live_bytes, channels = held, wide
         size //= 2
     assert budget().work > 0
 
 
 def attention_of_a_layer():
     """A layer of attention with its weights, on 8 texts of 1200 tokens."""
-    budget().give(8 * 1200 * 768 + 4 * 768 * 768)
-    budget().hold(3 * of((8, 1200, 768)).nbytes)
+    budget().raise_for(8 * 1200 * 768 + 4 * 768 * 768)
+    budget().allocate(3 * of((8, 1200, 768)).nbytes)
     attention(8, 12, 1200, 64)
 
 
 def enlarged(kind):
     """A picture of 2160 by 3840, four times as wide and high."""
     picture, large = (1, 3, 2160, 3840), (1, 3, 8640, 15360)
-    budget().give(of(picture).size)
+    budget().raise_for(of(picture).size)
     step("Resize", of(picture, kind), None, np.array([1, 1, 4, 4], F), results=[large], mode="linear")
 
 
 def many_turns_of_a_product():
     """1,000 turns of a product of 512 by 512, with another node in the turn."""
-    budget().give(2 * 512 * 512)
+    budget().raise_for(2 * 512 * 512)
     for _ in range(1000):
-        held = budget().held
+        held = budget().live_bytes
         step("MatMul", of((512, 512)), of((512, 512)), results=[(512, 512)])
         budget().work -= 512**3 * 4 // 128  # as the product counts
         step("Tanh", of((512, 512)), results=[(512, 512)])
-        budget().held = held
+        budget().live_bytes = held
     assert budget().work > 0
 
 

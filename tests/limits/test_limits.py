@@ -32,7 +32,7 @@ SPENDING = {
     "depth": (Limits(depth=10), lambda: check_depth(11)),
     "iterations": (Limits(iterations=0), spend_iteration),
     "seconds": (Limits(seconds=-1), check_time),
-    "memory": (Limits(memory=10), lambda: budget().hold(11)),
+    "memory": (Limits(memory=10), lambda: budget().allocate(11)),
     "work": (Limits(work=10), lambda: spend_work(11)),
 }
 
@@ -79,13 +79,13 @@ def test_what_is_given_is_never_too_much():
 def test_memory_and_work_grow_with_what_a_run_is_given():
     def spending():
         present = budget()
-        present.give(1000)
+        present.raise_for(1000)
         check_elements(32_000)
         with pytest.raises(LimitError, match="32,001 elements"):
             check_elements(32_001)
-        present.hold(256_000)
+        present.allocate(256_000)
         with pytest.raises(LimitError, match="256,001 bytes"):
-            present.hold(1)
+            present.allocate(1)
         spend_work(32 * 1024 * 1000 - 256_001)
         with pytest.raises(LimitError):
             spend_work(1)

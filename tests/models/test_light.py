@@ -22,8 +22,8 @@ def official_input(session):
 
 
 @pytest.mark.parametrize("path", MODELS, ids=[p.stem for p in MODELS])
-def test_answers(path):
-    session = sabir.Session(path)
+def test_answers(path, engine):
+    session = sabir.Session(path, engine=engine)
     expected = load_tensor(path.with_name(f"{path.stem}_output_0.pb")).array()
 
     (got,) = session.run(official_input(session)).values()

@@ -47,10 +47,10 @@ def random_feeds(session):
     return feeds
 
 
-def test_models_agree_with_onnxruntime(path):
+def test_models_agree_with_onnxruntime(path, engine):
     model = sabir.load(path)
     sabir.check(model)
-    session = sabir.Session(model)
+    session = sabir.Session(model, engine=engine)
     feeds = random_feeds(session)
 
     got = session.run(feeds)

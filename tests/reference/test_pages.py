@@ -24,7 +24,7 @@ def test_a_page_tells_signature_types_and_history():
     text = page(softmax())
     assert "output = Softmax(input, *, axis=-1)" in text
     assert "| `T` | float16, float, double; bfloat16 |" in text
-    assert "- **11**: A negative `axis` counts from the back." in text
+    assert "- **11**: A negative `axis` counts from the end." in text
     assert "version 13 (others: 1, 11)" in text
 
 

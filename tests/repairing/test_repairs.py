@@ -593,7 +593,7 @@ def test_spoilt_official_models_compute_the_same_after_repair():
         model = sabir.loads(case.model.SerializeToString())
         given = case.data_sets[0][0]
         values = [numpy_helper.to_array(x) if isinstance(x, TensorProto) else x for x in given]
-        names = [p.name for p in Runner(model).input_ports][: len(values)]
+        names = [p.name for p in Runner(model).inputs][: len(values)]
         places = [[v.name for v in model.graph.inputs].index(name) for name in names]
         before = list(Runner(model).run(dict(zip(names, values, strict=True))).values())
         spoil(model, random.Random(number))  # ruff: ignore[suspicious-non-cryptographic-random-usage]  a test draws

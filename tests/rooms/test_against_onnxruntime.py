@@ -82,14 +82,14 @@ def groups():
 
 
 @pytest.mark.parametrize(("name", "calls"), list(groups()))
-def test_onnxruntime_computes_the_same(name, calls, written):
+def test_onnxruntime_computes_the_same(name, calls, written, engine):
     found, agreed = {}, {}
     for number, operator, example in calls:
         theirs = by_onnxruntime(operator, example)
         if theirs is None:  # outside its reach
             continue
         with np.errstate(all="ignore"):
-            ours = run(*model_of(operator, example))
+            ours = run(*model_of(operator, example), engine)
         told = difference(ours, theirs, example, operator)
         if told:
             found.setdefault((name, example.opset), []).append(f"example {number}: {told}")

@@ -57,8 +57,8 @@ def test_forms_against_onnxruntime(packed, causal, past, mask):
 def test_blocks_make_the_whole(monkeypatch, block):
     rng = np.random.default_rng(block)
     q, k, v = some(rng, 3, 4, 5, 2), some(rng, 3, 2, 6, 2), some(rng, 3, 2, 6, 3)
-    masks = attentions.Masks(some(rng, 4, 5, 6), rng.random((3, 1, 5, 6)) < 0.5)
-    stages = attentions.Stages(0.7, 1.5, asked=attentions.PROBABILITIES)
+    masks = attentions.ScoreMasks(some(rng, 4, 5, 6), rng.random((3, 1, 5, 6)) < 0.5)
+    stages = attentions.ScoreStages(0.7, 1.5, requested=attentions.PROBABILITIES)
     whole = attentions.attend(q, k, v, masks, stages)
     monkeypatch.setattr(attentions, "_BLOCK", block)
 
@@ -69,12 +69,12 @@ def test_blocks_make_the_whole(monkeypatch, block):
 @pytest.mark.parametrize(
     ("attributes", "names", "reason"),
     [
-        ({"q_num_heads": 2, "kv_num_heads": 1}, "", "heads apart"),
+        ({"q_num_heads": 2, "kv_num_heads": 1}, "", "have an axis of heads"),
         ({"left_window_size": -2}, "", "-1 or more"),
         ({"qk_matmul_output_mode": 4}, "", "0, 1, 2 or 3"),
         ({"softmax_precision": 7}, "", "7 .int64., and must be"),
         ({}, "past_key", "together"),
-        ({}, "past_key past_value filled", "kept outside"),
+        ({}, "past_key past_value filled", "an external cache"),
     ],
 )
 def test_contradictions(attributes, names, reason):

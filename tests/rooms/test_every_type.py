@@ -37,7 +37,7 @@ EXTRA = {
 # what the rooms answer to values, and to attributes, that do not go with a type
 REFUSALS = re.compile(
     r"has no integer value|floats have no floored remainder|texts cannot be added up|cannot be interpolated"
-    r"|make no table|imputed values are given|a pool of|categories given are not|texts cannot be multiplied"
+    r"|are not a table|imputed values are given|a pool of|there are no categories|strings cannot be multiplied"
 )
 # (operator, constraint): the types that no example can take, and why
 EXEMPT: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {

@@ -51,10 +51,10 @@ def same(got, expected, tolerance):
 
 
 @pytest.mark.parametrize(("operator", "example"), EXAMPLES)
-def test_evaluation_gives_what_the_oracle_gave(operator, example):
+def test_evaluation_gives_what_the_oracle_gave(operator, example, engine):
     model, feeds = model_of(operator, example)
 
-    got = run(model, feeds)
+    got = run(model, feeds, engine)
 
     assert len(got) == example.outputs
     for value in got:
@@ -65,9 +65,9 @@ def test_evaluation_gives_what_the_oracle_gave(operator, example):
 
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize(("operator", "example"), EXAMPLES)
-def test_inference_agrees_with_evaluation(operator, example, known):
+def test_inference_agrees_with_evaluation(operator, example, known, engine):
     model, feeds = model_of(operator, example)
-    got = run(model, feeds)
+    got = run(model, feeds, engine)
 
     types = inferred(model, feeds, known=known)
 
@@ -153,14 +153,14 @@ def test_every_version_and_port_is_described(version):
 
 @pytest.mark.parametrize("direction", ["upgrade", "downgrade"])
 @pytest.mark.parametrize(("operator", "example"), EXAMPLES)
-def test_adapters_keep_the_value(operator, example, direction):
+def test_adapters_keep_the_value(operator, example, direction, engine):
     here = operator.at(example.opset)
     later = [v for v in operator.versions if v.since > here.since]
     boundary = (later[0] if later else None) if direction == "upgrade" else (here if here.previous else None)
     if boundary is None or direction not in boundary.behaviours or operator.random:
         return  # nothing to cross: the history ends here, or the absence is declared and tested as such
     target = boundary.since if direction == "upgrade" else boundary.previous.since
-    expected = run(*model_of(operator, example))
+    expected = run(*model_of(operator, example), engine)
 
     try:
         model, feeds = written(boundary.behaviours[direction], example, here, target)
@@ -174,19 +174,19 @@ def test_adapters_keep_the_value(operator, example, direction):
         assert "does not admit" in str(reason)
         return
 
-    for got, wanted in zip(run(model, feeds), expected, strict=True):
+    for got, wanted in zip(run(model, feeds, engine), expected, strict=True):
         same(got, wanted, max(example.tolerance, 1e-6))
 
 
 @pytest.mark.parametrize(("operator", "example"), BODIES)
-def test_bodies_equal_evaluation(operator, example):
+def test_bodies_equal_evaluation(operator, example, engine):
     here = operator.at(example.opset)
-    expected = run(*model_of(operator, example))
+    expected = run(*model_of(operator, example), engine)
 
     model, feeds = written(here.find("body"), example, here, here.since)
 
     infer(model, strict=True)  # its nodes take the types that they are given
-    for got, wanted in zip(run(model, feeds), expected, strict=True):
+    for got, wanted in zip(run(model, feeds, engine), expected, strict=True):
         same(got, wanted, max(example.tolerance, 1e-6))
 
 

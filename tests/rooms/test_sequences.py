@@ -70,7 +70,7 @@ def test_the_name_of_a_dimension_is_each_items_own():
         ("SequenceInsert (s, two)", "one element type"),
         ("SequenceConstruct (x, two)", "one type for all"),
         ("SplitToSequence (x, none)", "size 0"),
-        ("OptionalGetElement (o)", "holds nothing"),
+        ("OptionalGetElement (o)", "is empty"),
     ],
 )
 def test_calls_that_are_refused(call, told):
@@ -92,7 +92,7 @@ def test_maps_go_through_sequences_of_one_length():
     }"""
     assert types(text) == ["seq(float[?])"]
     assert run(text, s=list(X), t=list(X))[0][1].tolist() == [8, 10, 12]
-    with pytest.raises(EvaluationError, match="of one length"):
+    with pytest.raises(EvaluationError, match="the same length"):
         run(text, s=list(X), t=[X[0]])
 
 
@@ -135,7 +135,7 @@ def test_scans_go_through_tensors_of_one_length():
     unequal = SCAN.replace("[t, k] x, float[k, t] y", "[2, k] x, float[k, 3] y")
     with pytest.raises(InferenceError, match="length of the scan inputs"):
         types(unequal)
-    with pytest.raises(EvaluationError, match="of one length"):
+    with pytest.raises(EvaluationError, match="the same length"):
         run(unequal, s=np.zeros(3, np.float32), x=X, y=np.zeros((3, 3), np.float32))
 
 

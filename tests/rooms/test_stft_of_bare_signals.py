@@ -48,7 +48,7 @@ def test_the_checker_warns():
     assert [(f.severity, f.message) for f in found] == [
         (
             "warning",
-            "STFT-17: `signal` is float[3,11] and is taken as real; the text wants rank 3: add a dimension of 1",
+            "STFT-17: `signal` is float[3,11] and is taken as real; the standard requires rank 3: add a dimension of 1",
         )
     ]
     sabir.check(model(bare), ignore=["NAME", "META"])
@@ -76,7 +76,10 @@ def test_the_checker_warns_in_functions_and_branches():
     [
         ([signal(11), STEP, WINDOW], r"`signal` must be of rank 3, not of shape \[11\]"),
         ([signal(1, 1, 11, 1), STEP, WINDOW], "`signal` must be of rank 3"),
-        ([signal(1, 2, 5), STEP, WINDOW], "`signal` has numbers of 5 parts, and must have 1 or 2"),
+        (
+            [signal(1, 2, 5), STEP, WINDOW],
+            "last dimension of `signal` must be 1 .real. or 2 .complex., and is 5",
+        ),
         ([signal(1, 11), np.array([1, 2]), WINDOW], r"`frame_step` must be a scalar, not of shape \[2\]"),
         (
             [signal(1, 11), STEP, None, np.array([4, 4])],

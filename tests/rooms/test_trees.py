@@ -123,7 +123,7 @@ def test_a_deep_tree_is_walked_to_its_end():
 WRONG = {
     "leads back": {"nodes_truenodeids": [1, 2, 0, 0]},
     "names node 9 of tree 0": {"nodes_truenodeids": [1, 2, 9, 0]},
-    "given twice": {"nodes_nodeids": [0, 1, 1, 3]},
+    "listed twice": {"nodes_nodeids": [0, 1, 1, 3]},
     "feature 5": {"nodes_featureids": [0, 5, 0, 0]},
     "below 0": {"nodes_featureids": [0, -1, 0, 0]},
     "target 4": {"target_ids": [4]},
@@ -296,7 +296,7 @@ def test_a_cycle_that_no_row_reaches(operator, opset, where):
     [
         ({"nodes_featureids": [5, 0, 0, 0]}, "feature 5, and rows have 1"),
         ({"target_ids": [4]}, "target 4, and there are 1"),
-        ({"base_values": [1.0, 2.0]}, "2 base values are given for 1 targets"),
+        ({"base_values": [1.0, 2.0]}, "there are 2 base values for 1 targets"),
         (
             {"nodes_modes": ["BRANCH_UP", "LEAF", "LEAF", "LEAF"]},
             "item 0 of attribute 'nodes_modes' is 'BRANCH_UP'",

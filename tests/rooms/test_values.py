@@ -12,7 +12,7 @@ from sabir.inference import Inference
 from sabir.ir import Attribute
 from sabir.opsets import STANDARD
 from sabir.reference import page
-from sabir.schema import ElementTypes, OneOf, Within
+from sabir.schema import ElementTypes, OneOf, Range
 from sabir.syntax import parse
 from support.rooms import VERSIONS, model_of
 
@@ -107,7 +107,7 @@ def test_the_standard_names_every_string(version, name, values):
 
 @pytest.mark.parametrize(("version", "name", "values"), declared())
 def test_another_value_is_refused_once_everywhere(version, name, values):
-    bad = {OneOf: 99, Within: -(2**40), ElementTypes: 77}[type(values)]
+    bad = {OneOf: 99, Range: -(2**40), ElementTypes: 77}[type(values)]
     kind = version.formal.attributes[name].type
     bad = "no such value" if kind.startswith("string") else float(bad) if kind.startswith("float") else bad
     model = replaced(version, name, bad)

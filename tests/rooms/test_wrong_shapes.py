@@ -263,7 +263,7 @@ def test_a_limit_or_a_place_that_is_wrong_by_contents_is_told_in_plain_words():
 
     with pytest.raises(EvaluationError, match="`position_ids` must be from 0 to 2"):
         run(*call("RotaryEmbedding", ones(1, 1, 2, 2), *caches, np.array([[0, 3]]), opset=23))
-    with pytest.raises(EvaluationError, match="`condition` picks the place 2, and there are 2"):
+    with pytest.raises(EvaluationError, match="`condition` selects index 2 of 2"):
         run(*call("Compress", ones(2), np.array([False, False, True])))
     (got,) = run(*call("Compress", ones(2), np.array([False, True, False])))
     assert got.tolist() == [1]

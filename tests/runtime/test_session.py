@@ -3,6 +3,7 @@ import pytest
 
 import sabir
 from sabir.base import FileError, SchemaError, UnsupportedError
+from sabir.runtime import ENGINES
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def test_a_session_tells_its_inputs_and_outputs(model):
     assert (x.name, str(x.type), x.optional) == ("x", "float[N,3]", False)
     assert [str(d) for d in x.shape] == ["N", "3"]
     assert (y.name, str(y.type)) == ("y", "float[N,3]")
-    assert session.engine == "reference"
+    assert session.engine == "numpy"
 
 
 def test_a_session_takes_models_paths_and_bytes(model, tmp_path):
@@ -36,10 +37,15 @@ def test_threads_are_bounded(model, threads):
 
 
 def test_bad_options_are_told(model):
-    with pytest.raises(UnsupportedError, match="no engine 'gpu'; the engines are auto, reference"):
+    with pytest.raises(UnsupportedError, match="no engine 'gpu'; the engines are auto, numpy"):
         sabir.Session(model, engine="gpu")
-    with pytest.raises(UnsupportedError, match="threads must be 1 or more"):
-        sabir.Session(model, threads=0)
+    with pytest.raises(UnsupportedError, match="no engine .'numpy'.; the engines are auto, numpy"):
+        sabir.Session(model, engine=["numpy"])
+    for threads in (0, "2", 1.5):
+        with pytest.raises(UnsupportedError, match="threads must be a number, 1 or more, or None; got "):
+            sabir.Session(model, threads=threads)
+    with pytest.raises(UnsupportedError, match="a session runs on the CPU and has no `providers`"):
+        sabir.Session(model, providers=["CPUExecutionProvider"])
     with pytest.raises(FileError, match="no such file"):
         sabir.Session("nowhere.onnx")
 
@@ -51,3 +57,26 @@ def test_what_is_wrong_with_a_model_names_its_file(model, tmp_path):
         sabir.Session(tmp_path / "m.onnx")
     with pytest.raises(SchemaError, match=r"^Rleu "):
         sabir.Session(model)
+
+
+def test_a_session_runs_an_engine_of_the_table(model, monkeypatch):
+    class Doubling:
+        """An engine of which a session knows the protocol alone."""
+
+        inputs, outputs = (), ()
+
+        def __init__(self, loaded, options):
+            self.loaded, self.options = loaded, options
+
+        def run(self, feeds, outputs=None):
+            return {name: 2 * value for name, value in feeds.items()} | {"outputs": outputs}
+
+    monkeypatch.setitem(ENGINES, "doubling", Doubling)
+    session = sabir.Session(model, engine="doubling", strict=True, limits=sabir.Limits(nodes=7))
+    assert session.run({"x": 3}) == {"x": 6, "outputs": None}
+    assert session.run({"x": 3}, "y") == {"x": 6, "outputs": ("y",)}
+    assert repr(session).endswith("engine 'doubling'>")
+    assert session._engine.loaded is model
+    assert (session._engine.options.strict, session._engine.options.limits.nodes) == (True, 7)
+    with pytest.raises(UnsupportedError, match="the engines are auto, numpy, doubling"):
+        sabir.Session(model, engine="gpu")

@@ -139,7 +139,7 @@ def test_lists_of_outputs_share_the_constants():
     for wanted in (["y"], ["z"], ["y", "z"], ["u"]):
         session.run({"x": np.float32([1])}, wanted)
     constants = [
-        [id(x) for x in plan._constants if x is not None] for plan in session._runner._plans.values()
+        [id(x) for x in plan._constants if x is not None] for plan in session._engine._plans.values()
     ]
     assert len(constants) == 5
     assert all(ids == constants[0] for ids in constants)

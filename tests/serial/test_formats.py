@@ -525,3 +525,14 @@ def test_json_is_plain_json():
     found = json.loads(sabir.dumps(small(), format="json"))
     assert found["graph"]["node"][1]["attribute"][0] == {"name": "alpha", "f": 0.25, "type": "FLOAT"}
     assert found["opset_import"] == [{"domain": "", "version": "21"}]
+
+
+def test_progress_of_a_text_tells_its_size_in_advance(tmp_path):
+    b = sabir.Builder(21)
+    b.output(b.Identity(b.initializer("w", np.arange(100_000, dtype=np.int64))), "y")
+    calls = []
+    sabir.save(b.model(), tmp_path / "m.onnxtxt", progress=lambda done, total: calls.append((done, total)))
+    size = (tmp_path / "m.onnxtxt").stat().st_size
+    assert {total for _, total in calls} == {size}
+    assert calls[-1] == (size, size)
+    assert sabir.dumps(b.model(), format="onnxtxt") == (tmp_path / "m.onnxtxt").read_bytes()

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from sabir.elements import element
-from sabir.evaluation import Runner
 from sabir.inference import Inference
 from sabir.ir import Attribute, Builder, MapType, Model, SequenceType, TensorType, minimum_ir, tensor_type
 from sabir.opsets import STANDARD
 from sabir.opsets.families import contents
+from sabir.runtime import Session
 from sabir.schema import Binding, Call, Example, Operator, Version, as_results
 from sabir.syntax import parse_graph
+from support.engines import DEFAULT
 
 OPERATORS = sorted(STANDARD, key=lambda o: (o.domain, o.name))
 VERSIONS = [pytest.param(v, id=str(v)) for o in OPERATORS for v in o.versions]
@@ -96,8 +97,9 @@ def typed_inputs(b: Builder, example: Example, *, known: bool) -> tuple[list, di
     return inputs, feeds
 
 
-def run(model: Model, feeds: dict) -> list:
-    return list(Runner(model).run(feeds).values())
+def run(model: Model, feeds: dict, engine: str = DEFAULT) -> list:
+    """The outputs of a model, by the engine of that name."""
+    return list(Session(model, engine=engine).run(feeds).values())
 
 
 def inferred(

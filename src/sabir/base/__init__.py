@@ -1,4 +1,4 @@
-"""What every layer stands on: the errors, findings with locations, and safe paths."""
+"""What every layer uses: errors, findings with locations, limits."""
 
 from sabir.base._collector import without_collector
 from sabir.base._errors import (
@@ -12,6 +12,7 @@ from sabir.base._errors import (
     FileError,
     InferenceError,
     LimitError,
+    NotFoundError,
     ParseError,
     SabirError,
     SabirWarning,
@@ -24,6 +25,7 @@ from sabir.base._errors import (
     suggest,
 )
 from sabir.base._findings import Finding, Location, Severity, Step
+from sabir.base._hints import hinted, hints
 from sabir.base._later import importing_later
 from sabir.base._limits import (
     DEFAULT_LIMITS,
@@ -60,6 +62,7 @@ __all__ = [
     "LimitError",
     "Limits",
     "Location",
+    "NotFoundError",
     "ParseError",
     "SabirError",
     "SabirWarning",
@@ -75,6 +78,8 @@ __all__ = [
     "check_elements",
     "check_nodes",
     "check_time",
+    "hinted",
+    "hints",
     "importing_later",
     "legible",
     "limits_in_force",

@@ -1,4 +1,4 @@
-"""The cycle collector, held off while many objects are made that all live on."""
+"""The cycle collector, paused while many objects are created that all stay alive."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def without_collector() -> Generator[None, None, None]:
-    """Hold the cycle collector off: a graph is all links and no garbage, and each pass would visit it all."""
+    """Pause the cycle collector: a new graph contains no garbage, and each pass would visit all of it."""
     on = gc.isenabled()
     try:
-        gc.disable()  # inside, where an interrupt cannot come between it and its end
+        gc.disable()  # inside `try`, so that no interrupt leaves it disabled
         yield
     finally:
         if on:

@@ -1,4 +1,4 @@
-"""One small family of errors: each says what is wrong, where, and what to do."""
+"""The errors that Sabir raises: each message says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ _Error = TypeVar("_Error", bound="SabirError")
 _LONGEST_QUOTE = 200
 _MOST_SHOWN = 20
 _LONGEST_MESSAGE = 2000
-_LARGEST = 1 << 62  # of a bound that is worth proposing
-# what array code raises on values it was not made for; a caller that knows the place makes a SabirError of it
+_LARGEST = 1 << 62  # above this we propose no bound at all
+# what array code raises for values that it does not support; a caller that knows the place converts it
 ACCIDENTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
 
 class SabirError(Exception):
     """The base of every error that Sabir raises on purpose."""
 
-    _has_lines: ClassVar[bool] = False  # no text of a model may fake a line of a message
+    _has_lines: ClassVar[bool] = False  # else text of a model could imitate a line of the message
 
     def __str__(self) -> str:
         return legible(super().__str__(), lines=self._has_lines)
 
     def within(self, place: str) -> Self:
-        """Return the same error with the place named in front: a file, a node."""
+        """Return the same error with a place in front of its message: a file, a node."""
         return _remake(type(self), (f"{place}: {self}",), self.__dict__)
 
-    def __reduce__(self) -> tuple[Any, ...]:  # an error with a constructor of its own crosses processes too
+    def __reduce__(self) -> tuple[Any, ...]:  # a subclass may have another constructor, and is pickled too
         return _remake, (type(self), self.args, self.__dict__)
 
 
 class SabirWarning(UserWarning):
-    """What a run goes on after, though the model or its file should be mended."""
+    """A problem that does not stop a run, though the model or its file should be corrected."""
 
 
 class FileError(SabirError):
-    """A file that cannot be read or written: missing, a directory, not permitted."""
+    """A file that cannot be read or written: missing, a directory, or not permitted."""
 
 
 class WireError(SabirError):
-    """Bytes that are no ONNX model: truncated, of another format, or against the wire format."""
+    """Bytes that are not an ONNX model: truncated, in another format, or invalid in the wire format."""
 
 
 class TextError(WireError):
@@ -53,7 +53,7 @@ class TextError(WireError):
 
 
 class ParseError(SabirError):
-    """Text that breaks the ONNX text syntax; carries where."""
+    """Text that is invalid in the ONNX text syntax; `line` and `column` say where."""
 
     _has_lines = True
 
@@ -68,12 +68,19 @@ class ParseError(SabirError):
         return f"line {self.line}, column {self.column}: {self.message}\n  {shown}\n  {caret}"
 
 
+class NotFoundError(SabirError, KeyError):
+    """A name or a location that no object of a model has, or that several have; the message lists them."""
+
+    def __str__(self) -> str:  # a KeyError would quote its message
+        return legible(str(self.args[0]) if self.args else "")
+
+
 class SchemaError(SabirError):
     """A call that breaks an operator's signature: unknown operator, arity, attributes."""
 
 
 class AttributeValueError(SchemaError):
-    """An attribute whose value the operator version does not admit; `attribute` names it."""
+    """An attribute with a value that the operator version does not allow; `attribute` is its name."""
 
     def __init__(self, attribute: str, message: str) -> None:
         self.attribute = attribute
@@ -81,11 +88,11 @@ class AttributeValueError(SchemaError):
 
 
 class InferenceError(SabirError):
-    """Types or shapes that contradict one another."""
+    """Types or shapes that contradict each other."""
 
 
 class EvaluationError(SabirError):
-    """A node that could not be computed on the values it was given."""
+    """A node that cannot be computed for the values of its inputs."""
 
 
 class FeedError(SabirError):
@@ -93,15 +100,15 @@ class FeedError(SabirError):
 
 
 class ExternalDataError(SabirError):
-    """Tensor data kept outside the model file that is missing, too short, or out of bounds."""
+    """External tensor data that is missing, too short, or out of bounds."""
 
 
 class UnsupportedError(SabirError):
-    """A valid request that this version of Sabir cannot serve; names what is missing."""
+    """A valid request that this version of Sabir does not support; the message names what is missing."""
 
 
 class Excess(NamedTuple):
-    """A field of `sabir.Limits` that is exceeded: the bound in force, and a value that suffices."""
+    """A field of `sabir.Limits` that is exceeded: the bound in force, and a value that is large enough."""
 
     limit: str
     most: float
@@ -109,7 +116,7 @@ class Excess(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The field with the value that suffices; an ellipsis where nothing tells it."""
+        """The field with the value that is large enough; an ellipsis where it is not known."""
         if self.enough is None:
             return f"{self.limit}=..."
         return f"{self.limit}={None if self.enough > _LARGEST else int(self.enough)}"
@@ -125,14 +132,14 @@ class LimitError(SabirError):
         self.exceeded, self.limit = exceeded, exceeded[0].limit
         fields = ", ".join(e.shown for e in exceeded)
         if len(exceeded) == 1:
-            told = f"the limit is {exceeded[0].most:,}: raise it"
+            advice = f"the limit is {exceeded[0].most:,}: raise it"
         else:
-            told = f"the limits are {', '.join(f'{e.most:,} ({e.limit})' for e in exceeded)}: raise them"
-        super().__init__(f"{needed}; {told} with `sabir.Limits({fields})`")
+            advice = f"the limits are {', '.join(f'{e.most:,} ({e.limit})' for e in exceeded)}: raise them"
+        super().__init__(f"{needed}; {advice} with `sabir.Limits({fields})`")
 
 
 class CheckError(SabirError):
-    """A model that breaks the rules; `findings` lists every break."""
+    """A model that breaks the rules; `findings` lists every finding."""
 
     _has_lines = True
 
@@ -146,25 +153,25 @@ class CheckError(SabirError):
 
 
 def _remake(cls: type[_Error], args: tuple[Any, ...], state: dict[str, Any]) -> _Error:
-    made = cls.__new__(cls)
-    made.args = args
-    made.__dict__.update(state)
-    return made
+    error = cls.__new__(cls)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 def quote(text: object) -> str:
-    """Return `text` as it may stand in a message: escaped, and cut when long."""
+    """Return `text` for a message: in quotes, escaped, and cut when it is long."""
     shown = repr(text if isinstance(text, (str, bytes)) else str(text))
     return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]}…"
 
 
 def legible(text: str, *, lines: bool = False) -> str:
-    """Return a message as it may reach a terminal or a log: what does not print is escaped, the middle cut.
+    """Return a message that is safe for a terminal or a log: escaped where unprintable, long ones cut.
 
-    With `lines` it may have several of them.
+    With `lines` the message may have several lines.
     """
     if len(text) > _LONGEST_MESSAGE:
-        half = _LONGEST_MESSAGE // 2 - 1  # what is wrong stands at the end, where at the beginning
+        half = _LONGEST_MESSAGE // 2 - 1  # the location is at the beginning, the problem at the end
         text = f"{text[:half]}…{text[-half:]}"
     if text.isprintable():
         return text

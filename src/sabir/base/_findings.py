@@ -17,7 +17,7 @@ _RANKS = {kind: rank for rank, kind in enumerate(_READING_ORDER)}
 
 
 class Step(NamedTuple):
-    """One step into a model: what kind of thing, its place in a list, its name."""
+    """One step of a location: the kind of an object, its index in a list, its name."""
 
     kind: str
     place: int | None = None
@@ -29,17 +29,17 @@ class Step(NamedTuple):
 
 
 class Location(NamedTuple):
-    """A path into a model, outermost step first: `graph/node[12] 'conv1'/attribute 'pads'`."""
+    """The path to an object of a model, outermost step first: `graph/node[12] 'conv1'/attribute 'pads'`."""
 
     steps: tuple[Step, ...] = ()
 
     def at(self, step: str, *, index: int | None = None, name: str = "") -> Location:
-        """Return the location one step further in."""
+        """Return the location of something inside this one: one step more."""
         return Location((*self.steps, Step(step, index, name)))
 
     @property
     def order(self) -> tuple[tuple[int, int, str], ...]:
-        """What to sort by, to have locations in the order in which a model is read."""
+        """The sort key that puts locations in the order in which a model is read."""
         return tuple(
             (_RANKS.get(kind, len(_RANKS)), -1 if index is None else index, name)
             for kind, index, name in self.steps
@@ -50,7 +50,7 @@ class Location(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One break of one rule."""
+    """One violation of a rule: where, and what to do about it."""
 
     rule: str
     message: str

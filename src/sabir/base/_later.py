@@ -1,4 +1,4 @@
-"""Names of a package that are imported when first asked for, so that nobody waits for what is not used."""
+"""Names of a package that are imported on first use, so that nobody waits for what is not used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def importing_later(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package (PEP 562): `names` maps each name to the module that has it."""
+    """Return the `__getattr__` of a package (PEP 562): `names` maps each name to its module."""
 
     def find(name: str) -> Any:
         if name not in names:

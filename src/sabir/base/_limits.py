@@ -1,8 +1,7 @@
-"""What one job on a model may spend, and where the spending is counted.
+"""What one job on a model may use, and how much is left of it.
 
-A model file is untrusted: a few bytes can ask for terabytes, or for ever. The bounds in force are a context
-variable, so that the place deep inside which is about to spend asks for them, and nothing between must pass
-them on.
+A model file is untrusted: a few bytes can ask for terabytes, or for an endless loop. The limits in force are
+a context variable: the code that is about to allocate asks for them, and no code between passes them on.
 """
 
 from __future__ import annotations
@@ -22,48 +21,51 @@ _Result = TypeVar("_Result")
 
 
 class Limits(NamedTuple):
-    """Bounds on one job: a load, a check, an inference, a run. None removes a bound.
+    """Limits of one job: a load, a check, an inference, a run. None removes a limit.
 
-    The defaults accept every model whose cost is in proportion to its size and to its feeds, and refuse a
+    The defaults accept every model whose cost is proportional to its size and to its feeds, and refuse a
     model that asks for much more than that. Each number among the constants and the feeds of a run raises its
-    bounds: by 32 `elements`, 256 bytes of `memory`, 32 KiB of `work` and one of `iterations`.
+    limits: by 32 `elements`, 256 bytes of `memory`, 32 KiB of `work` and one of `iterations`.
     """
 
     constant_bytes: int | None = 1 << 29
-    """Bytes of a constant that is larger than its data in the file, such as a sparse tensor made dense."""
+    """Bytes of a constant that is larger than its data in the file, such as the dense form of a sparse tensor."""
     elements: int | None = 1 << 27
-    """Elements of one value that a node computes; one no larger than its inputs is always allowed."""
+    """Elements of one result of a node; a result that is not larger than the inputs is always allowed."""
     nodes: int | None = 1_000_000
     """Nodes after functions are inlined."""
     depth: int | None = 32
-    """Graphs inside graphs."""
+    """Levels of nested graphs."""
     iterations: int | None = 1 << 18
-    """Runs of subgraphs, of all loops together; every four nodes of a subgraph count as one run more."""
+    """Runs of subgraphs in all loops together; every four nodes of a subgraph count as one more run."""
     seconds: float | None = None
     """Time, checked between one node and the next."""
     memory: int | None = 3 << 28
-    """Bytes of the values that a run keeps at one time."""
+    """Bytes of all values that are alive at one time during a run."""
     work: int | None = 1 << 31
-    """Bytes that all nodes of a run compute."""
+    """Bytes that all nodes of a run compute together."""
 
 
 DEFAULT_LIMITS = Limits()
 NO_LIMITS = Limits(*[None] * len(Limits._fields))
-_ELEMENTS, _MEMORY, _WORK, _ITERATIONS = 32, 256, 1 << 15, 1  # for each number among constants and feeds
-_NODES = 4  # of a subgraph, which cost as much as the call of it
-_PLAIN, _INFINITE = 1 << 22, math.inf
-_TURN = 1 << 13  # bytes that numpy computes in the time of an operation on next to nothing
-_AGAIN = 2  # the step that exceeds a sum is seldom the last: what is proposed allows as much once more
+_ELEMENTS, _MEMORY, _WORK, _ITERATIONS = 32, 256, 1 << 15, 1  # for each number among the constants and feeds
+_NODES = 4  # nodes of a subgraph that cost as much as calling it
+_UNCHECKED, _INFINITE = 1 << 22, math.inf
+_OPERATION = 1 << 13  # bytes that numpy computes in the time of an operation on an empty array
+_AGAIN = 2  # the step that exceeds a sum is seldom the last: we propose twice what is needed so far
 
 
 class Budget:
     """What is left of some limits.
 
-    `held` is how many bytes the values of a run have now, `plain` how many elements a value may have without
-    another look.
+    `live_bytes` is the size of the values that are alive in the run now, `unchecked_elements` the number of
+    elements up to which a value needs no check, `numbers` how many numbers the limits were raised for.
     """
 
-    __slots__ = ("deadline", "elements", "given", "held", "iterations", "limits", "memory", "plain", "work")
+    __slots__ = (
+        "deadline", "elements", "iterations", "limits", "live_bytes", "memory", "numbers",
+        "unchecked_elements", "work",
+    )  # fmt: skip
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -72,46 +74,46 @@ class Budget:
         self.iterations = _INFINITE if limits.iterations is None else limits.iterations
         self.memory = _INFINITE if limits.memory is None else limits.memory
         self.work = _INFINITE if limits.work is None else limits.work
-        self.held = self.given = 0
+        self.live_bytes = self.numbers = 0
         bounded = min(self.elements, self.memory)
-        self.plain = _INFINITE if bounded == _INFINITE else min(_PLAIN, bounded)
+        self.unchecked_elements = _INFINITE if bounded == _INFINITE else min(_UNCHECKED, bounded)
 
-    def give(self, numbers: int) -> None:
-        """Raise the bounds of a run that has so many numbers among its constants and feeds."""
-        more = numbers - self.given
+    def raise_for(self, numbers: int) -> None:
+        """Raise the limits of a run that has this many numbers among its constants and feeds."""
+        more = numbers - self.numbers
         if more > 0:
             self.elements += _ELEMENTS * more
             self.memory += _MEMORY * more
             self.work += _WORK * more
             self.iterations += _ITERATIONS * more
-            self.given = numbers
+            self.numbers = numbers
 
-    def hold(self, size: int) -> None:
-        """Count a computed value of so many bytes; raises LimitError past `memory` and past `work`."""
-        self.held += size
+    def allocate(self, size: int) -> None:
+        """Count a result of this many bytes; raises LimitError past `memory` and past `work`."""
+        self.live_bytes += size
         self.work -= size
-        if self.held > self.memory or self.work < 0:
+        if self.live_bytes > self.memory or self.work < 0:
             raise LimitError(
-                f"the values of the run would take {self.held:,} bytes"
-                if self.held > self.memory
+                f"the values of the run would take {self.live_bytes:,} bytes"
+                if self.live_bytes > self.memory
                 else _TOO_MUCH_WORK,
-                *self.past_memory(self.held),
+                *self.past_memory(self.live_bytes),
                 *self.past_work(0),
             )
 
     def past_elements(self, needed: int) -> tuple[Excess, ...]:
-        """Return the excess of a value of so many elements, where there is one."""
+        """Return the excess of a value of this many elements, if there is one."""
         return (Excess("elements", self.elements, needed),) if needed > self.elements else ()
 
     def past_memory(self, needed: int) -> tuple[Excess, ...]:
-        """Return the excess of values of so many bytes together, where there is one."""
+        """Return the excess of values of this many bytes together, if there is one."""
         return (Excess("memory", self.memory, needed),) if needed > self.memory else ()
 
     def past_work(self, more: int) -> tuple[Excess, ...]:
-        """Return the excess of so much more work, where there is one."""
+        """Return the excess of this much more work, if there is one."""
         if more <= self.work:
             return ()
-        most = (self.limits.work or 0) + _WORK * self.given
+        most = (self.limits.work or 0) + _WORK * self.numbers
         return (Excess("work", most, _AGAIN * (most - self.work + more)),)
 
 
@@ -128,10 +130,10 @@ def budget() -> Budget:
 def run_within(
     limits: Limits | None, function: Callable[_P, _Result], /, *args: _P.args, **kwargs: _P.kwargs
 ) -> _Result:
-    """Call `function` and bound what it spends; None means the limits in force, or the defaults.
+    """Call `function` under limits; None means the limits in force, or the defaults.
 
-    The call runs in a context of its own, so that nothing it sets outlives it, wherever an interrupt stops
-    it: the interpreter leaves a context without executing an instruction of Python.
+    The call runs in a separate context, so that nothing it sets survives it, wherever an interrupt stops it:
+    the interpreter leaves a context without executing any Python code.
     """
     if limits is None and _BUDGET.get(None) is not None:
         return function(*args, **kwargs)
@@ -146,87 +148,87 @@ def _started(
 
 
 def start_budget(limits: Limits | None) -> None:
-    """Put limits in force for the rest of the current context; whoever calls this has made that context."""
+    """Put limits in force for the rest of the current context, which the caller has created."""
     _BUDGET.set(Budget(DEFAULT_LIMITS if limits is None else limits))
 
 
 def limits_in_force() -> Limits:
-    """Return the limits that hold here."""
+    """Return the limits in force."""
     return budget().limits
 
 
 def spend_iteration(nodes: int = 1) -> None:
-    """Count one run of a subgraph of so many nodes; raises LimitError past `iterations` and `seconds`."""
+    """Count one run of a subgraph of this many nodes; raises LimitError past `iterations` and `seconds`."""
     present = budget()
     present.iterations -= 1 + nodes // _NODES
     if present.iterations < 0:
-        most = (present.limits.iterations or 0) + _ITERATIONS * present.given
+        most = (present.limits.iterations or 0) + _ITERATIONS * present.numbers
         excess = Excess("iterations", most, _AGAIN * (most - present.iterations))
         raise LimitError("subgraphs ran as often as they may", excess)
     check_time(present)
 
 
 def spend_work(size: int, turns: int = 0) -> None:
-    """Count work that a node does beside what it gives; raises LimitError past `work`.
+    """Count work of a node beside its results; raises LimitError past `work`.
 
-    `size` is in bytes computed; `turns` counts array operations, each of which costs something by itself.
+    `size` is in bytes computed; `turns` counts array operations, each of which has a fixed cost too.
     """
     present = budget()
-    size += turns * _TURN
+    size += turns * _OPERATION
     if size > present.work:
         raise LimitError(_TOO_MUCH_WORK, *present.past_work(size))
     present.work -= size
 
 
 def check_time(present: Budget | None = None) -> None:
-    """Raise LimitError where the time is up."""
+    """Raise LimitError after the deadline."""
     present = present or budget()
     if present.deadline is not None and time.monotonic() > present.deadline:
         raise LimitError("the time is up", Excess("seconds", present.limits.seconds or 0, None))
 
 
 def check_elements(
-    needed: int, given: int = 0, *, what: str = "the output", width: int = 1, beside: int = 0
+    needed: int, allowed: int = 0, *, what: str = "the output", width: int = 1, beside: int = 0
 ) -> None:
-    """Raise LimitError where a value would have more than `elements` elements, and more than is `given`.
+    """Raise LimitError for a value of more than `elements` elements, unless they are at most `allowed`.
 
-    `width` is how many bytes one takes, `beside` how many others are in use while it is made; they have to
-    fit into what is left of `memory`. The error names the work of writing them too, where that is too much.
+    `width` is the size of one element in bytes, `beside` the size of temporaries; all must fit into what is
+    left of `memory`. The error also names the work of writing them, if that is too much.
     """
     present = budget()
     size = needed * width + beside
-    many = present.past_elements(needed) if needed > given else ()
-    large = present.past_memory(present.held + size)
+    many = present.past_elements(needed) if needed > allowed else ()
+    large = present.past_memory(present.live_bytes + size)
     if many or large:
-        told = [f"have {_number(needed)} elements"] if many else []
-        told += [f"take {_number(size)} bytes{' with its temporaries' if beside else ''}"] if large else []
+        needs = [f"have {_number(needed)} elements"] if many else []
+        needs += [f"take {_number(size)} bytes{' with its temporaries' if beside else ''}"] if large else []
         raise LimitError(
-            f"{what} would {' and '.join(told)}", *many, *large, *present.past_work(needed * width)
+            f"{what} would {' and '.join(needs)}", *many, *large, *present.past_work(needed * width)
         )
 
 
-def check_constant(needed: int, given: int = 0, *, what: str = "the constant") -> None:
-    """Raise LimitError where a constant would take more than `constant_bytes`, and more than is `given`."""
+def check_constant(needed: int, allowed: int = 0, *, what: str = "the constant") -> None:
+    """Raise LimitError for a constant of more than `constant_bytes`, unless it takes at most `allowed`."""
     most = budget().limits.constant_bytes
-    if most is not None and needed > most and needed > given:
+    if most is not None and needed > most and needed > allowed:
         raise LimitError(f"{what} would take {_number(needed)} bytes", Excess("constant_bytes", most, needed))
 
 
-def check_nodes(needed: int, given: int = 0) -> None:
-    """Raise LimitError where a model would have more than `nodes` nodes, and more than is `given`."""
+def check_nodes(needed: int, allowed: int = 0) -> None:
+    """Raise LimitError for a model of more than `nodes` nodes, unless they are at most `allowed`."""
     most = budget().limits.nodes
-    if most is not None and needed > most and needed > given:
+    if most is not None and needed > most and needed > allowed:
         excess = Excess("nodes", most, _AGAIN * needed)
         raise LimitError(f"inlined, the model would have {_number(needed)} nodes", excess)
 
 
 def check_depth(depth: int) -> None:
-    """Raise LimitError where graphs are nested deeper than `depth`."""
+    """Raise LimitError for graphs that are nested deeper than `depth`."""
     most = budget().limits.depth
     if most is not None and depth > most:
         raise LimitError("graphs are nested too deep", Excess("depth", most, _AGAIN * depth))
 
 
 def _number(n: int) -> str:
-    """Return a number as it may stand in a message: products of a file's numbers have no end."""
+    """Return a number for a message: a product of numbers from a file may have any length."""
     return f"{n:,}" if n < 1 << 64 else f"more than 2^{n.bit_length() - 1}"

@@ -1,4 +1,4 @@
-"""The checker: what is wrong with a model, all of it at once, by the sentences of the standard."""
+"""The checker: finds every violation of the standard's rules in a model."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sabir.checking._survey import AttributeSite, FunctionSite, GraphSite, Survey
     from sabir.checking._types import finding_of
 
-# laws, pages and the survey are for those who ask; `import sabir` does not wait for them
+# imported on first use, so that `import sabir` stays fast
 _LATER = {
     "AttributeSite": "_survey", "FunctionSite": "_survey", "GraphSite": "_survey", "KEYWORDS": "_identifiers",
     "Law": "_laws", "Repairable": "_page", "Survey": "_survey", "described_twice": "_described",

@@ -1,4 +1,4 @@
-"""Findings that are only the consequence of others: repairing the cause makes them go."""
+"""Findings that follow from other findings: they disappear when the cause is repaired."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _UNTYPED = "GRAPH002"
 
 
 def without_consequences(found: list[Finding], graph: Graph) -> list[Finding]:
-    """Return findings without those of outputs of the main graph that an error leaves without a type.
+    """Return the findings, without untyped outputs of the main graph that depend on a node with an error.
 
-    The type of such an output follows from the nodes that it depends on, and one of those is wrong.
+    Inference cannot type such an output until the node is repaired.
     """
     if not any(f.rule == _UNTYPED for f in found):
         return found
@@ -28,7 +28,7 @@ def without_consequences(found: list[Finding], graph: Graph) -> list[Finding]:
 
 
 def _node_of(where: Location) -> Iterable[int]:
-    """Return the place of the node of the main graph in which a finding is, if it is in one."""
+    """Return the index of the node of the main graph that a location is in, if any."""
     steps = where.steps
     if len(steps) > 1 and steps[0].kind == "graph" and steps[1].kind == "node" and steps[1].place is not None:
         return (steps[1].place,)
@@ -41,7 +41,7 @@ def _output_of(where: Location, graph: Graph) -> Value | None:
 
 
 def _depends(value: Value | None, wrong: set[Node]) -> bool:
-    """Whether a value is computed, at any distance, from what one of some nodes gives."""
+    """Whether a value depends, directly or not, on a result of one of these nodes."""
     pending: list[Value | None] = [value]
     seen: set[Node] = set()
     while pending:

@@ -1,4 +1,4 @@
-"""Which values of a graph value_info describes more than once."""
+"""Values that value_info of a graph describes more than once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def described_twice(graph: Graph, where: Location) -> Iterator[tuple[Value, Value, Location]]:
-    """Yield each further description of a value, the value that the first one describes, and the place."""
+    """Yield each repeated entry of value_info, the value of the first entry, and the location."""
     if not graph.orphan_value_info:
         return
     first = {v.name: v for v in graph.defined() if v.value_info_index is not None}

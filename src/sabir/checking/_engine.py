@@ -1,4 +1,4 @@
-"""Checking a model: which rules are tried, and what comes of it in reading order."""
+"""Checking a model: the choice of rules, and their findings in reading order."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def check(
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> None:
-    """Return when a model breaks no rule; else raise CheckError with every finding that is an error.
+    """Raise CheckError with all errors if a model violates a rule; otherwise return.
 
-    With `strict` warnings count as errors and the rules of all groups hold too. The other arguments and
-    errors are those of `findings`.
+    With `strict` warnings count as errors and the rules of all groups apply. The other arguments and errors
+    are those of `findings`.
     """
     found = findings(
         model,
@@ -44,9 +44,9 @@ def check(
         registry=registry,
         limits=limits,
     )
-    broken = [f for f in found if strict or f.severity == "error"]
-    if broken:
-        raise CheckError(broken)
+    errors = [f for f in found if strict or f.severity == "error"]
+    if errors:
+        raise CheckError(errors)
 
 
 def findings(
@@ -60,16 +60,15 @@ def findings(
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Iterator[Finding]:
-    """Yield what is wrong with a model, in reading order.
+    """Yield the findings of a model in reading order.
 
     Takes a model, a path or the bytes of a file. `select` and `ignore` are ids of rules, beginnings of ids
-    (`GRAPH`), or groups of rules (`style`, `pedantic`). A rule of a group is tried only where its id or its
-    group is selected; `strict` tries all rules. Without `types` nothing is inferred, which is the larger part
-    of the time. With `verify` files of external data are read to see that their checksums are right,
-    whatever their size.
+    (`GRAPH`), or groups of rules (`style`, `pedantic`). A rule of a group applies only if its id or its group
+    is selected; with `strict` all rules apply. `types=False` skips type inference, which takes most of the
+    time. `verify` reads files of external data of any size, and compares their checksums.
 
-    Raises FileError or WireError where there is no model, LimitError where checking would cost too much,
-    and SchemaError for what is no id of a rule and no group.
+    Raises FileError or WireError if there is no model to read, LimitError where checking would cost too much,
+    and SchemaError for an unknown id or group.
     """
     from sabir.checking._judging import judged  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
 
@@ -79,7 +78,7 @@ def findings(
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = (), *, strict: bool = False) -> list[Rule]:
-    """Return the rules that a choice of ids and groups means; raises SchemaError for one that is neither."""
+    """Return the rules that ids and groups select; raises SchemaError for an unknown one."""
     wanted = tuple(select)
     found = _meant(wanted, strict=strict) if wanted else {r.id for r in RULES if strict or not r.group}
     found -= _meant(ignore, strict=True)
@@ -87,9 +86,9 @@ def chosen(select: Iterable[str] = (), ignore: Iterable[str] = (), *, strict: bo
 
 
 def _meant(choice: Iterable[str], *, strict: bool) -> set[str]:
-    """Return the ids of the rules that ids, beginnings of ids and groups mean.
+    """Return the ids of the rules that ids, beginnings of ids and groups select.
 
-    The beginning of an id leaves out the rules of a group unless `strict` is set or there are no others.
+    The beginning of an id omits rules of a group unless `strict` is set or there are no other rules.
     """
     found = set[str]()
     for name in choice:

@@ -1,4 +1,4 @@
-"""What the examples of rules are made of, and how an example becomes a model."""
+"""Building blocks for the examples of rules, and the model of an example."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IF = (
     HEAD + "g (bool c, float[N] x) => (float[N] y) {{ t = Neg(x)  y = If (c) <then_branch = a () =>"
     " (float[N] {then}) {{ {then} = Relu(t) }}, else_branch = b () => (float[N] v) {{ v = Abs(x) }}> }}"
 )
-"""An If around one value each, to be formatted with the name of what its first branch computes."""
+"""An If whose branches compute one value each; format it with the name of the first branch's."""
 
 
 def float_info(field: str, name: str) -> str:
@@ -37,7 +37,7 @@ X, Y = float_info("input", "x"), float_info("output", "y")
 
 
 def in_model(fields: str, *, ir_version: int = 8, opset: int = 17) -> Textproto:
-    """Return an example from the fields of a model; what it imports is written for it."""
+    """Return an example from the fields of a model; the opset import is added."""
     return Textproto(f'ir_version: {ir_version}  opset_import {{ domain: "" version: {opset} }}  {fields}')
 
 
@@ -57,9 +57,9 @@ def around(node: str, *, ir_version: int = 8, opset: int = 17) -> Textproto:
 
 
 def build(example: Model) -> ir.Model:
-    """Return the model that an example of a rule stands for; raises what reading it raises.
+    """Return the model of a rule's example; raises the errors of reading it.
 
-    External data is looked for in a folder with one file, `weights.data`: the bytes of four floats.
+    External data is read from a folder with one file, `weights.data`: the bytes of four floats.
     """
     if isinstance(example, Wire):
         return loads(bytes(example))

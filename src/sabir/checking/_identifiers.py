@@ -1,4 +1,4 @@
-"""What C90 takes for an identifier: letters, digits and underscores, no digit first, and no keyword."""
+"""C90 identifiers: letters, digits and underscores, no digit first, no keyword."""
 
 from __future__ import annotations
 

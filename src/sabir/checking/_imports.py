@@ -1,4 +1,4 @@
-"""Which of the operator sets that a model imports nothing in it uses."""
+"""Opset imports that no node uses."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def unused_imports(survey: Survey) -> list[str]:
-    """Return the imported domains in which no node calls anything, outside of functions.
+    """Return the imported domains of which no node outside functions calls an operator.
 
-    Never the default domain, which every model imports, nor one in which the model defines a function.
+    The default domain, which every model imports, and domains of the model's functions count as used.
     """
     called = {""} | {canonical_domain(site.function.domain) for site in survey.functions}
     for site in survey.graphs:
-        if site.function is None:  # a function has imports of its own
+        if site.function is None:  # a function has its own imports
             called.update(canonical_domain(site.nodes[places[0]].domain) for places in site.calls.values())
     return [domain for domain in survey.model.opsets if canonical_domain(domain) not in called]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import Finding, Location, TextError, legible, without_collector
 from sabir.checking._consequences import without_consequences
-from sabir.checking._held import is_plain
+from sabir.checking._messages import is_plain
 from sabir.checking._survey import AttributeSite, Survey
 from sabir.checking._types import INFERRED, VALUES, in_function, type_findings
 from sabir.ir import Model

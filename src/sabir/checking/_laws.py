@@ -1,4 +1,4 @@
-"""The sentences of the specification that bind, each with the rules that hold it, or why none does."""
+"""The binding sentences of the specification, each with the rules that enforce it or the reason for none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Law(NamedTuple):
-    """One sentence that binds, in capitals or not; `rules` hold it, or `reason` says why none can."""
+    """One binding sentence; `rules` enforce it, or `reason` says why no rule can."""
 
     sources: tuple[str, ...]
     sentence: str
@@ -19,9 +19,9 @@ class Law(NamedTuple):
 
 @functools.cache
 def laws() -> tuple[Law, ...]:
-    """Return all of them, in the order of the texts."""
-    held = tomllib.loads(resources.files("sabir.checking").joinpath("laws.toml").read_text("utf-8"))
+    """Return all laws in the order of the texts."""
+    document = tomllib.loads(resources.files("sabir.checking").joinpath("laws.toml").read_text("utf-8"))
     return tuple(
         Law(tuple(e["sources"]), e["sentence"], tuple(e.get("rules", ())), e.get("reason", ""))
-        for e in held["law"]
+        for e in document["law"]
     )

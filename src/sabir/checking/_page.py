@@ -1,4 +1,4 @@
-"""The rules to read, in Markdown: the page of one, and the document of all, with the sentences they hold."""
+"""The rules as Markdown: the page of one rule, and the document of all rules and sentences."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from sabir.checking._rule import Model
 
 _WIDTH, _MOST_LINES = 100, 16
-_WORDS = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^\s"])+')  # a blank inside quotes parts nothing
+_WORDS = re.compile(r'(?:"(?:\\.|[^"\\])*"|[^\s"])+')  # a blank inside quotes does not end a word
 _SOURCES = {
     "ir.txt": "ir.txt",
     "ir-with-training.txt": "ir-with-training.txt",
     "versioning.txt": "versioning.txt",
     "onnx.proto": "the comments of onnx.proto, in our words",
-    "functions": "what the standard says of functions of a model, in our words",
-    "practice": "what every reader of models relies on, in our words",
+    "functions": "what the standard says about model-local functions, in our words",
+    "practice": "what every reader of models relies on",
 }
 
 
@@ -38,12 +38,12 @@ def rule_page(rule: Rule, repairs: Repairable, level: int = 1) -> str:
 
 
 def rules_document(repairs: Repairable) -> str:
-    """Return all sentences that bind with the rules that enforce them, and the page of every rule."""
+    """Return all binding sentences with the rules that enforce them, and the page of every rule."""
     return "\n".join([*_introduction(repairs), *_sentences(), "## The rules", *_pages(repairs)])
 
 
 def severity_of(rule: Rule) -> str:
-    """Return the severity and, for a rule that must be asked for, its group."""
+    """Return the severity and, for a rule that must be selected, its group."""
     return f"{rule.severity}, {rule.group}" if rule.group else rule.severity
 
 
@@ -58,8 +58,8 @@ def _lines(rule: Rule, repairs: Repairable, level: int) -> Iterator[str]:
     if safe is not None:
         yield f"\n`sabir check --fix` repairs it. {safe}"
     if unsafe is not None:
-        more = "more of it" if safe else "it"
-        yield f"\nOnly `sabir check --fix-unsafe {rule.id}` repairs {more}, as that can hurt. {unsafe}"
+        more = "more violations" if safe else "it"
+        yield f"\nOnly `sabir check --fix-unsafe {rule.id}` repairs {more}. {unsafe}"
     for title, examples in (("Bad", rule.bad), ("Good", rule.good)):
         yield f"\n{title}:"
         for example in examples:
@@ -76,7 +76,7 @@ def _versions(rule: Rule) -> str:
 
 
 def _shown(example: Model) -> Iterator[str]:
-    """Yield the lines of an example, folded between words; of a very long one, those at its beginning."""
+    """Yield the lines of an example, folded between words; of a long one, the first lines."""
     if isinstance(example, Wire):
         yield f"the bytes {example.hex(' ')}"
         return
@@ -87,7 +87,7 @@ def _shown(example: Model) -> Iterator[str]:
 
 
 def folded(text: str) -> Iterator[str]:
-    """Yield the lines of a text, the long ones folded where a blank means nothing."""
+    """Yield the lines of a text; long lines are folded at blanks outside quotes."""
     for line in text.splitlines():
         shown = ""
         for word in _WORDS.findall(line):
@@ -100,15 +100,14 @@ def folded(text: str) -> Iterator[str]:
 
 
 def _introduction(repairs: Repairable) -> Iterator[str]:
-    asked = sum(bool(r.group) for r in RULES)
+    selected = sum(bool(r.group) for r in RULES)
     yield "# Rules\n"
     yield (
-        f"What `sabir check` looks at: {len(RULES)} rules, of which {asked} are tried only with `--strict`,"
-        " or where their id or their group is selected. `sabir check --fix` repairs what breaks"
-        f" {len(repairs.safe)} of them, without a change to any value that is computed or any name that"
-        f" others rely on. `--fix-unsafe ID` repairs breaks of {len(repairs.unsafe)} rules that take such a"
-        " change, each asked for by its id. This page is written by `tools/write_rules.py`, from the rules"
-        " themselves; `sabir rule ID` shows the page of one.\n"
+        f"The {len(RULES)} rules of `sabir check`. {selected} of them apply only with `--strict`, or when"
+        f" their id or group is selected. `sabir check --fix` repairs violations of {len(repairs.safe)}"
+        " rules; no computed value and no name that others rely on changes. `--fix-unsafe ID` repairs"
+        f" violations of {len(repairs.unsafe)} rules where such a change is necessary, each by its id."
+        " `tools/write_rules.py` writes this page from the rules; `sabir rule ID` shows the page of one.\n"
     )
     for group, what in GROUPS.items():
         members = ", ".join(f"[{r.id}](#{r.id.lower()})" for r in RULES if r.group == group)
@@ -119,16 +118,15 @@ def _introduction(repairs: Repairable) -> Iterator[str]:
 def _sentences() -> Iterator[str]:
     yield "## The sentences\n"
     yield (
-        "Every sentence that binds, in capitals or not, in the specification's ir.txt,"
-        " ir-with-training.txt and versioning.txt, with the rules that hold it, or the reason why no model"
-        " can break it.\n"
+        "Every binding sentence, in capitals or not, of the specification's ir.txt, ir-with-training.txt"
+        " and versioning.txt, with the rules that enforce it, or the reason why no model can violate it.\n"
     )
     yield "| sentence | where | rules |\n|---|---|---|"
     for law in laws():
-        held = ", ".join(f"[{r}](#{r.lower()})" for r in law.rules)
-        reason = law.reason if held or not law.reason else f"none: {law.reason}"
-        told = "; ".join(filter(None, (held, reason)))
-        yield f"| {_cell(law.sentence)} | {', '.join(law.sources)} | {_cell(told)} |"
+        links = ", ".join(f"[{r}](#{r.lower()})" for r in law.rules)
+        reason = law.reason if links or not law.reason else f"none: {law.reason}"
+        enforced = "; ".join(filter(None, (links, reason)))
+        yield f"| {_cell(law.sentence)} | {', '.join(law.sources)} | {_cell(enforced)} |"
     yield ""
 
 

@@ -1,4 +1,4 @@
-"""What is read before it is defined, in a graph and in all graphs inside it."""
+"""Values that are read before they are defined, in a graph and its subgraphs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class Read(NamedTuple):
-    """A value, and where it is read too early."""
+    """A value, and the location that reads it before its definition."""
 
     value: Value
     where: Location
 
 
-def early_reads(root: GraphSite, given: Iterable[Value] = ()) -> list[Read]:
-    """Return every read of what is not defined by then, or anywhere; `given` is defined before all."""
+def early_reads(root: GraphSite, visible: Iterable[Value] = ()) -> list[Read]:
+    """Return every read of a value that is not defined yet, or nowhere; `visible` are defined before."""
     found: list[Read] = []
-    _follow(root, set(given), found)
+    _follow(root, set(visible), found)
     return found
 
 

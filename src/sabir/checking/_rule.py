@@ -1,4 +1,4 @@
-"""Rules: each one a function with its law, its proof and its place in the documentation attached."""
+"""Rules: a function for each, with the sentence it enforces and examples attached."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Source = Literal["ir.txt", "ir-with-training.txt", "versioning.txt", "onnx.proto
 Group = Literal["", "style", "pedantic"]
 
 GROUPS: dict[Group, str] = {
-    "style": "names, documentation and leftover descriptions, which change nothing that a model computes",
-    "pedantic": "what nearly every model of some exporter breaks, and hardly any reader minds",
+    "style": "names, documentation and unused descriptions, which do not affect any result",
+    "pedantic": "what nearly every model of some exporter violates, and hardly any reader minds",
 }
-"""The groups of rules that only `strict`, the rule's id or the group's name asks for."""
+"""The groups of rules that apply only with `strict`, or when the rule or the group is selected."""
 
 
 class Problem(NamedTuple):
-    """What a rule found: the message, where, and what to do about it."""
+    """A violation of a rule: the message, the location, and what to do."""
 
     message: str
     where: Location
@@ -33,13 +33,13 @@ class Problem(NamedTuple):
 
 
 class Textproto(str):  # ruff: ignore[subclass-builtin]  it adds nothing to a string
-    """An example that the text syntax cannot write: a ModelProto in protobuf's text format."""
+    """An example that the text syntax cannot represent: a ModelProto in protobuf's text format."""
 
     __slots__ = ()
 
 
 class Wire(bytes):
-    """An example that no text format can write: the bytes of a ModelProto."""
+    """An example that no text format can represent: the bytes of a ModelProto."""
 
     __slots__ = ()
 
@@ -49,12 +49,12 @@ Model = str | Textproto | Wire
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One sentence of the standard that a model can break.
+    """One sentence of the standard that a model can violate.
 
-    `over` is what `check` looks at: once for the model, for each root graph (main, training, function body)
-    with all that is inside it, for each graph, attribute, tensor and so on. The rule holds for IR versions
-    `since` to `until`. A rule in a `group` is tried only with `strict`, or where its id or its group is
-    selected. `note` says why a severity is not what the sentence's verb would make it.
+    `check` is called for each subject of the kind `over`: once for the model, for each root graph (main,
+    training, function body) with its subgraphs, for each graph, attribute, tensor and so on. The rule applies
+    to IR versions `since` to `until`. A rule of a `group` applies only with `strict`, or when its id or group
+    is selected. `note` says why the severity differs from the verb of the sentence.
     """
 
     id: str
@@ -72,18 +72,18 @@ class Rule:
 
     @property
     def explanation(self) -> str:
-        """What is looked at, in our words."""
+        """What the rule requires, in our words."""
         return " ".join((self.check.__doc__ or "").split())
 
     def holds_for(self, ir_version: int) -> bool:
-        """Whether the rule is in force for models of this IR version; one that states none is held to all."""
+        """Whether the rule applies to models of this IR version; without a version all rules apply."""
         if not ir_version:
             return True
         return self.since <= max(ir_version, 0) and (self.until is None or ir_version <= self.until)
 
 
 class Rules:
-    """The rules by id; `home` is the package that declares them, imported when first one is asked for."""
+    """The rules by id; `home` is the package that declares them, imported on first use."""
 
     def __init__(self, home: str) -> None:
         self._home = home
@@ -104,7 +104,7 @@ class Rules:
         group: Group = "",
         note: str = "",
     ) -> Callable[[Callable[[Any], Iterable[Problem]]], Callable[[Any], Iterable[Problem]]]:
-        """Declare the decorated function to be the check of a rule."""
+        """Return a decorator that declares a rule with the function as its check."""
 
         def declare(check: Callable[[Any], Iterable[Problem]]) -> Callable[[Any], Iterable[Problem]]:
             if id in self._by_id:

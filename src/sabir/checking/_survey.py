@@ -1,4 +1,4 @@
-"""The survey: one walk over a model that lists what rules look at, each with where it stands."""
+"""The survey: one walk over a model that lists the subjects of rules, each with its location."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sabir.base import Location, SchemaError, Step, check_depth
-from sabir.checking._held import Data, Held, held_by
+from sabir.checking._messages import Data, TensorMessage, tensor_message
 from sabir.checking._reads import Read, early_reads
 from sabir.ir import (
     ExternalTensor,
@@ -33,10 +33,10 @@ Callee = Version | Function | SchemaError
 
 @dataclass(eq=False)
 class GraphSite:
-    """A graph where it stands: what its names mean, which node holds it, which graphs it holds.
+    """A graph with its location, its scope, the node it belongs to, and its subgraphs.
 
-    `reads` has the inputs of each node, `calls` the numbers of the nodes by what they call, `attributed`
-    those that have attributes. `given` are the values of the main graph that a training graph may read.
+    `reads` has the operands of each node, `calls` the node indices by callee, `attributed` the indices of
+    nodes with attributes. `visible` are the values of the main graph that a training graph may read.
     """
 
     graph: Graph
@@ -51,7 +51,7 @@ class GraphSite:
     calls: dict[Callee, list[int]] = field(default_factory=dict["Callee", "list[int]"])
     attributed: list[int] = field(default_factory=list[int])
     inner: dict[Node, list[GraphSite]] = field(default_factory=dict[Node, "list[GraphSite]"])
-    given: tuple[Value, ...] = ()
+    visible: tuple[Value, ...] = ()
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
@@ -60,16 +60,16 @@ class GraphSite:
 
     @cached_property
     def early_reads(self) -> list[Read]:
-        """What is read too early, in this graph and those inside it."""
-        return early_reads(self, self.given)
+        """The reads before a definition, in this graph and its subgraphs."""
+        return early_reads(self, self.visible)
 
     def at_node(self, index: int) -> Location:
-        """Return where the node number `index` stands."""
+        """Return the location of node `index`."""
         node = self.nodes[index]
         return self.where.at("node", index=index, name=node.name or node.op)
 
     def at_value(self, value: Value) -> Location:
-        """Return where this graph defines a value."""
+        """Return the location of a value that this graph defines."""
         kind, index, slot = self._places.get(value, ("initializer", 0, 0))
         if kind == "node":
             return self.at_node(index).at("output", index=slot, name=value.name)
@@ -77,7 +77,7 @@ class GraphSite:
 
     @cached_property
     def _places(self) -> dict[Value, tuple[str, int, int]]:
-        """Of the inputs and what nodes compute: which of the two, the node's number, the slot."""
+        """For inputs and results of nodes: the kind, the node index, the slot."""
         places: dict[Value, tuple[str, int, int]] = {}
         for slot, value in enumerate(self.graph.inputs):
             places.setdefault(value, ("input", 0, slot))
@@ -88,15 +88,15 @@ class GraphSite:
         return places
 
     def within(self) -> Iterator[GraphSite]:
-        """This graph and those inside it."""
+        """This graph and its subgraphs."""
         yield self
-        for held in self.inner.values():
-            for site in held:
+        for sites in self.inner.values():
+            for site in sites:
                 yield from site.within()
 
 
 class AttributeSite:
-    """An attribute of a node, or, with no node, a default of a function."""
+    """An attribute of a node, or a default of a function (without a node)."""
 
     __slots__ = ("_index", "_key", "_site", "attribute")
 
@@ -105,19 +105,19 @@ class AttributeSite:
 
     @property
     def where(self) -> Location:
-        """Where it stands; made only when it is asked for, as a model has many of them."""
+        """The location; computed on request, since a model has many attributes."""
         site = self._site
         holder = site.where if self._index is None else site.at_node(self._index)
         return holder.at("attribute", name=self._key)
 
     @property
     def function(self) -> Function | None:
-        """The function in whose body, or among whose defaults, the attribute stands."""
+        """The function whose body or defaults contain the attribute."""
         return self._site.function
 
 
 class _Placed:
-    """Something that stands at one step from a place; the location is made only when it is asked for."""
+    """Something at one step from a location; its own location is computed on request."""
 
     __slots__ = ("_from", "_step")
 
@@ -126,37 +126,36 @@ class _Placed:
 
     @property
     def where(self) -> Location:
-        """Where it stands."""
+        """The location."""
         return self._from if self._step is None else Location((*self._from.steps, self._step))
 
 
 class TensorSite(_Placed):
-    """A tensor; `proto` is its message where it came from a file."""
+    """A tensor; `proto` is its message if it came from a file."""
 
-    __slots__ = ("_held", "tensor")
+    __slots__ = ("_message", "tensor")
 
     def __init__(self, tensor: Tensor, start: Location, step: Step | None = None) -> None:
         super().__init__(start, step)
         self.tensor = tensor
-        self._held: Held | None = None
+        self._message: TensorMessage | None = None
 
     @property
     def proto(self) -> Any | None:
-        """The `TensorProto`, or None for a tensor made from an array, which cannot be wrong."""
+        """The `TensorProto`; None for a tensor made from an array, which is always valid."""
         return self.tensor.proto if isinstance(self.tensor, WireTensor) else None
 
     @property
-    def held(self) -> Held | None:
-        """What the message holds, or None for a tensor made from an array."""
-        if self._held is None and isinstance(self.tensor, WireTensor):
-            self._held = held_by(self.tensor)
-        return self._held
+    def message(self) -> TensorMessage | None:
+        """The header of the message; None for a tensor made from an array."""
+        if self._message is None and isinstance(self.tensor, WireTensor):
+            self._message = tensor_message(self.tensor)
+        return self._message
 
     @property
     def data(self) -> Data | None:
-        """The values in the message, where it is sound but for them."""
-        held = self.held
-        return None if held is None else held.data
+        """The values in the message, if its header is well formed."""
+        return None if self.message is None else self.message.data
 
 
 class SparseSite(_Placed):
@@ -170,7 +169,7 @@ class SparseSite(_Placed):
 
 
 class TypeSite(_Placed):
-    """A type as declared: of a value, or in an attribute."""
+    """A declared type: of a value, or in an attribute."""
 
     __slots__ = ("type",)
 
@@ -200,10 +199,10 @@ class TrainingSite:
 
 @dataclass(eq=False)
 class Survey:
-    """All that there is to look at in one model; `verify` asks for files of any size to be read.
+    """The subjects of all rules in one model; `verify` allows rules to read files of any size.
 
-    The reader makes equal attributes one object: `attributes` lists them together, to be judged once.
-    `defaults` are graphs that a function's attribute has where a call gives none; they stand in no node.
+    The reader makes equal attributes one object: `attributes` lists them together, so that rules check them
+    once. `defaults` are the graphs of default attributes of functions; they belong to no node.
     """
 
     model: Model
@@ -229,27 +228,27 @@ class Survey:
             if training.initialization is not None:
                 at = where.at("initialization")
                 self.roots.append(self._graph(training.initialization, "initialization", at, scope))
-                self.roots[-1].given = tuple(model.graph.initializers)
+                self.roots[-1].visible = tuple(model.graph.initializers)
             if training.algorithm is not None:
                 at = where.at("algorithm")
                 self.roots.append(self._graph(training.algorithm, "algorithm", at, scope))
-                self.roots[-1].given = self.roots[0].values
+                self.roots[-1].visible = self.roots[0].values
         for place, function in enumerate(model.functions):
             self._function(place, function, scope)
 
     @cached_property
     def graphs(self) -> list[GraphSite]:
-        """Every graph, those inside others too."""
+        """Every graph, subgraphs included."""
         return [site for root in self.roots for site in root.within()]
 
     @cached_property
     def external(self) -> list[TensorSite]:
-        """The tensors whose data lies in another file."""
+        """The tensors with external data."""
         return [site for site in self.tensors if isinstance(site.tensor, ExternalTensor)]
 
     @cached_property
     def layouts(self) -> list[tuple[Location, NodeDevice]]:
-        """Where nodes are laid out over devices."""
+        """The device configurations of nodes, with their locations."""
         return [
             (site.at_node(index).at("device", index=place, name=device.configuration), device)
             for site in self.graphs
@@ -292,26 +291,26 @@ class Survey:
         return site
 
     def _declared(self, site: GraphSite) -> None:
-        """List the types of what nodes compute and of leftover value_info, each once a graph."""
+        """List the types of results and of orphan value_info, each type once for a graph."""
         seen: set[int] = set()
         for value in (*site.values, *site.graph.orphan_value_info):
             kind = value.type
             if kind is not None and id(kind) not in seen:
                 seen.add(id(kind))
-                if not value.is_input:  # each of those is listed for itself
+                if not value.is_input:  # inputs are listed separately
                     self.types.append(TypeSite(kind, site.where, Step("value_info", None, value.name)))
 
-    def _attribute(self, held: AttributeSite, site: GraphSite, node: Node | None, depth: int) -> None:
-        attribute = held.attribute
+    def _attribute(self, subject: AttributeSite, site: GraphSite, node: Node | None, depth: int) -> None:
+        attribute = subject.attribute
         alike = self._alike.get((id(attribute), site.function))
         if alike is not None:
-            alike.append(held)
+            alike.append(subject)
             return
-        self._alike[id(attribute), site.function] = alike = [held]
+        self._alike[id(attribute), site.function] = alike = [subject]
         self.attributes.append(alike)
         if attribute.type not in _HOLDERS or lacks_value(attribute):
             return
-        value, where = attribute.value, held.where
+        value, where = attribute.value, subject.where
         match attribute.type:
             case "tensor" | "sparse_tensor":
                 self._constant(value, where)
@@ -351,12 +350,12 @@ _HOLDERS = frozenset({
 
 
 def lacks_name(value: Value | None) -> bool:
-    """Whether an input or output has no name; what a node computes is given one as it is saved."""
+    """Whether an input or output has no name; a result of a node gets one on saving."""
     return value is None or (not value.name and value.node is None)
 
 
 def lacks_value(attribute: Attribute) -> bool:
-    """Whether the message promises a tensor, a graph or a type, and has none."""
+    """Whether the attribute is declared as a tensor, graph or type, and has no value."""
     if attribute.ref or attribute.type not in _WHOLE:
         return False
     return attribute.value is None or (attribute.residue is not None and bool(attribute.residue.absent))

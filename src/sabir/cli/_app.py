@@ -1,4 +1,4 @@
-"""The program: its commands, and one place where errors become messages and exit codes."""
+"""The program: its commands, and the place where errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabir import __version__
-from sabir.base import LimitError, SabirError
+from sabir.base import (
+    CheckError,
+    EvaluationError,
+    InferenceError,
+    LimitError,
+    SabirError,
+    SchemaError,
+)
 from sabir.cli import _check, _convert, _demo, _infer, _op, _pack, _rule, _run, _show, _text
 from sabir.cli._screen import plain
+from sabir.cli._usage import FAULTY, UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-_DEBUG = "SABIR_TRACEBACK"  # set it to see where an error comes from
+INTERRUPTED = 130
+_OF_THE_MODEL = (CheckError, EvaluationError, InferenceError, SchemaError)
+_DEBUG = "SABIR_TRACEBACK"  # if it is set, errors end in tracebacks
 
 
 def _examples(lines: Sequence[str]) -> str:
@@ -30,7 +39,7 @@ def _examples(lines: Sequence[str]) -> str:
 
 app = typer.Typer(
     name="sabir",
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -77,32 +86,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default on the program's arguments; returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # a model's names may hold what the terminal's encoding lacks
+            # names in a model may have characters that the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
-    given = None if arguments is None else list(arguments)
+    words = None if arguments is None else list(arguments)
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
-        return _exit_code(given)
+        return _exit_code(words)
 
 
-def _exit_code(given: list[str] | None) -> int:
+def _exit_code(words: list[str] | None) -> int:
     try:
-        # in a context of its own, so that the limits of one command are not those of the next
-        code: object = copy_context().run(app, args=given, prog_name="sabir", standalone_mode=False)
+        # a separate context: the limits of one command do not apply to the next
+        code: object = copy_context().run(app, args=words, prog_name="sabir", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         return _close_quietly()
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except Exception as error:  # whatever it is, a person gets a message
+    except Exception as error:  # any error ends in a message, not in a traceback
         if os.environ.get(_DEBUG):
             raise
-        return _fail(_message(error), MISUSED if hasattr(error, "format_message") else FAILED)
+        return _fail(_message(error), FAULTY if isinstance(error, _OF_THE_MODEL) else UNREADABLE)
     return code if isinstance(code, int) else 0
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
-    """Print a warning as a line of its own, without the place in the program that issued it."""
+    """Print a warning as one line, without the source line that issued it."""
     with contextlib.suppress(BrokenPipeError):
         print(f"warning: {plain(str(message))}", file=sys.stderr)  # ruff: ignore[print]  this is where messages go
 
@@ -111,8 +120,10 @@ def _message(error: Exception) -> str:
     usage: Any = getattr(error, "format_message", None)  # typer's own errors, whichever click it stands on
     if usage is not None:
         context: Any = getattr(error, "ctx", None)
-        told: str = usage().rstrip(".")
-        return f"{told[:1].lower()}{told[1:]}; see {context.command_path if context else 'sabir'} --help"
+        message: str = usage().rstrip(".")
+        return (
+            f"{message[:1].lower()}{message[1:]}; see {context.command_path if context else 'sabir'} --help"
+        )
     if isinstance(error, LimitError):
         return f"{error}, or here with `{' '.join(f'--limit {e.shown}' for e in error.exceeded)}`"
     if isinstance(error, SabirError):
@@ -132,6 +143,6 @@ def _fail(message: str, code: int) -> int:
 
 
 def _close_quietly() -> int:
-    """Give up on a pipe that nobody reads, so that the interpreter's last flush succeeds."""
+    """Close a pipe without a reader, so that the interpreter's last flush succeeds."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return FAILED
+    return FAULTY

@@ -1,4 +1,4 @@
-"""`sabir check`: what is wrong with models, and what of it can be repaired."""
+"""`sabir check`: report what is wrong with models, and repair it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import typer
 
 from sabir.base import SabirError, SchemaError
 from sabir.checking import chosen, findings
+from sabir.cli._completion import rule_ids
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
-from sabir.cli._models import ModelPaths, OutputPath, load_any, save_any
+from sabir.cli._models import STREAM, ModelPaths, OutputPath, load_any, save_any
 from sabir.cli._operators import OperatorsOption, registry_of
 from sabir.cli._reports import Format, report_as
 from sabir.cli._usage import FAULTY, UNREADABLE, refuse
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "sabir check model.onnx",
     "sabir check models/*.onnx --format github",
+    "cat model.onnx | sabir check - --json",
     "sabir check model.onnx --select GRAPH,NODE001 --strict",
     "sabir check model.onnx --fix -o repaired.onnx",
     "sabir check model.onnx --fix-unsafe NAME001,MODEL007 -o renamed.onnx",
@@ -38,37 +40,40 @@ _IDS = "IDS"
 def check(  # ruff: ignore[too-many-arguments]  each is an option
     models: ModelPaths,
     *,
-    written: Annotated[Format, typer.Option("--format", help="How to write the findings.")] = Format.TEXT,
+    written: Annotated[Format, typer.Option("--format", help="The format of the report.")] = Format.TEXT,
+    as_json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
     select: Annotated[
         list[str] | None,
         typer.Option(
-            "--select", metavar=_IDS, help="Only these rules, by id, its beginning or group: GRAPH,style."
+            "--select",
+            metavar=_IDS,
+            autocompletion=rule_ids,
+            help="Only these rules: ids, beginnings of ids, groups: GRAPH,style.",
         ),
     ] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", metavar=_IDS, help="All but these rules.")
+        list[str] | None,
+        typer.Option("--ignore", metavar=_IDS, help="All but these rules.", autocompletion=rule_ids),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Style and pedantic rules too; warnings count as errors.")
+        bool, typer.Option("--strict", help="Add style and pedantic rules; warnings count as errors.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="A line for each finding, however many there are of a rule.")
+        bool, typer.Option("--verbose", help="One line for each finding, even for many of one rule.")
     ] = False,
-    untyped: Annotated[
-        bool, typer.Option("--no-types", help="Infer no types, which takes the time.")
-    ] = False,
+    untyped: Annotated[bool, typer.Option("--no-types", help="Skip type inference (faster).")] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read all external data to compare its checksums.")
+        bool, typer.Option("--verify", help="Read all external data and verify its checksums.")
     ] = False,
     repair: Annotated[
-        bool, typer.Option("--fix", help="Make the repairs that can hurt nobody; saved where -o says.")
+        bool, typer.Option("--fix", help="Make all safe repairs; save the model with -o.")
     ] = False,
     unsafe: Annotated[
         list[str] | None,
         typer.Option(
             "--fix-unsafe",
             metavar=_IDS,
-            help="Repair breaks of these rules too, by whole ids: it renames, or raises the IR version.",
+            help="Also repair violations of these rules (whole ids), which renames or raises the IR version.",
         ),
     ] = None,
     output: OutputPath = None,
@@ -77,9 +82,8 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
 ) -> None:
     """Report what is wrong with models.
 
-    Every rule of the standard is tried (`sabir rule` lists them), those of style only with --strict or where
-    they are selected. The exit code is 0 where nothing is wrong but for warnings, 1 where there are errors,
-    2 where a model could not be read.
+    All rules of the standard are checked (`sabir rule` lists them); style and pedantic rules only with
+    --strict or --select. The exit code is 0 without errors, 1 with errors, 2 if a model cannot be read.
     """
     rules: dict[str, Any] = {"select": _ids(select), "ignore": _ids(ignore)}
     try:
@@ -89,10 +93,10 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
     hazards = _ids(unsafe)
     _refuse_safe(hazards)
     if (repair or hazards) and (output is None or len(models) > 1):
-        refuse("--fix takes one model, and -o FILE to save it in")
+        refuse("--fix takes one model, and -o FILE for the repaired one")
     if output is not None and not (repair or hazards):
-        refuse("-o is for --fix: what is repaired is saved there")
-    report = report_as(written, verbose=verbose)
+        refuse("-o needs --fix: it names the file for the repaired model")
+    report = report_as(Format.JSON if as_json else written, verbose=verbose, error=output == STREAM)
     options = {**rules, "strict": strict, "types": not untyped, "verify": verify}
     options["registry"] = registry_of(operators)
     if output is not None:
@@ -104,21 +108,21 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
         raise typer.Exit(max(codes))
 
 
-def _ids(given: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the ids in options that may each name several."""
-    return tuple(name.strip() for names in given or () for name in names.split(","))
+def _ids(options: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the ids of repeated options, each a list separated by commas."""
+    return tuple(name.strip() for names in options or () for name in names.split(","))
 
 
 def _refuse_safe(hazards: Iterable[str]) -> None:
-    """Refuse names of rules that have no unsafe repair: each is asked for by its own id."""
+    """Refuse an id that has no unsafe repair."""
     for name in hazards:
         if name not in UNSAFE_REPAIRS:
             known = ", ".join(UNSAFE_REPAIRS)
-            refuse(f"{name!r} is no rule with an unsafe repair; those are {known}")
+            refuse(f"{name!r} is not a rule with an unsafe repair; those are {known}")
 
 
 def _found(model: Path | Model, options: dict[str, Any]) -> tuple[list[Finding], int]:
-    """Return what is found of the rules that are asked for, and how much more `--strict` finds."""
+    """Return the findings of the selected rules, and how many more `--strict` would report."""
     all_rules: dict[str, Any] = {**options, "strict": True}
     every = list(findings(model, **all_rules))
     asked = {r.id for r in chosen(options["select"], options["ignore"], strict=options["strict"])}
@@ -127,10 +131,10 @@ def _found(model: Path | Model, options: dict[str, Any]) -> tuple[list[Finding],
 
 
 def _look(report: Report, path: Path, options: dict[str, Any]) -> int:
-    """Report what is wrong with one model; returns the exit code that it deserves."""
+    """Report the findings of one model; returns its exit code."""
     try:
-        found, more = _found(path, options)
-    except SabirError as error:  # the other models are still worth a look
+        found, more = _found(load_any(path) if path == STREAM else path, options)
+    except SabirError as error:  # the other models are checked all the same
         report.unreadable(path, str(error).removeprefix(f"{path}: "))
         return UNREADABLE
     report.model(path, found, more)
@@ -140,7 +144,7 @@ def _look(report: Report, path: Path, options: dict[str, Any]) -> int:
 def _repair(
     report: Report, path: Path, output: Path, options: dict[str, Any], hazards: tuple[str, ...]
 ) -> int:
-    """Repair one model, save it, and report what is left."""
+    """Repair one model, save it, and report the findings that remain."""
     try:
         model = load_any(path)
         done = fix(

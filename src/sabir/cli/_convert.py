@@ -1,10 +1,9 @@
-"""`sabir convert`: a model from one format to another."""
+"""`sabir convert`: write a model in another format."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path  # ruff: ignore[typing-only-standard-library-import]  typer reads it at run time
+from typing import Annotated
 
 import typer
 
@@ -12,11 +11,9 @@ from sabir.base import UnsupportedError
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
-from sabir.cli._screen import Screen, bytes_text, plain
-from sabir.serial import FORMATS, dumps, format_by_name, format_named, format_of, load, loads, save
-
-if TYPE_CHECKING:
-    from sabir.ir import Model
+from sabir.cli._models import STREAM, load_any, print_model
+from sabir.cli._screen import bytes_text, plain
+from sabir.serial import FORMATS, format_by_name, format_named, format_of, save
 
 EXAMPLES = (
     "sabir convert model.onnx model.json",
@@ -25,7 +22,6 @@ EXAMPLES = (
     "cat model.onnx | sabir convert - model.onnxtxt",
     "sabir convert checkpoint.bin model.onnx --from protobuf",
 )
-_STREAM = Path("-")
 _FORMAT = f"One of {', '.join(FORMATS)}."
 
 
@@ -50,11 +46,11 @@ def convert(
 ) -> None:
     """Write a model in another format.
 
-    The extension of a file names its format: .onnx is protobuf, .textproto and .json are protobuf's texts,
-    .onnxtxt is the ONNX text syntax. Nothing is lost, except that the two texts of protobuf do not tell one
-    NaN from another.
+    The extension of a file names its format: .onnx is protobuf, .textproto and .json are the text formats of
+    protobuf, .onnxtxt is the ONNX text syntax. Nothing is lost, except that the two text formats of protobuf
+    do not distinguish the bits of one NaN from another's.
     """
-    if target == _STREAM:
+    if target == STREAM:
         named, chosen = None, format_named(format or "protobuf")
     elif format:
         named, chosen = format_of(target), format_named(format)
@@ -62,37 +58,17 @@ def convert(
         named = chosen = format_by_name(target) or "protobuf"
     if named not in {chosen, None} and _is_same(source, target) and not force:
         raise UnsupportedError(
-            f"{target}: the input would be replaced by a model as {chosen}, but its extension names {named}; "
-            "give OUT another name, or add --force"
+            f"{target}: this would replace the input by a model in the format {chosen}, but its extension "
+            f"names {named}; choose another name for OUT, or add --force"
         )
-    model = _read(source, origin)
-    if target == _STREAM:
-        size = _print(model, chosen)
+    model = load_any(source, format=origin)
+    if target == STREAM:
+        size = print_model(model, chosen)
     else:
         save(model, target, format=chosen)
         size = target.stat().st_size
-    shown = "standard output" if target == _STREAM else plain(target)
-    typer.echo(f"saved {shown} ({chosen}, {bytes_text(size)})", err=True)
-
-
-def _read(source: Path, origin: str | None) -> Model:
-    if source != _STREAM:
-        return load(source, format=origin)
-    return loads(sys.stdin.buffer.read(), format=origin)
-
-
-def _print(model: Model, chosen: str) -> int:
-    on_terminal = sys.stdout.isatty()
-    if chosen == "protobuf" and on_terminal:
-        raise UnsupportedError(
-            "protobuf is binary, and is not written to a terminal; choose another format with --to, or a file"
-        )
-    data = dumps(model, format=chosen)
-    if on_terminal:
-        Screen().lines(map(plain, data.decode("utf-8", "backslashreplace").removesuffix("\n").split("\n")))
-        return len(data)
-    sys.stdout.buffer.write(data)
-    return len(data)
+    name = "standard output" if target == STREAM else plain(target)
+    typer.echo(f"saved {name} ({chosen}, {bytes_text(size)})", err=True)
 
 
 def _is_same(source: Path, target: Path) -> bool:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Stored:
-    """Some tensors: how many, with how many elements, in how many bytes."""
+class TensorTotals:
+    """The totals of some tensors: how many, their elements, their bytes."""
 
     tensors: int = 0
     elements: int = 0
@@ -33,37 +33,37 @@ class Stored:
 
 @dataclass
 class Facts:
-    """The counts of a model; `operators` has the most used first, `external` is by file."""
+    """The counts of a model; `operators` lists the most frequent first, `external` is by file."""
 
     nodes: int = 0
     operators: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
-    parameters: Stored = field(default_factory=Stored)
-    external: dict[str, Stored] = field(default_factory=dict[str, Stored])
+    parameters: TensorTotals = field(default_factory=TensorTotals)
+    external: dict[str, TensorTotals] = field(default_factory=dict[str, TensorTotals])
 
 
 def facts_of(model: Model) -> Facts:
-    """Return the counts of a model: the nodes of its graph, the parameters of all its graphs."""
+    """Return the counts of a model: the nodes of the main graph, the parameters of all graphs."""
     facts = Facts()
     kinds = Counter(operator_name(node) for node in model.graph.all_nodes())
     facts.nodes = kinds.total()
     facts.operators = sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))
-    for constant in _initializers(model):
+    for _, constant in initializers(model):
         facts.parameters.add(constant)
         if isinstance(constant, ExternalTensor):
             location = constant.entries.get("location", "")
-            facts.external.setdefault(location, Stored()).add(constant)
+            facts.external.setdefault(location, TensorTotals()).add(constant)
     return facts
 
 
 def operator_name(callee: Node | Function) -> str:
-    """Return what a node calls, or a function is called by: `Conv`, `ai.onnx.ml.Scaler`."""
+    """Return the full name of the operator or function: `Conv`, `ai.onnx.ml.Scaler`."""
     name = callee.op if isinstance(callee, Node) else callee.name
     domain = "" if callee.domain in {"", "ai.onnx"} else f"{callee.domain}."
     return f"{domain}{name}{f':{callee.overload}' if callee.overload else ''}"
 
 
 def nested(graph: Graph) -> Iterator[tuple[str, int, Node]]:
-    """Yield each node of a graph and of those inside it: its place (`3.then_branch.0`), its depth, itself."""
+    """Yield each node of a graph and of its subgraphs: its path (`3.then_branch.0`), its depth, the node."""
     pending = [(f"{place}", 0, node) for place, node in _backwards(graph)]
     while pending:
         place, depth, node = pending.pop()
@@ -85,14 +85,16 @@ def _backwards(graph: Graph) -> list[tuple[int, Node]]:
     return list(enumerate(graph))[::-1]
 
 
-def _initializers(model: Model) -> Iterator[Constant]:
+def initializers(model: Model) -> Iterator[tuple[str, Constant]]:
+    """Yield each initializer of all graphs of a model, with its name."""
     for graph in model.graphs():
         for scope in graph.scopes():
-            yield from scope.initializers.values()
+            for value, data in scope.initializers.items():
+                yield value.name, data
 
 
 def _bytes_of(tensor: Tensor) -> int:
     try:
         return max(0, tensor.nbytes)
-    except (SabirError, ValueError):  # strings that are none, and other faults that `sabir check` tells of
+    except (SabirError, ValueError):  # `sabir check` reports what is wrong with the tensor
         return 0

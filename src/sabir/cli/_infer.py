@@ -1,64 +1,110 @@
-"""`sabir infer`: types and shapes, worked out and written into a model."""
+"""`sabir infer`: infer types and shapes, and write them into the model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sabir.checking import finding_of
+from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
-from sabir.cli._models import ModelPath, OutputPath, load_any, save_any
+from sabir.cli._models import (
+    ModelPaths,
+    OutputPath,
+    load_any,
+    report_saved,
+    report_screen,
+    save_any,
+    shown,
+)
 from sabir.cli._operators import OperatorsOption, registry_of
 from sabir.cli._reports import finding_lines
 from sabir.cli._screen import Screen, counted, plain
+from sabir.cli._usage import FAULTY, refuse
 from sabir.inference import Inference
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sabir.base import Finding
     from sabir.ir import Model
 
 EXAMPLES = (
     "sabir infer model.onnx",
     "sabir infer model.onnx -o typed.onnx",
-    "sabir infer model.onnx --strict",
+    "sabir infer models/*.onnx --json",
     "sabir infer model.onnx --fresh -o typed.onnx",
 )
 
 
 def infer(
-    model: ModelPath,
+    models: ModelPaths,
     *,
     output: OutputPath = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail at the first contradiction.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first contradiction.")] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Replace what is declared of computed values, outputs too.")
+        bool, typer.Option("--fresh", help="Replace the declared types of computed values, outputs too.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="A line for each finding, however many there are of a rule.")
+        bool, typer.Option("--verbose", help="One line for each finding, even for many of one rule.")
     ] = False,
     operators: OperatorsOption = None,
+    as_json: JsonOption = False,
     _: LimitOption = None,
 ) -> None:
     """Infer the type and shape of every value.
 
-    Shows the types of the outputs. A contradiction is reported, and the model's own declaration stays; so is
-    a declared number where the size depends on an input. Once an input was made dynamic, use `--fresh`. A
-    node that cannot be judged, such as one of an unknown domain, is a warning, as in a check.
+    Shows the types of the outputs. A declared type that contradicts the inferred one is reported and kept; so
+    is a declared size that depends on an input. After you made an input dynamic, use `--fresh`. A node that
+    cannot be inferred, such as one of an unknown domain, is a warning, as in `sabir check`. The exit code
+    is 1 if there is an error.
     """
-    loaded, screen = load_any(model), Screen()
-    engine = Inference(loaded, registry=registry_of(operators), strict=strict, fresh=fresh)
-    engine.run()
-    engine.annotate()
-    screen.lines(finding_lines([finding_of(d) for d in engine.diagnostics], screen, verbose=verbose))
-    known, values = _coverage(loaded)
-    screen.line(f"{plain(model)}: the types of {known:,} of {counted(values, 'value')} are known")
-    outputs = [v for v in loaded.graph.outputs if v is not None]
+    if output is not None and (len(models) > 1 or as_json):
+        refuse("-o takes one model, and no --json")
+    registry, screen = registry_of(operators), report_screen(output)
+    reports: list[dict[str, Any]] = []
+    failed = False
+    for path in models:
+        loaded = load_any(path)
+        engine = Inference(loaded, registry=registry, strict=strict, fresh=fresh)
+        engine.run()
+        engine.annotate()
+        findings = [finding_of(d) for d in engine.diagnostics]
+        failed |= any(f.severity == "error" for f in findings)
+        if as_json:
+            reports.append(_as_json(path, loaded, findings))
+        else:
+            _show(screen, path, loaded, findings, verbose=verbose)
+        if output is not None:
+            save_any(loaded, output)
+            report_saved(screen, output)
+    if as_json:
+        write_json(reports)
+    if failed:
+        raise typer.Exit(FAULTY)
+
+
+def _show(screen: Screen, path: Path, model: Model, findings: list[Finding], *, verbose: bool) -> None:
+    screen.lines(finding_lines(findings, screen, verbose=verbose))
+    known, values = _coverage(model)
+    screen.line(f"{shown(path)}: {known:,} of {counted(values, 'value')} have a type")
+    outputs = [v for v in model.graph.outputs if v is not None]
     screen.table([(plain(v.name), plain(v.type or "of unknown type")) for v in outputs], "cyan")
-    if output is not None:
-        save_any(loaded, output)
-        screen.line(f"saved {plain(output)}")
+
+
+def _as_json(path: Path, model: Model, findings: list[Finding]) -> dict[str, Any]:
+    values = [v for graph in model.graphs() for scope in graph.scopes() for v in scope.defined()]
+    return {
+        "path": str(path),
+        "findings": [
+            {"rule": f.rule, "severity": f.severity, "message": f.message, "location": str(f.location)}
+            for f in findings
+        ],
+        "types": {v.name: None if v.type is None else str(v.type) for v in values},
+    }
 
 
 def _coverage(model: Model) -> tuple[int, int]:

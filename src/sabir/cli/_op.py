@@ -1,4 +1,4 @@
-"""`sabir op`: what an operator is, in every version, and which operators an opset has."""
+"""`sabir op`: the reference of an operator in every version, and the list of an opset's operators."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sabir.base import SchemaError
+from sabir.cli._completion import operator_names
+from sabir.cli._json import JsonOption, write_json
 from sabir.cli._screen import Screen
-from sabir.reference import domains_of, find_version, inventory, marked, page_of
+from sabir.cli._usage import refuse
+from sabir.reference import domains_of, facts_of, find_version, inventory, marked, page_of
 
 if TYPE_CHECKING:
     from sabir.schema import Version
@@ -22,12 +26,13 @@ EXAMPLES = (
 
 
 def op(
-    name: Annotated[
-        str | None,
+    names: Annotated[
+        list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="The operator: Relu, ai.onnx.Relu or, in one version, ai.onnx.Relu:6. "
-            "Without it all operators are listed.",
+            help="Operators: Relu, ai.onnx.Relu or, in one version, ai.onnx.Relu:6. "
+            "Without a name all operators are listed.",
+            autocompletion=operator_names,
         ),
     ] = None,
     *,
@@ -36,25 +41,37 @@ def op(
         typer.Option(
             metavar="N",
             min=1,
-            help="Show the operator as it is in this opset of its domain. Without NAME, list the operators "
-            "of this opset with the version in force, in every domain that has an opset of this number.",
+            help="Show the version that applies in this opset. Without NAME, list the operators "
+            "of this opset with these versions, in every domain that has an opset of this number.",
         ),
     ] = None,
     domain: Annotated[
         str | None,
         typer.Option(metavar="DOMAIN", help="Look only in this domain; ai.onnx is the default domain."),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Show what an operator is, or list all operators.
+    """Show the reference of an operator, or list all operators.
 
     A page shows the signature, types, attributes and history of the operator. The lists mark deprecated
     versions.
     """
     screen = Screen()
-    if name is not None:
-        screen.lines(page_of(find_version(name, opset=opset, domain=domain)).splitlines())
-    else:
-        screen.table(_all(domain) if opset is None else _inventory(opset, domain), "bold")
+    try:
+        versions = [find_version(name, opset=opset, domain=domain) for name in names or ()]
+        rows = [] if names else _all(domain) if opset is None else _inventory(opset, domain)
+    except SchemaError as error:
+        refuse(str(error))
+    if as_json:
+        write_json([facts_of(v) for v in versions] if names else [_row_json(row) for row in rows])
+        return
+    for version in versions:
+        screen.markdown(page_of(version))
+    screen.table(rows, "bold")
+
+
+def _row_json(row: tuple[str, ...]) -> dict[str, str]:
+    return dict(zip(("name", "domain", "versions", "summary"), row, strict=True))
 
 
 def _all(domain: str | None) -> list[tuple[str, ...]]:
@@ -67,7 +84,7 @@ def _all(domain: str | None) -> list[tuple[str, ...]]:
 
 
 def _inventory(opset: int, domain: str | None) -> list[tuple[str, ...]]:
-    """Return a row for each operator of an opset, with its version in force."""
+    """Return a row for each operator of an opset, with the version that applies."""
     return [
         (v.operator.name, d or "ai.onnx", _since(v), v.operator.summary)
         for d, versions in inventory(opset, domain=domain).items()

@@ -1,27 +1,27 @@
-"""`sabir unpack` and `sabir pack`: the data of a model in files beside it, and back in the model's own."""
+"""`sabir unpack` and `sabir pack`: tensor data moved to files beside the model, and back into it."""
 
 from __future__ import annotations
 
-import contextlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from sabir.base import quote
+from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
-from sabir.cli._models import ModelPath, load_any
-from sabir.cli._screen import Screen, bytes_text, exact_bytes_text, plain
+from sabir.cli._models import STREAM, ModelPath, load_any, report_screen, save_any
+from sabir.cli._progress import progress_bar
+from sabir.cli._screen import bytes_text, exact_bytes_text, plain
+from sabir.cli._usage import refuse
 from sabir.ir import ExternalTensor, all_tensors
 from sabir.serial import largest_movable, load, save
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Sequence
 
     from sabir.ir import Model
 
@@ -34,7 +34,6 @@ UNPACK_EXAMPLES = (
 PACK_EXAMPLES = ("sabir pack model.onnx -o packed.onnx", "sabir pack model.onnx -o model.onnx")
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?(?:([kKMGT])(i)?)?[bB]?", re.ASCII)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_WORTH_A_BAR = 1 << 26  # bytes that take long enough to ask what is going on
 
 
 def _size(text: str | int) -> int:
@@ -58,15 +57,15 @@ def unpack(
         typer.Option(
             "--data",
             metavar="NAME",
-            help="Name of the data file beside the model; by default that of the model with .data. "
-            "With {name} in it, one file for each tensor; with .safetensors at its end, in that format.",
+            help="Name of the data file beside the model; by default the model's name with .data. "
+            "With {name} in it, one file for each tensor; with the extension .safetensors, in that format.",
         ),
     ] = None,
     threshold: Annotated[
         int, typer.Option(parser=_size, metavar="SIZE", help="Keep smaller tensors in the model.")
     ] = 1024,
     align: Annotated[
-        int, typer.Option(parser=_size, metavar="SIZE", help="Begin each tensor at a multiple of this.")
+        int, typer.Option(parser=_size, metavar="SIZE", help="Align each tensor to a multiple of this.")
     ] = 4096,
     shard: Annotated[
         int | None,
@@ -79,58 +78,49 @@ def unpack(
     checksum: Annotated[
         bool, typer.Option("--checksum", help="Write the SHA1 digests of the data files into the model.")
     ] = False,
+    as_json: JsonOption = False,
     _: LimitOption = None,
 ) -> None:
     """Move the data of a model's tensors to files beside it.
 
-    The output may replace the model itself: at every moment there is a whole model, the old or the new.
+    The output may replace the model itself: at any time the old or the new model is complete.
     """
+    if output == STREAM:
+        refuse("unpack needs -o FILE: the data files are written beside it")
     if align < 1 or (shard is not None and shard < 1):
         raise typer.BadParameter("--align and --shard must be at least 1")
     external = data or f"{output.stem}.data"
     if shard is not None and "{name}" in external:
         raise typer.BadParameter(
-            "--shard limits files that tensors share; with {name} each tensor has a file of its own"
+            "--shard limits files that tensors share; with {name} each tensor has a separate file"
         )
     loaded = load_any(model)
-    with _bar() as progress:
+    with progress_bar("writing") as progress:
         save(
             loaded, output, external=external, threshold=threshold, align=align, shard=shard,
             checksum=checksum, progress=progress,
         )  # fmt: skip
-    written = _data_files(output)
-    _tell(output, written)
-    if not written:
-        Screen().line(f"No data file: {_nothing_moved(loaded, threshold)}")
+    data_files = _data_files(output)
+    _report(output, data_files, "" if data_files else _nothing_moved(loaded, threshold), as_json=as_json)
 
 
 def pack(
     model: ModelPath,
     *,
     output: Output,
+    as_json: JsonOption = False,
     _: LimitOption = None,
 ) -> None:
     """Move the data of external files into the model file.
 
-    The data files stay as they are. The output may replace the model itself.
+    The data files are not changed. The output may replace the model itself, or be -, standard output.
     """
-    with _bar() as progress:
+    if output == STREAM:
+        save_any(load_any(model), output)  # protobuf on a stream includes external data
+        return
+    with progress_bar("writing") as progress:
         save(load_any(model), output, external=False, progress=progress)
-    _tell(output, ())
-
-
-@contextlib.contextmanager
-def _bar() -> Generator[Callable[[int, int], None], None, None]:
-    """Give what shows on standard error, where that is a terminal, how much of many bytes is written."""
-    columns = (TextColumn("writing"), BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("writing", total=None, visible=False)
-
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, visible=total >= _WORTH_A_BAR)
-
-        yield progress
+    _report(output, (), "", as_json=as_json)
 
 
 def _nothing_moved(model: Model, threshold: int) -> str:
@@ -145,14 +135,20 @@ def _nothing_moved(model: Model, threshold: int) -> str:
 
 
 def _data_files(path: Path) -> list[str]:
-    """The names of the data files that a model uses."""
+    """Return the names of the data files that a model uses."""
     tensors = [tensor for tensor, *_ in all_tensors(load(path)) if isinstance(tensor, ExternalTensor)]
     return list(dict.fromkeys(tensor.entries.get("location", "") for tensor in tensors))
 
 
-def _tell(path: Path, data: Sequence[str]) -> None:
-    """Tell which files a model now has."""
-    screen = Screen()
-    rows = [(path.name, path), *((name, path.parent / name) for name in data)]
+def _report(path: Path, data: Sequence[str], note: str, *, as_json: bool) -> None:
+    """List the files of a saved model, with their sizes; `note` says why it has no data file."""
+    files = [(path.name, path), *((name, path.parent / name) for name in data)]
+    if as_json:
+        sizes = [{"path": str(file), "bytes": file.stat().st_size} for _, file in files]
+        write_json({"files": sizes, **({"note": note} if note else {})})
+        return
+    screen = report_screen(path)
     screen.line(screen.paint(f"Written in {plain(path.absolute().parent)}", bold=True))
-    screen.table([(plain(name), bytes_text(file.stat().st_size)) for name, file in rows], "cyan", "right")
+    screen.table([(plain(name), bytes_text(file.stat().st_size)) for name, file in files], "cyan", "right")
+    if note:
+        screen.line(f"No data file: {note}")

@@ -1,4 +1,4 @@
-"""Findings as a person reads them, as programs do, and as GitHub does."""
+"""Findings as text, as JSON, and as workflow commands of GitHub."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sabir.checking import RULES
+from sabir.cli._models import shown
 from sabir.cli._screen import Screen, counted, plain
 from sabir.cli._usage import tell
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from sabir.repairing import Repair
 
 _COLOURS = {"error": "red", "warning": "yellow"}
-_MOST_SHOWN = 10  # repairs under one rule; a model may have ten thousand odd names
-_MOST_PLACES = 3  # findings under one rule; where there are more, one stands for all
+_MOST_SHOWN = 10  # repairs listed for one rule; a model may have ten thousand odd names
+_MOST_PLACES = 3  # findings listed for one rule; of more, only the first
 
 
 class Format(StrEnum):
-    """How findings are written."""
+    """The formats of a report."""
 
     TEXT = "text"
     JSON = "json"
@@ -32,10 +33,10 @@ class Format(StrEnum):
 
 
 class Report(Protocol):
-    """Where the findings of one model after the other go."""
+    """Receives the findings of each model in turn."""
 
     def model(self, path: Path, found: Sequence[Finding], more: int) -> None:
-        """Report what is wrong with a model; `more` is how much else `--strict` finds."""
+        """Report the findings of a model; `--strict` would report `more` in addition."""
         ...
 
     def unreadable(self, path: Path, message: str) -> None:
@@ -43,59 +44,62 @@ class Report(Protocol):
         ...
 
     def repairs(self, path: Path, done: Sequence[Repair], saved: Path) -> None:
-        """Report what was repaired, and where it was saved."""
+        """Report the repairs of a model, and where it was saved."""
         ...
 
     def end(self) -> None:
-        """Write what waited for the last model."""
+        """Write what had to wait for the last model."""
         ...
 
 
-def report_as(kind: Format, *, verbose: bool = False) -> Report:
-    """Return what writes findings to standard output in a format; only for a person any are left out."""
+def report_as(kind: Format, *, verbose: bool = False, error: bool = False) -> Report:
+    """Return the report for a format; only the text format merges findings of one rule.
+
+    It writes to standard output; with `error` a text goes to standard error.
+    """
     if kind is Format.TEXT:
-        return TextReport(verbose=verbose)
+        return TextReport(verbose=verbose, error=error)
     return JsonReport() if kind is Format.JSON else GithubReport()
 
 
 class TextReport:
-    """A line a finding, or a rule where many places break it; then the sentences that were broken, each once.
+    """One line for each finding, or for each rule with many; then the sentences of the violated rules.
 
     With `verbose` every finding has a line.
     """
 
-    def __init__(self, *, verbose: bool = False) -> None:
-        self._screen, self._verbose = Screen(), verbose
+    def __init__(self, *, verbose: bool = False, error: bool = False) -> None:
+        self._screen, self._verbose = Screen(error=error), verbose
         self._rules = {r.id: r for r in RULES}
 
     def model(self, path: Path, found: Sequence[Finding], more: int) -> None:
-        """Write the findings, the sentences and how many there are."""
-        screen, where = self._screen, plain(path)
+        """Write the findings, the sentences and the counts."""
+        screen, where = self._screen, shown(path)
         screen.lines(f"{where}: {line}" for line in finding_lines(found, screen, verbose=self._verbose))
-        broken = [self._rules[name] for name in dict.fromkeys(f.rule for f in found)]
-        if broken:
-            screen.table([(r.id, f"{r.law} ({r.source})") for r in broken], "bold")
+        violated = [self._rules[name] for name in dict.fromkeys(f.rule for f in found)]
+        if violated:
+            screen.table([(r.id, f"{r.law} ({r.source})") for r in violated], "bold")
         counts = Counter(f.severity for f in found)
-        told = " and ".join(counted(count, severity) for severity, count in sorted(counts.items()))
+        summary = " and ".join(counted(count, severity) for severity, count in sorted(counts.items()))
         hidden = f" ({more:,} more with --strict)" if more else ""
-        screen.line(f"{told or 'no problems'} found in {where}{hidden}")
+        screen.line(f"{summary or 'no problems'} found in {where}{hidden}")
 
     def unreadable(self, path: Path, message: str) -> None:
-        """Write the message, which may show where in a text it is, on lines of its own."""
-        first, *shown = message.split("\n")
-        self._screen.line(f"{plain(path)}: {self._screen.paint('error', fg='red')}: {plain(first)}")
-        self._screen.lines(map(plain, shown))
+        """Write the message; further lines show the place in a text."""
+        first, *rest = message.split("\n")
+        self._screen.line(f"{shown(path)}: {self._screen.paint('error', fg='red')}: {plain(first)}")
+        self._screen.lines(map(plain, rest))
 
     def repairs(self, path: Path, done: Sequence[Repair], saved: Path) -> None:
-        """Write the repairs, all of those that a caller of the model must know of."""
+        """Write the repairs; those that change the model's interface are all listed."""
         write_repairs(path, done, saved, self._screen.line)
 
     def end(self) -> None:
-        """Do nothing: all is written."""
+        """Do nothing: everything is written."""
 
 
 def finding_lines(found: Sequence[Finding], screen: Screen, *, verbose: bool) -> Iterator[str]:
-    """Yield a line for each finding; without `verbose` one line for all of a rule that many places break."""
+    """Yield a line for each finding; without `verbose` one line for a rule with many findings."""
     counts = Counter(f.rule for f in found)
     merged = set[str]()
     for f in found:
@@ -114,14 +118,14 @@ def _line(finding: Finding, screen: Screen) -> str:
 
 
 class JsonReport:
-    """One array of objects, for all models; whatever else there is to say goes to standard error."""
+    """One array of findings for all models; messages about files and repairs go to standard error."""
 
     def __init__(self) -> None:
         self._rules = {r.id: r for r in RULES}
         self._found: list[dict[str, Any]] = []
 
-    def model(self, path: Path, found: Sequence[Finding], more: int) -> None:  # ruff: ignore[unused-method-argument]  for a person alone
-        """Keep the findings for the end."""
+    def model(self, path: Path, found: Sequence[Finding], more: int) -> None:  # ruff: ignore[unused-method-argument]  for the text format alone
+        """Collect the findings."""
         for f in found:
             rule = self._rules[f.rule]
             steps = [{"kind": s.kind, "index": s.place, "name": s.name} for s in f.location.steps]
@@ -145,12 +149,12 @@ class JsonReport:
 
 
 class GithubReport:
-    """Workflow commands, which GitHub shows beside the files of a pull request."""
+    """Workflow commands, which GitHub shows in a pull request."""
 
     def __init__(self) -> None:
         self._screen = Screen()
 
-    def model(self, path: Path, found: Sequence[Finding], more: int) -> None:  # ruff: ignore[unused-method-argument]  for a person alone
+    def model(self, path: Path, found: Sequence[Finding], more: int) -> None:  # ruff: ignore[unused-method-argument]  for the text format alone
         """Write a command for each finding."""
         for f in found:
             hint = f" ({f.hint})" if f.hint else ""
@@ -173,19 +177,19 @@ class GithubReport:
 
 
 def write_repairs(path: Path, done: Sequence[Repair], saved: Path, write: Callable[[str], None]) -> None:
-    """Write what was repaired, a line each; under one rule no more than a person wants to read."""
-    where, shown = plain(path), Counter[str]()
+    """Write one line for each repair, at most ten of one rule unless they change the interface."""
+    where, listed = shown(path), Counter[str]()
     for repair in done:
-        shown[repair.rule] += not repair.interface
-        if repair.interface or shown[repair.rule] <= _MOST_SHOWN:
+        listed[repair.rule] += not repair.interface
+        if repair.interface or listed[repair.rule] <= _MOST_SHOWN:
             write(f"{where}: {plain(repair.location)}: repaired {repair.rule}: {plain(repair.message)}")
-    for rule, count in sorted(shown.items()):
+    for rule, count in sorted(listed.items()):
         if count > _MOST_SHOWN:
             write(f"{where}: and {counted(count - _MOST_SHOWN, 'more repair')} of {rule}")
     changed = sum(r.interface for r in done)
     if changed:
-        told = f"{counted(changed, 'name')} of inputs and outputs changed"
-        write(f"{where}: {told}: whoever runs the model must use the new ones")
+        names = f"{counted(changed, 'name')} of inputs and outputs changed"
+        write(f"{where}: {names}: callers of the model must use the new names")
     write(f"{counted(len(done), 'repair')} made in {where}, saved as {plain(saved)}")
 
 

@@ -1,16 +1,18 @@
-"""What `sabir run` shows of values, and how it saves them."""
+"""How `sabir run` shows values, and saves them."""
 
 from __future__ import annotations
 
+import io
 import re
+import zipfile
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import FileError
+from sabir.base import FileError, UnsupportedError, quote
 from sabir.cli._screen import cut, plain
 from sabir.elements import element
-from sabir.files import is_device_name
+from sabir.files import is_device_name, replace_file
 from sabir.ir import OptionalType, TensorType
 from sabir.serial import save_value
 
@@ -25,7 +27,7 @@ _LONGEST_NAME = 100
 
 
 def type_text(value: Any) -> str:
-    """Return what a value is: `float[1,10]`, `sequence of 3`."""
+    """Return the type of a value: `float[1,10]`, `sequence of 3`."""
     match value:
         case None:
             return "nothing"
@@ -52,22 +54,38 @@ def summary(value: Any) -> str:
             return _array_summary(np.asarray(value))
 
 
+def as_json(value: Any) -> dict[str, Any]:
+    """Return the type of a value, and of a tensor the shape and the range."""
+    data: dict[str, Any] = {"type": type_text(value)}
+    if value is None or isinstance(value, (list, dict)):
+        return data
+    array = np.asarray(value)
+    data |= {"element": str(element(array.dtype)), "shape": list(array.shape)}
+    if array.dtype.kind in "OUc" or not array.size:
+        return data
+    wide = array.astype(np.float64)
+    usual = wide[np.isfinite(wide)]
+    if usual.size:
+        data |= {"min": float(usual.min()), "max": float(usual.max()), "mean": float(usual.mean())}
+    return data | {"not_finite": int(array.size - usual.size)}
+
+
 class Saved(NamedTuple):
-    """A value in a file: its name, the file's name, and what the file holds."""
+    """A value in a file: its name, the file's name, and what the file contains."""
 
     name: str
     file: str
     form: str
 
 
-def save_all(
+def save_each(
     values: Mapping[str, Any], folder: Path, types: Mapping[str, Type | None] | None = None
 ) -> Iterator[Saved]:
-    """Write each value into a file of a folder, made where it is missing; yield what was written.
+    """Write each value into a file of a folder, which is created if it is missing; yield what was written.
 
     A tensor is a .npy file where that format has its element type; everything else is a .pb file with the
     message of its type, which `types` declares by name. Raises FileError, or UnsupportedError for a value
-    that no message holds.
+    that no message can represent.
     """
     declared = types or {}
     taken: set[str] = set()
@@ -80,8 +98,29 @@ def save_all(
         raise FileError(f"{error.filename or folder}: {error.strerror or error}") from error
 
 
+def save_archive(values: Mapping[str, Any], path: Path) -> Iterator[Saved]:
+    """Write all values into one .npz file, in one step; return what was written.
+
+    Raises FileError, and UnsupportedError for a value that the .npy format cannot represent.
+    """
+    arrays: dict[str, Array] = {}
+    for name, value in values.items():
+        array = None if value is None or isinstance(value, (list, dict)) else np.asarray(value)
+        if array is None or not _is_storable(array):
+            advice = "name a folder with --output, which takes .pb files too"
+            raise UnsupportedError(f"{path}: {quote(name)}, {type_text(value)}, does not fit .npz; {advice}")
+        arrays[name] = array.astype(np.str_) if array.dtype == object else array
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():  # np.savez takes names as keywords, and refuses some
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+    replace_file(path, [written.getbuffer()])
+    return (Saved(name, path.name, "NumPy array") for name in arrays)
+
+
 def _saved(value: Any, folder: Path, stem: str, declared: Type | None, name: str) -> tuple[str, str]:
-    """Write one value, and return the file's name and what it holds."""
+    """Write one value; return the file's name and what it contains."""
     array = None if value is None or isinstance(value, (list, dict)) else np.asarray(value)
     if array is None or isinstance(declared, OptionalType) or not _is_storable(array):
         return f"{stem}.pb", save_value(value, folder / f"{stem}.pb", declared, name=name)
@@ -91,7 +130,7 @@ def _saved(value: Any, folder: Path, stem: str, declared: Type | None, name: str
 
 
 def _is_storable(array: Array) -> bool:
-    """Return whether a .npy file gives back what it was given: it has few element types, and trims texts."""
+    """Return whether a .npy file preserves an array: it has few element types, and trims texts."""
     if array.dtype == object:
         return not any(isinstance(text, str) and text.endswith("\0") for text in array.flat)
     return array.dtype.isbuiltin == 1 or array.dtype.kind == "U"
@@ -120,7 +159,7 @@ def _short(number: Any) -> str:
 
 
 def _file_name(name: str, taken: set[str]) -> str:
-    """Return a file name that resembles a value's, and means one new file in this folder on every system."""
+    """Return a file name similar to a value's name: unused in this folder, and valid on every system."""
     base = re.sub(r"[^\w.\-]", "_", plain(name)).lstrip(".")[:_LONGEST_NAME] or "output"
     if is_device_name(base):
         base = f"_{base}"

@@ -1,4 +1,4 @@
-"""`sabir run`: a model run once, or several times, on given or random inputs."""
+"""`sabir run`: run a model on specified or random inputs, and compare the results."""
 
 from __future__ import annotations
 
@@ -12,27 +12,37 @@ import typer
 
 from sabir.base import FeedError, quote
 from sabir.checking import check
-from sabir.cli._feeds import gather
+from sabir.cli._compare import compare, data_sets, listed
+from sabir.cli._feeds import Request, gather
+from sabir.cli._images import Normalization
+from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
-from sabir.cli._models import ModelPath, load_any
+from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, registry_of
-from sabir.cli._results import save_all, summary, type_text
+from sabir.cli._results import as_json as value_as_json
+from sabir.cli._results import save_archive, save_each, summary, type_text
 from sabir.cli._screen import Screen, plain, seconds_text
+from sabir.cli._usage import FAULTY
 from sabir.runtime import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
-    from sabir.ir import Type
+    from sabir.cli._compare import Comparison
+    from sabir.cli._feeds import Feeds
+    from sabir.cli._results import Saved
 
 EXAMPLES = (
     "sabir run model.onnx",
-    "sabir run model.onnx --dim batch=8 --repeat 20",
-    "sabir run model.onnx --input image=cat.npy --output results",
+    "sabir run model.onnx --dim batch=8 --shape mask=8,128 --repeat 20",
+    "sabir run model.onnx --input image=cat.png --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225",
+    "sabir run model.onnx --input feeds.npz --output results.npz",
+    "sabir run model.onnx --compare test_data_set_0 --rtol 1e-4",
 )
-_MOST_DIGITS = 18  # what int64 surely holds
+_MOST_DIGITS = 18  # any number of so many digits fits int64
+_ARCHIVE = ".npz"
 
 
 def run(  # ruff: ignore[too-many-arguments]  each is an option
@@ -41,22 +51,50 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     inputs: Annotated[
         list[str] | None,
         typer.Option(
-            "--input", "-i", metavar="NAME=FILE", help="Feed an input from a .npy or .pb file; repeatable."
+            "--input",
+            "-i",
+            metavar="NAME=FILE",
+            help="Feed an input from a .npy, .npz or .pb file or a picture; FILE.npz alone feeds every "
+            "input that it names. May be repeated.",
         ),
     ] = None,
     dims: Annotated[
         list[str] | None,
         typer.Option(
-            "--dim", "-d", metavar="NAME=SIZE", help="Give a dimension variable its size, else 1; repeatable."
+            "--dim", "-d", metavar="NAME=SIZE", help="Set a dimension variable, else 1. May be repeated."
         ),
     ] = None,
+    shapes: Annotated[
+        list[str] | None,
+        typer.Option("--shape", metavar="NAME=2,6", help="Set the shape of a random input. May be repeated."),
+    ] = None,
+    mean: Annotated[
+        str, typer.Option("--mean", metavar="R,G,B", help="Subtract this from pictures in 0 to 1.")
+    ] = "",
+    std: Annotated[str, typer.Option("--std", metavar="R,G,B", help="Divide pictures by this.")] = "",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Save each output here, as NAME.npy or NAME.pb."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Save each output here, as NAME.npy or NAME.pb; all of them in one file if it ends in .npz.",
+        ),
     ] = None,
-    repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and tell the times.")] = 1,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--compare",
+            metavar="DIR",
+            help="Feed the input_N.pb files of this folder, or of each test_data_set_N in it, and compare "
+            "the results with its output_N.pb files.",
+        ),
+    ] = None,
+    rtol: Annotated[float, typer.Option(min=0, help="Relative tolerance of --compare.")] = 1e-3,
+    atol: Annotated[float, typer.Option(min=0, help="Absolute tolerance of --compare.")] = 1e-7,
+    repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and report the times.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, metavar="T", help="Use at most T threads.")] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Draw other random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the random inputs.")] = 0,
     strict: Annotated[
         bool,
         typer.Option(
@@ -65,61 +103,161 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     ] = False,
     newer_opsets: Annotated[
         bool,
-        typer.Option("--newer-opsets", help="Take an unknown newer operator set as the newest known one."),
+        typer.Option("--newer-opsets", help="Use the newest known operator set for an unknown newer one."),
     ] = False,
     operators: OperatorsOption = None,
+    as_json: JsonOption = False,
     _: LimitOption = None,
 ) -> None:
     """Run a model, and show its outputs and the time it takes.
 
     Inputs without a file are random values of the declared types: floats from the standard normal
-    distribution, integers from 0 to 9, booleans, strings of one letter.
+    distribution, integers from 0 to 9, booleans, one-letter strings.
 
-    A .npy file holds a tensor; a .pb file holds a TensorProto, SequenceProto, MapProto or OptionalProto, as
-    the type of the input or output says. --output writes .pb files for sequences, maps and optionals, and for
-    tensors whose element type the .npy format lacks, such as bfloat16. Each saved file can be an input again.
+    A .npy file contains a tensor, a .npz file several; a .pb file contains a TensorProto, SequenceProto,
+    MapProto or OptionalProto, as the type of the input or output requires. A picture is resized to the height
+    and width that the input declares; a float input gets its colours from 0 to 1. --output writes .pb files
+    for sequences, maps and optionals, and for tensors whose element type the .npy format lacks, such as
+    bfloat16. Each saved file can be an input again.
+
+    The exit code is 1 where the run fails or --compare finds a difference.
     """
-    loaded, screen, registry = load_any(model), Screen(), registry_of(operators)
+    loaded, registry = load_any(model), registry_of(operators)
     if strict:
         check(loaded, registry=registry)
     session = Session(loaded, threads=threads, strict=strict, newer_opsets=newer_opsets, registry=registry)
-    files = {name: Path(file) for name, file in _pairs("--input", inputs, {p.name for p in session.inputs})}
-    sizes = {name: _size(name, size) for name, size in _pairs("--dim", dims, ())}
-    feeds = gather(session.inputs, files, sizes, seed)
-    screen.line(f"{screen.paint(plain(model.name), bold=True)} on the engine {session.engine!r}")
+    if data is not None:
+        _refuse_with_compare(inputs, dims, shapes, output)
+        _compare(session, data, rtol, atol, as_json=as_json)
+        return
+    named, archives = _sources(inputs, {p.name for p in session.inputs})
+    request = Request(
+        files=named,
+        archives=archives,
+        dims={name: _size("--dim", name, size) for name, size in _pairs("--dim", dims, ())},
+        shapes={name: _shape(name, text) for name, text in _pairs("--shape", shapes, ())},
+        seed=seed,
+        normalization=Normalization(_numbers("--mean", mean), _numbers("--std", std)),
+    )
+    feeds = gather(session.inputs, request)
+    results, seconds = _timed(session, {name: feed.value for name, feed in feeds.values.items()}, repeat)
+    saved = [] if output is None else list(_saved(session, results, output))
+    if as_json:
+        write_json(_as_json(session, feeds, results, seconds, saved))
+    else:
+        _show(shown(Path(model.name)), session, feeds, results, seconds)
+        _show_saved(saved, output)
+
+
+def _show(name: str, session: Session, feeds: Feeds, results: dict[str, Any], seconds: list[float]) -> None:
+    screen = Screen()
+    screen.line(f"{screen.paint(name, bold=True)} on the engine {session.engine!r}")
     screen.heading("Inputs")
-    screen.table([_described(name, *feed) for name, feed in feeds.items()], "cyan", "", "dim")
-    results, seconds = _timed(session, {name: feed.value for name, feed in feeds.items()}, repeat)
+    screen.table([_described(name, *feed) for name, feed in feeds.values.items()], "cyan", "", "dim")
+    screen.lines(screen.paint(f"   note: {plain(note)}", dim=True) for note in feeds.assumed)
     screen.heading("Outputs")
     screen.table(list(starmap(_described, results.items())), "cyan")
     screen.heading("Time", _times(seconds))
-    if output is not None:
-        _save(screen, results, {p.name: p.type for p in session.outputs}, output)
 
 
-def _save(screen: Screen, results: Mapping[str, Any], types: Mapping[str, Type | None], folder: Path) -> None:
-    saved = list(save_all(results, folder, types))
-    screen.heading("Saved", f"in {plain(folder)}")
-    screen.table([(plain(name), file, form) for name, file, form in saved], "cyan", "", "dim")
+def _show_saved(saved: list[Saved], output: Path | None) -> None:
+    if output is None:
+        return
+    screen = Screen()
+    screen.heading("Saved", f"in {plain(output)}")
+    screen.table([(plain(s.name), s.file, s.form) for s in saved], "cyan", "", "dim")
 
 
-def _pairs(option: str, given: Iterable[str] | None, names: Collection[str]) -> Iterable[tuple[str, str]]:
-    """Yield the two sides of each `NAME=TEXT`; a name may have a `=` in it where it is one of `names`."""
-    for pair in given or ():
+def _as_json(
+    session: Session, feeds: Feeds, results: dict[str, Any], seconds: list[float], saved: list[Saved]
+) -> dict[str, Any]:
+    inputs = [
+        {"name": name, "origin": feed.origin, **value_as_json(feed.value)}
+        for name, feed in feeds.values.items()
+    ]
+    return {
+        "engine": session.engine,
+        "inputs": inputs,
+        "assumed": list(feeds.assumed),
+        "outputs": [{"name": name, **value_as_json(value)} for name, value in results.items()],
+        "seconds": seconds,
+        "saved": [s._asdict() for s in saved],
+    }
+
+
+def _saved(session: Session, results: dict[str, Any], output: Path) -> Iterator[Saved]:
+    if output.suffix == _ARCHIVE:
+        return save_archive(results, output)
+    return save_each(results, output, {p.name: p.type for p in session.outputs})
+
+
+# comparing
+
+
+def _refuse_with_compare(*options: object) -> None:
+    if any(options):
+        raise FeedError("--compare takes its inputs from the folder; omit --input, --dim, --shape and -o")
+
+
+def _compare(session: Session, folder: Path, rtol: float, atol: float, *, as_json: bool) -> None:
+    """Run every data set of a folder; leaves the program with exit code 1 where a result differs."""
+    report: list[tuple[str, list[Comparison]]] = []
+    for data in data_sets(folder, session.inputs, session.outputs):
+        results = session.run(data.feeds)
+        compared = [compare(n, results[n], expected, rtol, atol) for n, expected in data.expected.items()]
+        report.append((str(data.path), compared))
+    if as_json:
+        write_json([{"path": path, "outputs": [c._asdict() for c in cs]} for path, cs in report])
+    else:
+        screen = Screen()
+        for path, comparisons in report:
+            screen.heading(plain(path))
+            screen.table(listed(comparisons), "cyan", "right", "right")
+    if any(c.problem for _, cs in report for c in cs):
+        raise typer.Exit(FAULTY)
+
+
+# options
+
+
+def _sources(options: Iterable[str] | None, names: Collection[str]) -> tuple[dict[str, Path], list[Path]]:
+    """Return the files by input name, and the archives that feed all inputs that they name."""
+    words = list(options or ())
+    archives = [Path(word) for word in words if "=" not in word and word.endswith(_ARCHIVE)]
+    rest = [word for word in words if "=" in word or not word.endswith(_ARCHIVE)]
+    return {name: Path(file) for name, file in _pairs("--input", rest, names)}, archives
+
+
+_FORMS = {"--dim": "SIZE", "--shape": "2,6", "--input": "FILE"}
+
+
+def _pairs(option: str, words: Iterable[str] | None, names: Collection[str]) -> Iterable[tuple[str, str]]:
+    """Yield the two sides of each `NAME=TEXT`; a name may contain a `=` if it is one of `names`."""
+    for pair in words or ():
         splits = [(pair[:at], pair[at + 1 :]) for at, c in enumerate(pair) if c == "="]
         if not splits or not splits[0][0]:
-            raise FeedError(
-                f"{option} {quote(pair)}: write it as NAME={'SIZE' if option == '--dim' else 'FILE'}"
-            )
-        # a dimension variable may have a `=` in its name too, and a size has none
-        fallback = splits[-1] if option == "--dim" else splits[0]
+            raise FeedError(f"{option} {quote(pair)}: write it as NAME={_FORMS[option]}")
+        # a dimension variable may contain a `=` too; a size does not
+        fallback = splits[0] if option == "--input" else splits[-1]
         yield next((split for split in reversed(splits) if split[0] in names), fallback)
 
 
-def _size(name: str, text: str) -> int:
+def _size(option: str, name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
-        raise FeedError(f"--dim {quote(name)}: the size must be a number, 0 or more; got {quote(text)}")
+        raise FeedError(f"{option} {quote(name)}: the size must be a number, 0 or more; got {quote(text)}")
     return int(text)
+
+
+def _shape(name: str, text: str) -> tuple[int, ...]:
+    """Read `2,6` as a shape; an empty text is the shape of a scalar."""
+    return tuple(_size("--shape", name, part.strip()) for part in text.split(",")) if text else ()
+
+
+def _numbers(option: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise FeedError(f"{option} {quote(text)}: write numbers separated by commas") from None
 
 
 def _described(name: str, value: Any, *notes: str) -> tuple[str, ...]:

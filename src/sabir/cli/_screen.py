@@ -1,4 +1,4 @@
-"""Standard output: coloured and folded on a terminal, plain and unfolded everywhere else.
+"""Standard output or standard error: coloured and folded on a terminal, plain and unfolded elsewhere.
 
 Texts of a model go through `plain`, so none can move the cursor, recolour the terminal or break a line.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
@@ -24,10 +25,10 @@ _STEP = 1024
 
 
 class Screen:
-    """Standard output, as the commands write to it."""
+    """Standard output, or standard error, as the commands write to it."""
 
-    def __init__(self) -> None:
-        self._console = Console(markup=False, highlight=False, emoji=False)
+    def __init__(self, *, error: bool = False) -> None:
+        self._console = Console(markup=False, highlight=False, emoji=False, stderr=error)
         self._is_terminal = self._console.is_terminal
         self._coloured = self._console.color_system is not None
         if not self._is_terminal:
@@ -35,7 +36,7 @@ class Screen:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person is likely to be looking."""
+        """Whether the output goes to a terminal."""
         return self._is_terminal
 
     @property
@@ -44,7 +45,7 @@ class Screen:
         return self._console.width
 
     def can_show(self, text: str) -> bool:
-        """Return whether the output's encoding has these characters."""
+        """Return whether the output's encoding can represent these characters."""
         try:
             text.encode(self._console.encoding)
         except UnicodeEncodeError:
@@ -56,16 +57,29 @@ class Screen:
         return typer.style(text, **style) if self._coloured else text
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Write lines as they are; a terminal folds them by itself. The quick way, for many."""
+        """Write lines unchanged; the terminal folds them. This is fast for many lines."""
         out = self._console.file
         out.writelines(f"{line}\n" for line in lines)
 
+    def chunks(self, chunks: Iterable[str]) -> None:
+        """Write the chunks of a long text; a terminal gets the lines in them as `plain` returns them."""
+        if self._is_terminal:
+            chunks = ("\n".join(map(plain, chunk.split("\n"))) for chunk in chunks)
+        self._console.file.writelines(chunks)
+
     def line(self, line: str = "") -> None:
-        """Write one line as it is."""
+        """Write one line unchanged."""
         self.lines([line])
 
+    def markdown(self, text: str) -> None:
+        """Write a page of ours: rendered on a terminal, its source elsewhere."""
+        if self._is_terminal:
+            self._console.print(Markdown(text))
+        else:
+            self.lines(text.splitlines())
+
     def heading(self, title: str, note: str = "") -> None:
-        """Begin a section."""
+        """Write the title of a section."""
         self.line()
         self.line(self.paint(title, bold=True) + (self.paint(f"  {note}", dim=True) if note else ""))
 
@@ -82,10 +96,7 @@ class Screen:
         self.render(table)
 
     def render(self, renderable: RenderableType, width: int | None = None) -> None:
-        """Write something of rich's, without the spaces that fill its lines.
-
-        `width` is for where no terminal has one.
-        """
+        """Write a renderable of rich without trailing spaces; `width` applies where there is no terminal."""
         with self._console.capture() as capture:
             self._console.print(renderable, width=None if self._is_terminal else width)
         self._console.file.write(re.sub(r"[ ]+$", "", capture.get(), flags=re.MULTILINE))

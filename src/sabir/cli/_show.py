@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabir.cli._facts import Facts, facts_of, nested, operator_name, subgraphs
-from sabir.cli._models import ModelPath, load_any
+from sabir.cli import _weights
+from sabir.cli._facts import Facts, TensorTotals, facts_of, nested, operator_name, subgraphs
+from sabir.cli._json import JsonOption, write_json
+from sabir.cli._models import STREAM, ModelPaths, load_any, shown
+from sabir.cli._progress import progress_bar
 from sabir.cli._screen import Screen, counted, cut, exact_bytes_text, plain
 from sabir.ir import Tensor
 
@@ -20,28 +24,46 @@ EXAMPLES = (
     "sabir show model.onnx",
     "sabir show model.onnx --nodes | grep Conv",
     "sabir show model.onnx --tree",
+    "sabir show model.onnx --weights",
+    "sabir show models/*.onnx --json",
 )
-_NOTHING = "-"  # an optional input or output that is left out
+_NOTHING = "-"  # an omitted optional input or output
 _FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be listed as an input too
 
 
 def show(
-    model: ModelPath,
+    models: ModelPaths,
     *,
     nodes: Annotated[
         bool, typer.Option("--nodes", help="List every node: inputs → outputs, with types.")
     ] = False,
     tree: Annotated[
-        bool, typer.Option("--tree", help="Show the graphs inside nodes, and functions, as a tree.")
+        bool, typer.Option("--tree", help="Show the subgraphs of nodes, and functions, as a tree.")
     ] = False,
+    weights: Annotated[
+        bool,
+        typer.Option("--weights", help="List every initializer: type, bytes, min, max, mean, zeros, NaN."),
+    ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what is in a model: inputs, outputs, operators, parameters.
 
-    Tensors are not read, so a large model shows as quickly as a small one.
+    Tensors are read only for --weights; without it a large model shows as fast as a small one.
     """
-    loaded, screen = load_any(model), Screen()
+    loaded = [(path, load_any(path)) for path in models]
+    if as_json:
+        write_json([_as_json(path, model, nodes=nodes, weights=weights) for path, model in loaded])
+        return
+    screen = Screen()
+    for place, (path, model) in enumerate(loaded):
+        if len(loaded) > 1:
+            screen.line(("\n" if place else "") + screen.paint(f"== {plain(path)}", bold=True))
+        _show(screen, path, model, nodes=nodes, tree=tree, weights=weights)
+
+
+def _show(screen: Screen, path: Path, loaded: Model, *, nodes: bool, tree: bool, weights: bool) -> None:
     facts = facts_of(loaded)
-    screen.line(screen.paint(plain(model.name), bold=True))
+    screen.line(screen.paint(shown(Path(path.name)), bold=True))
     screen.table(_header(loaded, facts), "cyan")
     _ports(screen, loaded)
     screen.heading("Operators", counted(facts.nodes, "node"))
@@ -53,12 +75,64 @@ def show(
             for f in loaded.functions
         ]
         screen.table(rows, "cyan")
+    if weights:
+        screen.heading("Weights")
+        with progress_bar("reading") as progress:
+            rows = [_weights.row(weight) for weight in _weights.weights(loaded, progress)]
+        screen.table([_weights.COLUMNS, *rows], "cyan", "", *["right"] * 6)
     if nodes:
         screen.heading("Nodes")
         screen.lines(_nodes(screen, loaded))
     if tree:
         screen.heading("Tree")
         screen.lines(_trees(screen, loaded))
+
+
+def _as_json(path: Path, model: Model, *, nodes: bool, weights: bool) -> dict[str, Any]:
+    facts = facts_of(model)
+    data: dict[str, Any] = {
+        "path": None if path == STREAM else str(path),
+        "graph": model.graph.name,
+        "domain": model.domain,
+        "producer": {"name": model.producer_name, "version": model.producer_version},
+        "version": model.version,
+        "ir_version": model.ir_version,
+        "opsets": {domain or "ai.onnx": version for domain, version in model.opsets.items()},
+        "doc": model.doc,
+        "metadata": dict(model.metadata or {}),
+        "inputs": [_port_json(v) | {"optional": v in model.graph.initializers} for v in model.graph.inputs],
+        "outputs": [_port_json(v) for v in model.graph.outputs if v is not None],
+        "nodes": facts.nodes,
+        "operators": dict(facts.operators),
+        "functions": [operator_name(f) for f in model.functions],
+        "training": len(model.training),
+        "parameters": _totals_json(facts.parameters),
+        "external": {location: _totals_json(totals) for location, totals in facts.external.items()},
+    }
+    if nodes:
+        data["node_list"] = [_node_json(place, node) for place, _, node in nested(model.graph)]
+    if weights:
+        with progress_bar("reading") as progress:
+            data["weights"] = [_weights.as_json(w) for w in _weights.weights(model, progress)]
+    return data
+
+
+def _port_json(value: Value) -> dict[str, Any]:
+    return {"name": value.name, "type": None if value.type is None else str(value.type)}
+
+
+def _totals_json(totals: TensorTotals) -> dict[str, int]:
+    return {"tensors": totals.tensors, "elements": totals.elements, "bytes": totals.bytes}
+
+
+def _node_json(place: str, node: Node) -> dict[str, Any]:
+    return {
+        "place": place,
+        "operator": operator_name(node),
+        "name": node.name,
+        "inputs": [None if v is None else v.name for v in node.inputs],
+        "outputs": [None if v is None else v.name for v in node.outputs],
+    }
 
 
 def _header(model: Model, facts: Facts) -> Iterator[tuple[str, str]]:
@@ -81,16 +155,14 @@ def _header(model: Model, facts: Facts) -> Iterator[tuple[str, str]]:
         yield "training", counted(len(model.training), "pair") + " of graphs"
     if model.path is not None:
         yield "file", exact_bytes_text(model.path.stat().st_size)
-    held = facts.parameters
+    totals = facts.parameters
     yield (
         "parameters",
-        f"{held.elements:,} in {counted(held.tensors, 'tensor')}, {exact_bytes_text(held.bytes)}",
+        f"{totals.elements:,} in {counted(totals.tensors, 'tensor')}, {exact_bytes_text(totals.bytes)}",
     )
-    for location, stored in facts.external.items():
-        yield (
-            "external",
-            f"{cut(location)}: {counted(stored.tensors, 'tensor')}, {exact_bytes_text(stored.bytes)}",
-        )
+    for location, totals in facts.external.items():
+        size = f"{counted(totals.tensors, 'tensor')}, {exact_bytes_text(totals.bytes)}"
+        yield "external", f"{cut(location)}: {size}"
 
 
 def _ports(screen: Screen, model: Model) -> None:
@@ -100,11 +172,11 @@ def _ports(screen: Screen, model: Model) -> None:
     inputs = [v for v in graph.inputs if not old or v not in graph.initializers]
     screen.heading("Inputs")
     noted = set(() if old else defaults)
-    screen.table(
-        [(*_described(v), "may be left out" if v in noted else "") for v in inputs], "cyan", "", "dim"
-    )
+    screen.table([(*_described(v), "optional" if v in noted else "") for v in inputs], "cyan", "", "dim")
     if old and defaults:
-        screen.line(f"   and {counted(len(defaults), 'initializer')}, which this IR version lists as inputs")
+        screen.line(
+            f"   and {counted(len(defaults), 'initializer')}, which this IR version lists as inputs too"
+        )
     screen.heading("Outputs")
     screen.table([_described(v) for v in graph.outputs if v is not None], "cyan")
 
@@ -170,5 +242,5 @@ def _tree(screen: Screen, graph: Graph, indent: str) -> Iterator[str]:
 
 
 def _branch(place: int, among: Sequence[object]) -> tuple[str, str]:
-    """Return what is drawn before an entry, and before what is below it."""
+    """Return the line characters before an entry, and before the lines below it."""
     return ("└─ ", "   ") if place == len(among) - 1 else ("├─ ", "│  ")

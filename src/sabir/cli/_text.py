@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from sabir.cli._models import ModelPath, TextPath, load_any, save_text
-from sabir.cli._screen import Screen, plain
-from sabir.syntax import text as text_of
+from sabir.cli._screen import Screen
+from sabir.syntax import LISTED_ELEMENTS, text_chunks
 
 EXAMPLES = (
-    "sabir text model.onnx | less",
+    "sabir text model.onnx",
     "sabir text model.onnx -o model.onnxtxt",
     "sabir run model.onnxtxt",
 )
@@ -17,15 +21,25 @@ def text(
     model: ModelPath,
     *,
     output: TextPath = None,
+    elide: Annotated[
+        bool | None,
+        typer.Option(
+            "--elide/--all",
+            help=f"Write a tensor or list of more than {LISTED_ELEMENTS} elements as their number, or write "
+            "all. By default a terminal gets the short form, and a file or a pipe everything.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write a model in the ONNX text syntax.
 
-    Every command reads such a text from a file with the extension .onnxtxt, .onnxtext or .txt.
+    Every command reads such a text from a file with the extension .onnxtxt, .onnxtext or .txt, if it has all
+    elements.
     """
-    written = text_of(load_any(model))
-    if output is not None:
-        save_text(written, output)
-        return
     screen = Screen()
-    lines = written.removesuffix("\n").split("\n")  # no other sign ends a line of the syntax
-    screen.lines(map(plain, lines) if screen.is_terminal else lines)
+    short = screen.is_terminal and output is None if elide is None else elide
+    chunks = text_chunks(load_any(model), elide=LISTED_ELEMENTS if short else None)
+    if output is not None:
+        save_text(chunks, output)
+    else:
+        screen.chunks(chunks)

@@ -1,4 +1,4 @@
-"""Exit codes of the commands that judge: whether a model is at fault, or what was asked."""
+"""Exit codes, the same for every command, and how a command refuses what it is asked to do."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 FAULTY, UNREADABLE = 1, 2
+"""1: the model is at fault (an error was found, a run failed, results differ). 2: the command could not be
+carried out (wrong usage, an unreadable file, a limit)."""
 
 
 def refuse(message: str) -> NoReturn:
-    """Leave the program with a message on standard error, for what cannot be done as it was asked."""
+    """Leave the program with exit code 2 and a message on standard error."""
     tell(f"error: {message}")
     raise typer.Exit(UNREADABLE)
 

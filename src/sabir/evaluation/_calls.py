@@ -1,87 +1,104 @@
-"""What nodes call, looked up once a name, and operator calls as facts that outlive the graph."""
+"""One call of a run: a behaviour bound to slots, and what the calls of a run share."""
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from sabir.base import ACCIDENTS, EvaluationError, InferenceError, SabirError, SchemaError
-from sabir.evaluation._sizes import Sizes
-from sabir.evaluation._steps import Step
-from sabir.schema import Call, as_results, check_results
+import numpy as np
+
+from sabir.base import ACCIDENTS, Budget, EvaluationError, LimitError, SabirError, check_time
+from sabir.evaluation._declared import Dimensions
+from sabir.evaluation._sizes import LITTLE, bytes_of, unseen_work
+from sabir.evaluation._types import shown_type
+from sabir.scheduling import ABSENT
+from sabir.schema import as_results
 
 if TYPE_CHECKING:
-    from sabir.ir import Attribute, Function, Node
-    from sabir.schema import Scope, Version
+    from collections.abc import Callable
+
+    from sabir.evaluation._types import OperandTypes
+    from sabir.ir import Array
+
+SlotValues: TypeAlias = "list[Any]"  # the values of one run of a graph, by slot
 
 
-class Callees:
-    """What the nodes of one scope call, each name looked up once: a wrong name costs a search for a hint."""
+@dataclass(slots=True)
+class Run:
+    """What the calls of one run share.
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
-        self._found: dict[tuple[str, str, str], Version | Function | SchemaError] = {}
-
-    def of(self, node: Node) -> Version | Function:
-        """Return what a node calls; raises SchemaError where that is nothing."""
-        key = (node.domain, node.op, node.overload)
-        found = self._found.get(key)
-        if found is None:
-            try:
-                found = self._scope.runnable(node)
-            except SchemaError as error:
-                found = error
-            self._found[key] = found
-        if isinstance(found, SchemaError):
-            raise found
-        return found
-
-
-class OperatorCall(NamedTuple):
-    """A node that calls an operator, free of the graph.
-
-    `named` tells which outputs the node names, `lack` why it cannot run where it stands.
+    `dims` has the sizes of dimension variables. `mismatch` takes a place and how the value there contradicts
+    its declared type; where `strict`, it raises.
     """
 
-    version: Version
-    attributes: dict[str, Attribute]
+    budget: Budget
+    dims: Dimensions
+    mismatch: Callable[[str, str], None]
+    strict: bool
+
+    def inside_function(self) -> Run:
+        """Return the run as a function sees it: its dimension variables are not those of the caller."""
+        return Run(self.budget, Dimensions(), self.mismatch, self.strict)
+
+    def inside_subgraph(self) -> Run:
+        """Return the run as one call of a subgraph sees it: the sizes that it fixes last for the call."""
+        return Run(self.budget, Dimensions(self.dims), self.mismatch, self.strict)
+
+
+class BoundCall(NamedTuple):
+    """`function` applied to the values in `inputs`; its results go to `outputs`, then `dead` is cleared.
+
+    `checks` refuses operands of types that are not admitted, and outputs that would be too large. A `nested`
+    function calls subgraphs or functions: it gets the run and the slots first. The rest is as in a
+    `ScheduledCall`.
+    """
+
+    function: Callable[..., Any]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    named: tuple[bool, ...]
     label: str
-    lack: str
-
-    @property
-    def facts(self) -> Call:
-        """What a behaviour may ask of the call."""
-        return Call(self.named, self.version.since)
-
-
-def plain_step(call: OperatorCall) -> Step:
-    """Return the step of a node without subgraphs; raises SchemaError for its attributes."""
-    if call.lack:
-        return Step(functools.partial(_fail, call.lack), (), call.outputs, call.label)
-    binding, facts = call.version.binding("evaluate"), call.facts
-    function = binding.prepare(binding.arguments(call.attributes), facts)
-    if not any(call.inputs):
-        _check_constant(call)
-    types = Sizes(call.version, call.attributes, facts)
-    return Step(function, call.inputs, call.outputs, call.label, types)
+    checks: OperandTypes | None = None
+    nested: bool = False
+    captures: tuple[int, ...] = ()
+    cost: int = 1
+    dead: tuple[int, ...] = ()
 
 
-def _check_constant(call: OperatorCall) -> None:
-    """Raise SchemaError where a call without inputs gives a type that its version does not admit."""
-    binding = call.version.binding("infer")
+def run_call(call: BoundCall, slots: SlotValues, sizes: list[int], run: Run) -> None:
+    """Make one call; `sizes` has the bytes of the value in each slot."""
+    operands = [slots[slot] for slot in call.inputs]
     try:
-        results = as_results(binding((), binding.arguments(call.attributes), call.facts))
-    except (SabirError, *ACCIDENTS):
-        return  # the run will say what is wrong
-    try:
-        check_results(call.version, (), results)
-    except InferenceError as error:
-        raise SchemaError(str(error)) from error
+        _compute(call, operands, slots, sizes, run)
+    except LimitError as error:
+        raise error.within(call.label) from error
+    except SabirError as error:
+        raise EvaluationError(f"{call.label}: {error}") from error
+    except ACCIDENTS as error:
+        shown = ", ".join(map(shown_type, operands))
+        # numpy and Python speak of their own operands; inference says in ONNX's terms what is wrong
+        reason = (call.checks.objection(operands) if call.checks else None) or error
+        raise EvaluationError(f"{call.label} on ({shown}): {reason}") from error
+    for slot in call.dead:
+        slots[slot] = None
+        run.budget.live_bytes -= sizes[slot]
+        sizes[slot] = 0
 
 
-def _fail(problem: str) -> Any:
-    """Fail in the run: a branch that never runs may hold such a node."""
-    raise EvaluationError(problem)
+def _compute(call: BoundCall, operands: list[Any], slots: SlotValues, sizes: list[int], run: Run) -> None:
+    budget = run.budget
+    if budget.deadline is not None:
+        check_time(budget)
+    if call.checks is not None:
+        call.checks.check(operands, budget.unchecked_elements)
+    results = as_results(call.function(run, slots, *operands) if call.nested else call.function(*operands))
+    if len(results) < len(call.outputs):
+        raise EvaluationError(f"it returned {len(results)} outputs, and the node names {len(call.outputs)}")
+    if call.nested and call.checks is not None:
+        call.checks.check_results(results)
+    for slot, value in zip(call.outputs, results, strict=False):
+        if slot != ABSENT:
+            slots[slot] = np.asarray(cast("Array", value)) if isinstance(value, np.generic) else value
+            sizes[slot] = size = bytes_of(value)
+            if size > LITTLE:
+                budget.work -= unseen_work(value)
+            budget.allocate(size)

@@ -1,4 +1,4 @@
-"""Declared types in a run: element types, sizes, and dimension variables that have one size each.
+"""Declared types compared with the values of a run: element types, sizes, dimension variables.
 
 Spec/ir.txt, "Static tensor shapes": all tensors of a graph that mention a dimension variable have the same
 size there.
@@ -12,13 +12,13 @@ import numpy as np
 
 from sabir.ir import Expr, OptionalType, SequenceType, TensorType, Type
 
-_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+_ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
 
 
 class Dimensions:
     """The sizes of dimension variables in one run, each with the place that fixed it.
 
-    A graph inside another sees the sizes of the outer one; what it fixes itself lasts for one call of it.
+    A subgraph sees the sizes of the outer graph; a size that it fixes is valid for one call of it.
     """
 
     __slots__ = ("_outer", "_sizes")
@@ -28,19 +28,19 @@ class Dimensions:
         self._sizes: dict[str, tuple[int, str]] = {}
 
     def fix(self, name: str, size: int, where: str) -> tuple[int, str]:
-        """Return the size of a variable and the place that fixed it: this one, if it is the first."""
+        """Return the size of a variable and the place that fixed it: `where`, if it is the first."""
         scope: Dimensions | None = self
         while scope is not None:
-            known = scope._sizes.get(name)  # ruff: ignore[private-member-access]  of its own class
+            known = scope._sizes.get(name)  # ruff: ignore[private-member-access]  the same class
             if known is not None:
                 return known
-            scope = scope._outer  # ruff: ignore[private-member-access]  of its own class
+            scope = scope._outer  # ruff: ignore[private-member-access]  the same class
         self._sizes[name] = size, where
         return size, where
 
 
 class Declaration(Protocol):
-    """What a value must be like."""
+    """A declared type as a run compares it with values."""
 
     @property
     def has_variables(self) -> bool:
@@ -48,7 +48,7 @@ class Declaration(Protocol):
         ...
 
     def conflict(self, value: Any, where: str, dims: Dimensions, *, strict: bool = False) -> str:
-        """Return how a value contradicts the declaration, "" where it does not.
+        """Return the message about a value that contradicts the declared type, else "".
 
         Dimension variables are fixed in `dims`. With `strict` all items of a sequence have one shape.
         """
@@ -56,7 +56,7 @@ class Declaration(Protocol):
 
 
 def declaration(kind: Type | None) -> Declaration | None:
-    """Return a declared type as it is compared with values, or None where it says nothing comparable."""
+    """Return a declared type in the form that is compared with values, None if no value contradicts it."""
     match kind:
         case TensorType() if kind.element.number or kind.shape is not None:
             return TensorDeclaration(kind)
@@ -69,7 +69,7 @@ def declaration(kind: Type | None) -> Declaration | None:
 
 
 class TensorDeclaration:
-    """A declared tensor type. A dimension below 0 is open, as onnx and onnxruntime take it."""
+    """A declared tensor type. A dimension below 0 is unknown, as in onnx and onnxruntime."""
 
     __slots__ = ("_element", "_fixed", "_kind", "_rank", "_variables", "has_variables")
 
@@ -83,7 +83,7 @@ class TensorDeclaration:
         self.has_variables = bool(self._variables)
 
     def conflict(self, value: Any, where: str, dims: Dimensions, *, strict: bool = False) -> str:  # ruff: ignore[unused-method-argument]  a tensor has no items
-        """Return how a value contradicts the type, "" where it does not."""
+        """Return the message about a value that contradicts the type, else ""."""
         if type(value) is not _ARRAY:
             return "" if value is None else self._sentence(where, f"is a {type(value).__name__}")
         dtype = value.dtype
@@ -92,7 +92,7 @@ class TensorDeclaration:
         return self.shape_conflict(value.shape, where, dims)
 
     def shape_conflict(self, shape: tuple[int, ...], where: str, dims: Dimensions) -> str:
-        """Return how a shape contradicts the type, "" where it does not."""
+        """Return the message about a shape that contradicts the type, else ""."""
         if self._rank is None:
             return ""
         if len(shape) != self._rank:

@@ -1,4 +1,4 @@
-"""Feeds: what a caller passes for the inputs, converted and compared with what the model declares."""
+"""Feeds: the values for the inputs of a run, converted and compared with the declared types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import ml_dtypes
 import numpy as np
 
-from sabir.base import FeedError, SabirError, suggest
+from sabir.base import ACCIDENTS, FeedError, SabirError, suggest
 from sabir.elements import element
 from sabir.evaluation._declared import Dimensions, TensorDeclaration, declaration
 from sabir.ir import (
@@ -16,6 +16,7 @@ from sabir.ir import (
     SequenceType,
     SparseTensor,
     SparseTensorType,
+    Tensor,
     TensorType,
     Type,
 )
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.evaluation._declared import Declaration
-    from sabir.ir import Array, Dim, Graph, Value
+    from sabir.ir import Array, Constant, Dim
+    from sabir.scheduling import ValueInfo
 
-_WHOLE = "biu"  # kinds of numpy dtypes that hold whole numbers or truth values
+_WHOLE = "biu"  # kinds of numpy dtypes of whole numbers and truth values
 _KINDS = {"integer": _WHOLE, "bool": _WHOLE, "float": f"{_WHOLE}f", "complex": f"{_WHOLE}fc"}
 
 
@@ -45,7 +47,7 @@ class ModelPort(NamedTuple):
 
 
 class _Input(NamedTuple):
-    """An input as a run reads it; `problem` is what is wrong with its default."""
+    """An input with its declared type and its default; `problem` is how the default contradicts the type."""
 
     port: ModelPort
     declared: Declaration | None
@@ -58,11 +60,11 @@ class _Input(NamedTuple):
 
 
 class FeedReader:
-    """The inputs of a graph, ready to read feeds; later edits of the graph do not reach it."""
+    """Reads the feeds of a run as the values of a model's inputs."""
 
-    def __init__(self, graph: Graph, defaults: Mapping[Value, Array]) -> None:
-        """Take a graph, and the arrays of its initializers."""
-        self._inputs = [_input(value, defaults.get(value)) for value in graph.inputs]
+    def __init__(self, inputs: Sequence[ValueInfo], constants: Mapping[int, Array]) -> None:
+        """Take the inputs, and the arrays of the initializers by slot; one of an input is its default."""
+        self._inputs = [_input(value, constants.get(value.slot)) for value in inputs]
         self._names = {i.port.name for i in self._inputs}
 
     @property
@@ -70,27 +72,29 @@ class FeedReader:
         """The inputs; one with a default may be left out."""
         return tuple(i.port for i in self._inputs)
 
-    def read(self, feeds: Mapping[str, Any], dims: Dimensions, *, strict: bool = False) -> list[Any]:
-        """Return the feeds in the order of the inputs, None where a default serves.
+    def read(self, feeds: Mapping[Any, Any], dims: Dimensions, *, strict: bool = False) -> list[Any]:
+        """Return the feeds in the order of the inputs, None where the default is used.
 
-        Raises FeedError that names the input, what it declares and what it got. Each dimension variable has
-        one size throughout, in the defaults that serve too. With `strict` so have the items of a sequence.
+        Raises FeedError that names the input, its declared type and the feed. Each dimension variable has
+        one size throughout, in the defaults that are used too; with `strict` also in the items of a sequence.
         """
         for name in feeds:
             if name not in self._names:
+                if not isinstance(name, str):
+                    raise FeedError(f"feeds are keyed by input names, and {name!r} is {shown_class(name)}")
                 hint = suggest(name, self._names) or f"; the inputs are {self._listed()}"
                 raise FeedError(f"the model has no input {name!r}{hint}")
         found = [_read(i, feeds, dims, strict=strict) for i in self._inputs]
-        for given, value in zip(self._inputs, found, strict=True):
-            if value is None and given.default is not None:
-                _check_default(given, dims)
+        for port, value in zip(self._inputs, found, strict=True):
+            if value is None and port.default is not None:
+                _check_default(port, dims)
         return found
 
     def _listed(self) -> str:
         return ", ".join(repr(i.port.name) for i in self._inputs) or "none"
 
 
-def _input(value: Value, default: Array | None) -> _Input:
+def _input(value: ValueInfo, default: Array | None) -> _Input:
     port = ModelPort(value.name, value.type, default is not None or isinstance(value.type, OptionalType))
     declared = declaration(value.type)
     if default is None or declared is None:
@@ -100,11 +104,11 @@ def _input(value: Value, default: Array | None) -> _Input:
     return _Input(port, declared, default if problem or varies else None, problem)
 
 
-def _check_default(given: _Input, dims: Dimensions) -> None:
-    """Raise FeedError for a default that contradicts its declaration, or a size that a feed fixed."""
-    problem = given.problem
-    if not problem and given.declared is not None:
-        problem = given.declared.conflict(given.default, _default_of(given.port), dims)
+def _check_default(port: _Input, dims: Dimensions) -> None:
+    """Raise FeedError for a default that contradicts its declared type, or a size that a feed fixed."""
+    problem = port.problem
+    if not problem and port.declared is not None:
+        problem = port.declared.conflict(port.default, _default_of(port.port), dims)
     if problem:
         raise FeedError(problem)
 
@@ -113,22 +117,22 @@ def _default_of(port: ModelPort) -> str:
     return f"the default of input {port.name!r}"
 
 
-def _read(given: _Input, feeds: Mapping[str, Any], dims: Dimensions, *, strict: bool) -> Any:
-    name, kind = given.port.name, given.port.type
+def _read(port: _Input, feeds: Mapping[Any, Any], dims: Dimensions, *, strict: bool) -> Any:
+    name, kind = port.port.name, port.port.type
     if name not in feeds:
-        if given.port.optional:
+        if port.port.optional:
             return None
         raise FeedError(f"input {name!r} ({kind or 'of undeclared type'}) is missing from the feeds")
-    value = _converted(feeds[name], kind, given.where)
-    if given.declared is not None:
-        problem = given.declared.conflict(value, given.where, dims, strict=strict)
+    value = _converted(feeds[name], kind, port.where)
+    if port.declared is not None:
+        problem = port.declared.conflict(value, port.where, dims, strict=strict)
         if problem:
             raise FeedError(problem)
     return value
 
 
 def _converted(value: Any, declared: Type | None, where: str) -> Any:
-    """Return a feed as the value that a run works on; raises FeedError for one of another type."""
+    """Return a feed as the value for a run; raises FeedError for one of another type."""
     match declared:
         case TensorType():
             return _tensor(value, declared, where)
@@ -136,7 +140,7 @@ def _converted(value: Any, declared: Type | None, where: str) -> Any:
             return _dense(value, declared, where)
         case SequenceType():
             if not isinstance(value, (list, tuple)):
-                raise FeedError(_refusal(where, declared, value, "give a list"))
+                raise FeedError(_refusal(where, declared, value, "pass a list"))
             items = cast("Sequence[Any]", value)
             return [_converted(x, declared.item, f"{where}, item {i}") for i, x in enumerate(items)]
         case OptionalType():
@@ -148,14 +152,11 @@ def _converted(value: Any, declared: Type | None, where: str) -> Any:
 
 
 def _dense(value: Any, declared: SparseTensorType, where: str) -> Array:
-    """Return a sparse tensor, or an array that stands for one, as the dense array of a run."""
+    """Return a sparse tensor, or a dense array in its place, as the dense array of a run."""
     kind = TensorType(declared.element, declared.shape)
-    try:
-        array = value.array() if isinstance(value, SparseTensor) else value
-    except SabirError as error:
-        raise FeedError(f"{where}: {error}") from error
+    array = _read_tensor(value, where) if isinstance(value, (SparseTensor, Tensor)) else value
     if not isinstance(array, np.ndarray):
-        raise FeedError(_refusal(where, declared, value, "give a sabir.ir.SparseTensor, or a dense array"))
+        raise FeedError(_refusal(where, declared, value, "pass a sabir.ir.SparseTensor, or a dense array"))
     dense = _tensor(cast("Array", array), kind, where)
     problem = TensorDeclaration(kind).conflict(dense, where, Dimensions())
     if problem:
@@ -166,38 +167,67 @@ def _dense(value: Any, declared: SparseTensorType, where: str) -> Array:
 def _map(value: Any, declared: MapType, where: str) -> dict[Any, Any]:
     """Return a map whose keys and values have the declared types."""
     if not isinstance(value, dict):
-        raise FeedError(_refusal(where, declared, value, "give a dict"))
+        raise FeedError(_refusal(where, declared, value, "pass a dict"))
     entries = cast("dict[Any, Any]", value)
     key_type = (str, np.str_) if declared.key.kind == "string" else (int, np.integer)
     found: dict[Any, Any] = {}
     for key, item in entries.items():
         if not isinstance(key, key_type) or isinstance(key, bool):
             raise FeedError(
-                f"{where} is declared {declared}, and has the key {key!r}: give {declared.key} keys"
+                f"{where} is declared {declared}, and has the key {key!r}: pass {declared.key} keys"
             )
         converted = _converted(item, declared.value, f"{where}, key {key!r}")
-        # a scalar stands in a map as a number of its type, which a tensor made of them will take
+        # a map has scalars as numpy numbers of the element type, of which operators can make a tensor
         scalar = isinstance(declared.value, TensorType) and not np.ndim(converted)
         found[key] = converted[()] if scalar else converted
     return found
 
 
 def _tensor(value: Any, declared: TensorType, where: str) -> Array:
+    if isinstance(value, Tensor):
+        value = _read_tensor(value, where)
     if not hasattr(value, "__array__"):
         return _from_python(value, declared, where)
     if type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):  # `np.ma` takes 10 ms to load
         raise FeedError(_refusal(where, declared, cast("object", value), "fill it: a tensor has no mask"))
-    array = np.asarray(value)
+    array = value if type(value) is np.ndarray else _exported(value, where)
+    kind = declared.element
     try:
         found = element(array.dtype)
     except SabirError as error:
-        raise FeedError(_refusal(where, declared, array)) from error
-    kind = declared.element
+        raise FeedError(_refusal(where, declared, array, _conversion(kind))) from error
     if kind.number and found != kind:
-        raise FeedError(_refusal(where, declared, array, f"convert it to {kind.dtype}"))
+        raise FeedError(_refusal(where, declared, array, _conversion(kind)))
     if found.kind == "string":
         _check_texts(array, declared, where)
     return array.astype(found.dtype, copy=False)
+
+
+def _read_tensor(tensor: Constant, where: str) -> Array:
+    try:
+        return tensor.array()
+    except SabirError as error:
+        raise FeedError(f"{where}: {error}") from error
+
+
+def _exported(value: Any, where: str) -> Array:
+    """Return the array that an object of another library converts to."""
+    try:
+        return np.asarray(value)
+    except (
+        ACCIDENTS
+    ) as error:  # raised by that library, as for a tensor on a GPU or one that needs a gradient
+        raise FeedError(f"{where} got {shown_class(value)} that is no array: {error}") from error
+
+
+def _conversion(kind: ElementType) -> str:
+    """Return the advice how to convert an array to the declared element type, or ""."""
+    if not kind.number:
+        return ""
+    if kind.kind == "string":
+        return "convert it with .astype(str)"
+    library = "np" if kind.dtype.isbuiltin == 1 else "ml_dtypes"
+    return f"convert it with .astype({library}.{kind.dtype.name})"
 
 
 def _check_texts(array: Array, declared: TensorType, where: str) -> None:
@@ -205,11 +235,11 @@ def _check_texts(array: Array, declared: TensorType, where: str) -> None:
         return
     for item in array.ravel().tolist():
         if not isinstance(item, (str, bytes)):
-            raise FeedError(_refusal(where, declared, cast("object", item), "give texts"))
+            raise FeedError(_refusal(where, declared, cast("object", item), "pass texts"))
 
 
 def _from_python(value: Any, declared: TensorType, where: str) -> Array:
-    """Make an array of plain Python numbers, texts, and lists of them."""
+    """Return an array of plain Python numbers, texts, or lists of them."""
     kind = declared.element
     try:
         array = np.asarray(value, dtype=object if kind.kind == "string" else None)
@@ -227,7 +257,7 @@ def _from_python(value: Any, declared: TensorType, where: str) -> Array:
 
 
 def _check_range(array: Array, kind: ElementType, where: str) -> None:
-    """Raise FeedError for a whole number that the element type cannot hold."""
+    """Raise FeedError for a whole number outside the range of the element type."""
     if not array.size or kind.kind not in {"integer", "bool"}:
         return
     lowest, highest = (0, 1) if kind.kind == "bool" else _range(kind)
@@ -247,6 +277,12 @@ def _content(array: Array) -> str:
     )
 
 
+def shown_class(value: object) -> str:
+    """Return the class of an argument for a message: `a list`, `an int`, `None`."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
 def _refusal(where: str, declared: Type, value: object, hint: str = "") -> str:
     if type(value) is np.ndarray:
         array = cast("Array", value)
@@ -255,5 +291,5 @@ def _refusal(where: str, declared: Type, value: object, hint: str = "") -> str:
         except SabirError:
             shown = f"an array of {array.dtype}"
     else:
-        shown = f"a {type(value).__name__}"
+        shown = shown_class(value)
     return f"{where} is declared {declared}, and got {shown}{f'; {hint}' if hint else ''}"

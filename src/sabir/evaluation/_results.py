@@ -1,7 +1,7 @@
-"""Results at the boundary of a run: arrays that belong to the caller alone.
+"""The results of a run as arrays that belong to the caller alone.
 
-Many operators return a view: of a feed, of a constant, of another result. What leaves a run must not share
-memory with any of them, or an edit of one array would change another.
+Many operators return a view: of a feed, a constant or another result. A result must not share memory with any
+of them, or an edit of one array would change another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""How large values are, and how large those will be that a call is about to give."""
+"""What numpy spends on values: their bytes, the work beside them, and the sizes of outputs before a call.
+
+The limits count what these functions say: another engine, which computes in another way, has its own.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sabir.base import ACCIDENTS, InferenceError, SabirError, UnsupportedError, check_elements
-from sabir.evaluation._types import Kind, Types, kind_of
+from sabir.evaluation._types import Kind, OperandTypes, kind_of
 from sabir.ir import MAX_RANK, Tensor, TensorType
 from sabir.opsets.families.ranks import type_of
 from sabir.schema import as_results
@@ -16,19 +19,19 @@ from sabir.schema import as_results
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.ir import Array, Attribute
+    from sabir.ir import Array
     from sabir.schema import Call, Version
 
-_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+_ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
 _OBJECT = np.dtype(object)
 _TEXT, _ITEM, _ENTRY = 56, 128, 128  # bytes, about: a text, an array, an entry in a map beside its contents
 _MOST_REMEMBERED = 16
 _WIDE, _NARROW = 8, 4  # bytes of a number while it is computed, where it is narrower than the second
-LITTLE = 1 << 12  # bytes of a value that takes no time worth a second look
+LITTLE = 1 << 12  # bytes of a value whose narrow numbers take no time worth counting
 
 
 def bytes_of(value: Any) -> int:
-    """Return about how many bytes a value has; of a view those that a copy would have."""
+    """Return about how many bytes a value has; a view has those of its copy."""
     if type(value) is _ARRAY:
         return value.nbytes if value.dtype is not _OBJECT else value.size * _TEXT + _letters(value)
     if isinstance(value, list):
@@ -46,12 +49,12 @@ def _item_bytes(items: list[Any]) -> int:
 
 
 def unseen_work(value: Any) -> int:
-    """Return how many bytes a value would have more, were its numbers as wide as they are computed."""
+    """Return how many bytes more a value would have if its numbers were as wide as in the computation."""
     return (_WIDE - value.itemsize) * value.size if type(value) is _ARRAY and value.itemsize < _NARROW else 0
 
 
 def numbers_of(value: Any) -> int:
-    """Return how many numbers a value has, by which the bounds of a run grow; eight letters count as one."""
+    """Return how many numbers a value has, with which the bounds of a run grow; eight letters are one."""
     if type(value) is _ARRAY:
         return value.size if value.dtype is not _OBJECT else value.size + _letters(value) // _WIDE
     if isinstance(value, list):
@@ -61,9 +64,9 @@ def numbers_of(value: Any) -> int:
     return 0
 
 
-def numbers_in(attributes: Mapping[str, Attribute]) -> int:
-    """Return how many numbers the constants among a node's attributes have."""
-    return sum(_attribute_numbers(a.value) for a in attributes.values())
+def numbers_in(attributes: Mapping[str, Any]) -> int:
+    """Return how many numbers the values of a node's attributes have."""
+    return sum(map(_attribute_numbers, attributes.values()))
 
 
 def _attribute_numbers(value: Any) -> int:
@@ -71,7 +74,7 @@ def _attribute_numbers(value: Any) -> int:
         try:
             return numbers_of(value.array())
         except SabirError:
-            return 0  # the run reports what is wrong with it
+            return 0  # the run reports it
     if isinstance(value, (str, bytes)):
         return len(value) // _WIDE
     if isinstance(value, tuple):
@@ -83,26 +86,28 @@ def _letters(array: Array) -> int:
     return sum(len(text) for text in array.ravel().tolist() if isinstance(text, (str, bytes)))
 
 
-class Sizes(Types):
-    """Foretells the size of what one node's calls give, from their inputs' shapes; looks at the types too.
+class OutputSizes(OperandTypes):
+    """Checks, before a call, how large its outputs will be, and the types of its operands.
 
-    Most outputs cannot have more elements than the product of the inputs' counts, so that a look at the
-    counts is enough. An operator whose output follows from contents or attributes checks by itself.
+    Most outputs cannot have more elements than the product of the operands' counts, so that a look at the
+    counts is enough. An operator whose output size follows from contents or attributes checks it itself.
     """
 
     __slots__ = ("_attributes", "_call", "_remembered")
 
-    def __init__(self, version: Version, attributes: Mapping[str, Attribute], call: Call) -> None:
+    def __init__(self, version: Version, attributes: Mapping[str, Any], call: Call) -> None:
+        """Take a version, the values of a node's attributes, and the facts of its call."""
         super().__init__(version)
         self._attributes, self._call = attributes, call
         self._remembered: dict[tuple[Any, ...], tuple[int, int]] = {}
 
     def check(self, inputs: Sequence[Any], plain: float) -> None:
-        """Raise LimitError where an output would be larger than it may; `plain` elements need no look.
+        """Raise LimitError for an output that would be too large; up to `plain` elements are not looked at.
 
         Raises EvaluationError for an input of a type that is not admitted.
         """
-        product, axes, kinds = 1, 0, list[Kind]()
+        product, axes = 1, 0
+        kinds: list[Kind] = []
         for x in inputs:
             if type(x) is _ARRAY:
                 product *= x.size or 1
@@ -121,21 +126,21 @@ class Sizes(Types):
         if found is None:
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()
-            found = self._remembered[key] = self._foretold(inputs)
+            found = self._remembered[key] = self._largest(inputs)
         count, width = found
-        given = beside = 0
+        read = temporaries = 0
         for x in inputs:
             if type(x) is _ARRAY:
-                given += x.size
-                beside += unseen_work(x)
-        check_elements(count, given, width=max(width, _WIDE), beside=beside)
+                read += x.size
+                temporaries += unseen_work(x)
+        check_elements(count, read, width=max(width, _WIDE), beside=temporaries)
 
-    def _foretold(self, inputs: Sequence[Any]) -> tuple[int, int]:
+    def _largest(self, inputs: Sequence[Any]) -> tuple[int, int]:
         """Return how many elements the largest output will have, and their width in bytes."""
         try:
             found = self._inferred(inputs)
         except (SabirError, *ACCIDENTS):
-            return 0, 1  # the call itself will say what is wrong
+            return 0, 1  # the call itself reports it
         largest = 0, 1
         for kind in found:
             if not isinstance(kind, TensorType) or kind.shape is None:
@@ -148,13 +153,13 @@ class Sizes(Types):
         return largest
 
     def objection(self, inputs: Sequence[Any]) -> str | None:
-        """Return what inference finds wrong with the inputs' types and small contents, or None."""
+        """Return why inference refuses the operands' types and small contents, or None."""
         try:
             self._inferred(inputs, known=True)
         except (InferenceError, UnsupportedError) as error:
             return str(error)
         except (SabirError, *ACCIDENTS):
-            pass  # what is wrong lies in the contents, or in too many of them
+            pass  # the reason is in the contents, or in too many of them
         return None
 
     def _inferred(self, inputs: Sequence[Any], *, known: bool = False) -> tuple[Any, ...]:
@@ -162,4 +167,4 @@ class Sizes(Types):
             return ()
         types = [None if x is None else type_of(x, known=known) for x in inputs]
         binding = self.version.binding("infer")
-        return as_results(binding(types, binding.arguments(self._attributes), self._call))
+        return as_results(binding(types, binding.fill(self._attributes), self._call))

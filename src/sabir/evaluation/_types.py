@@ -1,7 +1,7 @@
-"""Whether the values that a node is given have types that its operator version admits.
+"""Whether the operands of a call have types that its operator version admits.
 
-Numpy computes with more types than the standard admits, and mixes them: two texts would be added, the
-imaginary part of a number dropped. A look at the types is cheap where they are those of the last call.
+Numpy computes with more types than the standard admits, and mixes them: it would add two texts, and drop the
+imaginary part of a number. The check is cheap where the types are those of the last call.
 """
 
 from __future__ import annotations
@@ -22,29 +22,31 @@ if TYPE_CHECKING:
     from sabir.ir import Array
     from sabir.schema import Input, Version
 
-Kind: TypeAlias = "np.dtype[Any] | tuple[object, ...]"  # of a tensor; of another value, () of none
+Kind: TypeAlias = (
+    "np.dtype[Any] | tuple[object, ...]"  # of a tensor; of another value, or () of an absent one
+)
 
-_ARRAY: Any = np.ndarray  # of no type that a checker would have cast, which takes time in a run
+_ARRAY: Any = np.ndarray  # untyped: a cast would take time in every run
 _UNKNOWN = "?"
 _MOST_REMEMBERED = 4096
 
 
-class Types:
-    """The types of one node's inputs, which it looks at anew only where they differ from the last call's."""
+class OperandTypes:
+    """Checks the types of one node's operands and results, where they differ from those of the last call."""
 
-    __slots__ = ("given", "kinds", "version")
+    __slots__ = ("kinds", "result_kinds", "version")
 
     def __init__(self, version: Version) -> None:
         self.version = version
         self.kinds: list[Kind] = []
-        self.given: list[Kind] = []  # by the last call
+        self.result_kinds: list[Kind] = []
 
-    def check(self, inputs: Sequence[Any], plain: float) -> None:  # ruff: ignore[unused-method-argument]  as Sizes
+    def check(self, inputs: Sequence[Any], plain: float) -> None:  # ruff: ignore[unused-method-argument]  as OutputSizes
         """Raise EvaluationError for an input of a type that is not admitted."""
         self.check_kinds([x.dtype if type(x) is _ARRAY else kind_of(x) for x in inputs])
 
-    def objection(self, inputs: Sequence[Any]) -> str | None:  # ruff: ignore[unused-method-argument]  as Sizes
-        """Return why the inputs cannot be computed with, as far as their types show it."""
+    def objection(self, inputs: Sequence[Any]) -> str | None:  # ruff: ignore[unused-method-argument]  as OutputSizes
+        """Return why the operands are refused, as far as their types show it."""
         return None
 
     def check_kinds(self, kinds: list[Kind]) -> None:
@@ -54,21 +56,21 @@ class Types:
             self.kinds = kinds
 
     def check_results(self, results: Sequence[Any]) -> None:
-        """Raise EvaluationError for an output of a type that is not admitted, as a subgraph may give any."""
+        """Raise EvaluationError for an output of a type that is not admitted; a subgraph can return any."""
         kinds = list(map(kind_of, results))
-        if kinds != self.given:
+        if kinds != self.result_kinds:
             for place, kind in enumerate(kinds):
                 port = port_at(self.version.outputs, place)
-                told = _signature(kind)
-                if told is not None and not admits(port, told, unwrapped=True):
+                signature = _signature(kind)
+                if signature is not None and not admits(port, signature, unwrapped=True):
                     raise EvaluationError(
-                        f"{self.version} does not admit {told} for its output {port.name!r}"
+                        f"{self.version} does not admit {signature} for its output {port.name!r}"
                     )
-            self.given = kinds
+            self.result_kinds = kinds
 
 
 def kind_of(value: Any) -> Kind:
-    """Return what tells the type of a value: of a sequence or a map that of its first item."""
+    """Return what identifies the type of a value; for a sequence, with that of its first item."""
     if type(value) is _ARRAY:
         return value.dtype
     if isinstance(value, list):
@@ -79,7 +81,7 @@ def kind_of(value: Any) -> Kind:
 
 
 def shown_type(value: Any) -> str:
-    """Return the type of a value as a message shows it: `float[2,3]`."""
+    """Return the type of a value for a message: `float[2,3]`."""
     if isinstance(value, np.ndarray):
         array = cast("Array", value)
         try:
@@ -102,12 +104,12 @@ def _admit(version: Version, kinds: tuple[Kind, ...]) -> None:
 
 
 def _may_be_absent(port: Input) -> bool:
-    """Whether a port takes nothing: an input that is left out, or an empty optional."""
+    """Whether a port admits the absence of a value: an input left out, or an empty optional."""
     return port.optional or any(a.startswith("optional(") for a in port.allowed)
 
 
 def _signature(kind: Kind) -> str | None:
-    """Return the type string of a value as far as its kind tells it; None where it tells nothing."""
+    """Return the type string of a value as far as its kind shows it; None where it shows nothing."""
     if isinstance(kind, np.dtype):
         try:
             return f"tensor({element(kind)})"

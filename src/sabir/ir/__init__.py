@@ -51,6 +51,7 @@ from sabir.ir._fresh import FreshNames
 from sabir.ir._graph import Annotation, Constant, Graph, Node, Use, Value
 from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, find_opset
 from sabir.ir._labels import Labels
+from sabir.ir._listing import Listed
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._names import NameScope
 from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
@@ -119,6 +120,7 @@ __all__ = [
     "Item",
     "Known",
     "Labels",
+    "Listed",
     "MapType",
     "Model",
     "NameScope",

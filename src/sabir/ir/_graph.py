@@ -17,6 +17,7 @@ import numpy as np
 from sabir.base import legible
 from sabir.ir._attributes import Attribute, Attributes, Nested
 from sabir.ir._links import Inputs, Reads, Use
+from sabir.ir._listing import Listed
 from sabir.ir._order import in_order
 from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
 
@@ -84,7 +85,7 @@ class Value:
         return legible(f"<Value {self.name or '?'}: {self.type or '?'}>")
 
 
-class Node:
+class Node(Listed):
     """One application of an operator, or one call of a function.
 
     An entry of `inputs` or `outputs` is None where an optional one is left out. `domain` is as written:
@@ -153,7 +154,7 @@ class Node:
         return legible(f"<Node {domain}{self.op}{f' {self.name!r}' if self.name else ''}>")
 
 
-class Graph(Nested):  # ruff: ignore[too-many-public-methods]  each edit is a method that keeps the links
+class Graph(Nested, Listed):  # ruff: ignore[too-many-public-methods]  each edit is a method that keeps the links
     """A sequence of nodes between inputs and outputs; it may be edited while it is iterated.
 
     `initializers` maps values to their data: a default where the value is an input, a constant elsewhere.

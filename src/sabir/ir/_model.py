@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.base import legible
 from sabir.ir._graph import Graph, Value
 from sabir.ir._imports import canonical_domain, find_opset
+from sabir.ir._listing import Listed
 from sabir.ir._releases import newest_opset_of_ir
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ FunctionKey = tuple[str, str, str]
 
 
 @dataclass(eq=False, slots=True)
-class Function:
+class Function(Listed):
     """An operator defined by a graph of nodes.
 
     `attributes` maps each attribute name to its default, or to None where it has none. The body's
@@ -68,7 +69,7 @@ class TrainingInfo:
 
 
 @dataclass(eq=False, slots=True)
-class Model:
+class Model(Listed):
     """A graph with the versions it is written in, its functions, training and metadata.
 
     `path` is the file it was loaded from, in whose folder external data lies.

@@ -1,11 +1,13 @@
-"""The reference: what each operator is, in every version, as pages to read."""
+"""The reference: a page of documentation for each operator in every version."""
 
 from sabir.reference._index import index
+from sabir.reference._json import facts_of
 from sabir.reference._lookup import domains_of, find_version, inventory, operators_of
 from sabir.reference._page import file_name, marked, page, page_of
 
 __all__ = [
     "domains_of",
+    "facts_of",
     "file_name",
     "find_version",
     "index",

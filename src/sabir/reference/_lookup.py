@@ -1,4 +1,4 @@
-"""Operators as a person names them: `Relu`, `ai.onnx.Relu`, `ai.onnx.ml.TreeEnsemble:5`."""
+"""Operators and versions by their notation: `Relu`, `ai.onnx.Relu`, `ai.onnx.ml.TreeEnsemble:5`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def find_version(
 
 
 def version_at(operator: Operator, opset: int) -> Version:
-    """Return the version of an operator in force in `opset` of its domain; raises SchemaError for none."""
+    """Return the version of an operator in force in `opset` of its domain; raises SchemaError without one."""
     newest = _newest([operator])
     if opset > newest:
         raise SchemaError(
@@ -100,8 +100,8 @@ def _find(name: str, domain: str | None, domains: Mapping[str, list[Operator]]) 
         return inside[0]
     if named:
         raise SchemaError(f"{_shown(_plain(domain or ''))} has no {name}; {_shown(named[0].domain)} has one")
-    within = domains.values() if domain is None else [domains[_plain(domain)]]
-    near = suggest(name, [o.name for found in within for o in found])
+    searched = domains.values() if domain is None else [domains[_plain(domain)]]
+    near = suggest(name, [o.name for found in searched for o in found])
     where = "" if domain is None else f" in {_shown(_plain(domain))}"
     raise SchemaError(f"there is no operator {quote(name)}{where}{near or '; `sabir op` lists all'}")
 
@@ -119,7 +119,7 @@ def _version_since(operator: Operator, since: int) -> Version:
 
 
 def _newest(operators: list[Operator]) -> int:
-    """Return the newest opset of the domain of some operators; they tell it where no release does."""
+    """Return the newest opset of the operators' domain: the newest release, or else their newest version."""
     return newest_opset(operators[0].domain) or max(o.versions[-1].since for o in operators)
 
 

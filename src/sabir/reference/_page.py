@@ -1,4 +1,4 @@
-"""The page of one operator, in Markdown, from its room alone."""
+"""The page of one operator, in Markdown, written from its room."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def page(operator: Operator, opset: int | None = None) -> str:
-    """Return what an operator is at `opset` (the newest version by default), and its whole history.
+    """Return the page of an operator at `opset` (the newest version by default), with its history.
 
     Raises SchemaError where the operator does not exist at that opset.
     """
@@ -22,7 +22,7 @@ def page(operator: Operator, opset: int | None = None) -> str:
 
 
 def page_of(version: Version) -> str:
-    """Return what an operator is in one version, and its whole history."""
+    """Return the page of an operator in one version, with its history."""
     return "\n".join(_lines(version.operator, version)) + "\n"
 
 
@@ -61,7 +61,7 @@ def _lines(operator: Operator, version: Version) -> Iterator[str]:
 
 
 def marked(version: Version) -> str:
-    """Return what follows a version's number: nothing for a stable one, as nearly all are."""
+    """Return the status of a version in brackets, or nothing for a stable version."""
     return "" if version.status == "stable" else f" ({version.status})"
 
 
@@ -98,12 +98,12 @@ def _port_row(port: Port) -> tuple[str, ...]:
     kind = port.type if isinstance(port.type, str) else port.type.name
     notes = [
         note
-        for note, holds in (
+        for note, applies in (
             ("optional", port.optional),
             (f"{port.minimum} or more", port.variadic),
             ("of any mix of types", port.heterogeneous),
         )
-        if holds
+        if applies
     ]
     return f"`{port.name}`", f"`{kind}`", _noted(port.doc, notes)
 
@@ -132,15 +132,15 @@ def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) ->
 
 
 def _behaviours(version: Version) -> Iterator[str]:
-    """Say what cannot be done with this version, and why; and whether it is defined by other operators."""
-    told = [
+    """Yield the notes: absent behaviours with the reason, and whether the operator is a function."""
+    notes = [
         f"- No `{name}`: {reason}"
         for name in ("infer", "evaluate", "upgrade", "downgrade", "body")
         if version.find(name) is None and (reason := version.why_absent(name))
     ]
     if version.find("body") is not None:
         expands = "`sabir.inline(model, operators=True)` expands it"
-        told.insert(0, f"- A function, defined by other operators; {expands}.")
-    if told:
+        notes.insert(0, f"- A function, defined by other operators; {expands}.")
+    if notes:
         yield "\n## Notes\n"
-        yield from told
+        yield from notes

@@ -1,4 +1,4 @@
-"""Sets of types, named in as few words as tell them."""
+"""Sets of types, described in few words."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _NAMED = (
 
 
 def summarised(types: frozenset[str]) -> str:
-    """Return a set of types in words, groups first; nothing is left out."""
-    left, told = set(types), list[str]()
-    for words, group in _NAMED:
+    """Return a set of types in words, groups first; every type is in it."""
+    left, words = set(types), list[str]()
+    for description, group in _NAMED:
         for kind, whole in (
             ("{}", group),
             ("sequences of {}", sequences(group)),
             ("optionals of {}", optionals(group)),
         ):
             if whole <= left:
-                told.append(kind.format(words))
+                words.append(kind.format(description))
                 left -= whole
     rest = sorted(t.removeprefix("tensor(").removesuffix(")") if t.startswith("tensor(") else t for t in left)
-    return "; ".join([*told, ", ".join(rest)] if rest else told)
+    return "; ".join([*words, ", ".join(rest)] if rest else words)

@@ -1,5 +1,7 @@
 """Sessions: a model loaded once and run many times."""
 
+from sabir.runtime._engines import ENGINES, Engine
+from sabir.runtime._node_args import NodeArg
 from sabir.runtime._session import Session
 
-__all__ = ["Session"]
+__all__ = ["ENGINES", "Engine", "NodeArg", "Session"]

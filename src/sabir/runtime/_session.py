@@ -1,34 +1,36 @@
-"""The session: what a program that runs models holds on to."""
+"""The session: a model that a program runs again and again."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from sabir.base import Limits, SabirError, UnsupportedError
-from sabir.evaluation import ModelPort, Runner
-from sabir.ir import Model, drop_constants
+from sabir.base import Limits, UnsupportedError
+from sabir.evaluation import make_engine, read_request
+from sabir.ir import OptionalType
 from sabir.opsets import STANDARD
+from sabir.runtime._engines import Options, engine_named
+from sabir.runtime._node_args import NodeArg, node_arg
 from sabir.runtime._threads import ThreadLimit
-from sabir.serial import load
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from sabir.evaluation import ModelPort
+    from sabir.ir import Model
+    from sabir.runtime._engines import Engine
     from sabir.schema import Registry
-
-ENGINES = ("auto", "reference")
 
 
 class Session:
     """A snapshot of a model, ready to run: edits of the model after this do not reach it.
 
-    `engine` is `"auto"`, the fastest there is for the model, or `"reference"`, the interpreter on numpy.
-    `threads` bounds the threads that one run may use; None leaves that to the libraries beneath. With
-    `strict` a value that contradicts its declared type or shape ends the run; else it is a SabirWarning, once
-    a place. With `newer_opsets` an operator set newer than any known one counts as the newest, where it is
-    refused otherwise. `registry` has the operators, those of the standard by default. `limits` bounds what
-    one run may spend.
+    `engine` is `"auto"`, the fastest for the model, or `"numpy"`, the interpreter. `threads` is how many
+    threads one run may use; None leaves the number to the libraries that Sabir uses. With `strict` a value
+    that contradicts its declared type or shape is an EvaluationError; else it is a SabirWarning, once for
+    each place. With `newer_opsets` an operator set newer than any known one counts as the newest; else it is
+    an UnsupportedError. `registry` has the operators, by default those of the standard. `limits` bounds what
+    one run may use. `providers` is refused: it is an argument of onnxruntime.
 
     Several threads may run a session at a time. Dropping it frees the constants at once.
     """
@@ -37,52 +39,81 @@ class Session:
         self,
         model: Model | str | os.PathLike[str] | bytes,
         *,
-        engine: Literal["auto", "reference"] = "auto",
+        engine: Literal["auto", "numpy"] = "auto",
         threads: int | None = None,
         strict: bool = False,
         newer_opsets: bool = False,
         registry: Registry = STANDARD,
         limits: Limits | None = None,
+        providers: None = None,
     ) -> None:
-        """Load and bind a model; raises WireError, SchemaError or UnsupportedError, each saying where."""
-        if engine not in ENGINES:
-            raise UnsupportedError(f"there is no engine {engine!r}; the engines are {', '.join(ENGINES)}")
-        if threads is not None and threads < 1:
-            raise UnsupportedError(f"threads must be 1 or more, or None; got {threads}")
-        self.engine: str = "reference"
+        """Load and bind a model; raises FileError, WireError, SchemaError, UnsupportedError or LimitError."""
+        if providers is not None:
+            raise UnsupportedError(
+                "a session runs on the CPU and has no `providers`: leave them out; `engine=` chooses how"
+            )
+        self.engine, make = engine_named(engine)
+        if threads is not None and (not isinstance(cast("object", threads), int) or threads < 1):
+            raise UnsupportedError(f"threads must be a number, 1 or more, or None; got {threads!r}")
         self.threads = threads
-        loaded = model if isinstance(model, Model) else load(model)
-        try:
-            self._runner = Runner(loaded, registry, limits, strict=strict, newer_opsets=newer_opsets)
-        except SabirError as error:
-            if loaded.path is None:
-                raise
-            raise error.within(str(loaded.path)) from error
-        self._model = repr(loaded)
-        if loaded is not model:
-            for graph in loaded.graphs():  # nobody else has it
-                drop_constants(graph)
+        self._model = ""
+        options = Options(registry, limits, strict, newer_opsets)
+
+        def bind(loaded: Model) -> Engine:
+            self._model = repr(loaded)
+            return make(loaded, options)
+
+        self._engine = make_engine(model, bind)
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
         """The inputs: name, type, shape, and whether one may be left out."""
-        return self._runner.input_ports
+        return self._engine.inputs
 
     @property
     def outputs(self) -> tuple[ModelPort, ...]:
         """The outputs: name, type and shape."""
-        return self._runner.output_ports
+        return self._engine.outputs
 
-    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the named outputs (all by default) by name, in arrays that are the caller's own.
+    def get_inputs(self) -> list[NodeArg]:
+        """Return the inputs without a default as onnxruntime describes them; `inputs` says more."""
+        return [node_arg(p) for p in self.inputs if not p.optional or isinstance(p.type, OptionalType)]
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Return the outputs as onnxruntime describes them; `outputs` says more."""
+        return list(map(node_arg, self.outputs))
+
+    @overload
+    def run(
+        self, feeds: Mapping[str, Any] | Sequence[Any], outputs: str | Sequence[str] | None = None
+    ) -> dict[str, Any]: ...
+
+    @overload
+    def run(self, feeds: str | Sequence[str] | None, outputs: Mapping[str, Any]) -> list[Any]: ...
+
+    def run(self, feeds: Any, outputs: Any = None) -> dict[str, Any] | list[Any]:
+        """Return the requested outputs (all by default) by name, in arrays that are the caller's own.
+
+        `feeds` maps input names to values, or has one value for each input in order; `outputs` is the name of
+        a value of the main graph, or several. In onnxruntime's order, `run(names, feeds)`, the result is a
+        list in the order of the names, as onnxruntime returns it; without names it has all outputs.
 
         Raises FeedError for feeds that do not match the inputs, EvaluationError where a node fails.
         """
+        if outputs is None and type(feeds) is dict:  # the common form needs no look at the others
+            return self._run(cast("dict[str, Any]", feeds), None)
+        request = read_request(feeds, outputs, self.inputs)
+        results = self._run(request.feeds, request.outputs)
+        if not request.outputs_first:
+            return results
+        return [results[name] for name in request.outputs or results]
+
+    def _run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
         if self.threads is None:
-            return self._runner.run(feeds, outputs)
+            return self._engine.run(feeds, outputs)
         limit = ThreadLimit(self.threads)
         try:
-            return self._runner.run(feeds, outputs)
+            return self._engine.run(feeds, outputs)
         finally:
             limit.release()
 

@@ -1,7 +1,7 @@
 """The threads of numpy's BLAS, bounded while runs last.
 
-The number of threads is the process's, and runs overlap: each request stands until its run ends, the least
-one holds, and after the last the libraries get back what they had.
+The number of threads belongs to the process, and runs overlap: each request is valid until its run ends, the
+smallest one applies, and after the last the libraries have their former numbers again.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class ThreadLimit:
-    """A request to use at most `threads` threads, from its making until `release`.
+    """A request to use at most `threads` threads, from its creation until `release`.
 
-    One that is dropped without a release, as an interrupt may do, releases itself.
+    A request that is dropped without a release, as by an interrupt, releases itself.
     """
 
     def __init__(self, threads: int) -> None:
@@ -27,18 +27,20 @@ class ThreadLimit:
 
 
 class _Requests:
-    """The requests in force, and the libraries that they hold for."""
+    """The requests in force, and the libraries that they apply to."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a finalizer may run inside
         self._threads: dict[int, int] = {}
         self._keys = 0
-        self._before: list[tuple[Any, int]] = []  # the libraries, with what each had before the first request
+        self._before: list[
+            tuple[Any, int]
+        ] = []  # the libraries, each with its number before the first request
 
     def add(self, threads: int) -> int:
         with self._lock:
             if not self._threads:
-                self._restore()  # where an interrupt came between the last release and this
+                self._restore()  # in case an interrupt prevented it after the last release
                 self._before = [(library, library.num_threads) for library in _libraries()]
             self._keys += 1
             self._threads[self._keys] = threads

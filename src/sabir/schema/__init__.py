@@ -1,4 +1,4 @@
-"""The vocabulary in which operators are declared, the binder, and registries."""
+"""Declarations of operators and their versions, calls checked against them, and registries."""
 
 from sabir.schema._adapters import Unconvertible
 from sabir.schema._admission import admits, operand_mismatch
@@ -27,13 +27,14 @@ from sabir.schema._types import (
     NUMBERS,
     SIGNED,
     SMALL_TYPES,
+    SMALL_TYPES_AND_FLOAT8,
     STRING,
     UNSIGNED,
     optionals,
     sequences,
     tensors,
 )
-from sabir.schema._values import ElementTypes, OneOf, Values, Within, above, at_least, element_types, one_of
+from sabir.schema._values import ElementTypes, OneOf, Range, Values, above, at_least, element_types, one_of
 from sabir.schema._version import ADAPTERS, BEHAVIOURS, Behaviour, Version
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "NUMBERS",
     "SIGNED",
     "SMALL_TYPES",
+    "SMALL_TYPES_AND_FLOAT8",
     "STRING",
     "UNSIGNED",
     "Arguments",
@@ -71,6 +73,7 @@ __all__ = [
     "Operator",
     "Output",
     "Port",
+    "Range",
     "Registry",
     "Rooms",
     "Scope",
@@ -79,7 +82,6 @@ __all__ = [
     "Unconvertible",
     "Values",
     "Version",
-    "Within",
     "above",
     "admits",
     "as_results",

@@ -1,4 +1,4 @@
-"""The adapter that follows from a step which changes no meaning: the same call, in the other version."""
+"""The adapter between versions that differ in no meaning: the same call, in the other version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Unconvertible(SabirError):
-    """A call that has no equivalent in the version asked for; the message says why."""
+    """A call that has no equivalent in the target version; the message says why."""
 
 
 def same_call(older: Version, newer: Version) -> Callable[..., Any]:
@@ -40,8 +40,8 @@ def same_call(older: Version, newer: Version) -> Callable[..., Any]:
         kept = {
             k: Attribute(k, formal[k].type, v) for k, v in attributes.items() if k in known and v is not None
         }
-        for _, told in target.formal.faults(kept):
-            raise Unconvertible(told)
+        for _, message in target.formal.faults(kept):
+            raise Unconvertible(message)
         return b.op(
             target.operator.name, *inputs, outputs=len(call.outputs), domain=target.operator.domain, **kept
         )

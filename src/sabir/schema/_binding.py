@@ -1,7 +1,7 @@
 """The binder: joins a node's inputs and attributes to a behaviour's parameters.
 
 Inputs are positional, attributes keyword-only. A behaviour names the attributes it needs, or takes all of
-them with `**`; it may also name `call`, to see what no signature tells.
+them with `**`; it may also name `call`, for facts of the call that are not in the signature.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sabir.base import AttributeValueError, SchemaError, suggest
-from sabir.schema._values import Within, alias_of, bound, fault_of, is_admitted
+from sabir.schema._values import Range, alias_of, bound, fault_of, is_admitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Call(NamedTuple):
-    """What a behaviour may want to know of a call beside its inputs and attributes."""
+    """Facts of a call beside its inputs and attributes."""
 
     outputs: tuple[bool, ...] = (True,)  # which outputs the node names
     opset: int = 0
@@ -36,9 +36,13 @@ Arguments = dict[str, Any]
 
 
 class Signature:
-    """What a version takes and gives; holds calls against it."""
+    """The formal inputs, outputs and attributes of a version; checks calls against them.
 
-    __slots__ = ("attributes", "inputs", "outputs", "owner", "requires", "spelt", "values")
+    `values` has the admitted values of the attributes that declare them; `enumerated` are those of them that
+    are no ranges. `requires` says whether an attribute is required.
+    """
+
+    __slots__ = ("attributes", "enumerated", "inputs", "outputs", "owner", "requires", "values")
 
     def __init__(
         self, owner: str, inputs: Sequence[Input], outputs: Sequence[Output], attributes: Sequence[Attribute]
@@ -50,47 +54,55 @@ class Signature:
         self.values: dict[str, Values] = {
             a.name: bound(a.values, admitted) for a in attributes if a.values is not None
         }
-        self.spelt = {name: v for name, v in self.values.items() if not isinstance(v, Within)}
+        self.enumerated = {name: v for name, v in self.values.items() if not isinstance(v, Range)}
 
     def check_arity(self, inputs: Sequence[Any], outputs: int) -> None:
-        """Raise SchemaError where a node gives too few or too many inputs or outputs."""
+        """Raise SchemaError for too few or too many inputs or outputs of a node."""
         _check_ports(self.owner, "input", self.inputs, [i is not None for i in inputs])
         _check_ports(self.owner, "output", self.outputs, [True] * outputs)
 
+    def check(self, attributes: Mapping[str, ir.Attribute]) -> None:
+        """Raise SchemaError for an unknown, missing or mistyped attribute, or for its value."""
+        self.check_attributes(attributes)
+        if self.values:
+            self.check_values(attributes)
+
     def check_attributes(self, attributes: Mapping[str, ir.Attribute]) -> None:
         """Raise SchemaError for an attribute that is unknown, missing or of another type."""
-        for name, given in attributes.items():
+        for name, attribute in attributes.items():
             formal = self.attributes.get(name)
             if formal is None:
                 raise SchemaError(f"{self.owner} has no attribute {name!r}{self._hint(name)}")
-            if formal.type != given.type:
+            if formal.type != attribute.type:
                 raise SchemaError(
-                    f"{self.owner}: attribute {name!r} is {given.type}, and must be {formal.type}"
+                    f"{self.owner}: attribute {name!r} is {attribute.type}, and must be {formal.type}"
                 )
         for name, formal in self.attributes.items():
             if formal.required and name not in attributes:
                 raise SchemaError(f"{self.owner} requires the attribute {name!r} ({formal.type})")
 
     def check_values(self, attributes: Mapping[str, ir.Attribute]) -> None:
-        """Raise AttributeValueError for an attribute whose value is not among those it may have."""
+        """Raise AttributeValueError for an attribute whose value is not admitted."""
         for name, values in self.values.items():
-            given = attributes.get(name)
-            if given is not None and given.value is not None and not is_admitted(values, given.value):
-                for fault in self.faults({name: given}):
+            attribute = attributes.get(name)
+            if attribute is None or attribute.value is None:
+                continue
+            if not is_admitted(values, attribute.value):
+                for fault in self.faults({name: attribute}):
                     raise AttributeValueError(*fault)
 
     def faults(self, attributes: Mapping[str, ir.Attribute]) -> Iterator[tuple[str, str]]:
-        """Yield each attribute whose value is not admitted, and a message; references have no value yet."""
+        """Yield each attribute whose value is not admitted, and a message; a reference has no value yet."""
         for name, values, value in self._valued(attributes, self.values):
             found = fault_of(values, value)
             if found is not None:
-                place, told = found
+                place, fault = found
                 item = "" if place is None else f"item {place} of "
-                yield name, f"{self.owner}: {item}attribute {name!r} is {told}"
+                yield name, f"{self.owner}: {item}attribute {name!r} is {fault}"
 
     def aliases(self, attributes: Mapping[str, ir.Attribute]) -> Iterator[tuple[str, object, Choice]]:
-        """Yield each attribute with a value that the standard does not name, and what it stands for."""
-        for name, values, value in self._valued(attributes, self.spelt):
+        """Yield each attribute that has an alias: its name, the value, the name in the standard."""
+        for name, values, value in self._valued(attributes, self.enumerated):
             found = alias_of(values, value)
             if found is not None:
                 yield name, *found
@@ -99,16 +111,16 @@ class Signature:
         self, attributes: Mapping[str, ir.Attribute], among: Mapping[str, Values]
     ) -> Iterator[tuple[str, Values, Any]]:
         for name, values in among.items():
-            given = attributes.get(name)
-            if given is not None and given.value is not None and given.type == self.attributes[name].type:
-                yield name, values, given.value
+            found = attributes.get(name)
+            if found is not None and found.value is not None and found.type == self.attributes[name].type:
+                yield name, values, found.value
 
     def _hint(self, name: str) -> str:
         return suggest(name, self.attributes) or f"; it has {', '.join(sorted(self.attributes)) or 'none'}"
 
 
 class Binding:
-    """A behaviour, ready to be called with what a node gives."""
+    """A behaviour, ready to be called with the inputs and attributes of a node."""
 
     __slots__ = ("_everything", "_wanted", "_wants_call", "function", "signature")
 
@@ -127,18 +139,19 @@ class Binding:
     ) -> Arguments:
         """Return the keywords for a node's attributes, defaults filled in.
 
-        `body` turns a subgraph into what the behaviour calls. Raises SchemaError for an attribute that is
-        unknown, missing or of another type, AttributeValueError for a value that the version does not admit.
+        `body` returns for a subgraph the function that the behaviour calls. Raises SchemaError for an
+        attribute that is unknown, missing or of another type, AttributeValueError for a value that is not
+        admitted.
         """
-        self.signature.check_attributes(attributes)
-        if self.signature.values:
-            self.signature.check_values(attributes)
-        filled: Arguments = {}
-        for name, formal in self.signature.attributes.items():
-            if self._everything or name in self._wanted:
-                given = attributes.get(name)
-                filled[name] = formal.default if given is None else _value(given, body)
-        return filled
+        self.signature.check(attributes)
+        everything, wanted = self._everything, self._wanted
+        return self.fill({n: _value(a, body) for n, a in attributes.items() if everything or n in wanted})
+
+    def fill(self, values: Mapping[str, Any]) -> Arguments:
+        """Return the keywords for the values of a node's attributes, checked already, with defaults."""
+        attributes = self.signature.attributes
+        wanted = attributes if self._everything else self._wanted
+        return {n: values.get(n, formal.default) for n, formal in attributes.items() if n in wanted}
 
     def prepare(self, arguments: Arguments, call: Call) -> Callable[..., Any]:
         """Return the behaviour as a function of its inputs alone."""
@@ -153,7 +166,7 @@ class Binding:
 
 
 def as_results(result: object) -> tuple[Any, ...]:
-    """Return what a behaviour gave as the tuple of its outputs."""
+    """Return the result of a behaviour as the tuple of its outputs."""
     return cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (result,)
 
 
@@ -170,20 +183,20 @@ def _value(attribute: ir.Attribute, body: Callable[[ir.Graph], Any] | None) -> A
     return tuple(body(g) for g in attribute.graphs)
 
 
-def _check_ports(owner: str, kind: str, formal: Sequence[Port], given: list[bool]) -> None:
+def _check_ports(owner: str, kind: str, formal: Sequence[Port], present: list[bool]) -> None:
     variadic = bool(formal) and formal[-1].variadic
-    if len(given) > len(formal) and not variadic:
-        raise SchemaError(f"{owner} takes {len(formal)} {kind}s, and the node has {len(given)}")
+    if len(present) > len(formal) and not variadic:
+        raise SchemaError(f"{owner} takes {len(formal)} {kind}s, and the node has {len(present)}")
     for place, port in enumerate(formal):
         if port.variadic:
-            if len(given) - place < port.minimum:
+            if len(present) - place < port.minimum:
                 needed = f"{owner} needs {place + port.minimum} or more {kind}s"
                 hint = "; an empty name leaves an optional one out" if place else ""
-                raise SchemaError(f"{needed}, and the node has {len(given)}{hint}")
-            if not all(given[place:]):
-                absent = given.index(False, place)
+                raise SchemaError(f"{needed}, and the node has {len(present)}{hint}")
+            if not all(present[place:]):
+                absent = present.index(False, place)
                 raise SchemaError(
                     f"{owner} needs its {kind} number {absent}: one of any number is not optional"
                 )
-        elif not port.optional and not (place < len(given) and given[place]):
+        elif not port.optional and not (place < len(present) and present[place]):
             raise SchemaError(f"{owner} needs its {kind} {port.name!r} (number {place})")

@@ -1,4 +1,4 @@
-"""The calls of an operator that its room yields for the generic suites."""
+"""Examples: calls of an operator, from its room, that the generic suites run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Example:
     """One call of an operator at one opset, as the generic suites run it.
 
     `inputs` are arrays (or sequences of them as lists, maps as dicts, None for an input left out),
-    `attributes` Python values; a subgraph is written in the text syntax. `expect` holds outputs that an
+    `attributes` Python values; a subgraph is written in the text syntax. `expect` has outputs that an
     oracle outside the room computed; `outputs` is how many outputs the node names. `types` declares the
     input types where the values do not determine them: an empty sequence, an optional.
 
@@ -50,9 +50,9 @@ class Example:
         self.outputs, self.expect, self.tolerance, self.types = outputs, expect, tolerance, types
 
     def resolve(self, version: Version) -> Example:
-        """Make arrays of the numbers and lists, typed by the signature of `version`; return the example.
+        """Convert numbers and lists to arrays, typed by the signature of `version`; return the example.
 
-        Raises SchemaError for a list whose element type the signature leaves open.
+        Raises SchemaError for a list whose element type does not follow from the signature.
         """
         types = _Types(str(version))
         types.observe(version.inputs, self.inputs)
@@ -110,7 +110,7 @@ def _takes_tensors_alone(port: Port) -> bool:
 
 
 def _is_literal(value: Any) -> bool:
-    """Whether a value is a number, a text or a nested list of such; numpy's own scalars have a type."""
+    """Whether a value is a number, a text or a nested list of them; scalars of numpy have a type already."""
     if isinstance(value, (list, tuple)):
         return all(map(_is_literal, cast("Sequence[Any]", value)))
     return isinstance(value, _LITERALS) and not isinstance(value, np.generic)

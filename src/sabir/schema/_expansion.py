@@ -1,4 +1,4 @@
-"""How large a graph becomes when its calls of functions are replaced: counted before anything is done."""
+"""How large a graph becomes when its functions are inlined, counted before that is done."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def check_expansion(graphs: Iterable[Graph], scope: Scope) -> None:
-    """Make sure that graphs do not grow past the limit `nodes` by the functions that they call.
+    """Raise LimitError where graphs with their functions inlined have more nodes than the limit `nodes`.
 
-    Functions that call functions can make very many nodes of few; what a file itself holds is not limited.
-    Raises SchemaError for a function that calls itself, LimitError.
+    Functions that call functions can turn few nodes into very many; the nodes of the file are not limited.
+    Raises SchemaError for a function that calls itself.
     """
     if not scope.functions:
         return
@@ -29,13 +29,13 @@ def check_expansion(graphs: Iterable[Graph], scope: Scope) -> None:
         count, called = _counted(graph, scope)
         own += count
         calls += called
-    sizes, held = _sizes(calls, scope)
+    sizes, in_functions = _sizes(calls, scope)
     needed = own + sum((sizes[key] - 1) * times for key, times in calls.items())
-    check_nodes(needed, own + held)
+    check_nodes(needed, own + in_functions)
 
 
 def _counted(graph: Graph, scope: Scope) -> tuple[int, Counter[FunctionKey]]:
-    """Return how many nodes stand in a graph and in those inside it, and which functions they call."""
+    """Return how many nodes a graph and its subgraphs have, and which functions they call."""
     count = 0
     called: Counter[FunctionKey] = Counter()
     for node in graph.all_nodes():
@@ -47,7 +47,7 @@ def _counted(graph: Graph, scope: Scope) -> tuple[int, Counter[FunctionKey]]:
 
 
 def _sizes(start: Iterable[FunctionKey], scope: Scope) -> tuple[dict[FunctionKey, int], int]:
-    """Return how many nodes a call of each function becomes, and how many all bodies hold."""
+    """Return how many nodes a call of each function becomes, and how many all bodies have."""
     bodies: dict[FunctionKey, tuple[int, Counter[FunctionKey]]] = {}
     sizes: dict[FunctionKey, int] = {}
     pending = list(start)

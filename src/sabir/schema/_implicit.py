@@ -1,4 +1,4 @@
-"""The default domain where nothing imports it: every model does so implicitly."""
+"""Implicit imports: models and functions that call the default domain without importing it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class ImplicitImport(NamedTuple):
     """A model, or the function number `function`, that calls the default domain without importing it.
 
-    `node` is the first such call, `version` the version that binds.
+    `node` is the first such call, `version` the version that applies.
     """
 
     function: int | None
@@ -24,9 +24,9 @@ class ImplicitImport(NamedTuple):
 
 
 def implicit_imports(model: Model) -> Iterator[ImplicitImport]:
-    """Yield where a model relies on the default domain and does not import it; the model itself first.
+    """Yield the implicit imports of a model, its own before those of its functions.
 
-    In the model the newest version binds that its IR version carried, in a function the model's.
+    In the model the newest version applies that its IR version carried, in a function that of the model.
     """
     version = model.opset()
     if version is None:

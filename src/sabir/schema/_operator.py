@@ -1,4 +1,4 @@
-"""An operator is its history: an ordered list of versions, each with its behaviours."""
+"""Operators: a name in a domain, with the history of its versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Operator:
     """A name in a domain, and every version it has had, oldest first.
 
-    `summary` says in one sentence what the newest computes; `random` that it may draw random numbers.
+    `summary` is one sentence on what the newest computes; `random` says that it may draw random numbers.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Operator:
         attributes: Sequence[Attribute] = (),
         status: Status = "stable",
     ) -> Version:
-        """Start the history; raises SchemaError for a signature that no call can fit."""
+        """Declare the first version; raises SchemaError for a signature that no call can match."""
         ports = tuple(inputs), tuple(outputs), tuple(attributes)
         return self.record(Version(self, since, "First version.", *ports, status=status))
 
     def record(self, version: Version) -> Version:
-        """Add a version; raises SchemaError unless it comes after the last, with a sound signature."""
+        """Add a version; raises SchemaError unless it comes after the last and has a valid signature."""
         if self.versions and version.since <= self.versions[-1].since:
             raise SchemaError(f"{version} must come after {self.versions[-1]}")
         for kind, ports in (("input", version.inputs), ("output", version.outputs)):
@@ -73,19 +73,19 @@ class Operator:
         return version
 
     def examples(self, function: Callable[[], Iterable[Example]]) -> Callable[[], Iterable[Example]]:
-        """Attach the calls that every behaviour in the room is tested on."""
+        """Attach the calls with which every behaviour in the room is tested."""
         self.sources.append(function)
         return function
 
     def check(self, function: Callable[..., Iterable[str]]) -> Callable[..., Iterable[str]]:
-        """Attach what the checker warns about: called as `infer` is, it yields a sentence for each doubt.
+        """Attach a check: it is called like `infer`, and yields a sentence for each warning of the checker.
 
-        It serves every version. What makes a call wrong is an error of `infer`; a warning is for a call that
-        runs though the standard's text has it otherwise, or though its writer cannot have meant it.
+        It applies to every version. An invalid call is an error of `infer`; a warning is for a call that runs
+        although the text of the standard differs, or although its writer cannot have meant it.
         """
         self.checks.append(function)
         return function
 
     def all_examples(self) -> list[Example]:
-        """Return every example of the room, its lists made arrays."""
+        """Return every example of the room, with lists converted to arrays."""
         return [example.resolve(self.at(example.opset)) for source in self.sources for example in source()]

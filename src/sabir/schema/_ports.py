@@ -19,7 +19,7 @@ Status = Literal["stable", "experimental"]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Constraint:
-    """A named set of types that several ports share; all of them take the same one in a call."""
+    """A named set of types that several ports share; in one call they all have the same type."""
 
     name: str
     allowed: frozenset[str]
@@ -33,9 +33,9 @@ class Constraint:
 class Port:
     """One formal input or output.
 
-    `type` is a constraint, or the one type string it takes. A variadic port stands last and takes
-    `minimum` or more values, of one type unless `heterogeneous`. `differentiable` is what the standard
-    says of gradients through it, None where it says nothing. `tolerated` are types that files have there
+    `type` is a constraint, or the only type string that it admits. A variadic port is the last one and takes
+    `minimum` or more values, of one type unless `heterogeneous`. `differentiable` says whether gradients pass
+    according to the standard, None where it does not say. `tolerated` are types that files have there
     although the standard does not admit them: they run, and the room's check warns. Through an `items` port
     a tensor becomes an item of the sequence that the operator computes, or a sequence contributes its items.
     Of a `presence` port the operator asks only whether there is a value. The operand of a `decides` port
@@ -81,8 +81,8 @@ AnyPort = TypeVar("AnyPort", bound=Port)
 class Attribute:
     """One formal attribute: required, optional, or with a default.
 
-    `values` declares which values it may have, where not all of its type mean something. A `legacy` attribute
-    hinted at an optimisation and never had a meaning; behaviours do not take it. One that `names_values` has
+    `values` declares the admitted values, where not all of the type have a meaning. A `legacy` attribute was
+    a hint for an optimisation and never had a meaning; behaviours do not take it. One that `names_values` has
     names of values of the graph around the node, which must follow when a value is renamed.
     """
 
@@ -96,15 +96,15 @@ class Attribute:
     names_values: bool = False
 
     def __post_init__(self) -> None:
-        """Round a default as a file would: attributes hold 32-bit floats, and both must compute alike."""
+        """Round a default as a file does: attributes are 32-bit floats, and both must compute the same."""
         if self.default is not None and self.type in {"float", "floats"}:
-            given = self.default
-            rounded = _rounded(given) if self.type == "float" else tuple(_rounded(v) for v in given)
+            number = self.default
+            rounded = _rounded(number) if self.type == "float" else tuple(map(_rounded, number))
             object.__setattr__(self, "default", rounded)
 
 
 def port_at(ports: Sequence[AnyPort], place: int) -> AnyPort:
-    """Return the port of a call's value number `place`; those past the last are the variadic port's."""
+    """Return the port of a call's value number `place`; the variadic port has all from its place on."""
     return ports[min(place, len(ports) - 1)]
 
 
@@ -118,7 +118,7 @@ def check_names(owner: str, kind: str, parameters: Iterable[Port | Attribute]) -
 
 
 def check_variadic(owner: str, kind: str, ports: Sequence[Port]) -> None:
-    """Raise SchemaError for a variadic port before the last: no call could tell where its values end."""
+    """Raise SchemaError for a variadic port before the last: no call could show where its values end."""
     for port in ports[:-1]:
         if port.variadic:
             raise SchemaError(

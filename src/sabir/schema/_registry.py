@@ -1,4 +1,4 @@
-"""Registries: values that find an operator's room by its name."""
+"""Registries: sets of operators, found by domain and name."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Rooms:
 
 
 class Registry:
-    """Operators by domain and name. A value: add to it by making another one."""
+    """Operators by domain and name. It is immutable: `with_operators` returns a larger one."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Registry:
         more: tuple[Operator, ...] = (),
         opsets: Mapping[str, int] | None = None,
     ) -> None:
-        """Hold packages of operators by domain, and `more` operators; `opsets` are newest known versions."""
+        """Take packages of operators by domain, and `more` operators; `opsets` are newest known versions."""
         self._rooms = dict(rooms)
         self._more = {(o.domain, o.name): o for o in more}
         self._opsets = _canonical(opsets or {})
@@ -81,34 +81,34 @@ class Registry:
         return None if operator is None or opset is None else operator.find(opset)
 
     def has_domain(self, domain: str) -> bool:
-        """Whether this registry knows operators of a domain."""
+        """Whether this registry has operators of a domain."""
         domain = canonical_domain(domain)
         return domain in self._rooms or any(d == domain for d, _ in self._more)
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """The domains of which this registry knows operators."""
+        """The domains of which this registry has operators."""
         return tuple(dict.fromkeys([*self._rooms, *(domain for domain, _ in self._more)]))
 
     def newest_opset(self, domain: str) -> int | None:
-        """Return the newest known version of a domain, or None where nothing bounds its versions.
+        """Return the newest known version of a domain, or None for one whose versions have no bound.
 
-        It is the one that `with_operators` declared, else, of a standard domain, the one released last.
+        It is the one that `with_operators` declared, or else, for a standard domain, the last released.
         """
         declared = self._opsets.get(canonical_domain(domain))
         return newest_opset(domain) if declared is None else declared
 
     def names(self, domain: str) -> list[str]:
-        """Return the names of a domain's operators, as far as they can be told without importing rooms."""
+        """Return the names of a domain's operators, as far as they are known without importing rooms."""
         rooms = self._rooms.get(canonical_domain(domain))
         added = [name for d, name in self._more if d == domain]
         return [*added, *(rooms.names() if rooms else ())]
 
     def with_operators(self, *operators: Operator, opsets: Mapping[str, int] | None = None) -> Registry:
-        """Return a registry that also has these operators, before its own of the same name.
+        """Return a registry that also has these operators, which replace its own of the same name.
 
         `opsets` declares the newest version of their domains. A model that imports a newer one is refused;
-        without a declaration any version of a domain of your own is taken.
+        without a declaration any version of another domain than the standard's is accepted.
         """
         more = (*self._more.values(), *operators)
         return Registry(self._rooms, more, {**self._opsets, **_canonical(opsets or {})})
@@ -127,5 +127,5 @@ def _canonical(opsets: Mapping[str, int]) -> dict[str, int]:
 def _operator_of(module: str) -> Operator:
     found = [v for v in vars(importlib.import_module(module)).values() if isinstance(v, Operator)]
     if len(found) != 1:
-        raise TypeError(f"{module} must hold one Operator, and holds {len(found)}")
+        raise TypeError(f"{module} must define one Operator, and defines {len(found)}")
     return found[0]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_settled(kind: Type | None) -> bool:
-    """Whether a type is known down to its elements, and these are of the standard."""
+    """Whether a type is known down to its element types, and these are of the standard."""
     match kind:
         case TensorType() | SparseTensorType():
             return find_element(kind.element.number) is not None
@@ -33,7 +33,7 @@ def is_settled(kind: Type | None) -> bool:
 def check_results(version: Version, inputs: Sequence[Type | None], results: Sequence[Type | None]) -> None:
     """Raise InferenceError for an output of a type that its port does not admit.
 
-    An output that shares a constraint with an input has the input's type. What is not known is not judged.
+    An output that shares a constraint with an input has the input's type. Unknown types are not checked.
     """
     bound = {
         port.type.name: (kind.signature, port.name)
@@ -49,12 +49,12 @@ def check_results(version: Version, inputs: Sequence[Type | None], results: Sequ
         needed, source = bound.setdefault(port.type.name, (signature, port.name))
         if needed != signature:
             raise InferenceError(
-                f"{version} gives {port.name!r} the type of {source!r}, {needed}; it would be {signature}"
+                f"{version}: {port.name!r} has the type of {source!r}, {needed}; it would be {signature}"
             )
 
 
 def _settled(ports: Sequence[Port], kinds: Sequence[Type | None]) -> Iterator[tuple[Port, Type]]:
-    """Yield each known type with its port; the last port takes the rest where it is variadic."""
+    """Yield each known type with its port; a variadic port has all from its place on."""
     for place, kind in enumerate(kinds):
         if place >= len(ports) and not (ports and ports[-1].variadic):
             return

@@ -1,4 +1,4 @@
-"""Scopes: what the names in a node mean where it stands."""
+"""Scopes: what the operator names and attribute references of a graph's nodes mean."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MOST_CALLS = 100  # functions inside functions; the standard forbids recursion, 
 class Scope:
     """The operator sets, functions and attribute bindings for the nodes of a graph; compared by identity.
 
-    `opsets` has the version that binds of each domain, by its canonical name. `default` is the model's
-    version of the default domain, which binds in a function that imports none. With `newer_opsets` a version
-    that the registry does not know yet is taken as the newest that it knows. `unbound` is the scope of a
-    function's body outside any call: what its attribute references mean is not known.
+    `opsets` has the version that applies of each domain, by its canonical name. `default` is the model's
+    version of the default domain, which applies in a function that imports none. With `newer_opsets` a
+    version that the registry does not know yet counts as the newest that it knows. `unbound` is the scope of
+    a function's body outside any call: what its attribute references mean is not known.
     """
 
     registry: Registry
@@ -38,10 +38,10 @@ class Scope:
 
     @classmethod
     def of(cls, model: Model, registry: Registry, *, newer_opsets: bool = False) -> Scope:
-        """Return the scope of a model's main graph; before IR 3 all models meant the first operator set.
+        """Return the scope of a model's main graph; before IR 3 all models used the first operator set.
 
         Raises UnsupportedError for a model that imports a version newer than any that the registry knows,
-        unless `newer_opsets` says to take it as the newest known one.
+        unless `newer_opsets` is set.
         """
         default = model.opset()
         opsets, functions = bound_opsets(model.opsets, default), model.functions_by_key()
@@ -50,7 +50,7 @@ class Scope:
         return scope
 
     def opset(self, domain: str) -> int | None:
-        """Return the version that binds of a domain, or None."""
+        """Return the version of a domain that applies, or None."""
         return self.opsets.get(canonical_domain(domain))
 
     def newer(self) -> dict[str, tuple[int, int]]:
@@ -72,7 +72,7 @@ class Scope:
     def callee(self, node: Node) -> Version | Function:
         """Return what a node calls: a model-local function, or the operator version in force.
 
-        Raises SchemaError where neither is to be found, saying what is missing.
+        Raises SchemaError where there is neither, saying what is missing.
         """
         domain = canonical_domain(node.domain)
         function = self.functions.get((domain, node.op, node.overload))
@@ -99,7 +99,7 @@ class Scope:
     def runnable(self, node: Node) -> Version | Function:
         """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too.
 
-        A version that was published, and deprecated in its place later, is none: GroupNormalization-18.
+        A version that was deprecated after its release is not removed: GroupNormalization-18.
         """
         found = self.callee(node)
         if isinstance(found, Version) and found.removed:
@@ -113,38 +113,38 @@ class Scope:
     def arguments(self, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
         """Return a node's attributes with references to the function's attributes resolved.
 
-        One that refers to nothing, as any does outside a function, is left out.
+        A reference to an attribute that the call does not have is left out, as is any outside a function.
         """
         if not any(a.ref for a in attributes.values()):
             return attributes
         bindings = self.bindings or {}
         found: dict[str, Attribute] = {}
         for name, attribute in attributes.items():
-            given = bindings.get(attribute.ref) if attribute.ref else attribute
-            if given is not None:
-                found[name] = given if given.name == name else replace(given, name=name)
+            actual = bindings.get(attribute.ref) if attribute.ref else attribute
+            if actual is not None:
+                found[name] = actual if actual.name == name else replace(actual, name=name)
         return found
 
     def inside(self, function: Function, node: Node) -> Scope:
         """Return the scope of a function's body for one call.
 
-        Raises SchemaError for a bad call, UnsupportedError as `of` does.
+        Raises SchemaError for an invalid call, UnsupportedError as `of` does.
         """
         if self.depth >= MOST_CALLS:
             raise SchemaError(
                 f"functions call one another deeper than {MOST_CALLS}; {function!r} may call itself"
             )
-        given = self.arguments(node.attributes)
-        unknown = given.keys() - function.attributes.keys()
+        actual = self.arguments(node.attributes)
+        unknown = actual.keys() - function.attributes.keys()
         if unknown:
             raise SchemaError(f"{function!r} has no attribute {min(unknown)!r}")
         defaults = {name: a for name, a in function.attributes.items() if a is not None}
         inner = self.within(function)
         inner.require_known()
-        return replace(inner, bindings={**defaults, **given}, depth=self.depth + 1, unbound=False)
+        return replace(inner, bindings={**defaults, **actual}, depth=self.depth + 1, unbound=False)
 
     def within(self, function: Function) -> Scope:
-        """Return the scope of a function's body, whoever calls it."""
+        """Return the scope of a function's body without the attributes of a call."""
         opsets = bound_opsets(function.opsets, self.default)
         return replace(self, opsets=opsets, bindings={}, unbound=True)
 
@@ -194,7 +194,7 @@ def newer_opset(domain: str, version: int, newest: int) -> str:
 
 
 def check_call(function: Function, node: Node) -> None:
-    """Raise SchemaError where a call gives more inputs or outputs than its function has."""
+    """Raise SchemaError where a call has more inputs or outputs than its function."""
     if len(node.inputs) > len(function.graph.inputs):
         raise SchemaError(
             f"{function!r} takes {len(function.graph.inputs)} inputs, and the node has {len(node.inputs)}"

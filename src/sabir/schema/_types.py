@@ -42,3 +42,4 @@ FLOAT6 = tensors("float6e2m3", "float6e3m2")
 
 # the element types that the standard admitted everywhere, one set an opset
 SMALL_TYPES: Mapping[int, frozenset[str]] = {21: INT4, 23: FLOAT4, 24: FLOAT8E8M0, 25: INT2}
+SMALL_TYPES_AND_FLOAT8: Mapping[int, frozenset[str]] = {**SMALL_TYPES, 21: FLOAT8 | INT4}

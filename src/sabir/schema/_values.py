@@ -1,7 +1,7 @@
 """The values that an attribute may have, as a room declares them beside its type.
 
-Inference, the checker, the run and the documentation all read the one declaration. Of a list every item must
-be admitted.
+Inference, the checker, the run and the documentation all read this one declaration. For a list every item
+must be admitted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Choice: TypeAlias = str | int
 _ELEMENT = re.compile(r"tensor\((\w+)\)")  # in the type strings of a constraint
 _BY_NAME = {e.name.upper(): e for e in ELEMENTS}
-_FEW = 8  # items: of more, each that comes often is looked at once
+_FEW = 8  # items: a longer list is reduced to its distinct items first
 _MOST_LISTED = 12  # element types in a message; `sabir op` lists all of them
 
 
@@ -30,8 +30,8 @@ _MOST_LISTED = 12  # element types in a message; `sabir op` lists all of them
 class OneOf:
     """A choice among strings or numbers.
 
-    `aliases` pairs what some files write, though the standard does not name it, with the name that it stands
-    for: it runs, and the checker warns. With `any_case` a name in other letters is such an alias too.
+    `aliases` pairs a value that some files have, although the standard does not name it, with the name that
+    it means: it runs, and the checker warns. With `any_case` a name in another case is an alias too.
     """
 
     names: tuple[Choice, ...]
@@ -39,11 +39,11 @@ class OneOf:
     any_case: bool = False
 
     def admits(self, value: object) -> bool:
-        """Whether a value is one of the names, or stands for one."""
+        """Whether a value is one of the names or an alias."""
         return value in self.names or self.alias_of(value) is not None
 
     def alias_of(self, value: object) -> Choice | None:
-        """Return the name that an alias stands for; None for a name, and for what stands for none."""
+        """Return the name that an alias means; None for a value that is no alias."""
         if value in self.names:
             return None
         for alias, name in self.aliases:
@@ -54,7 +54,7 @@ class OneOf:
         return next((n for n in self.names if str(n).casefold() == value.casefold()), None)
 
     def fault(self, value: object) -> str:
-        """Return what is wrong with a value that is not admitted, with the nearest name."""
+        """Return the message about a value that is not admitted, with the nearest name."""
         nearest = suggest(value, map(str, self.names)) if isinstance(value, str) and value else ""
         return f"{_shown(value)}, and must be {_either([str(n) for n in self.names])}{nearest}"
 
@@ -64,8 +64,8 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
-    """A range of numbers; NaN is in none."""
+class Range:
+    """A range of numbers; NaN is in no range."""
 
     at_least: float | None = None
     above: float | None = None
@@ -77,14 +77,14 @@ class Within:
         )
 
     def alias_of(self, value: object) -> None:
-        """Return None: a number stands for itself."""
+        """Return None: a number has no aliases."""
 
     def fault(self, value: object) -> str:
-        """Return what is wrong with a number that is not admitted."""
+        """Return the message about a number that is not admitted."""
         return f"{value}, and must be {self.listed()}"
 
     def listed(self) -> str:
-        """Return the range as the documentation has it."""
+        """Return the range as the documentation writes it."""
         return f"above {self.above:g}" if self.above is not None else f"{self.at_least:g} or more"
 
 
@@ -107,20 +107,20 @@ class ElementTypes:
         )
 
     def alias_of(self, value: object) -> str | None:
-        """Return the name of an element type that is written in other letters than in TensorProto."""
+        """Return the name of an element type that is written in another case than in TensorProto."""
         found = _named(value) if isinstance(value, str) else None
         name = "" if found is None else found.name.upper()
         return None if name in {"", value} else name
 
     def fault(self, value: object) -> str:
-        """Return what is wrong with a value that is not admitted; the admitted ones where they are few."""
+        """Return the message about a value that is not admitted; it lists few admitted ones."""
         found, admitted = _named(value), _elements_in(self.of)
         if found is None:
             return f"{_shown(value)}, which is no element type of the standard"
-        told = _shown(value) if isinstance(value, str) else f"{value} ({found})"
+        shown = _shown(value) if isinstance(value, str) else f"{value} ({found})"
         if len(admitted) > _MOST_LISTED:
-            return f"{told}, an element type that this version does not admit here"
-        return f"{told}, and must be {_either([f'{e.number} ({e})' for e in admitted])}"
+            return f"{shown}, an element type that this version does not admit here"
+        return f"{shown}, and must be {_either([f'{e.number} ({e})' for e in admitted])}"
 
     def listed(self) -> str:
         """Return the element types as the documentation lists them."""
@@ -128,7 +128,7 @@ class ElementTypes:
         return ", ".join([*unset, *(f"`{e.number}` ({e})" for e in _elements_in(self.of))])
 
 
-Values: TypeAlias = OneOf | Within | ElementTypes
+Values: TypeAlias = OneOf | Range | ElementTypes
 
 
 def one_of(*names: Choice, aliases: Mapping[Choice, Choice] | None = None, any_case: bool = False) -> OneOf:
@@ -136,14 +136,14 @@ def one_of(*names: Choice, aliases: Mapping[Choice, Choice] | None = None, any_c
     return OneOf(names, tuple((aliases or {}).items()), any_case)
 
 
-def at_least(number: float) -> Within:
+def at_least(number: float) -> Range:
     """Return the range of the numbers from `number` on."""
-    return Within(at_least=number)
+    return Range(at_least=number)
 
 
-def above(number: float) -> Within:
+def above(number: float) -> Range:
     """Return the range of the numbers above `number`."""
-    return Within(above=number)
+    return Range(above=number)
 
 
 def element_types(of: str | frozenset[str], *, unset: int | None = None) -> ElementTypes:
@@ -158,35 +158,35 @@ def bound(values: Values, constraints: Mapping[str, frozenset[str]]) -> Values:
     return values
 
 
-def is_admitted(values: Values, given: Any) -> bool:
-    """Whether an attribute's value is admitted, of a list every item."""
-    if not isinstance(given, tuple):
-        return values.admits(given)
-    items = cast("Sequence[object]", given)
+def is_admitted(values: Values, value: Any) -> bool:
+    """Whether an attribute's value is admitted; for a list, every item."""
+    if not isinstance(value, tuple):
+        return values.admits(value)
+    items = cast("Sequence[object]", value)
     return all(map(values.admits, items if len(items) <= _FEW else set(items)))
 
 
-def fault_of(values: Values, given: Any) -> tuple[int | None, str] | None:
-    """Return what is wrong with an attribute's value, and which item of a list; None where it is admitted."""
-    if is_admitted(values, given):
+def fault_of(values: Values, value: Any) -> tuple[int | None, str] | None:
+    """Return the message about an attribute's value, with the place in a list; None for an admitted one."""
+    if is_admitted(values, value):
         return None
-    if not isinstance(given, tuple):
-        return None, values.fault(given)
-    items = cast("Sequence[object]", given)
+    if not isinstance(value, tuple):
+        return None, values.fault(value)
+    items = cast("Sequence[object]", value)
     wrong = next(i for i, item in enumerate(items) if not values.admits(item))
     return wrong, values.fault(items[wrong])
 
 
-def alias_of(values: Values, given: Any) -> tuple[object, Choice] | None:
-    """Return the first alias in an attribute's value, and what it stands for."""
-    items = cast("Sequence[object]", given) if isinstance(given, tuple) else (given,)
+def alias_of(values: Values, value: Any) -> tuple[object, Choice] | None:
+    """Return the first alias in an attribute's value, and the name that it means."""
+    items = cast("Sequence[object]", value) if isinstance(value, tuple) else (value,)
     found = ((item, values.alias_of(item)) for item in dict.fromkeys(items))
     return next(((item, name) for item, name in found if name is not None), None)
 
 
 @functools.cache  # there are as many as constraints
 def _elements_in(types: str | frozenset[str]) -> tuple[ElementType, ...]:
-    """Return the element types in type strings, by number; none for the name of a constraint, until bound."""
+    """Return the element types in type strings, by number; before `bound`, none for a constraint."""
     found = {m[1] for t in types if (m := _ELEMENT.search(t))} if isinstance(types, frozenset) else ()
     return tuple(sorted(map(element, found), key=lambda e: e.number))
 

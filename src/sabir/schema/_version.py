@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Behaviour = Literal["infer", "evaluate", "upgrade", "downgrade", "gradient", "body", "lower"]
 BEHAVIOURS: tuple[Behaviour, ...] = get_args(Behaviour)
-# an adapter crosses one boundary; every other behaviour holds until a later version replaces it
+# an adapter crosses one boundary; every other behaviour applies until a later version replaces it
 ADAPTERS: frozenset[Behaviour] = frozenset({"upgrade", "downgrade"})
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -44,12 +44,14 @@ class Version:
     )
     absences: dict[Behaviour, str] = field(default_factory=dict[Behaviour, str], repr=False)
     _bindings: dict[Behaviour, Binding] = field(default_factory=dict[Behaviour, Binding], repr=False)
-    _formal: list[Signature] = field(default_factory=list[Signature], repr=False)  # made when first asked for
+    _formal: list[Signature] = field(
+        default_factory=list[Signature], repr=False
+    )  # built at the first request
 
-    # the five verbs; `Operator.first` is the sixth word, which starts a history
+    # declaring later versions; `Operator.first` declares the first
 
     def widen(self, since: int, **types: frozenset[str]) -> Version:
-        """Declare a version that only admits more types, by constraint name; both adapters follow."""
+        """Declare a version that only admits more types, by constraint name; it gets both adapters."""
         spelled = ", ".join(
             sorted(t.removeprefix("tensor(").removesuffix(")") for ts in types.values() for t in ts)
         )
@@ -63,9 +65,9 @@ class Version:
         return newest
 
     def restate(self, since: int, changes: str, *, values: Mapping[str, Values] | None = None) -> Version:
-        """Declare a version whose text changed and whose signature did not; both adapters follow.
+        """Declare a version whose text changed and whose signature did not; it gets both adapters.
 
-        `values` has the new values that attributes may have, by their names.
+        `values` has new admitted values of attributes, by their names.
         """
         return self._derive(self.evolve(since, changes, values=values))
 
@@ -80,7 +82,7 @@ class Version:
         values: Mapping[str, Values] | None = None,
         widen: Mapping[str, frozenset[str]] | None = None,
     ) -> Version:
-        """Declare a version that adds optional parts; both adapters follow."""
+        """Declare a version that adds optional parts; it gets both adapters."""
         newer = self.evolve(
             since, changes, inputs=[*self.inputs, *inputs], outputs=[*self.outputs, *outputs],
             add=attributes, values=values, widen=widen,
@@ -103,30 +105,29 @@ class Version:
     ) -> Version:
         """Declare the next version as a difference from this one.
 
-        `drop` and `add` name attributes gone and new (an added one replaces its namesake), `defaults` new
-        defaults, `values` new values that attributes may have, `widen` more types by constraint name; the
-        status stays unless `status` changes it. A
-        version that only drops legacy attributes gets both adapters; for the rest they are written in the
-        room.
+        `drop` and `add` are removed and new attributes (an added one replaces one of the same name),
+        `defaults` new defaults, `values` new admitted values of attributes, `widen` more types by constraint
+        name; the status stays unless `status` changes it. A version that only drops legacy attributes gets
+        both adapters; others are written in the room.
         """
-        gone = frozenset(drop)
+        dropped = frozenset(drop)
         newer = Version(
             self.operator,
             since,
             changes,
             _widened(self.inputs if inputs is None else tuple(inputs), widen or {}),
             _widened(self.outputs if outputs is None else tuple(outputs), widen or {}),
-            _changed(self.attributes, gone, add, defaults or {}, values or {}),
+            _changed(self.attributes, dropped, add, defaults or {}, values or {}),
             status=status or self.status,
         )
         self.operator.record(newer)
         legacy = {a.name for a in self.attributes if a.legacy}
-        if gone and gone <= legacy and not (inputs or outputs or add or defaults):
+        if dropped and dropped <= legacy and not (inputs or outputs or add or defaults):
             self._derive(newer)
         return newer
 
     def retire(self, since: int, changes: str) -> Version:
-        """Declare the version that deprecates the operator; its signature stays on record."""
+        """Declare the version that deprecates the operator; it keeps the signature."""
         newer = replace(
             self,
             since=since,
@@ -146,19 +147,19 @@ class Version:
     # behaviours
 
     def infer(self, function: F) -> F:
-        """Attach how the types, shapes and known contents of the outputs follow from the inputs'."""
+        """Attach the function from the types of the inputs, with known contents, to those of the outputs."""
         return self._attach("infer", function)
 
     def evaluate(self, function: F) -> F:
-        """Attach what the operator computes, on arrays."""
+        """Attach the function that computes the operator on arrays."""
         return self._attach("evaluate", function)
 
     def upgrade(self, function: F) -> F:
-        """Attach how a call of the previous version is written in this one."""
+        """Attach the adapter that rewrites a call of the previous version for this one."""
         return self._attach("upgrade", function)
 
     def downgrade(self, function: F) -> F:
-        """Attach how a call of this version is written in the previous one."""
+        """Attach the adapter that rewrites a call of this version for the previous one."""
         return self._attach("downgrade", function)
 
     def gradient(self, function: F) -> F:
@@ -174,7 +175,7 @@ class Version:
         return self._attach("lower", function)
 
     def absent(self, behaviour: Behaviour, reason: str) -> None:
-        """Declare that a behaviour cannot be given from this version on, and why."""
+        """Declare that a behaviour cannot exist from this version on, and why."""
         self.absences[behaviour] = reason
 
     def _attach(self, behaviour: Behaviour, function: F) -> F:
@@ -194,7 +195,7 @@ class Version:
 
     @property
     def removed(self) -> bool:
-        """Whether the operator is gone from this version on: retired, not only deprecated in place."""
+        """Whether the operator is removed from this version on: not only deprecated after release."""
         return self.deprecated and self.previous is not None
 
     @property
@@ -204,7 +205,7 @@ class Version:
 
     @property
     def formal(self) -> Signature:
-        """The signature, to hold calls against."""
+        """The signature, against which calls are checked."""
         if not self._formal:
             self._formal.append(Signature(str(self), self.inputs, self.outputs, self.attributes))
         return self._formal[0]
@@ -257,12 +258,12 @@ def _widened(ports: Sequence[AnyPort], more: Mapping[str, frozenset[str]]) -> tu
 
 def _changed(
     old: Sequence[Attribute],
-    gone: frozenset[str],
+    dropped: frozenset[str],
     new: Sequence[Attribute],
     defaults: Mapping[str, Any],
     values: Mapping[str, Values],
 ) -> tuple[Attribute, ...]:
-    replaced = gone | {a.name for a in new}
+    replaced = dropped | {a.name for a in new}
 
     def kept(a: Attribute) -> Attribute:
         a = replace(a, default=defaults[a.name]) if a.name in defaults else a

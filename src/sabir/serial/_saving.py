@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from google.protobuf.message import EncodeError
 
@@ -29,7 +29,7 @@ from sabir.serial._writer import Writer
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from sabir.base import Limits
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sabir.serial._placement import Layout
     from sabir.serial._tensors import Entries
 
-_WORTH_ROOM = 1 << 26
+_LARGE = 1 << 26
 
 
 def save(  # ruff: ignore[too-many-arguments]  each is a word of its own
@@ -90,8 +90,8 @@ def _save_whole(
     model: Model, target: Path, chosen: Format, external: Literal[False] | None, progress: Progress | None
 ) -> None:
     stays = _staying(Folder.of(target)) if external is None else _never
-    size, chunks = _encoded(model, chosen, stays)
-    replace_file(target, chunks, written=_counted(progress, size))
+    encoded = _encoded(model, chosen, stays)
+    replace_file(target, encoded.chunks, written=_counted(progress, encoded))
 
 
 def _save_split(
@@ -103,7 +103,7 @@ def _save_split(
     placement = Placement(model, layout)
 
     def model_file() -> Iterable[Buffer | Streamed]:
-        return _encoded(model, chosen, _never, placement.entries)[1]
+        return _encoded(model, chosen, _never, placement.entries).chunks
 
     if may_be_too_deep(model, chosen):
         model_file()  # raises for a model that is, before its data is written
@@ -125,27 +125,34 @@ def dumps(
 
 
 def _dumped(model: Model, chosen: Format) -> bytes:
-    size, chunks = _encoded(model, chosen, _staying(None) if chosen == "protobuf" else _always)
+    encoded = _encoded(model, chosen, _staying(None) if chosen == "protobuf" else _always)
     try:
-        return _joined(size, chunks)
+        return encoded.joined()
     except MemoryError:
         raise WireError(
-            f"there is no memory for the {size:,} bytes of the model; save it to a file"
+            f"there is no memory for the {encoded.size:,} bytes of the model; save it to a file"
         ) from None
 
 
-def _joined(size: int, chunks: Iterable[Buffer | Streamed]) -> bytes:
-    """Put chunks together; where they are many bytes, there is room for all of them before any is read."""
-    if size < _WORTH_ROOM:
-        return b"".join(b"".join(c) if isinstance(c, Streamed) else c for c in chunks)
-    made, at = io.BytesIO(), 0
-    made.seek(size - 1)
-    made.write(b"\0")
-    made.seek(0)
-    for chunk in chunks:
-        for piece in chunk if isinstance(chunk, Streamed) else (chunk,):
-            at += made.write(piece)
-    return made.getvalue()
+class _Encoded(NamedTuple):
+    """The bytes of a model in a format; `size` is None where only writing them tells how many they are."""
+
+    chunks: Iterable[Buffer | Streamed]
+    size: int | None
+
+    def joined(self) -> bytes:
+        """Return all bytes; where they are many, memory for all is allocated before any is read."""
+        pieces = (p for chunk in self.chunks for p in (chunk if isinstance(chunk, Streamed) else (chunk,)))
+        if self.size is not None and self.size < _LARGE:
+            return b"".join(pieces)
+        buffer = io.BytesIO()
+        if self.size is not None:
+            buffer.seek(self.size - 1)
+            buffer.write(b"\0")
+            buffer.seek(0)
+        for piece in pieces:
+            buffer.write(piece)
+        return buffer.getvalue()
 
 
 def _encoded(
@@ -153,8 +160,8 @@ def _encoded(
     chosen: Format,
     stays: Callable[[ExternalTensor], bool],
     placed: Callable[[Tensor], Entries | None] | None = None,
-) -> tuple[int, Iterable[Buffer | Streamed]]:
-    """Return how many bytes a model has in a format, and them; `stays` and `placed` as for a TensorWriter."""
+) -> _Encoded:
+    """Return a model in a format; `stays` and `placed` are as in `TensorWriter`."""
     try:
         return _written(model, chosen, stays, placed)
     except RecursionError:
@@ -172,25 +179,34 @@ def _written(
     chosen: Format,
     stays: Callable[[ExternalTensor], bool],
     placed: Callable[[Tensor], Entries | None] | None,
-) -> tuple[int, Iterable[Buffer | Streamed]]:
+) -> _Encoded:
     if chosen == "protobuf":
         bulk = BulkWriter()
         chunks = bulk.chunks(_message(model, TensorWriter(bulk, keeps_external=stays, placed=placed), chosen))
-        return bulk.size, chunks
+        return _Encoded(chunks, bulk.size)
 
     def message() -> Any:
         return _message(model, TensorWriter(Inline(), keeps_external=stays, placed=placed), chosen)
 
     if chosen == "onnxtxt":
-        from sabir.syntax import text  # ruff: ignore[import-outside-top-level]  4 ms that few need
-
         kept = all(stays(t.tensor) for t in all_tensors(model) if isinstance(t.tensor, ExternalTensor))
         if placed is not None or not kept:
             model = Reader(message(), Bulk(), Folder(None)).model()
-        written = text(model).encode("utf-8", "surrogateescape")
-    else:
-        written = write_message_text(message(), chosen)
-    return len(written), [written]
+        return _Encoded(_Syntax(model), None)
+    text = write_message_text(message(), chosen)
+    return _Encoded([text], len(text))
+
+
+class _Syntax:
+    """The bytes of a model in the text syntax, which each iteration writes anew."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def __iter__(self) -> Iterator[bytes]:
+        from sabir.syntax import text_chunks  # ruff: ignore[import-outside-top-level]  4 ms that few need
+
+        return (chunk.encode("utf-8", "surrogateescape") for chunk in text_chunks(self._model))
 
 
 def _message(model: Model, tensors: TensorWriter, chosen: Format) -> Any:
@@ -225,9 +241,11 @@ def _never(_: ExternalTensor) -> bool:
     return False
 
 
-def _counted(progress: Progress | None, total: int) -> Callable[[int], None] | None:
+def _counted(progress: Progress | None, encoded: _Encoded) -> Callable[[int], None] | None:
+    """Return what counts the bytes written; where only writing tells how many there are, it is done twice."""
     if progress is None:
         return None
+    total = sum(map(len, encoded.chunks)) if encoded.size is None else encoded.size
     done = 0
 
     def written(size: int) -> None:

@@ -10,6 +10,16 @@ other readers where they have lines of their own. `docs/text.md` has the grammar
 from __future__ import annotations
 
 from sabir.syntax._read_model import parse, parse_function, parse_graph, parse_node
-from sabir.syntax._write_model import text
+from sabir.syntax._write_model import LISTED_ELEMENTS, listing, text, text_chunks, write_text
 
-__all__ = ["parse", "parse_function", "parse_graph", "parse_node", "text"]
+__all__ = [
+    "LISTED_ELEMENTS",
+    "listing",
+    "parse",
+    "parse_function",
+    "parse_graph",
+    "parse_node",
+    "text",
+    "text_chunks",
+    "write_text",
+]

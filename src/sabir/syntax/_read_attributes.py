@@ -10,7 +10,7 @@ from sabir.ir import Attribute, SparseTensor, SparseTensorType
 from sabir.proto import AttributeProto
 from sabir.syntax._numbers import BadNumberError, one_float
 from sabir.syntax._read_notes import at_base64, read_base64, read_note
-from sabir.syntax._read_tensors import read_constant, read_named
+from sabir.syntax._read_tensors import read_constant, read_named, refuse_elided
 from sabir.syntax._read_types import at_type, noted_type, read_bare_type, unknown_type
 from sabir.syntax._words import ATTRIBUTE_TYPE_OF, ITEM_OF, LETTERS, LIST_OF, is_float_word
 
@@ -80,6 +80,7 @@ def _told(cursor: Cursor, name: str, told: AttributeType | None, graph: ReadGrap
 
 
 def _list(cursor: Cursor, told: AttributeType | None, graph: ReadGraph) -> Typed:
+    refuse_elided(cursor)
     cursor.expect("[")
     if cursor.tokens[cursor.at] == "]":
         if told not in ITEM_OF:
@@ -99,6 +100,8 @@ def _value(cursor: Cursor, wanted: AttributeType | None, graph: ReadGraph) -> Ty
     note, start = read_note(cursor), cursor.at
     word = cursor.tokens[start]
     first = word[:1]
+    if word == "{":
+        refuse_elided(cursor)
     if word == "?" and not at_type(cursor):
         cursor.at += 1
         found: Typed = "type", None

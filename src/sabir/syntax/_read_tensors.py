@@ -14,7 +14,7 @@ from sabir.syntax._external import EXTERNAL, external_tensor
 from sabir.syntax._numbers import BadNumberError, doubles, floats, integers
 from sabir.syntax._read_notes import at_base64, read_base64, read_note
 from sabir.syntax._read_types import read_type
-from sabir.syntax._words import LETTERS
+from sabir.syntax._words import ELISION, LETTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sabir.syntax._read_notes import Note
     from sabir.syntax._tokens import Cursor
 
+_BRACKETS = frozenset({"{", "["})
 Numbers = TypeVar("Numbers")
 
 
@@ -45,6 +46,7 @@ def read_constant(
     Where there was no type, the bytes of a whole `TensorProto` are read. `note` and `name` stood before the
     data. Raises ParseError for a type that no constant has, and for data that does not fit it.
     """
+    refuse_elided(cursor)
     if isinstance(declared, SparseTensorType):
         return _sparse(cursor, declared, start, note)
     if declared is None and at_base64(cursor):
@@ -56,6 +58,16 @@ def read_constant(
         wire = note.message("wire", TensorProto)
         extras = Extras(name, note.text("doc_string"), note.pairs("metadata_props"), wire)
     return _tensor(cursor, declared.element, _numeric(cursor, declared.shape, start), extras)
+
+
+def refuse_elided(cursor: Cursor) -> None:
+    """Raise ParseError at a bracket in which a listing shows a number of elements in their place."""
+    at = cursor.at
+    if cursor.tokens[at] in _BRACKETS and "".join(cursor.tokens[at + 1 : at + 4]) == ELISION:
+        raise cursor.error(
+            "the elements are elided here, as in a listing; write all of them with `sabir.text(model)` or "
+            "`sabir text --all`"
+        )
 
 
 def read_pairs(cursor: Cursor) -> list[tuple[str, str]]:

@@ -35,6 +35,8 @@ LIST_OF: dict[AttributeType, AttributeType] = {
 ITEM_OF: dict[AttributeType, AttributeType] = {plural: kind for kind, plural in LIST_OF.items()}
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+INDENT = "   "
+ELISION = "..."  # and then a count: what a listing writes in the place of many elements
 _UNESCAPED = re.compile(r'["\\]')
 
 
@@ -44,13 +46,18 @@ def is_float_word(word: str) -> bool:
 
 
 def quoted(text: str) -> str:
-    """Return `text` as a string literal; nothing but quotes and backslashes is escaped."""
+    """Return `text` as a string literal; only quotes and backslashes are escaped."""
     return f'"{_UNESCAPED.sub(_escape, text)}"'
 
 
 def spelled(name: str) -> str:
-    """Return a name as it may stand anywhere a name may: bare where it can be, else quoted."""
+    """Return a name as the syntax takes it everywhere: bare where possible, else quoted."""
     return name if IDENTIFIER.fullmatch(name) and name not in TYPE_WORDS else quoted(name)
+
+
+def elision(count: int, noun: str) -> str:
+    """Return what a listing writes between brackets in the place of many elements; `parse` refuses it."""
+    return f"{ELISION} {count:,} {noun}"
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -1,19 +1,19 @@
-"""Notes as text: `@{doc_string: "...", metadata_props: ["k": "v"]}`, for what the standard cannot say."""
+"""Notes as text, `@{doc_string: "..."}`: what the standard syntax cannot express."""
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any, cast
 
 from sabir.syntax._words import quoted
+from sabir.syntax._write_elements import base64_text
 
 if TYPE_CHECKING:
     from sabir.ir import Dim, NodeDevice, Residue, Sharding, Type, Value
-    from sabir.syntax._names import Names
+    from sabir.syntax._spelled_names import SpelledNames
 
 
-class Fields:
-    """An object of a note: its values by key. What is empty is not shown, but for numbers and names."""
+class NoteFields:
+    """An object of a note: its values by key. Empty values are left out, except numbers and names."""
 
     __slots__ = ("entries",)
 
@@ -24,18 +24,18 @@ class Fields:
         return bool(self.entries)
 
 
-def note_text(fields: Fields) -> str:
-    """Return a note, its strings cut into lines; empty where there is nothing to say."""
-    shown = _fields_text(fields) if fields.entries else ""
-    return f"@{{{shown}}}" if shown else ""
+def note_text(fields: NoteFields) -> str:
+    """Return a note, its strings cut into lines; empty where all values are."""
+    content = _fields_text(fields) if fields.entries else ""
+    return f"@{{{content}}}" if content else ""
 
 
-def _fields_text(fields: Fields) -> str:
-    shown = {key: value for key, value in fields.entries.items() if _is_said(key, value)}
-    return ", ".join(f"{key}: {_value_text(value)}" for key, value in shown.items())
+def _fields_text(fields: NoteFields) -> str:
+    written = {key: value for key, value in fields.entries.items() if _is_written(key, value)}
+    return ", ".join(f"{key}: {_value_text(value)}" for key, value in written.items())
 
 
-def _is_said(key: str, value: Any) -> bool:
+def _is_written(key: str, value: Any) -> bool:
     return bool(value) or (value is not None and (key == "name" or isinstance(value, int)))
 
 
@@ -49,7 +49,7 @@ def _value_text(value: Any) -> str:
             return "\n".join(map(quoted, value.split("\n")))
         case bytes():
             return base64_text(value)
-        case Fields():
+        case NoteFields():
             return f"{{{_fields_text(value)}}}"
         case dict():
             return _pairs_text(cast("dict[str, str]", value))
@@ -60,50 +60,47 @@ def _value_text(value: Any) -> str:
 
 
 def above(note: str, indent: str) -> str:
-    """Return a note as it stands at an indent in the lines above what it is about: a comment to others."""
+    """Return a note for the lines above its subject, each line a comment to other readers."""
     return f"#: {note.replace(chr(10), f'{chr(10)}{indent}#:    ')}\n{indent}" if note else ""
 
 
 def beside(note: str) -> str:
-    """Return a note as it stands before what it is about in the same line."""
+    """Return a note for the same line, before its subject."""
     return f"{note.replace(chr(10), ' ')} " if note else ""
 
 
-def base64_text(data: bytes | memoryview) -> str:
-    """Return bytes as they stand in a text."""
-    return f'base64 "{base64.b64encode(data).decode()}"'
-
-
-def residue_fields(residue: Residue | None) -> Fields:
-    """Return what a file says that no part of the model means."""
+def residue_fields(residue: Residue | None) -> NoteFields:
+    """Return what a file contains and the model objects do not represent."""
     if residue is None or not any(residue):
-        return Fields()
-    entries = [Fields(field=field, place=place, wire=wire) for field, place, wire in residue.entries]
-    places = [Fields(field=field, place=place) for field, place in residue.places]
-    return Fields(**{**residue._asdict(), "entries": entries, "places": places})
+        return NoteFields()
+    entries = [NoteFields(field=field, place=place, wire=wire) for field, place, wire in residue.entries]
+    places = [NoteFields(field=field, place=place) for field, place in residue.places]
+    return NoteFields(**{**residue._asdict(), "entries": entries, "places": places})
 
 
-def type_fields(kind: Type | None) -> Fields:
-    """Return what a type says beside its meaning, but for the denotations of its dimensions."""
-    if kind is None or kind.note is None:
-        return Fields()
-    return Fields(denotation=kind.note.denotation, type=kind.note.wire)
+def type_fields(type_: Type | None) -> NoteFields:
+    """Return what the note of a type contains, except the denotations of its dimensions."""
+    if type_ is None or type_.note is None:
+        return NoteFields()
+    return NoteFields(denotation=type_.note.denotation, type=type_.note.wire)
 
 
 def value_note(value: Value, *, unnamed: bool = False) -> str:
-    """Return what is told of a value beside its name and type; `unnamed` where the name is the text's own."""
+    """Return the note of a value; `unnamed` says that its name is in the text alone."""
     if not (value.doc or value.metadata or value.residue or unnamed or (value.type and value.type.note)):
         return ""
-    fields = Fields(doc_string=value.doc, metadata_props=value.metadata, **type_fields(value.type).entries)
+    fields = NoteFields(
+        doc_string=value.doc, metadata_props=value.metadata, **type_fields(value.type).entries
+    )
     if unnamed:
         fields.entries["name"] = ""
     fields.entries["residue"] = residue_fields(value.residue)
     return note_text(fields)
 
 
-def device_fields(device: NodeDevice, names: Names) -> Fields:
+def device_fields(device: NodeDevice, names: SpelledNames) -> NoteFields:
     """Return the layout of a node over devices."""
-    return Fields(
+    return NoteFields(
         configuration_id=device.configuration,
         pipeline_stage=device.pipeline_stage,
         sharding_spec=[_sharding_fields(sharding, names) for sharding in device.shardings],
@@ -111,17 +108,19 @@ def device_fields(device: NodeDevice, names: Names) -> Fields:
     )
 
 
-def _sharding_fields(sharding: Sharding, names: Names) -> Fields:
-    axes = [Fields(axis=a.axis, simple_sharding=[_piece_fields(p) for p in a.pieces]) for a in sharding.axes]
-    return Fields(
+def _sharding_fields(sharding: Sharding, names: SpelledNames) -> NoteFields:
+    axes = [
+        NoteFields(axis=a.axis, simple_sharding=[_piece_fields(p) for p in a.pieces]) for a in sharding.axes
+    ]
+    return NoteFields(
         tensor_name=sharding.name if sharding.value is None else names.label(sharding.value),
         device=sharding.devices,
-        index_to_device_group_map=[Fields(key=key, value=group) for key, group in sharding.groups],
+        index_to_device_group_map=[NoteFields(key=key, value=group) for key, group in sharding.groups],
         sharded_dim=axes,
     )
 
 
-def _piece_fields(piece: tuple[Dim, int]) -> Fields:
+def _piece_fields(piece: tuple[Dim, int]) -> NoteFields:
     length, shards = piece
     dim = length if length is None or isinstance(length, int) else str(length)
-    return Fields(dim=dim, num_shards=shards)
+    return NoteFields(dim=dim, num_shards=shards)

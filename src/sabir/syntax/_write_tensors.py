@@ -1,69 +1,81 @@
-"""Tensors as text: every element, in a form that gives the same bits when it is read.
+"""Tensors as text: every element, in a form that reads as the same bits, or a count of those left out.
 
-Types without a decimal form stand as the typed fields of a `TensorProto` hold them, which `onnx.parser` reads
-too: bit patterns, several to an entry for 4 and 2 bits. Where numbers cannot tell all (which NaN, data that
-does not fit its shape) the bytes stand instead: of the elements, or of the whole message.
+Types without a decimal form are written as the typed fields of a `TensorProto` contain them, which
+`onnx.parser` reads too: bit patterns, several to an entry for 4 and 2 bits. Where numbers cannot represent
+the data (which NaN, data that does not fit its shape) bytes are written: of the elements, or of the message.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from sabir.base import UnsupportedError, WireError
-from sabir.elements import BOOL, STRING, find_element, pack, to_field
+from sabir.elements import BOOL, element_count, find_element, pack, to_field
 from sabir.ir import ExternalTensor, SparseTensor, WireTensor
 from sabir.proto import StringStringEntryProto, TensorProto, encode_bytes, unknown_bytes
-from sabir.syntax._words import IDENTIFIER, quoted
-from sabir.syntax._write_notes import Fields, base64_text, beside, note_text
+from sabir.syntax._words import IDENTIFIER, elision, quoted
+from sabir.syntax._write_elements import base64_chunks, elements_text
+from sabir.syntax._write_notes import NoteFields, beside, note_text
 from sabir.syntax._write_types import dims_text, element_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from sabir.elements import ElementType
-    from sabir.ir import Array, Constant, Tensor
+    from sabir.ir import Constant, Tensor
 
 _DATA = frozenset({
     "float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data",
 })  # fmt: skip
-_TOLD = _DATA | {"dims", "data_type", "name"}
-_ELSEWHERE = frozenset({"external_data", "data_location"})
+_WRITTEN = _DATA | {"dims", "data_type", "name"}
+_LOCATING = frozenset({"external_data", "data_location"})
 
 
-class Shown(NamedTuple):
-    """A constant as text: what is noted of it, its type, its name and its data."""
+class Data(NamedTuple):
+    """The data of a constant, in chunks; `after_equals` says that a type needs an equals sign before it."""
+
+    chunks: Iterable[str]
+    after_equals: bool = False
+
+
+class ConstantText(NamedTuple):
+    """A constant as text: its note, its type, its name and its data."""
 
     note: str
     head: str
     name: str
-    data: str
+    data: Data
 
-    def initializer(self, name: str) -> str:
-        """Return the entry that gives a value its data, without the note."""
-        return f"{self.head} {name} = {self.data}" if self.head else f"{name} = {self.data}"
+    def initializer(self, name: str) -> Iterator[str]:
+        """Yield the entry of an initializer, without the note."""
+        yield f"{self.head} {name} = " if self.head else f"{name} = "
+        yield from self.data.chunks
 
-    def value(self) -> str:
-        """Return the constant as an attribute holds it, without the note."""
-        # without a name, only an equals sign tells that data in brackets or bytes follow
-        sign = "= " if self.head and self.data.startswith(("[", "base64")) else ""
-        return " ".join(filter(None, (self.head, self.name, sign + self.data)))
+    def value(self) -> Iterator[str]:
+        """Yield the constant as an attribute contains it, without the note."""
+        for part in filter(None, (self.head, self.name)):
+            yield f"{part} "
+        # without a name, only an equals sign shows that data in brackets or bytes follow
+        if self.head and self.data.after_equals:
+            yield "= "
+        yield from self.data.chunks
 
 
-def shown(constant: Constant, *, unnamed: bool = False) -> Shown:
-    """Return a constant as text; `unnamed` says that the value has no name to be read by.
+def constant_text(constant: Constant, *, unnamed: bool = False, elide: int | None = None) -> ConstantText:
+    """Return a constant as text; `unnamed` says that the value has no name that the text could show.
 
-    Raises WireError or UnsupportedError for one that was made in memory and whose data cannot be had.
+    A tensor of more than `elide` elements is written with their number in the place of its data. Raises
+    WireError or UnsupportedError for a constant made in memory whose data cannot be decoded.
     """
     if isinstance(constant, SparseTensor):
         head = f"sparse_tensor({element_text(constant.element)}{dims_text(constant.shape)})"
-        parts = (shown(part) for part in (constant.values, constant.indices))
-        data = " ".join(beside(part.note) + part.value() for part in parts)
-        return Shown(note_text(Fields(wire=constant.wire)), head, "", data)
-    if not isinstance(constant, WireTensor):
-        fields = Fields(name="") if unnamed else Fields()
-        head = element_text(constant.element) + dims_text(constant.shape)
-        return Shown(note_text(fields), head, "", _numbers(constant))
-    return _from_wire(constant, unnamed=unnamed)
+        parts = [constant_text(part, elide=elide) for part in (constant.values, constant.indices)]
+        return ConstantText(note_text(NoteFields(wire=constant.wire)), head, "", Data(_parts_text(parts)))
+    if isinstance(constant, WireTensor):
+        return _from_wire(constant, unnamed=unnamed, elide=elide)
+    note = note_text(NoteFields(name="") if unnamed else NoteFields())
+    head = element_text(constant.element) + dims_text(constant.shape)
+    return ConstantText(note, head, "", _elided(constant, elide) or _elements(constant))
 
 
 def pairs_text(entries: dict[str, str] | list[tuple[str, str]]) -> str:
@@ -72,61 +84,77 @@ def pairs_text(entries: dict[str, str] | list[tuple[str, str]]) -> str:
     return f"[{', '.join(f'{quoted(k)}: {quoted(v)}' for k, v in pairs)}]"
 
 
-def float_text(value: float) -> str:
-    """Return the shortest text that reads as the same 32-bit float."""
-    with np.errstate(over="ignore"):
-        return _one_float(np.float32(value))
+def _parts_text(parts: Iterable[ConstantText]) -> Iterator[str]:
+    """Yield the two tensors of a sparse one."""
+    separator = ""
+    for part in parts:
+        yield separator + beside(part.note)
+        yield from part.value()
+        separator = " "
 
 
-def floats_text(values: tuple[float, ...]) -> str:
-    """Return the texts of many floats, as `float_text` does, separated by commas."""
-    with np.errstate(over="ignore"):
-        entries = np.array(values, np.float32)
-    shown = map(_one_float, entries) if np.isnan(entries).any() else entries.astype("U").tolist()
-    return ", ".join(shown)
+def _elided(tensor: Tensor, elide: int | None) -> Data | None:
+    """Return the number of elements of a tensor that has too many to write; None for others."""
+    if elide is None or isinstance(tensor, ExternalTensor):
+        return None
+    count = element_count(tensor.shape)
+    return Data((f"{{{elision(count, 'elements')}}}",)) if count > elide else None
 
 
-def _from_wire(tensor: WireTensor, *, unnamed: bool) -> Shown:
+def _elements(tensor: Tensor) -> Data:
+    chunks = elements_text(tensor)
+    return _bytes(tensor.raw()) if chunks is None else Data(chunks)
+
+
+def _bytes(data: bytes | memoryview) -> Data:
+    return Data(base64_chunks(data), after_equals=True)
+
+
+def _from_wire(tensor: WireTensor, *, unnamed: bool, elide: int | None) -> ConstantText:
     proto, name = tensor.proto, tensor.proto.name
-    fields = Fields(name="") if unnamed and not name else Fields()
+    fields = NoteFields(name="") if unnamed and not name else NoteFields()
     present = {field.name for field, _ in proto.ListFields()}
-    told = _TOLD | _ELSEWHERE if isinstance(tensor, ExternalTensor) else _TOLD
-    kind, shape = find_element(proto.data_type), tensor.shape
-    known = kind is not None and type(name) is str and min(shape, default=0) >= 0
-    data = _data(tensor, kind, present & _DATA) if kind is not None and known else ""
-    if kind is None or not data:
-        return Shown(note_text(fields), "", "", base64_text(_whole(tensor)))
-    if not present <= told or (not name and "name" in present) or unknown_bytes(proto):
-        _add_extras(fields.entries, proto, present - told)
+    written = _WRITTEN | _LOCATING if isinstance(tensor, ExternalTensor) else _WRITTEN
+    element, shape = find_element(proto.data_type), tensor.shape
+    known = element is not None and type(name) is str and min(shape, default=0) >= 0
+    data = None
+    if element is not None and known:
+        data = _elided(tensor, elide) or _data(tensor, element, present & _DATA)
+    if element is None or data is None:
+        return ConstantText(note_text(fields), "", "", _whole(tensor, elide))
+    if not present <= written or (not name and "name" in present) or unknown_bytes(proto):
+        _add_extras(fields.entries, proto, present - written)
     if name and not IDENTIFIER.fullmatch(name):
         name = quoted(name)
-    return Shown(note_text(fields), element_text(kind) + dims_text(shape), name, data)
+    return ConstantText(note_text(fields), element_text(element) + dims_text(shape), name, data)
 
 
-def _data(tensor: WireTensor, kind: ElementType, fields: set[str]) -> str:
-    """Return the data of a tensor from a file; empty where only its whole message tells all."""
+def _data(tensor: WireTensor, element: ElementType, fields: set[str]) -> Data | None:
+    """Return the data of a tensor from a file; None where only its whole message represents it."""
     if isinstance(tensor, ExternalTensor):
         listed = tensor.proto.external_data
-        return "" if fields or not _are_plain(listed) else pairs_text([(e.key, e.value) for e in listed])
-    if not fields <= {"raw_data"} and not fields <= {kind.field}:
-        return ""
-    stored = "raw_data" in fields
+        if fields or not _are_plain(listed):
+            return None
+        return Data((pairs_text([(e.key, e.value) for e in listed]),), after_equals=True)
+    if not fields <= {"raw_data"} and not fields <= {element.field}:
+        return None
+    is_raw = "raw_data" in fields
     try:
-        data = _numbers(tensor)
+        chunks = elements_text(tensor)
+        if chunks is not None and not _has_stray_bits(tensor, element, is_raw=is_raw):
+            return Data(chunks)
     except (UnsupportedError, WireError):
-        return base64_text(tensor.raw()) if stored else ""
-    if data.startswith("{") and not _has_stray_bits(tensor, kind, stored=stored):
-        return data
-    return base64_text(tensor.raw()) if stored else ""
+        pass
+    return _bytes(tensor.raw()) if is_raw else None
 
 
-def _has_stray_bits(tensor: WireTensor, kind: ElementType, *, stored: bool) -> bool:
+def _has_stray_bits(tensor: WireTensor, element: ElementType, *, is_raw: bool) -> bool:
     """Return whether bits are set that belong to no element: a boolean of 2, padding after small elements."""
-    if kind is not BOOL and not kind.is_packed:
+    if element is not BOOL and not element.is_packed:
         return False
-    if stored:
-        return bytes(tensor.raw()) != bytes(pack(kind, tensor.array()))
-    return list(getattr(tensor.proto, kind.field)) != list(to_field(kind, tensor.array()))
+    if is_raw:
+        return bytes(tensor.raw()) != bytes(pack(element, tensor.array()))
+    return list(getattr(tensor.proto, element.field)) != list(to_field(element, tensor.array()))
 
 
 def _are_plain(entries: Any) -> bool:
@@ -140,7 +168,7 @@ def _are_plain(entries: Any) -> bool:
 
 
 def _add_extras(fields: dict[str, Any], proto: Any, names: set[str]) -> None:
-    """Add what a tensor's message says beside its type, name and data."""
+    """Add what the message of a tensor contains beside its type, name and data."""
     if "doc_string" in names and proto.doc_string and type(proto.doc_string) is str:
         fields["doc_string"] = proto.doc_string
         names.remove("doc_string")
@@ -151,66 +179,32 @@ def _add_extras(fields: dict[str, Any], proto: Any, names: set[str]) -> None:
     rest = TensorProto.FromString(unknown_bytes(proto))
     if not proto.name and proto.HasField("name"):
         rest.name = ""
-    for field, held in proto.ListFields():
+    for field, content in proto.ListFields():
         if field.name in names:
-            _copy(field, held, rest)
+            _copy(field, content, rest)
     fields["wire"] = rest.SerializeToString()
 
 
-def _copy(field: Any, held: Any, rest: Any) -> None:
+def _copy(field: Any, content: Any, rest: Any) -> None:
     if field.name in {"segment", "metadata_props", "external_data"}:
-        getattr(rest, field.name).MergeFrom(held)
-    elif field.type == field.TYPE_STRING and type(held) is bytes:
-        rest.MergeFromString(encode_bytes(field.number, held))  # no UTF-8, which protobuf only reads
+        getattr(rest, field.name).MergeFrom(content)
+    elif field.type == field.TYPE_STRING and type(content) is bytes:
+        rest.MergeFromString(encode_bytes(field.number, content))  # no UTF-8, which protobuf only reads
     else:
-        setattr(rest, field.name, held)
+        setattr(rest, field.name, content)
 
 
-def _whole(tensor: WireTensor) -> bytes:
+def _whole(tensor: WireTensor, elide: int | None) -> Data:
+    """Return the bytes of the whole message of a tensor."""
     proto = tensor.proto
     if tensor.view is not None and not isinstance(tensor, ExternalTensor):
         proto = TensorProto()
         proto.CopyFrom(tensor.proto)
         proto.raw_data = bytes(tensor.view)
-    return proto.SerializeToString()
+    wire = proto.SerializeToString()
+    if elide is not None and len(wire) > max(elide, _SHORTEST_ELIDED):
+        return Data((f"{{{elision(len(wire), 'bytes')}}}",), after_equals=True)
+    return _bytes(wire)
 
 
-def _numbers(tensor: Tensor) -> str:
-    """Return the elements in braces, or their bytes where there is a NaN that no number tells."""
-    kind, array = tensor.element, tensor.array()
-    entries = to_field(kind, array)
-    if kind is STRING:
-        return f"{{{','.join(map(quoted, array.reshape(-1).tolist()))}}}"
-    if not isinstance(entries, np.ndarray):
-        raise TypeError(f"{kind} is no string, yet its typed field is a list")
-    if entries.dtype.kind != "f":
-        return f"{{{_joined(entries)}}}"
-    nans = np.isnan(entries)
-    if nans.any():
-        if not _are_usual(entries[nans]):
-            return base64_text(tensor.raw())
-        return f"{{{','.join(map(_one_float, entries))}}}"
-    if entries.dtype == np.float32:
-        return f"{{{b','.join(entries.astype('S').tolist()).decode()}}}"
-    return f"{{{_joined(entries)}}}"
-
-
-def _are_usual(nans: Array) -> bool:
-    """Return whether these are the NaNs that the word stands for, of either sign."""
-    word = np.dtype(f"u{nans.itemsize}")
-    usual = np.array(np.nan, nans.dtype).view(word)
-    sign = word.type(1 << 8 * nans.itemsize - 1)
-    return bool(((nans.view(word) | sign) == usual | sign).all())
-
-
-def _joined(entries: Array) -> str:
-    """Return numbers as Python writes them, shortest for doubles, separated by commas."""
-    return str(entries.tolist())[1:-1].replace(" ", "")
-
-
-def _one_float(value: Any) -> str:
-    return _signed_nan(str(value), negative=bool(np.signbit(value)))
-
-
-def _signed_nan(text: str, *, negative: bool) -> str:
-    return "-nan" if text == "nan" and negative else text
+_SHORTEST_ELIDED = 64  # bytes of a message; the fields beside the data take some

@@ -13,31 +13,31 @@ from sabir.ir import (
     TensorType,
 )
 from sabir.syntax._words import ELEMENT_WORDS, IDENTIFIER, quoted
-from sabir.syntax._write_notes import Fields, beside, note_text, type_fields
+from sabir.syntax._write_notes import NoteFields, beside, note_text, type_fields
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
     from sabir.ir import Dim, Shape, Type, TypeNote
 
 
-def type_text(kind: Type | None) -> str:
-    """Return a type as text, without what it says beside its meaning; empty where nothing is known of it."""
-    return "" if kind is None else _bare_text(kind)
+def type_text(type_: Type | None) -> str:
+    """Return a type as text, without its note; empty for an unknown one."""
+    return "" if type_ is None else _bare_text(type_)
 
 
-def noted_type_text(kind: Type | None) -> str:
-    """Return a type as text with the note that stands before it; a question mark for none at all."""
-    return "?" if kind is None else beside(note_text(type_fields(kind))) + _bare_text(kind)
+def noted_type_text(type_: Type | None) -> str:
+    """Return a type as text after its note; a question mark for an unknown one."""
+    return "?" if type_ is None else beside(note_text(type_fields(type_))) + _bare_text(type_)
 
 
 def dims_text(shape: Shape, note: TypeNote | None = None) -> str:
-    """Return the dimensions of a type that has some, in brackets; empty for a scalar."""
+    """Return the dimensions of a shape in brackets; empty for a scalar."""
     if not shape:
         return ""
     dims = map(_dim_text, shape)
     if note is not None and len(note.dims) == len(shape):
-        notes = (beside(note_text(Fields(denotation=d))) for d in note.dims)
-        dims = (told + dim for told, dim in zip(notes, dims, strict=True))
+        notes = (beside(note_text(NoteFields(denotation=d))) for d in note.dims)
+        dims = map("".join, zip(notes, dims, strict=True))
     return f"[{','.join(dims)}]"
 
 
@@ -46,25 +46,25 @@ def element_text(element: ElementType) -> str:
     return element.name if element.name in ELEMENT_WORDS else f"?{element.number}"
 
 
-def _bare_text(kind: Type) -> str:
-    match kind:
+def _bare_text(type_: Type) -> str:
+    match type_:
         case TensorType():
-            return _tensor_text(kind)
+            return _tensor_text(type_)
         case SparseTensorType():
-            return f"sparse_tensor({_tensor_text(kind)})"
+            return f"sparse_tensor({_tensor_text(type_)})"
         case SequenceType():
-            return f"seq({noted_type_text(kind.item)})"
+            return f"seq({noted_type_text(type_.item)})"
         case OptionalType():
-            return f"optional({noted_type_text(kind.item)})"
+            return f"optional({noted_type_text(type_.item)})"
         case MapType():
-            return f"map({element_text(kind.key)}, {noted_type_text(kind.value)})"
+            return f"map({element_text(type_.key)}, {noted_type_text(type_.value)})"
         case OpaqueType():
-            return _opaque_text(kind)
+            return _opaque_text(type_)
 
 
-def _tensor_text(kind: TensorType | SparseTensorType) -> str:
-    dims = "[]" if kind.shape is None else dims_text(kind.shape, kind.note)
-    return element_text(kind.element) + dims
+def _tensor_text(type_: TensorType | SparseTensorType) -> str:
+    dims = "[]" if type_.shape is None else dims_text(type_.shape, type_.note)
+    return element_text(type_.element) + dims
 
 
 def _dim_text(dim: Dim) -> str:
@@ -74,14 +74,14 @@ def _dim_text(dim: Dim) -> str:
     return text if isinstance(dim, int) or IDENTIFIER.fullmatch(text) else quoted(text)
 
 
-def _opaque_text(kind: OpaqueType) -> str:
-    if not kind.domain:
-        return f"opaque({dotted_text(kind.name) if kind.name else ''})"
+def _opaque_text(type_: OpaqueType) -> str:
+    if not type_.domain:
+        return f"opaque({dotted_text(type_.name) if type_.name else ''})"
     # the standard syntax has one word for the name, so dots in it need quotes beside a domain
-    name = kind.name if IDENTIFIER.fullmatch(kind.name) else quoted(kind.name)
-    return f"opaque({dotted_text(kind.domain)},{name})"
+    name = type_.name if IDENTIFIER.fullmatch(type_.name) else quoted(type_.name)
+    return f"opaque({dotted_text(type_.domain)},{name})"
 
 
 def dotted_text(name: str) -> str:
-    """Return a name of words joined by dots as it is, any other one quoted."""
+    """Return a name of words joined by dots unchanged, any other one quoted."""
     return name if all(map(IDENTIFIER.fullmatch, name.split("."))) else quoted(name)

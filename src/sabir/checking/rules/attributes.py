@@ -32,7 +32,7 @@ def _constant(text: str) -> str:
 
 
 def _said(site: AttributeSite) -> list[str]:
-    """The value fields that the message has beside the one that counts."""
+    """Return the value fields that the message has besides the one for the attribute's type."""
     residue = site.attribute.residue
     if residue is None or not residue.wire:
         return []
@@ -65,11 +65,11 @@ def named(site: AttributeSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def typed(site: AttributeSite) -> Iterator[Problem]:
-    """An attribute states its type; before IR 2 it went without saying."""
+    """An attribute declares its type; before IR 2 the type was implicit."""
     attribute = site.attribute
     unsaid = attribute.residue is not None and "type" in attribute.residue.repeated
     if attribute.type == "undefined" or unsaid:
-        yield Problem("the attribute states no type", site.where, "set `type` to that of its value")
+        yield Problem("the attribute declares no type", site.where, "set `type` to that of its value")
 
 
 @rule(
@@ -81,12 +81,10 @@ def typed(site: AttributeSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def one_value(site: AttributeSite) -> Iterator[Problem]:
-    """An attribute has no value beside the one of its type."""
+    """An attribute has only the value of its type."""
     more = [f for f in _said(site) if f in _VALUES]
     if more and site.attribute.value is not None and not _is_empty(site):
-        yield Problem(
-            f"beside its value the attribute has `{more[0]}`", site.where, "keep the one that is meant"
-        )
+        yield Problem(f"besides its value the attribute has `{more[0]}`", site.where, "keep the intended one")
 
 
 @rule(
@@ -99,12 +97,12 @@ def one_value(site: AttributeSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def value_of_its_type(site: AttributeSite) -> Iterator[Problem]:
-    """The value stands in the field of the attribute's type."""
+    """The value is in the field for the attribute's type."""
     attribute = site.attribute
     more = [f for f in _said(site) if f in _VALUES]
     if more and not attribute.ref and (attribute.value is None or _is_empty(site)):
-        told = f"the attribute is of type {attribute.type}, and its value is in `{more[0]}`"
-        yield Problem(told, site.where, "correct the type or the value")
+        message = f"the attribute is of type {attribute.type}, and its value is in `{more[0]}`"
+        yield Problem(message, site.where, "correct the type or the value")
 
 
 @rule(
@@ -124,7 +122,7 @@ def value_of_its_type(site: AttributeSite) -> Iterator[Problem]:
     '<domain: "d", opset_import: ["" : 17]>\nf <k> (a) => (b) { b = Softmax<axis: int = @k>(a) }',
 )
 def reference_or_value(site: AttributeSite) -> Iterator[Problem]:
-    """An attribute that refers to another has no value of its own."""
+    """An attribute reference has no value."""
     attribute = site.attribute
     if attribute.ref and (attribute.value is not None or any(f in _VALUES for f in _said(site))):
         yield Problem("the attribute has a value and a reference", site.where, "keep one of them")
@@ -144,7 +142,7 @@ def reference_or_value(site: AttributeSite) -> Iterator[Problem]:
 def documented(site: AttributeSite) -> Iterator[Problem]:
     """An attribute has a doc string."""
     if not site.attribute.doc:
-        yield Problem("the attribute has no doc string", site.where, "say what it is for")
+        yield Problem("the attribute has no doc string", site.where, "describe its purpose")
 
 
 @rule(
@@ -153,7 +151,7 @@ def documented(site: AttributeSite) -> Iterator[Problem]:
     source="ir.txt",
     over="attribute",
     severity="warning",
-    note="custom operators keep bytes of all kinds in string attributes",
+    note="custom operators store arbitrary bytes in string attributes",
     bad=_constant(r"\377"),
     good=_constant("text"),
 )
@@ -188,10 +186,10 @@ def text_is_utf8(site: AttributeSite) -> Iterator[Problem]:
     good=_softmax('name: "axis" type: INT'),
 )
 def has_a_value(site: AttributeSite) -> Iterator[Problem]:
-    """A tensor, graph or type is given where it is promised; a number or text left out is 0 or empty."""
+    """An attribute of type tensor, graph or type has a value; an absent number or text means 0 or empty."""
     if lacks_value(site.attribute) and not any(f in _VALUES for f in _said(site)):
-        told = f"the attribute is of type {site.attribute.type}, and has no value"
-        yield Problem(told, site.where, "give it one, or drop the attribute")
+        message = f"the attribute is of type {site.attribute.type}, and has no value"
+        yield Problem(message, site.where, "set a value, or drop the attribute")
 
 
 _VALUES = frozenset({
@@ -201,7 +199,7 @@ _VALUES = frozenset({
 
 
 def _is_empty(site: AttributeSite) -> bool:
-    """Whether the value that counts is the default that an absent field reads as."""
+    """Whether the value equals the default of an absent field."""
     attribute = site.attribute
     return lacks_value(attribute) or (
         attribute.value in {0, "", ()} and not isinstance(attribute.value, bytes)

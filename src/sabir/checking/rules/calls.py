@@ -1,4 +1,4 @@
-"""Calls of functions: what they leave out is nothing that the body needs."""
+"""Calls of functions: the inputs that a body requires are not omitted."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _ASKS = (
 
 
 class _Need(NamedTuple):
-    """Why a function needs an input: the node that reads it, maybe in a function that it is passed on to."""
+    """Why a function requires an input: the node that reads it, possibly in a function called by the body."""
 
     reader: str
     through: Function | None = None
 
     def __str__(self) -> str:
-        return f"{self.reader}, to which it goes through {self.through!r}" if self.through else self.reader
+        return f"{self.reader}, reached through {self.through!r}" if self.through else self.reader
 
 
 class _Pass(NamedTuple):
-    """A node of a function's body that passes an input of the function on to another function."""
+    """A node of a function's body that passes an input of the function to another function."""
 
     function: Function
     value: Value
@@ -64,10 +64,10 @@ class _Pass(NamedTuple):
     ),
 )
 def whole_calls(survey: Survey) -> Iterator[Problem]:
-    """A call of a function gives every input that an operator in the function's body requires.
+    """A call of a function passes every input that an operator in the function's body requires.
 
-    An input that the body passes on to another function counts where that one needs it. What a branch reads
-    counts not where its condition asks OptionalHasElement for the input.
+    An input that the body passes to another function is required if that function requires it. A read in a
+    branch does not count if the condition tests the input with OptionalHasElement.
     """
     needs = _needs(survey.functions)
     for site in survey.graphs:
@@ -82,14 +82,14 @@ def _left_out(site: GraphSite, index: int, callee: object, needed: dict[Value, _
     ports = callee.graph.inputs if isinstance(callee, Function) else ()
     for place, port in enumerate(ports):
         if port in needed and (place >= len(given) or given[place] is None):
-            told = f"the call leaves out {quote(port.name)}, which {callee!r} needs for {needed[port]}"
-            yield Problem(told, site.at_node(index), f"give the call an input number {place}")
+            message = f"the call omits {quote(port.name)}, which {callee!r} needs for {needed[port]}"
+            yield Problem(message, site.at_node(index), f"pass an input number {place}")
 
 
 def _needs(functions: list[FunctionSite]) -> dict[object, dict[Value, _Need]]:
-    """Return the inputs that each function needs, with the reason.
+    """Return the inputs that each function requires, with the reason.
 
-    First what operators need; then, as long as there is more, what is passed on to such an input.
+    It starts with what operators require, and adds inputs passed to such inputs until nothing changes.
     """
     found: dict[object, dict[Value, _Need]] = {site.function: {} for site in functions}
     passed: dict[Value, list[_Pass]] = {}
@@ -126,7 +126,7 @@ def _direct(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, _Need]]:
 
 
 def _handed_on(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, Value]]:
-    """Yield each input of a called function, with the input of this function that becomes it."""
+    """Yield each input of a called function with the input of this function that is passed to it."""
     for callee, places in site.calls.items():
         if isinstance(callee, Function):
             for index in places:
@@ -136,7 +136,7 @@ def _handed_on(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, Value]]:
 
 
 class _Asked:
-    """For which inputs of a function the conditions in its body ask whether they are there."""
+    """The inputs of a function whose presence conditions in its body test."""
 
     def __init__(self, body: GraphSite) -> None:
         self.ports = frozenset(body.graph.inputs)
@@ -144,7 +144,7 @@ class _Asked:
         self._by_condition: dict[Value, frozenset[Value]] = {}
 
     def before(self, site: GraphSite, value: Value) -> bool:
-        """Return whether a subgraph is run only after a question for a value."""
+        """Return whether a subgraph runs only after a test for the presence of a value."""
         at: GraphSite | None = site
         while at is not None and at.holder is not None:
             node = at.holder
@@ -173,7 +173,7 @@ def _operands(node: Node, scope: Scope, choice: Callable[[Input], bool]) -> Iter
 
 
 def _questions(condition: Value, scope: Scope) -> Iterator[Value]:
-    """Yield the values of which a condition, or what it is computed from, asks whether they are there."""
+    """Yield the values whose presence a condition, or a value that it depends on, tests."""
     seen, pending = {condition}, [condition]
     while pending:
         node = pending.pop().node

@@ -1,4 +1,4 @@
-"""Values of attributes: of those that a type can have, the ones that an operator version admits."""
+"""Values of attributes: those that the operator version admits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SIGNATURE = (
 
 
 def _choosing(site: GraphSite) -> Iterator[tuple[Version, list[int]]]:
-    """The nodes whose operator version admits some values of an attribute only, those with the same together.
+    """Yield groups of nodes with equal attributes whose operator version restricts attribute values.
 
     The reader makes equal attributes one object.
     """
@@ -59,15 +59,15 @@ def _choosing(site: GraphSite) -> Iterator[tuple[Version, list[int]]]:
     ' { y = GridSample<mode = "bicubic">(x, i) }',
 )
 def admitted(site: GraphSite) -> Iterator[Problem]:
-    """An attribute has a value that the operator version admits: a mode, an element type, a number in range.
+    """An attribute has an admitted value: a known mode, an element type, a number in range.
 
     Where a function passes an attribute on, each call is looked at.
     """
     for version, group in _choosing(site):
-        for _, told in version.formal.faults(site.nodes[group[0]].attributes):
+        for _, message in version.formal.faults(site.nodes[group[0]].attributes):
             domain = f" --domain {version.operator.domain}" if version.operator.domain else ""
             hint = f"`sabir op {version.operator.name} --opset {version.since}{domain}` lists the values"
-            yield from (Problem(told, site.at_node(index), hint) for index in group)
+            yield from (Problem(message, site.at_node(index), hint) for index in group)
 
 
 @rule(
@@ -76,7 +76,7 @@ def admitted(site: GraphSite) -> Iterator[Problem]:
     source="ir.txt",
     over="calls",
     severity="warning",
-    note="exporters write these values, and runtimes take them for the ones that the standard names",
+    note="exporters write these values, and runtimes accept them as aliases",
     bad=(
         HEAD.replace("17", "9") + "g (float[N,C,H,W] x, float[4] s) => (float[N,C,I,J] y)"
         ' { y = Upsample<mode = "bilinear">(x, s) }',
@@ -87,9 +87,11 @@ def admitted(site: GraphSite) -> Iterator[Problem]:
     ' { y = RNN<activations = ["Tanh"]>(x, w, r) }',
 )
 def named(site: GraphSite) -> Iterator[Problem]:
-    """An attribute's value is written as the standard names it."""
+    """An attribute's value is spelled as in the standard."""
     for version, group in _choosing(site):
         for name, value, meant in version.formal.aliases(site.nodes[group[0]].attributes):
-            told = f"{version}: the standard does not name the value {quote(value)} of attribute {name!r}"
-            hint = f"write {meant!r}" if value != meant else "choose one that it names"
-            yield from (Problem(told, site.at_node(index), hint) for index in group)
+            message = (
+                f"{version}: the standard does not define the value {quote(value)} of attribute {name!r}"
+            )
+            hint = f"write {meant!r}" if value != meant else "choose a defined one"
+            yield from (Problem(message, site.at_node(index), hint) for index in group)

@@ -1,4 +1,4 @@
-"""The data of tensors: values that their element type can have, written as it asks for."""
+"""The data of tensors: valid values of the element type, in its encoding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sabir.elements import field_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.checking._held import Data
+    from sabir.checking._messages import Data
     from sabir.checking._survey import TensorSite
 
 _CHUNK = 1 << 24
@@ -48,7 +48,7 @@ def booleans(site: TensorSite) -> Iterator[Problem]:
 
 
 def _odd_byte(data: Data) -> tuple[int, int] | None:
-    """Return the first byte above 1 and its place; the data may be large, and is looked at piece by piece."""
+    """Return the first byte above 1 and its index; large data is read in blocks."""
     codes = np.frombuffer(data.raw, np.uint8)
     for start in range(0, codes.size, _CHUNK):
         piece = codes[start : start + _CHUNK]
@@ -59,7 +59,7 @@ def _odd_byte(data: Data) -> tuple[int, int] | None:
 
 
 def _odd_entry(entries: Any, low: int, high: int) -> tuple[int, int] | None:
-    """Return the first entry outside a range and its place."""
+    """Return the first entry outside a range and its index."""
     for start in range(0, len(entries), _LISTED):
         piece: list[int] = entries[start : start + _LISTED]
         if min(piece) < low or max(piece) > high:
@@ -84,7 +84,7 @@ def _odd_entry(entries: Any, low: int, high: int) -> tuple[int, int] | None:
     ),
 )
 def entries_in_range(site: TensorSite) -> Iterator[Problem]:
-    """What stands in int32_data or uint64_data is in the range of the element type."""
+    """Entries of int32_data and uint64_data are in the range of the element type."""
     data = site.data
     if data is None or data.field not in {"int32_data", "uint64_data"} or data.element.kind == "bool":
         return
@@ -94,22 +94,26 @@ def entries_in_range(site: TensorSite) -> Iterator[Problem]:
     odd = _odd_entry(data.entries, low, high)
     if odd is not None:
         index, value = odd
-        told = f"entry {index} of {data.field} is {value}, and {data.element} takes {low} to {high} there"
-        yield Problem(told, site.where)
+        message = (
+            f"entry {index} of {data.field} is {value}, outside {low} to {high}, the range of {data.element}"
+        )
+        yield Problem(message, site.where)
 
 
 def _has_stray_bits(data: Data) -> bool:
-    """Whether bits are set after the last element, where elements are narrower than a byte."""
+    """Whether padding bits after the last element are set, for elements narrower than a byte."""
     used = data.size * data.element.bits % 8
     if not used or data.length != data.needed:
         return False
     if data.field == "raw_data":
         return bool(memoryview(data.raw)[-1] >> used)
-    return not _is_uneven(data) and bool((data.entries[-1] & 0xFF) >> used)  # an uneven one has its own entry
+    return not _is_uneven(data) and bool(
+        (data.entries[-1] & 0xFF) >> used
+    )  # each uneven element has an entry
 
 
 def _is_uneven(data: Data) -> bool:
-    """Whether elements share bytes that they do not divide, as those of 6 bits do."""
+    """Whether elements cross byte boundaries, as those of 6 bits do."""
     return data.element.is_packed and bool(8 % data.element.bits)
 
 
@@ -126,7 +130,11 @@ def spare_bits_of_sixes(site: TensorSite) -> Iterator[Problem]:
     """The bits after the last FLOAT6 element are zero."""
     data = site.data
     if data is not None and _is_uneven(data) and _has_stray_bits(data):
-        yield Problem("the bits after the last element are not zero", site.where, "write the tensor anew")
+        yield Problem(
+            "the bits after the last element are not zero",
+            site.where,
+            "write the tensor again with zero padding",
+        )
 
 
 @rule(
@@ -138,15 +146,15 @@ def spare_bits_of_sixes(site: TensorSite) -> Iterator[Problem]:
     good=with_tensor(r'dims: 2 data_type: 8 string_data: "\303\251" string_data: ""'),
 )
 def text_is_utf8(site: TensorSite) -> Iterator[Problem]:
-    """The elements of a string tensor are UTF-8, and so is what a tensor says beside its data."""
+    """The elements of a string tensor, and the texts of a tensor's message, are UTF-8."""
     data = site.data
     for index, text in enumerate(data.entries if data is not None and data.field == "string_data" else ()):
         if not _is_utf8(text):
-            told = f"string {index} is not UTF-8: {quote(bytes(text))}"
-            yield Problem(told, site.where, "keep bytes in a tensor of uint8")
+            message = f"string {index} is not UTF-8: {quote(bytes(text))}"
+            yield Problem(message, site.where, "keep bytes in a tensor of uint8")
             return
-    if site.held is not None and site.held.no_text is not None:
-        yield Problem(f"what the tensor says is not UTF-8: {quote(site.held.no_text)}", site.where)
+    if site.message is not None and site.message.no_text is not None:
+        yield Problem(f"a text of the tensor is not UTF-8: {quote(site.message.no_text)}", site.where)
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -163,7 +171,7 @@ def _is_utf8(text: bytes) -> bool:
     source="practice",
     over="tensor",
     severity="warning",
-    note="the text says that the byte is filled up, not with what; every writer takes zeros",
+    note="the text requires padding without saying its value; every writer uses zeros",
     bad=(
         with_tensor(r'dims: 1 data_type: 22 raw_data: "\021"', ir_version=10),
         with_tensor("dims: 3 data_type: 25 int32_data: 192", ir_version=13),
@@ -177,7 +185,11 @@ def spare_bits(site: TensorSite) -> Iterator[Problem]:
     """The bits after the last 2-bit or 4-bit element are zero."""
     data = site.data
     if data is not None and data.element.is_packed and not _is_uneven(data) and _has_stray_bits(data):
-        yield Problem("the bits after the last element are not zero", site.where, "write the tensor anew")
+        yield Problem(
+            "the bits after the last element are not zero",
+            site.where,
+            "write the tensor again with zero padding",
+        )
 
 
 @rule(
@@ -186,7 +198,7 @@ def spare_bits(site: TensorSite) -> Iterator[Problem]:
     source="onnx.proto",
     over="tensor",
     severity="warning",
-    note="every reader takes the two for a part of the text",
+    note="every reader keeps both as part of the text",
     bad=(
         with_tensor(r'dims: 1 data_type: 8 string_data: "a\000"'),
         with_tensor(r'dims: 1 data_type: 8 string_data: "\357\273\277a"'),
@@ -194,7 +206,7 @@ def spare_bits(site: TensorSite) -> Iterator[Problem]:
     good=with_tensor('dims: 1 data_type: 8 string_data: "a"'),
 )
 def plain_text(site: TensorSite) -> Iterator[Problem]:
-    """The elements of a string tensor have nothing around their text."""
+    """The elements of a string tensor have no null terminator and no byte order mark."""
     data = site.data
     for index, text in enumerate(data.entries if data is not None and data.field == "string_data" else ()):
         if text.endswith(b"\0") or text.startswith(_BYTE_ORDER_MARK):

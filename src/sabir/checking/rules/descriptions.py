@@ -1,4 +1,4 @@
-"""Entries of value_info that say again what an input or output says of itself."""
+"""Entries of value_info that repeat the declaration of an input or output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     over="graph",
     severity="warning",
     group="style",
-    note="such an entry changes nothing where it agrees, as GRAPH018 sees to",
+    note="such an entry has no effect; GRAPH018 requires that it agrees",
     bad=(
         in_graph(f'{RELU} name: "g" {X} {Y} {float_info("value_info", "x")}'),
         in_graph(f'{RELU} name: "g" {X} {Y} {float_info("value_info", "y")}'),
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     good=HEAD + "g (float[N] x) => (float[N] y) <float[N] t> { t = Relu(x)  y = Neg(t) }",
 )
 def described_in_one_place(site: GraphSite) -> Iterator[Problem]:
-    """No entry of value_info describes an input or output whose type stands in the list of those."""
+    """No entry of value_info describes an input or output that has a type of its own."""
     graph = site.graph
-    if site.kind == "function" or not graph.orphan_value_info:  # a function's ports have no types but these
+    if site.kind == "function" or not graph.orphan_value_info:  # the ports of a function have no other types
         return
     ports = {
         value.name: kind
@@ -42,5 +42,7 @@ def described_in_one_place(site: GraphSite) -> Iterator[Problem]:
     for value in graph.orphan_value_info:
         if value.name in ports:
             where = site.where.at("value_info", index=value.value_info_index, name=value.name)
-            told = f"value_info describes {quote(value.name)}, which is an {ports[value.name]} of the graph"
-            yield Problem(told, where, "drop the entry")
+            message = (
+                f"value_info describes {quote(value.name)}, which is an {ports[value.name]} of the graph"
+            )
+            yield Problem(message, where, "drop the entry")

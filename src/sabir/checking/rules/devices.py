@@ -1,4 +1,4 @@
-"""Devices: the configurations that a model was laid out for, and how its nodes are spread over them."""
+"""Devices: the device configurations of a model, and the sharding of its nodes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _shardings(survey: Survey) -> Iterator[tuple[Location, NodeDevice, Sharding]
     good=_GOOD,
 )
 def known_configuration(survey: Survey) -> Iterator[Problem]:
-    """What a node is laid out for is a configuration that the model has."""
+    """A node refers to a configuration of the model."""
     known = {c.name for c in survey.model.devices}
     for where, device in survey.layouts:
         if device.configuration not in known:
@@ -77,12 +77,12 @@ def known_configuration(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def named_devices(survey: Survey) -> Iterator[Problem]:
-    """A configuration has as many names of devices as devices, or none."""
+    """A configuration names all of its devices, or none."""
     for where, configuration in _configured(survey):
         count = len(configuration.devices)
         if count and count != configuration.num_devices:
-            told = f"{count} devices are named, and num_devices is {configuration.num_devices}"
-            yield Problem(told, where, "name all of them or none")
+            message = f"{count} devices are named, and num_devices is {configuration.num_devices}"
+            yield Problem(message, where, "name all of them or none")
 
 
 @rule(
@@ -95,11 +95,11 @@ def named_devices(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def own_tensors(survey: Survey) -> Iterator[Problem]:
-    """What a node spreads over devices is an input or output of its own."""
+    """A sharded tensor is an operand or a result of the node."""
     for where, _, sharding in _shardings(survey):
         if sharding.value is None:
-            told = f"{quote(sharding.name)} is no input or output of the node"
-            yield Problem(told if sharding.name else "the sharding names no tensor", where)
+            message = f"{quote(sharding.name)} is not an input or output of the node"
+            yield Problem(message if sharding.name else "the sharding names no tensor", where)
 
 
 @rule(
@@ -119,7 +119,7 @@ def own_tensors(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def axes_in_range(survey: Survey) -> Iterator[Problem]:
-    """An axis is one of the tensor's, where the tensor's rank is declared."""
+    """A sharded axis exists, if the tensor's rank is declared."""
     for where, _, sharding in _shardings(survey):
         rank = _rank(sharding.value)
         for axis in sharding.axes if rank is not None else ():
@@ -173,7 +173,7 @@ def named_configurations(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def devices_in_range(survey: Survey) -> Iterator[Problem]:
-    """A device is 0 to num_devices - 1, unless it is a key of the map of groups, whose devices are."""
+    """A device index is in 0 to num_devices - 1, or is a key of the map of device groups."""
     counts = {c.name: c.num_devices for c in survey.model.devices}
     for where, device, sharding in _shardings(survey):
         count = counts.get(device.configuration)
@@ -206,7 +206,7 @@ def shards_count(survey: Survey) -> Iterator[Problem]:
     for where, _, sharding in _shardings(survey):
         odd = [shards for axis in sharding.axes for _, shards in axis.pieces if shards < 1]
         if odd:
-            yield Problem(f"a dimension is cut into {odd[0]} shards", where, "one shard is the whole")
+            yield Problem(f"a dimension is split into {odd[0]} shards", where, "use 1 for no split")
 
 
 @rule(
@@ -235,7 +235,7 @@ def devices_count(survey: Survey) -> Iterator[Problem]:
     over="model",
     since=11,
     severity="warning",
-    note="the text says what one entry means, and not what two would",
+    note="the text defines one entry, not several",
     bad=(
         _laid_out(f"{_SPEC} sharded_dim {{ axis: -1 simple_sharding {{ num_shards: 1 }} }}"),
         _laid_out(f"{_SPEC} }} sharding_spec {{ {_SPEC}"),
@@ -247,7 +247,7 @@ def devices_count(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def sharded_once(survey: Survey) -> Iterator[Problem]:
-    """No tensor stands twice in a layout, and no axis or group twice in its sharding."""
+    """A layout lists each tensor once, and a sharding each axis and group once."""
     for where, device in survey.layouts:
         yield from _grouped_twice(where, device)
         names = Counter(s.name for s in device.shardings)
@@ -268,4 +268,4 @@ def _grouped_twice(where: Location, device: NodeDevice) -> Iterator[Problem]:
         for key, count in Counter(key for key, _ in sharding.groups).items():
             if count > 1:
                 at = where.at("sharding", index=index, name=sharding.name)
-                yield Problem(f"the group {key} stands {count} times in the map", at, "keep one of them")
+                yield Problem(f"the group {key} is {count} times in the map", at, "keep one of them")

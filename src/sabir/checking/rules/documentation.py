@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from sabir.checking._survey import GraphSite, Survey
 
-# elements that documentation may have; the names that Python prints in angle brackets (<input>, <module>,
-# <object ...>) are not among them, as exporters write stack traces into documentation
+# HTML elements that occur in documentation; names that Python prints in angle brackets (<input>, <module>,
+# <object ...>) are excluded, since exporters write stack traces into documentation
 _PAIRED = [
     "a", "abbr", "b", "big", "blockquote", "body", "center", "dd", "del", "div", "dl", "dt", "em",
     "font", "h1", "h2", "h3", "h4", "h5", "h6", "head", "html", "i", "ins", "kbd", "li", "ol", "p",
@@ -30,7 +30,7 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 
 
 def html_in(text: str) -> str:
-    """Return the first piece of HTML in a text, "" where there is none; Markdown's code is none."""
+    """Return the first HTML tag in a text, or ""; code in Markdown is not HTML."""
     if "<" not in text:
         return ""
     plain = _CODE.sub(" ", text)
@@ -40,7 +40,7 @@ def html_in(text: str) -> str:
     lower = plain.lower()
     for tag in _TAG.finditer(plain):
         name = tag[1].lower()
-        if tag[2] or name in _LONE or f"</{name}>" in lower:  # `<b>` alone may stand for something to fill in
+        if tag[2] or name in _LONE or f"</{name}>" in lower:  # `<b>` alone may be a placeholder
             return tag[0]
     return ""
 
@@ -55,7 +55,7 @@ _HTML = 'doc_string: "The <b>positive</b> part.<br/>"'
     over="model",
     severity="warning",
     group="style",
-    note="it changes nothing that is computed, and many viewers of Markdown show HTML",
+    note="it affects no result, and many viewers of Markdown show HTML",
     bad=(
         in_graph(f'{RELU} name: "g" {X} {Y} {_HTML}'),
         in_model(f'{_HTML} graph {{ {RELU} name: "g" {X} {Y} }}'),
@@ -70,7 +70,7 @@ _HTML = 'doc_string: "The <b>positive</b> part.<br/>"'
     ),
 )
 def plain_documentation(survey: Survey) -> Iterator[Problem]:
-    """Documentation has no HTML: of the model, graphs, nodes, values, functions, attributes, tensors."""
+    """Doc strings of models, graphs, nodes, values, functions, attributes and tensors have no HTML."""
     for text, where in _documentation(survey):
         found = html_in(text)
         if found:
@@ -101,5 +101,5 @@ def _in_graph(site: GraphSite) -> Iterator[tuple[str, Location]]:
             yield value.doc, site.at_value(value)
     for value in graph.orphan_value_info:
         yield value.doc, site.where.at("value_info", index=value.value_info_index, name=value.name)
-    for index, (value, told) in graph.output_infos.items():
-        yield told.doc, site.where.at("output", index=index, name=value.name)
+    for index, (value, described) in graph.output_infos.items():
+        yield described.doc, site.where.at("output", index=index, name=value.name)

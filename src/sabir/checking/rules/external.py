@@ -1,4 +1,4 @@
-"""External data: tensors whose bytes lie in files beside the model."""
+"""External data: tensors whose bytes are in files beside the model."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sabir.base import Location
-    from sabir.checking._held import Held
+    from sabir.checking._messages import TensorMessage
     from sabir.checking._survey import Survey, TensorSite
 
 _LOCATING = ("location", "offset", "length", "checksum")
-_BASEPATH = "basepath"  # no key of the standard, but the Python API of `onnx` can write it
+_BASEPATH = "basepath"  # not in the standard, but the Python API of `onnx` can write it
 _KNOWN = frozenset({*_LOCATING, _BASEPATH})
 _DIGEST = re.compile(r"[0-9a-f]{40}", re.ASCII | re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -34,7 +34,7 @@ _LAW = (
     " value fields."
 )
 _RANGE = "It MAY provide a byte offset and length within that file."
-_DATA = "weights.data"  # it lies in the folder of the examples, and has the bytes of four floats
+_DATA = "weights.data"  # a file in the folder of the examples, with the bytes of four floats
 
 
 def _outside(*entries: str, fields: str = "dims: 4 data_type: 1") -> Textproto:
@@ -45,8 +45,8 @@ def _outside(*entries: str, fields: str = "dims: 4 data_type: 1") -> Textproto:
 
 
 def _with(*tensors: str) -> Textproto:
-    held = " ".join(f'initializer {{ name: "w{i}" {fields} }}' for i, fields in enumerate(tensors))
-    return in_graph(f'{RELU} name: "g" {held} {X} {Y}')
+    initializers = " ".join(f'initializer {{ name: "w{i}" {fields} }}' for i, fields in enumerate(tensors))
+    return in_graph(f'{RELU} name: "g" {initializers} {X} {Y}')
 
 
 def _range(offset: int, length: int) -> str:
@@ -60,11 +60,11 @@ _GOOD = (_outside(_HERE), _outside(_HERE, "offset=0", "length=16"))
 
 
 class _External(NamedTuple):
-    """A tensor in another file, and what it says of where."""
+    """An external tensor with its entries."""
 
     tensor: ExternalTensor
     entries: dict[str, str]
-    held: Held
+    message: TensorMessage
     where: Location
 
     @property
@@ -73,7 +73,7 @@ class _External(NamedTuple):
 
     @property
     def file(self) -> tuple[Folder, str] | None:
-        """The folder and the place in it, where the model has a folder and the place may be in it."""
+        """The folder and the path in it, if the model has a folder and the location is valid."""
         folder = self.tensor.opener
         if not isinstance(folder, Folder) or folder.path is None or _misplaced(self.location):
             return None
@@ -81,21 +81,21 @@ class _External(NamedTuple):
 
     @property
     def size(self) -> int | None:
-        """How many bytes the type and the shape take, where these are sound."""
-        element, count = self.held.element, self.held.size
+        """The number of bytes that type and shape need, if both are valid."""
+        element, count = self.message.element, self.message.size
         return None if element is None or count is None or not element.bits else packed_size(element, count)
 
 
 def _all(survey: Survey) -> Iterator[_External]:
     for site in survey.external:
-        if isinstance(site.tensor, ExternalTensor) and site.held is not None:
-            texts: dict[object, object] = {**site.tensor.entries}  # of what is no UTF-8 TENSOR010 tells
+        if isinstance(site.tensor, ExternalTensor) and site.message is not None:
+            texts: dict[object, object] = {**site.tensor.entries}  # TENSOR010 reports what is not UTF-8
             entries = {k: v for k, v in texts.items() if isinstance(k, str) and isinstance(v, str)}
-            yield _External(site.tensor, entries, site.held, site.where)
+            yield _External(site.tensor, entries, site.message, site.where)
 
 
 def _misplaced(location: str) -> str:
-    """Why a location may lead out of the model's folder, if it may."""
+    """Return why a location is invalid, or ""."""
     try:
         parts_of(location)
     except ExternalDataError as error:
@@ -112,7 +112,7 @@ def _misplaced(location: str) -> str:
     good=_GOOD,
 )
 def names_a_file(survey: Survey) -> Iterator[Problem]:
-    """An external tensor says in which file its data is."""
+    """An external tensor names the file with its data."""
     for external in _all(survey):
         if not external.location:
             yield Problem(
@@ -129,11 +129,11 @@ def names_a_file(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def no_values_beside(survey: Survey) -> Iterator[Problem]:
-    """An external tensor has no data of its own in the model."""
+    """An external tensor has no data in the model."""
     for external in _all(survey):
-        if external.held.fields:
-            told = f"the tensor is external, and {external.held.fields[0]} holds data"
-            yield Problem(told, external.where, "keep the one that is meant")
+        if external.message.fields:
+            message = f"the tensor is external, and {external.message.fields[0]} has data"
+            yield Problem(message, external.where, "keep the intended one")
 
 
 @rule(
@@ -155,9 +155,11 @@ def no_values_beside(survey: Survey) -> Iterator[Problem]:
 def stays_in_the_folder(survey: Survey) -> Iterator[Problem]:
     """The location names a file, relative to the model's folder and in it."""
     for external in _all(survey):
-        told = _misplaced(external.location) if external.location else ""
-        if told:
-            yield Problem(told, external.where, "name a file in the model's folder, relative to that folder")
+        message = _misplaced(external.location) if external.location else ""
+        if message:
+            yield Problem(
+                message, external.where, "name a file in the model's folder, relative to that folder"
+            )
 
 
 @rule(
@@ -169,7 +171,7 @@ def stays_in_the_folder(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def file_is_there(survey: Survey) -> Iterator[Problem]:
-    """The file exists, is a regular one with one name, and lies in the model's folder, links followed."""
+    """The file exists, is regular, has one hard link, and is in the model's folder after following links."""
     asked: set[tuple[Folder, str]] = set()
     for external in _all(survey):
         file = external.file
@@ -185,7 +187,7 @@ def file_is_there(survey: Survey) -> Iterator[Problem]:
 def _looked(file: tuple[Folder, str] | None) -> os.stat_result | None:
     try:
         return None if file is None else file[0].look(file[1])
-    except ExternalDataError:  # DATA004 tells of it
+    except ExternalDataError:  # DATA004 reports it
         return None
 
 
@@ -204,7 +206,7 @@ def _looked(file: tuple[Folder, str] | None) -> os.stat_result | None:
     good=_GOOD,
 )
 def range_fits(survey: Survey) -> Iterator[Problem]:
-    """Offset and length are numbers, the length what type and shape take, and the file has these bytes."""
+    """Offset and length are numbers, the length is what type and shape need, and the file is long enough."""
     files: dict[tuple[Folder, str] | None, os.stat_result | None] = {}
     for external in _all(survey):
         if external.size is None:
@@ -230,13 +232,13 @@ def range_fits(survey: Survey) -> Iterator[Problem]:
     good=_outside(_HERE, "checksum=c26df9440df999ae7d765499acd5ca855709702f"),
 )
 def digest_is_right(survey: Survey) -> Iterator[Problem]:
-    """A checksum is the SHA1 of its file; more than 64 MiB of files are read only where that is asked for."""
+    """A checksum is the SHA1 of its file; files over 64 MiB in total are read only with `verify`."""
     size, asked = 0, set[tuple[Folder, str]]()
     for external in _all(survey):
         stated, file = external.entries.get("checksum"), external.file
         if stated is not None and not _DIGEST.fullmatch(stated):
-            told = f"the checksum {quote(stated)} is no SHA1"
-            yield Problem(told, external.where, "it has 40 hexadecimal digits")
+            message = f"the checksum {quote(stated)} is not a SHA1 digest"
+            yield Problem(message, external.where, "it has 40 hexadecimal digits")
         elif stated is not None and file is not None and file not in asked:
             asked.add(file)
             status = _looked(file)
@@ -244,7 +246,7 @@ def digest_is_right(survey: Survey) -> Iterator[Problem]:
     if asked and (survey.verify or size <= _UNASKED):
         for problem in external_problems(survey.model, checksums=True):
             if problem.kind == "checksum":
-                yield Problem(problem.message, problem.where, "the file was changed, or is another one")
+                yield Problem(problem.message, problem.where, "the file was changed or replaced")
 
 
 @rule(
@@ -254,17 +256,17 @@ def digest_is_right(survey: Survey) -> Iterator[Problem]:
     over="model",
     severity="warning",
     group="pedantic",
-    note="the text says SHOULD, and exporters put one tensor behind the other",
+    note="the text says SHOULD, and exporters write tensors without padding",
     bad=_with(_range(0, 4), _range(4, 12)),
     good=_GOOD,
 )
 def offset_on_a_page(survey: Survey) -> Iterator[Problem]:
-    """The data of an external tensor begins at a page of its file."""
+    """The data of an external tensor begins at a page boundary of its file."""
     for external in _all(survey):
         offset = external.entries.get("offset", "0")
         if _NUMBER.fullmatch(offset) and int(offset) % _PAGE:
-            told = f"the offset {offset} is no multiple of {_PAGE}"
-            yield Problem(told, external.where, "`sabir unpack` aligns it")
+            message = f"the offset {offset} is not a multiple of {_PAGE}"
+            yield Problem(message, external.where, "`sabir unpack` aligns it")
 
 
 @rule(
@@ -273,12 +275,12 @@ def offset_on_a_page(survey: Survey) -> Iterator[Problem]:
     source="onnx.proto",
     over="model",
     severity="warning",
-    note="a reader passes over what it does not know",
+    note="a reader ignores unknown entries",
     bad=_outside(_HERE, "compression=zip"),
     good=_GOOD,
 )
 def known_entries(survey: Survey) -> Iterator[Problem]:
-    """An external tensor has no entry that the standard does not know."""
+    """An external tensor has only entries that the standard defines."""
     for external in _all(survey):
         for key in external.entries:
             if key not in _KNOWN:
@@ -291,12 +293,12 @@ def known_entries(survey: Survey) -> Iterator[Problem]:
     source="ir.txt",
     over="model",
     severity="warning",
-    note="tensors may share their bytes; those that share some of them were likely written over each other",
+    note="tensors may share all bytes; a partial overlap usually means that one overwrote the other",
     bad=_with(_range(0, 12), _range(4, 12)),
     good=(_with(_range(0, 4), _range(4, 12)), _with(_range(4, 12), _range(4, 12))),
 )
 def ranges_apart(survey: Survey) -> Iterator[Problem]:
-    """Two tensors have the same bytes of a file, or none in common."""
+    """Two tensors share all bytes of a range in a file, or none."""
     for problem in external_problems(survey.model) if survey.external else ():
         if problem.kind == "overlap":
             yield Problem(problem.message, problem.where)
@@ -313,9 +315,9 @@ def ranges_apart(survey: Survey) -> Iterator[Problem]:
 def no_strings(survey: Survey) -> Iterator[Problem]:
     """A tensor of strings is not external."""
     for external in _all(survey):
-        element = external.held.element
+        element = external.message.element
         if element is not None and element.kind == "string":
-            yield Problem("a tensor of strings is external", external.where, "strings stand in the model")
+            yield Problem("a tensor of strings is external", external.where, "store strings in the model")
 
 
 @rule(
@@ -329,11 +331,11 @@ def no_strings(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def entries_that_count(site: TensorSite) -> Iterator[Problem]:
-    """A tensor whose data is in the model does not name a file."""
-    held = site.held
-    if held is not None and not held.is_external and "external_data" in held.present:
-        told = "the tensor is not external, and has entries of external data"
-        yield Problem(told, site.where, "drop them, or set data_location to EXTERNAL")
+    """A tensor with its data in the model has no external_data entries."""
+    message = site.message
+    if message is not None and not message.is_external and "external_data" in message.present:
+        message = "the tensor is not external, but has external_data entries"
+        yield Problem(message, site.where, "drop them, or set data_location to EXTERNAL")
 
 
 @rule(
@@ -341,18 +343,18 @@ def entries_that_count(site: TensorSite) -> Iterator[Problem]:
     "Each entry of external data stands once.",
     source="practice",
     over="model",
-    note="readers take the first or the last of two, and so read different bytes",
+    note="readers take the first or the last of two entries, and read different bytes",
     bad=_outside(_HERE, "location=other.data", _HERE),
     good=_GOOD,
 )
 def entries_once(survey: Survey) -> Iterator[Problem]:
-    """No two entries tell of one thing."""
+    """Each key of external_data occurs once."""
     for external in _all(survey):
         counts = Counter(e.key for e in external.tensor.proto.external_data)
         for key in _LOCATING:
             if counts[key] > 1:
-                told = f"the entry `{key}` stands {counts[key]} times"
-                yield Problem(told, external.where, "keep the one that is meant")
+                message = f"the entry `{key}` occurs {counts[key]} times"
+                yield Problem(message, external.where, "keep the intended one")
 
 
 @rule(
@@ -361,15 +363,17 @@ def entries_once(survey: Survey) -> Iterator[Problem]:
     source="onnx.proto",
     over="model",
     severity="warning",
-    note="the API of `onnx` can write the entry `basepath`, and no reader follows it, not even `onnx`",
+    note="the API of `onnx` can write the entry `basepath`, and no reader uses it, not even `onnx`",
     bad=_outside(_HERE, "basepath=data"),
     good=(*_GOOD, _outside(_HERE, "basepath=")),
 )
 def no_base_path(survey: Survey) -> Iterator[Problem]:
-    """An external tensor has no `basepath` that readers would have to put before its location."""
+    """An external tensor has no `basepath`, which readers would have to prepend to its location."""
     for external in _all(survey):
         base = external.entries.get(_BASEPATH)
         if base:
-            told = f"the entry `{_BASEPATH}` is {quote(base)}, and readers ignore it: the data is read from"
+            message = (
+                f"the entry `{_BASEPATH}` is {quote(base)}, and readers ignore it: the data is read from"
+            )
             hint = f"put the folder into `location`, and remove `{_BASEPATH}`"
-            yield Problem(f"{told} {quote(external.location)}", external.where, hint)
+            yield Problem(f"{message} {quote(external.location)}", external.where, hint)

@@ -1,4 +1,4 @@
-"""Functions of a model: unique, not recursive, and of one mind with the model about its operators."""
+"""Functions of a model: unique, not recursive, and with the same operator versions as the model."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def defined_once(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def named(site: FunctionSite) -> Iterator[Problem]:
-    """A function has a name, and a domain in which it defines an operator."""
+    """A function has a name and a domain."""
     function = site.function
     missing = "name" if not function.name else "domain" if not function.domain else ""
     if missing:
-        yield Problem(f"the function has no {missing}", site.where, "set it: calls name both")
+        yield Problem(f"the function has no {missing}", site.where, "set it; calls use both")
 
 
 def _callees(site: FunctionSite) -> dict[Function, None]:
@@ -96,15 +96,17 @@ def _callees(site: FunctionSite) -> dict[Function, None]:
     good=_GOOD,
 )
 def not_recursive(survey: Survey) -> Iterator[Problem]:
-    """No function calls itself, through others or through subgraphs."""
+    """No function calls itself, directly, through other functions or in subgraphs."""
     sites = {site.function: site for site in survey.functions}
     calls = {function: list(_callees(site)) for function, site in sites.items()}
     for function in _in_cycles(calls):
-        yield Problem(f"{function!r} calls itself, maybe through others", sites[function].where, "unroll it")
+        yield Problem(
+            f"{function!r} calls itself, possibly through others", sites[function].where, "unroll it"
+        )
 
 
 def _in_cycles(calls: dict[Function, list[Function]]) -> list[Function]:
-    """The functions from which a call leads back to them: Tarjan's strongly connected components."""
+    """Return the functions in cycles of calls: Tarjan's strongly connected components."""
     order: dict[Function, int] = {}
     low: dict[Function, int] = {}
     open_, found = list[Function](), list[Function]()
@@ -148,9 +150,9 @@ def _in_cycles(calls: dict[Function, list[Function]]) -> list[Function]:
     good=_GOOD,
 )
 def ports_once(site: FunctionSite) -> Iterator[Problem]:
-    """A function names each of its outputs and attributes once; its inputs are under GRAPH004."""
+    """A function lists each output and attribute once; GRAPH004 covers its inputs."""
     function, residue = site.function, site.function.residue
-    given: list[tuple[str, Iterable[str]]] = [
+    listings: list[tuple[str, Iterable[str]]] = [
         ("output", (v.name for v in function.graph.outputs if v is not None))
     ]
     if residue is not None and residue.wire:
@@ -158,8 +160,8 @@ def ports_once(site: FunctionSite) -> Iterator[Problem]:
         names = [
             n for n in again.attribute if function.attributes.get(n) is None and n in function.attributes
         ]
-        given.append(("attribute", [*names, *names]))
-    for kind, listed in given:
+        listings.append(("attribute", [*names, *names]))
+    for kind, listed in listings:
         for name, count in Counter(listed).items():
             if count > 1:
                 where = site.where.at(kind, name=name)
@@ -203,17 +205,17 @@ def default_or_none(site: FunctionSite) -> Iterator[Problem]:
     + '<domain: "d", opset_import: ["" : 13]>\nf (a) => (b) { b = Softmax<axis = 0>(a) }\n',
 )
 def same_operators(site: FunctionSite) -> Iterator[Problem]:
-    """An operator that a body uses is of the same version as the model's imports would make it."""
-    told: set[str] = set()
+    """The imports of a function and of the model select the same operator versions."""
+    reported: set[str] = set()
     for inner in site.body.within():
         for callee, (index, *_) in inner.calls.items():
-            if not isinstance(callee, Version) or str(callee) in told:
+            if not isinstance(callee, Version) or str(callee) in reported:
                 continue
             domain = callee.operator.domain
             opset = find_opset(site.model.opsets, domain)
             outside = callee.operator.find(opset) if opset is not None else callee
             if outside is not callee:
-                told.add(str(callee))
+                reported.add(str(callee))
                 yield Problem(
                     f"{callee} in the function is {outside or 'absent'} under the model's opset {opset}",
                     inner.at_node(index),
@@ -229,19 +231,19 @@ def same_operators(site: FunctionSite) -> Iterator[Problem]:
     source="ir.txt",
     over="function",
     severity="warning",
-    note="the function is what such a call means, but a reader will think of the operator",
+    note="such a call means the function, but a reader expects the operator",
     bad='<ir_version: 10, opset_import: ["" : 17]>\ng (float[N] x) => (float[N] y) { y = Relu(x) }\n'
     '<domain: "ai.onnx", opset_import: ["" : 17]>\nRelu (a) => (b) { b = Neg(a) }\n',
     good=_GOOD,
 )
 def no_standard_names(survey_site: FunctionSite) -> Iterator[Problem]:
-    """A function is named unlike every operator of the standard."""
+    """No function has the name of an operator of the standard."""
     function = survey_site.function
     registry = survey_site.body.scope.registry
     domain = canonical_domain(function.domain)
     if function.name and registry.find(domain, function.name) is not None:
-        told = f"{function!r} stands in the place of the standard's operator"
-        yield Problem(told, survey_site.where, "rename it, or put it in a domain of its own")
+        message = f"{function!r} hides the operator of the standard"
+        yield Problem(message, survey_site.where, "rename it, or move it to another domain")
 
 
 @rule(
@@ -258,25 +260,25 @@ def no_standard_names(survey_site: FunctionSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def not_too_deep(survey: Survey) -> Iterator[Problem]:
-    """A chain of calls that no reader of the standard follows to its end."""
+    """Calls of functions are nested at most 100 deep, in at most 10 000 functions."""
     if len(survey.functions) > _MOST:
-        told = f"the model has {len(survey.functions)} functions"
-        yield Problem(told, survey.functions[0].where, f"at most {_MOST} are taken")
+        message = f"the model has {len(survey.functions)} functions"
+        yield Problem(message, survey.functions[0].where, f"at most {_MOST} are supported")
     depths: dict[Function, int] = {}
     sites = {site.function: site for site in survey.functions}
     calls = {function: list(_callees(site)) for function, site in sites.items()}
     if _in_cycles(calls):
-        return  # told by FUNC003, and without a depth
+        return  # FUNC003 reports it; a cycle has no depth
     for function in calls:
         _depth(function, calls, depths)
     deep = [f for f, depth in depths.items() if depth > _DEEPEST]
     if deep:
-        told = f"calls from {deep[-1]!r} go {depths[deep[-1]]} functions deep"
-        yield Problem(told, sites[deep[-1]].where, f"at most {_DEEPEST} are taken; inline some")
+        message = f"calls from {deep[-1]!r} go {depths[deep[-1]]} functions deep"
+        yield Problem(message, sites[deep[-1]].where, f"at most {_DEEPEST} are supported; inline some")
 
 
 def _depth(root: Function, calls: dict[Function, list[Function]], depths: dict[Function, int]) -> None:
-    """Settle how many functions a call goes through, without recursion: a file may chain ten thousand."""
+    """Compute the depth of calls from a function, without recursion: a chain may have ten thousand."""
     pending = [root]
     while pending:
         function = pending[-1]
@@ -307,7 +309,7 @@ def named_ports(site: FunctionSite) -> Iterator[Problem]:
         for index, value in enumerate(values):
             if lacks_name(value):
                 yield Problem(f"this {kind} has no name", site.where.at(kind, index=index), "name it")
-    if "" in function.attributes and function.attributes[""] is None:  # of defaults ATTR001 tells
+    if "" in function.attributes and function.attributes[""] is None:  # ATTR001 covers defaults
         yield Problem("an attribute has no name", site.where.at("attribute"), "name it, or drop it")
 
 
@@ -333,7 +335,7 @@ _USES_K = (
     ),
 )
 def attributes_of_one_type(survey: Survey) -> Iterator[Problem]:
-    """An attribute of a function is of one type: in its default, where the body refers to it, in calls."""
+    """An attribute of a function has one type: in its default, in references and in calls."""
     types: dict[tuple[Function, str], str] = {}
     for site in survey.functions:
         for name, default in site.function.attributes.items():
@@ -344,8 +346,8 @@ def attributes_of_one_type(survey: Survey) -> Iterator[Problem]:
         if attribute.ref and function is not None and attribute.type != "undefined":
             declared = types.setdefault((function, attribute.ref), attribute.type)
             if declared != attribute.type:
-                told = f"it refers to {quote(attribute.ref)}, which is {declared}, as {attribute.type}"
-                yield Problem(told, first.where, "both must be of one type")
+                message = f"it refers to {quote(attribute.ref)}, which is {declared}, as {attribute.type}"
+                yield Problem(message, first.where, "both must be of one type")
     for site in survey.graphs:
         for callee, places in site.calls.items():
             if isinstance(callee, Function) and callee.attributes:
@@ -369,19 +371,19 @@ def _given_otherwise(
     source="ir.txt",
     over="function",
     severity="warning",
-    note="attributes and values are apart in everything else, so that only a reader may confuse the two",
+    note="attributes and values have separate namespaces elsewhere; only a reader may confuse them",
     bad=_MAIN.replace("f(x)", "f<a = 0>(x)")
     + '<domain: "d", opset_import: ["" : 17]>\nf <a> (a) => (b) { b = Relu(a) }\n',
     good=_MAIN.replace("f(x)", "f<k = 0>(x)")
     + '<domain: "d", opset_import: ["" : 17]>\nf <k> (a) => (b) { b = Relu(a) }\n',
 )
 def attributes_apart(site: FunctionSite) -> Iterator[Problem]:
-    """No attribute of a function is named as one of its inputs or outputs."""
+    """No attribute of a function has the name of an input or output of it."""
     graph = site.function.graph
     names = {v.name for v in (*graph.inputs, *graph.outputs) if v is not None and v.name}
     for name in site.function.attributes:
         if name in names:
             where = site.where.at("attribute", name=name)
             yield Problem(
-                f"{quote(name)} is the name of an input or output too", where, "rename one of the two"
+                f"{quote(name)} is also the name of an input or output", where, "rename one of the two"
             )

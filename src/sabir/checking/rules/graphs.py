@@ -1,4 +1,4 @@
-"""Graphs: what they must state of themselves, their inputs and outputs, and the values in them."""
+"""Graphs: names, declared types of inputs and outputs, and value_info."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     good=GOOD,
 )
 def named(site: GraphSite) -> Iterator[Problem]:
-    """Every graph but a function's body, which takes the function's name."""
+    """Every graph has a name; the body of a function has the function's."""
     if not site.graph.name and site.kind != "function":
-        yield Problem("the graph has no name", site.where, "give it one, such as 'main'")
+        yield Problem("the graph has no name", site.where, "name it, for example 'main'")
 
 
 @rule(
@@ -55,12 +55,12 @@ def typed_ports(site: GraphSite) -> Iterator[Problem]:
         for index, value in enumerate(values):
             missing = "name" if value is None or not value.name else _missing(value.type)
             undefined = value is not None and bool(value.name) and value.source is None
-            if missing and not undefined:  # GRAPH005 tells of those
+            if missing and not undefined:  # GRAPH005 reports those
                 name = value.name if value is not None else ""
                 yield Problem(
                     f"this {kind} has no {missing}",
                     site.where.at(kind, index=index, name=name),
-                    "declare it in full; a dimension may be a name or be left open, the rank may not",
+                    "declare element type and rank; a dimension may be a name or open",
                 )
 
 
@@ -128,11 +128,11 @@ def _info_twice(first: str, second: str) -> Textproto:
     ),
 )
 def described_without_contradiction(site: GraphSite) -> Iterator[Problem]:
-    """Two entries of value_info for one value agree: with two that contradict each other, neither counts."""
+    """Two entries of value_info for one value agree; contradicting entries are both ignored."""
     for value, first, where in described_twice(site.graph, site.where):
-        told = contradiction(first.type, value.type)
-        if told:
-            yield Problem(f"{quote(value.name)} is described twice: {told}", where, "keep the right one")
+        message = contradiction(first.type, value.type)
+        if message:
+            yield Problem(f"{quote(value.name)} is described twice: {message}", where, "keep the right one")
 
 
 @rule(
@@ -141,17 +141,17 @@ def described_without_contradiction(site: GraphSite) -> Iterator[Problem]:
     source="ir.txt",
     over="graph",
     severity="warning",
-    note="both hold, but a reader may use either and so know less than the file says",
+    note="both are valid, but a reader may use either, and so know less than the file declares",
     bad=_info_twice('dim { dim_param: "N" }', "dim { }"),
     good=_info_twice('dim { dim_param: "N" }', 'dim { dim_param: "N" }'),
 )
 def described_once(site: GraphSite) -> Iterator[Problem]:
-    """A value has one description in value_info, or several that are the same."""
+    """A value has one entry in value_info, or several equal ones."""
     for value, first, where in described_twice(site.graph, site.where):
         if value.type != first.type and not contradiction(first.type, value.type):
             shown = " and as ".join(str(v.type or "of unknown type") for v in (first, value))
-            told = f"{quote(value.name)} is described twice: as {shown}"
-            yield Problem(told, where, "keep one entry that says all")
+            message = f"{quote(value.name)} is described twice: as {shown}"
+            yield Problem(message, where, "keep one entry with all facts")
 
 
 @rule(
@@ -161,12 +161,12 @@ def described_once(site: GraphSite) -> Iterator[Problem]:
     over="graph",
     severity="warning",
     group="style",
-    note="an entry for nothing misleads nobody but a reader",
+    note="such an entry has no effect",
     bad=in_graph(f'{RELU} name: "g" {X} {Y} {float_info("value_info", "ghost")}'),
     good=HEAD + "g (float[N] x) => (float[N] y) <float[N] t> { t = Relu(x)  y = Neg(t) }",
 )
 def described_values_exist(site: GraphSite) -> Iterator[Problem]:
-    """value_info describes values of its own graph: an entry for anything else is left over."""
+    """value_info describes values of its own graph."""
     if not site.graph.orphan_value_info:
         return
     names = {v.name for v in site.values}
@@ -191,13 +191,13 @@ def described_values_exist(site: GraphSite) -> Iterator[Problem]:
     "g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Add(x, w) }",
 )
 def initializers_are_inputs(site: GraphSite) -> Iterator[Problem]:
-    """Up to IR 3 an initializer only gives a default to an input, and so must be one."""
+    """Up to IR 3 an initializer is the default of an input, and must be listed as one."""
     inputs = set(site.graph.inputs)
     for value in site.graph.initializers:
         if value not in inputs:
             where = site.where.at("initializer", name=value.name)
             yield Problem(
-                f"{quote(value.name)} is no input, as IR 3 and earlier want",
+                f"{quote(value.name)} is not an input, as IR 3 and earlier require",
                 where,
                 "raise ir_version to 4 or more",
             )
@@ -220,7 +220,7 @@ def initializers_are_inputs(site: GraphSite) -> Iterator[Problem]:
     " float[2] s) => (bool k2, float[2] s2) { k2 = Identity(k)  s2 = Neg(s) }> }",
 )
 def inner_inputs_without_defaults(site: GraphSite) -> Iterator[Problem]:
-    """An input of a subgraph has no initializer: the node that holds the subgraph supplies it."""
+    """An input of a subgraph has no initializer: the node with the subgraph supplies it."""
     if site.kind != "subgraph":
         return
     for index, value in enumerate(site.graph.inputs):
@@ -229,7 +229,7 @@ def inner_inputs_without_defaults(site: GraphSite) -> Iterator[Problem]:
             yield Problem(
                 f"{quote(value.name)} is an input of a subgraph and an initializer",
                 where,
-                "take one of them away",
+                "remove one of them",
             )
 
 
@@ -258,12 +258,12 @@ def supplied_inputs_without_defaults(site: GraphSite) -> Iterator[Problem]:
     for index, value in enumerate(site.graph.inputs[: _supplied(site)]):
         if value in site.graph.initializers:
             where = site.where.at("input", index=index, name=value.name)
-            told = f"{quote(value.name)} is an initializer, and an input that the node supplies"
-            yield Problem(told, where, "list constants after the inputs that the node supplies")
+            message = f"{quote(value.name)} is an initializer, and an input that the node supplies"
+            yield Problem(message, where, "list constants after the inputs that the node supplies")
 
 
 def _supplied(site: GraphSite) -> int:
-    """How many inputs of a subgraph the node that holds it supplies."""
+    """Return the number of inputs of a subgraph that its node supplies."""
     node = site.holder
     version = None if node is None else site.scope.version(node)
     if node is None or version is None or not version.inputs:
@@ -285,7 +285,7 @@ def _supplied(site: GraphSite) -> int:
 def documented(site: GraphSite) -> Iterator[Problem]:
     """A main graph has a doc string."""
     if site.kind == "main" and not site.graph.doc:
-        yield Problem("the graph has no doc string", site.where, "say what the model computes")
+        yield Problem("the graph has no doc string", site.where, "describe what the model computes")
 
 
 @rule(
@@ -295,7 +295,7 @@ def documented(site: GraphSite) -> Iterator[Problem]:
     over="graph",
     severity="warning",
     group="pedantic",
-    note="the standard lets a subgraph leave them out: it MAY define the types of its inputs and outputs",
+    note="the standard makes these types optional: a subgraph MAY define the types of its inputs and outputs",
     bad=HEAD + "g (bool c, float[N] x) => (float[N] y) { y = If (c) <then_branch = a () => (t)"
     " { t = Relu(x) }, else_branch = b () => (float[N] v) { v = Abs(x) }> }",
     good=IF.format(then="u"),
@@ -328,19 +328,19 @@ def typed_inner_outputs(site: GraphSite) -> Iterator[Problem]:
     ),
 )
 def described_alike(site: GraphSite) -> Iterator[Problem]:
-    """What is said of a value as an input, as an output and in value_info does not contradict itself."""
+    """The declarations of a value as input, as output and in value_info do not contradict one another."""
     if not site.graph.orphan_value_info and not site.graph.output_infos:
         return
     ports = [*site.graph.inputs, *(v for v in site.graph.outputs if v is not None)]
     by_name = {v.name: v for v in reversed(ports) if v.name}
     for value, described, where in _again(site):
-        told = contradiction(by_name.get(value.name, value).type, described.type)
-        if told:
-            yield Problem(f"{quote(value.name)} is described twice: {told}", where, "keep one of the two")
+        message = contradiction(by_name.get(value.name, value).type, described.type)
+        if message:
+            yield Problem(f"{quote(value.name)} is described twice: {message}", where, "keep one of the two")
 
 
 def _again(site: GraphSite) -> Iterator[tuple[Value, Value, Location]]:
-    """The values that are described again, with what is said and where."""
+    """Yield the values with a further declaration, that declaration, and its location."""
     for index, (value, described) in site.graph.output_infos.items():
         yield value, described, site.where.at("output", index=index, name=value.name)
     for value in site.graph.orphan_value_info:

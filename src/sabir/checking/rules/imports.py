@@ -1,4 +1,4 @@
-"""Imports: the operator sets that a model and its functions are written in."""
+"""Opset imports of a model and its functions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def imports_operator_sets(survey: Survey) -> Iterator[Problem]:
     source="onnx.proto",
     over="model",
     severity="warning",
-    note="such a model has one meaning, but a reader may take the last of the versions for it",
+    note="the meaning is defined, but a reader may use the last of the versions",
     bad=(
         in_model(f"opset_import {{ version: 18 }} {_GRAPH}"),
         f'<ir_version: 8, opset_import: ["" : 17, "ai.onnx" : 18]>\n{_BODY}',
@@ -81,7 +81,7 @@ def _differing(opsets: Mapping[str, int], again: Iterable[Any], where: Location)
         if len(versions[domain]) > 1:
             listed = ", ".join(map(str, sorted(versions[domain])))
             yield Problem(
-                f"{quote(domain or 'ai.onnx')} is imported in several versions, {listed}; {highest} binds",
+                f"{quote(domain or 'ai.onnx')} is imported in several versions, {listed}; {highest} applies",
                 where.at("opset_import", name=domain or "ai.onnx"),
                 "keep that one",
             )
@@ -96,7 +96,7 @@ def _differing(opsets: Mapping[str, int], again: Iterable[Any], where: Location)
     good=GOOD,
 )
 def known_opset(survey: Survey) -> Iterator[Problem]:
-    """The version imported of a standard domain was published; that of any other domain is at least 1."""
+    """The imported version of a standard domain was published; that of another domain is at least 1."""
     yield from _unpublished(survey.model.opsets, survey.registry, Location())
     for site in survey.functions:
         yield from _unpublished(site.function.opsets, survey.registry, site.where)
@@ -122,20 +122,20 @@ def _unpublished(opsets: Mapping[str, int], registry: Registry, where: Location)
     over="model",
     severity="warning",
     group="pedantic",
-    note="the table of releases informs, and onnxruntime's optimiser and quantiser write such pairs",
+    note="the table of releases is informative, and onnxruntime's optimiser and quantiser write such pairs",
     since=3,
     bad='<ir_version: 3, opset_import: ["" : 21]>\ng (float[N] x) => (float[N] y) { y = Relu(x) }',
     good=GOOD,
 )
 def opset_of_its_time(survey: Survey) -> Iterator[Problem]:
-    """An operator set came out with the model's IR version or an earlier one (the table of releases)."""
+    """An operator set was released with the model's IR version or an earlier one (the table of releases)."""
     model, unused = survey.model, unused_imports(survey)
     for domain, version in model.opsets.items():
         newest, needed = newest_opset(domain), first_ir_of(domain, version)
         if needed is not None and newest is not None and 0 < model.ir_version < needed and version <= newest:
-            hint = "drop the import, which nothing uses"
+            hint = "drop the unused import"
             yield Problem(
-                f"opset {version} of {domain or 'ai.onnx'} came with IR {needed}; the model is of"
+                f"opset {version} of {domain or 'ai.onnx'} came with IR {needed}; the model has"
                 f" IR {model.ir_version}",
                 Location().at("opset_import", name=domain or "ai.onnx"),
                 hint if domain in unused else f"raise ir_version to {needed}",
@@ -152,7 +152,7 @@ def opset_of_its_time(survey: Survey) -> Iterator[Problem]:
     good=Textproto(f"ir_version: 2 {_GRAPH}"),
 )
 def no_imports_before_them(survey: Survey) -> Iterator[Problem]:
-    """Before IR 3 there were no imports, so the model has none."""
+    """A model before IR 3 has no imports."""
     if survey.model.ir_version > 0 and survey.model.opsets:
         yield Problem(
             "imports came with IR 3", Location().at("opset_import"), "raise ir_version to 3 or more"
@@ -175,12 +175,12 @@ def no_imports_before_them(survey: Survey) -> Iterator[Problem]:
     "g (float[N] x) => (float[N] y) { y = Relu(x) }",
 )
 def reversed_domains(survey: Survey) -> Iterator[Problem]:
-    """An imported domain reads like `org.example`."""
+    """An imported domain is a reverse domain name such as `org.example`."""
     for domain in survey.model.opsets:
         if domain and not DOMAIN.fullmatch(domain):
             where = Location().at("opset_import", name=domain)
             yield Problem(
-                f"{quote(domain)} is no reverse domain name", where, "name one such as 'org.example'"
+                f"{quote(domain)} is not a reverse domain name", where, "use one such as 'org.example'"
             )
 
 
@@ -200,12 +200,12 @@ def reversed_domains(survey: Survey) -> Iterator[Problem]:
     good=(GOOD, _FUNCTION.format(imports='"" : 17')),
 )
 def imports_the_default_domain(survey: Survey) -> Iterator[Problem]:
-    """A model or function that calls operators of the default domain imports it, and so says the version."""
+    """A model or function that calls operators of the default domain imports it."""
     model = survey.model
     for function, node, version in implicit_imports(model):
         if function is None and not model.opsets:
             continue  # MODEL002 reports it
         where = Location() if function is None else survey.functions[function].where
         what = "model" if function is None else "function"
-        told = f"the {what} calls {quote(node.op)} and does not import the default domain"
-        yield Problem(f"{told}; version {version} binds", where, f'add the opset_import "" : {version}')
+        message = f"the {what} calls {quote(node.op)} and does not import the default domain"
+        yield Problem(f"{message}; version {version} applies", where, f'add the opset_import "" : {version}')

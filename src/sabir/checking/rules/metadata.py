@@ -1,4 +1,4 @@
-"""Metadata: named texts, each name once."""
+"""Metadata: texts by key, each key once."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def _twice(keys: Iterable[str], where: Location) -> Iterator[Problem]:
     seen: set[str] = set()
     for key in keys:
         if key in seen:
-            told = f"the metadata key {quote(key)} stands twice"
-            yield Problem(told, where.at("metadata", name=key), "keep one of the two")
+            message = f"the metadata key {quote(key)} occurs twice"
+            yield Problem(message, where.at("metadata", name=key), "keep one of the two")
         seen.add(key)
 
 
 def _keys(metadata: dict[str, str] | None, residue: Residue | None, message: Any) -> list[str]:
-    """The keys of some metadata: a second one of a name was set aside as bytes of the whole message."""
+    """Return the keys of metadata, with those of duplicate entries, which the residue has as bytes."""
     if residue is None or not residue.wire:
         return []
     return [*(metadata or ()), *(entry.key for entry in message.FromString(residue.wire).metadata_props)]
@@ -42,7 +42,7 @@ def _keys(metadata: dict[str, str] | None, residue: Residue | None, message: Any
     _LAW,
     source="ir.txt",
     over="model",
-    note="readers keep one of the two, and not the same one; onnx refuses such a model",
+    note="readers keep different ones of the two; onnx refuses such a model",
     bad=in_model(f"graph {{ {_GRAPH} {RELU} }} {_TWO}"),
     good=in_model(f"graph {{ {_GRAPH} {RELU} }} {_ONE}"),
 )

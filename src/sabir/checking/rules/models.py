@@ -1,4 +1,4 @@
-"""Models: versions, imports, and what each version of the format knows."""
+"""Models: versions, and the features of each IR version."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sabir.ir import Feature
 
 _GRAPH = f'graph {{ {RELU} name: "g" {X} {Y} }}'
-# labels as of the domain name system or of a Java package; the first is a top-level domain, of letters alone
+# labels as in domain names or Java packages; the first is a top-level domain, letters only
 DOMAIN = re.compile(r"[a-z]{2,63}(\.(?!.{0,62}-(\.|\Z))\w[\w-]{0,62})+", re.IGNORECASE | re.ASCII)
 
 
@@ -48,7 +48,7 @@ def _here(step: str = "", *, name: str = "") -> Location:
     good=GOOD,
 )
 def states_ir_version(survey: Survey) -> Iterator[Problem]:
-    """The model says which version of the format it is written in."""
+    """The model states its IR version."""
     if not survey.model.ir_version:
         hint = f"set it; the newest is {NEWEST_IR}"
         yield Problem("the model states no ir_version", _here(), hint)
@@ -60,7 +60,7 @@ def states_ir_version(survey: Survey) -> Iterator[Problem]:
     source="ir.txt",
     over="model",
     severity="warning",
-    note="the text asks for no output, but such a model computes nothing",
+    note="the text does not require an output, but such a model computes nothing",
     bad=HEAD + "g (float[N] x) => () { y = Relu(x) }",
     good=GOOD,
 )
@@ -82,7 +82,7 @@ def has_outputs(survey: Survey) -> Iterator[Problem]:
     good=GOOD,
 )
 def known_ir_version(survey: Survey) -> Iterator[Problem]:
-    """The ir_version is one that was published."""
+    """The ir_version is a published one."""
     version = survey.model.ir_version
     if version and not 1 <= version <= NEWEST_IR:
         yield Problem(f"ir_version {version} is not in the standard", _here(), f"they are 1 to {NEWEST_IR}")
@@ -104,7 +104,9 @@ def has_a_domain(survey: Survey) -> Iterator[Problem]:
     """The model names a domain such as `org.example`."""
     if not DOMAIN.fullmatch(survey.model.domain):
         shown = (
-            f"{quote(survey.model.domain)} is no reverse domain name" if survey.model.domain else "no domain"
+            f"{quote(survey.model.domain)} is not a reverse domain name"
+            if survey.model.domain
+            else "no domain"
         )
         yield Problem(shown, _here(), "name one such as 'org.example'")
 
@@ -132,15 +134,15 @@ _NEED_IR = (
     ),
     good=_FUNCTION.format(ir_version=8, opset=15),
     severity="warning",
-    note="a reader of that version skips what it does not know; where the meaning needs it, it will fail",
+    note="a reader of that version ignores unknown fields, and fails if it needs them",
 )
 def fields_of_its_time(survey: Survey) -> Iterator[Problem]:
-    """A model uses only what its IR version had: functions came with IR 8, metadata on graphs with 10, ..."""
+    """A model uses only features of its IR version: functions need IR 8, metadata of graphs IR 10, ..."""
     version = survey.model.ir_version
     for (what, since), where in _newer_things(survey):
         if 0 < version < since:
             hint = f"raise ir_version to {since}"
-            yield Problem(f"{what} came with IR {since}; the model is of IR {version}", where, hint)
+            yield Problem(f"{what} came with IR {since}; the model has IR {version}", where, hint)
 
 
 def _newer_things(survey: Survey) -> Iterator[tuple[Feature, Location]]:
@@ -192,5 +194,5 @@ def _newer_in_graph(site: GraphSite) -> Iterator[tuple[Feature, Location]]:
     good=GOOD,
 )
 def text_is_utf8(_: Survey) -> Iterator[Problem]:
-    """Names and documentation are UTF-8; a file that breaks this is told of as it is read."""
+    """Names and documentation are UTF-8; the reader reports a violation."""
     yield from ()

@@ -1,4 +1,4 @@
-"""Names: identifiers, and unique where the standard wants it."""
+"""Names: C identifiers, and unique where the standard requires it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 3
 
 
-def _told(names: Iterable[str], what: str, where: Location, rule_id: str) -> Iterator[Problem]:
-    """One problem for all names of a graph: a model exported by path has a thousand of them."""
+def _odd_names(names: Iterable[str], what: str, where: Location, rule_id: str) -> Iterator[Problem]:
+    """Yield one problem for all names of a graph: exporters may write a thousand of them."""
     odd = [n for n in dict.fromkeys(names) if n and not IDENTIFIER.fullmatch(n)]
     if not odd:
         return
     shown = ", ".join(map(quote, odd[:_MOST_SHOWN])) + (", ..." if len(odd) > _MOST_SHOWN else "")
     count = f"{len(odd)} names of {what}s are" if len(odd) > 1 else f"the name of a {what} is"
     hint = f"`sabir check --fix-unsafe {rule_id}` renames them"
-    yield Problem(f"{count} no C identifier: {shown}", where, hint)
+    yield Problem(
+        f"{count} not {'C identifiers' if len(odd) > 1 else 'a C identifier'}: {shown}", where, hint
+    )
 
 
 @rule(
@@ -39,7 +41,7 @@ def _told(names: Iterable[str], what: str, where: Location, rule_id: str) -> Ite
     over="graph",
     severity="warning",
     group="style",
-    note="exporters write paths and dots, every runtime takes them, and later editions of the text allow it",
+    note="exporters write paths and dots, every runtime accepts them, and later texts allow them",
     bad=(
         HEAD + 'g (float[N] "x.1") => (float[N] y) { y = Relu("x.1") }',
         HEAD + 'g (float[N] "register") => (float[N] y) { y = Relu("register") }',
@@ -48,7 +50,7 @@ def _told(names: Iterable[str], what: str, where: Location, rule_id: str) -> Ite
 )
 def value_names(site: GraphSite) -> Iterator[Problem]:
     """Names of a graph's values: a letter or underscore, then letters, digits and underscores; no keyword."""
-    yield from _told([v.name for v in site.values], "value", site.where, "NAME001")
+    yield from _odd_names([v.name for v in site.values], "value", site.where, "NAME001")
 
 
 @rule(
@@ -63,8 +65,8 @@ def value_names(site: GraphSite) -> Iterator[Problem]:
     good=HEAD + "g (float[N] x) => (float[N] y) { [relu] y = Relu(x) }",
 )
 def node_names(site: GraphSite) -> Iterator[Problem]:
-    """The names of nodes and graphs, where they have one."""
-    yield from _told([site.graph.name, *(n.name for n in site.nodes)], "node", site.where, "NAME002")
+    """The names of nodes and graphs, if any."""
+    yield from _odd_names([site.graph.name, *(n.name for n in site.nodes)], "node", site.where, "NAME002")
 
 
 @rule(
@@ -74,12 +76,12 @@ def node_names(site: GraphSite) -> Iterator[Problem]:
     over="graph",
     severity="warning",
     group="style",
-    note="a node's name serves diagnostics only",
+    note="the name of a node is for diagnostics only",
     bad=HEAD + "g (float[N] x) => (float[N] y) { [n] t = Relu(x)  [n] y = Neg(t) }",
     good=HEAD + "g (float[N] x) => (float[N] y) { [n] t = Relu(x)  [m] y = Neg(t) }",
 )
 def node_names_once(site: GraphSite) -> Iterator[Problem]:
-    """No two nodes of a graph have one name."""
+    """No two nodes of a graph have the same name."""
     for name, count in Counter(n.name for n in site.nodes if n.name).items():
         if count > 1:
             yield Problem(f"{count} nodes are named {quote(name)}", site.where, "rename all but one")
@@ -92,7 +94,7 @@ def node_names_once(site: GraphSite) -> Iterator[Problem]:
     over="type",
     severity="warning",
     group="style",
-    note="exporters and shape inference write expressions such as `past + 1`, and they mean what they say",
+    note="exporters and shape inference write expressions such as `past + 1` with that meaning",
     bad=(
         HEAD + 'g (float["N-1"] x) => (float["N-1"] y) { y = Relu(x) }',
         HEAD + 'g (seq(float["N-1"]) x) => (seq(float["N-1"]) x) { }',
@@ -103,9 +105,9 @@ def dimension_names(site: TypeSite) -> Iterator[Problem]:
     """The names of dimensions are C identifiers."""
     dims = (d for part in parts_of_type(site.type) for d in _dims(part))
     names = (str(d) for d in dims if isinstance(d, Expr))
-    odd = [name for name in names if name != "*" and not IDENTIFIER.fullmatch(name)]  # TYPE012 tells of that
+    odd = [name for name in names if name != "*" and not IDENTIFIER.fullmatch(name)]  # TYPE012 reports it
     if odd:
-        yield Problem(f"the dimension {quote(odd[0])} is no C identifier", site.where, "give it a plain name")
+        yield Problem(f"the dimension {quote(odd[0])} is not a C identifier", site.where, "use a plain name")
 
 
 def _dims(kind: Type) -> Iterable[object]:
@@ -119,19 +121,19 @@ def _dims(kind: Type) -> Iterable[object]:
     over="model",
     severity="warning",
     group="style",
-    note="branches and bodies are named alike by every exporter, and nothing refers to a graph by its name",
+    note="exporters give branches and bodies equal names, and nothing refers to a graph by name",
     bad=HEAD + "g (bool c, float[N] x) => (float[N] y) { y = If (c) <then_branch = a () => (float[N] u)"
     " { u = Relu(x) }, else_branch = a () => (float[N] v) { v = Abs(x) }> }",
     good=HEAD + "g (bool c, float[N] x) => (float[N] y) { y = If (c) <then_branch = a () => (float[N] u)"
     " { u = Relu(x) }, else_branch = b () => (float[N] v) { v = Abs(x) }> }",
 )
 def graph_names_once(survey: Survey) -> Iterator[Problem]:
-    """No two graphs of a model have one name."""
+    """No two graphs of a model have the same name."""
     seen: set[str] = set()
     for site in survey.graphs:
         if site.kind != "function" and site.graph.name in seen:
             yield Problem(
-                f"another graph is named {quote(site.graph.name)} too", site.where, "rename one of them"
+                f"another graph is also named {quote(site.graph.name)}", site.where, "rename one of them"
             )
         seen.add(site.graph.name)
 
@@ -150,7 +152,7 @@ _CALL = (
     over="attribute",
     severity="warning",
     group="style",
-    note="as NAME001; what an operator calls its attributes, only its owner can change",
+    note="as NAME001; only the owner of an operator can rename its attributes",
     bad=_CALL.format(name='"a.b"'),
     good=_CALL.format(name="a_b"),
 )
@@ -158,4 +160,6 @@ def attribute_names(site: AttributeSite) -> Iterator[Problem]:
     """The names of attributes are C identifiers."""
     name = site.attribute.name
     if name and not IDENTIFIER.fullmatch(name):
-        yield Problem(f"the name of the attribute {quote(name)} is no C identifier", site.where, "rename it")
+        yield Problem(
+            f"the name of the attribute {quote(name)} is not a C identifier", site.where, "rename it"
+        )

@@ -1,4 +1,4 @@
-"""Nodes: what they call exists, and is called with the inputs, outputs and attributes that it has."""
+"""Nodes: the callee exists, and the call fits its signature."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _IMPORTS_D = '<ir_version: 10, opset_import: ["" : 17, "d" : 1]>\n'
 
 
 def _is_known(site: GraphSite, node: Node) -> bool:
-    """Whether a node's domain is one whose operators are known, or the model's own."""
+    """Whether the operators of a node's domain are known, or the domain has functions of the model."""
     domain = canonical_domain(node.domain)
     return site.scope.registry.has_domain(domain) or any(key[0] == domain for key in site.scope.functions)
 
 
 def _unknown_calls(site: GraphSite) -> Iterator[tuple[int, Node]]:
-    """The nodes that call nothing known into a domain that is imported."""
+    """Yield the nodes with an unknown callee in an imported domain."""
     for callee, places in site.calls.items():
         node = site.nodes[places[0]]
         if isinstance(callee, SchemaError) and node.op and site.scope.opset(node.domain) is not None:
@@ -59,7 +59,7 @@ def _other_overloads(site: GraphSite, node: Node) -> list[str]:
     good=GOOD,
 )
 def calls_what_exists(site: GraphSite) -> Iterator[Problem]:
-    """A node's domain is imported, and the operator is in the version imported or a function of the model."""
+    """A node's domain is imported, and has the operator at that version, or the function."""
     for callee, places in site.calls.items():
         if isinstance(callee, Version):
             continue
@@ -68,16 +68,16 @@ def calls_what_exists(site: GraphSite) -> Iterator[Problem]:
         if isinstance(callee, Function):
             if imported:
                 continue
-            told, hint = (
+            message, hint = (
                 f"the operator set of {quote(node.domain)} is not imported",
-                "import it, as any other",
+                "import it",
             )
         elif not node.op or (imported and (not _is_known(site, node) or _other_overloads(site, node))):
             continue
         else:
-            told, hint = str(callee), ""
+            message, hint = str(callee), ""
         for index in places:
-            yield Problem(told, site.at_node(index), hint)
+            yield Problem(message, site.at_node(index), hint)
 
 
 @rule(
@@ -95,7 +95,7 @@ def calls_what_exists(site: GraphSite) -> Iterator[Problem]:
     good=GOOD,
 )
 def arity(site: GraphSite) -> Iterator[Problem]:
-    """A node gives and takes as many values as its operator or function has, optional ones aside."""
+    """The number of inputs and outputs of a node fits the operator or function."""
     for callee, places in site.calls.items():
         if isinstance(callee, SchemaError):
             continue
@@ -106,7 +106,7 @@ def arity(site: GraphSite) -> Iterator[Problem]:
             is_whole = None not in inputs and None not in node.outputs
             if is_whole and key in sound:
                 continue
-            problem = _told(lambda c=callee, n=node: _check_arity(c, n), site, index)
+            problem = _problem_of(lambda c=callee, n=node: _check_arity(c, n), site, index)
             if problem is not None:
                 yield problem
             elif is_whole:
@@ -122,7 +122,7 @@ def _check_arity(callee: Version | Function, node: Node) -> None:
 
 
 def _check_output_names(version: Version, node: Node) -> None:
-    """An empty name leaves out an output that is optional, or one of any number; inputs are seen to."""
+    """Raise SchemaError for an empty name of a required output; `check_arity` does so for inputs."""
     ports = version.formal.outputs
     for place, value in enumerate(node.outputs):
         port = port_at(ports, place)
@@ -144,14 +144,16 @@ def _check_output_names(version: Version, node: Node) -> None:
     good=HEAD + "g (float[N] x) => (float[N] y) { y = Softmax<axis = 0>(x) }",
 )
 def attributes(site: GraphSite) -> Iterator[Problem]:
-    """A node's attributes are among those of its operator or function, of their type, and none is missing."""
+    """The operator or function has each attribute of a node, with its type; no required one is missing."""
     attributed = set(site.attributed)
     for callee, places in site.calls.items():
         if isinstance(callee, SchemaError):
             continue
         demanding = isinstance(callee, Version) and callee.formal.requires
         for index in places if demanding else attributed.intersection(places):
-            problem = _told(lambda c=callee, n=site.nodes[index]: _check_attributes(site, c, n), site, index)
+            problem = _problem_of(
+                lambda c=callee, n=site.nodes[index]: _check_attributes(site, c, n), site, index
+            )
             if problem is not None:
                 yield problem
 
@@ -159,12 +161,12 @@ def attributes(site: GraphSite) -> Iterator[Problem]:
 def _check_attributes(site: GraphSite, callee: Version | Function, node: Node) -> None:
     if isinstance(callee, Function):
         site.scope.inside(callee, node)
-    else:  # a name that begins so is a runtime's own
+    else:  # runtimes use such names for private attributes
         known = {name: a for name, a in node.attributes.items() if name and not name.startswith("__")}
         callee.formal.check_attributes(known)
 
 
-def _told(test: Callable[[], object], site: GraphSite, index: int) -> Problem | None:
+def _problem_of(test: Callable[[], object], site: GraphSite, index: int) -> Problem | None:
     try:
         test()
     except SchemaError as error:
@@ -184,12 +186,12 @@ def _told(test: Callable[[], object], site: GraphSite, index: int) -> Problem | 
     good=HEAD + "g (float[N] x) => (float[N] y) { y = Softmax<axis = 0>(x) }",
 )
 def attributes_once(site: GraphSite) -> Iterator[Problem]:
-    """A node has each attribute once."""
+    """A node has no duplicate attribute."""
     for index, node in enumerate(site.nodes):
         if node.residue is not None and node.residue.wire:
             for again in NodeProto.FromString(node.residue.wire).attribute:
                 where = site.at_node(index)
-                yield Problem(f"the attribute {quote(again.name)} is given twice", where, "keep one of them")
+                yield Problem(f"the attribute {quote(again.name)} occurs twice", where, "keep one of them")
 
 
 @rule(
@@ -203,7 +205,7 @@ def attributes_once(site: GraphSite) -> Iterator[Problem]:
     good=HEAD + "g (float[N] x, int64[M] i, float[M] u) => (float[N] y) { y = ScatterElements(x, i, u) }",
 )
 def not_deprecated(site: GraphSite) -> Iterator[Problem]:
-    """No node calls an operator that the imported version has retired."""
+    """No node calls an operator that is deprecated in the imported version."""
     for callee, places in site.calls.items():
         if isinstance(callee, Version) and callee.deprecated:
             for index in places:
@@ -225,12 +227,14 @@ def not_deprecated(site: GraphSite) -> Iterator[Problem]:
     '<domain: "d", opset_import: ["" : 17]>\nf <k> (a) => (b) { b = Softmax<axis: int = @k>(a) }',
 )
 def references(site: AttributeSite) -> Iterator[Problem]:
-    """An attribute refers to another only in a function's body, and to one that the function declares."""
+    """An attribute reference is in the body of a function, which declares the attribute."""
     name, function = site.attribute.ref, site.function
     if not name:
         return
     if function is None:
-        yield Problem(f"it refers to {quote(name)}, and only a function's body may refer", site.where)
+        yield Problem(
+            f"it refers to {quote(name)}; references are allowed only in the body of a function", site.where
+        )
     elif name not in function.attributes:
         yield Problem(f"it refers to {quote(name)}, which {function!r} does not declare", site.where)
 
@@ -241,17 +245,17 @@ def references(site: AttributeSite) -> Iterator[Problem]:
     source="ir.txt",
     over="calls",
     severity="warning",
-    note="what a domain of its own defines, only its owner can check",
+    note="only the owner of a custom domain can check its operators",
     bad='<ir_version: 8, opset_import: ["" : 17, "custom" : 1]>\n'
     "g (float[N] x) => (float[N] y) { y = custom.Thing(x) }",
     good=_IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f(x) }" + _F,
 )
 def known_domain(site: GraphSite) -> Iterator[Problem]:
-    """A node calls into a domain of the standard, or a function of the model."""
+    """A node calls an operator of a known domain, or a function of the model."""
     for index, node in _unknown_calls(site):
         if not _is_known(site, node):
-            told = f"{quote(f'{node.domain}.{node.op}')} cannot be checked: its domain is not known"
-            yield Problem(told, site.at_node(index))
+            message = f"{quote(f'{node.domain}.{node.op}')} cannot be checked: its domain is unknown"
+            yield Problem(message, site.at_node(index))
 
 
 @rule(
@@ -263,7 +267,7 @@ def known_domain(site: GraphSite) -> Iterator[Problem]:
     good=_IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f(x) }" + _F,
 )
 def known_overload(site: GraphSite) -> Iterator[Problem]:
-    """A call names an overload of its function that the model defines."""
+    """The model defines the overload that a call names."""
     for index, node in _unknown_calls(site):
         others = _other_overloads(site, node)
         if others:
@@ -283,7 +287,7 @@ def known_overload(site: GraphSite) -> Iterator[Problem]:
     good=GOOD,
 )
 def has_an_operator(site: GraphSite) -> Iterator[Problem]:
-    """A node says what it calls."""
+    """A node names an operator."""
     for index, node in enumerate(site.nodes):
         if not node.op:
             yield Problem(
@@ -297,7 +301,7 @@ def has_an_operator(site: GraphSite) -> Iterator[Problem]:
     source="ir.txt",
     over="graph",
     severity="warning",
-    note="a call whose outputs are all left out can be dropped",
+    note="a node without outputs can be dropped",
     bad=in_graph(
         f'name: "g" {X} {Y} node {{ op_type: "Relu" input: "x" output: "y" }}'
         ' node { op_type: "Split" input: "x" output: "" }'
@@ -305,11 +309,11 @@ def has_an_operator(site: GraphSite) -> Iterator[Problem]:
     good=GOOD,
 )
 def has_outputs(site: GraphSite) -> Iterator[Problem]:
-    """A node computes something that has a name."""
+    """A node names at least one output."""
     for index, node in enumerate(site.nodes):
         if node.outputs.count(None) == len(node.outputs):
             yield Problem(
-                "the node names no output", site.at_node(index), "drop it: nothing can use what it gives"
+                "the node names no output", site.at_node(index), "drop it: nothing can use its results"
             )
 
 
@@ -326,13 +330,13 @@ def has_outputs(site: GraphSite) -> Iterator[Problem]:
     " { y = Upsample<scales = [1.0, 1.0, 2.0, 2.0]>(x) }",
 )
 def stable(site: GraphSite) -> Iterator[Problem]:
-    """No node calls an experimental operator: the next release may give it another meaning."""
+    """No node calls an experimental operator, whose meaning may change in the next release."""
     for callee, places in site.calls.items():
         if isinstance(callee, Version) and callee.status == "experimental":
-            hint = "call a stable operator, or keep to readers of the release that wrote the model"
+            hint = "use a stable operator, or only readers of the release that wrote the model"
             for index in places:
-                told = f"{callee} is experimental: it may change without a new version"
-                yield Problem(told, site.at_node(index), hint)
+                message = f"{callee} is experimental: it may change without a new version"
+                yield Problem(message, site.at_node(index), hint)
 
 
 @rule(
@@ -342,7 +346,7 @@ def stable(site: GraphSite) -> Iterator[Problem]:
     over="graph",
     severity="warning",
     group="style",
-    note="attributes and values are apart in everything else, so that only a reader may confuse the two",
+    note="attributes and values have separate namespaces elsewhere; only a reader may confuse them",
     bad=(
         HEAD + "g (float[N] axis) => (float[N] y) { y = Softmax<axis = 0>(axis) }",
         HEAD + "g (float[N] x) => (float[N] axis) { axis = Softmax<axis = 0>(x) }",
@@ -350,12 +354,12 @@ def stable(site: GraphSite) -> Iterator[Problem]:
     good=HEAD + "g (float[N] x) => (float[N] y) { y = Softmax<axis = 0>(x) }",
 )
 def attributes_unlike_values(site: GraphSite) -> Iterator[Problem]:
-    """No attribute of a node is named as one of the values that the node reads or computes."""
+    """No attribute of a node has the name of an operand or result of it."""
     for index in site.attributed:
         node = site.nodes[index]
         values = {v.name for v in (*site.reads[index], *node.outputs) if v is not None}
         for name in node.attributes:
             if name and name in values:
                 where = site.at_node(index).at("attribute", name=name)
-                told = f"{quote(name)} is an attribute and a value of the node"
-                yield Problem(told, where, "rename the value")
+                message = f"{quote(name)} names an attribute and a value of the node"
+                yield Problem(message, where, "rename the value")

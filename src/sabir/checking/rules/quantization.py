@@ -1,4 +1,4 @@
-"""Quantization annotations: which tensors hold the scale and the zero point of another."""
+"""Quantization annotations: the tensors with scale and zero point of another tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sabir.ir import Annotation
 
 _KEYS = ("SCALE_TENSOR", "ZERO_POINT_TENSOR")
-_LAW = "An annotation tells of a tensor of the graph by which tensors of the graph it was quantized."
+_LAW = "An annotation names a tensor of the graph and the tensors with its quantization parameters."
 _SCALE = 'quant_parameter_tensor_names { key: "SCALE_TENSOR" value: "s" }'
 
 
@@ -45,12 +45,14 @@ def _annotations(site: GraphSite) -> Iterator[tuple[Location, Annotation]]:
     good=_GOOD,
 )
 def known_tensor(site: GraphSite) -> Iterator[Problem]:
-    """What is annotated is defined in the graph or one around it."""
+    """An annotated tensor is defined in the graph or an enclosing one."""
     for where, annotation in _annotations(site):
         if annotation.value.source is None:
             name = annotation.value.name
-            told = f"the annotated tensor {quote(name)} is not defined" if name else "no tensor is annotated"
-            yield Problem(told, where, "drop the annotation")
+            message = (
+                f"the annotated tensor {quote(name)} is not defined" if name else "no tensor is annotated"
+            )
+            yield Problem(message, where, "drop the annotation")
 
 
 @rule(
@@ -65,12 +67,12 @@ def known_tensor(site: GraphSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def known_parameters(site: GraphSite) -> Iterator[Problem]:
-    """Each parameter of an annotation is a tensor that the graph or one around it defines."""
+    """Each parameter of an annotation is defined in the graph or an enclosing one."""
     for where, annotation in _annotations(site):
         for key, value in annotation.parameters:
             if value.source is None:
-                told = f"the {quote(key)} of an annotation, {quote(value.name)}, is not defined"
-                yield Problem(told, where, "name a tensor, or drop the parameter")
+                message = f"the {quote(key)} of an annotation, {quote(value.name)}, is not defined"
+                yield Problem(message, where, "name a tensor, or drop the parameter")
 
 
 @rule(
@@ -97,7 +99,7 @@ def annotated_once(site: GraphSite) -> Iterator[Problem]:
     source="onnx.proto",
     over="graph",
     severity="warning",
-    note="the standard names these two, and leaves room for more",
+    note="the standard defines two keys, and allows more",
     bad=(
         _annotated('tensor_name: "x" quant_parameter_tensor_names { key: "scale" value: "s" }'),
         _annotated(f'tensor_name: "x" {_SCALE} {_SCALE}'),
@@ -105,13 +107,13 @@ def annotated_once(site: GraphSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def known_keys(site: GraphSite) -> Iterator[Problem]:
-    """The key of a parameter is one of the standard's, and stands once."""
+    """The key of a parameter is defined in the standard, and occurs once."""
     for where, annotation in _annotations(site):
         keys = [key for key, _ in annotation.parameters]
         odd = next((k for k in keys if k not in _KEYS), None)
         if odd is not None:
             yield Problem(
-                f"the key {quote(odd)} is not in the standard", where, f"it knows {' and '.join(_KEYS)}"
+                f"the key {quote(odd)} is not in the standard", where, f"it defines {' and '.join(_KEYS)}"
             )
         elif len(set(keys)) < len(keys):
-            yield Problem("a key of the annotation stands twice", where, "keep one of the two")
+            yield Problem("a key of the annotation occurs twice", where, "keep one of the two")

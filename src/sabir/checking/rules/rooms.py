@@ -1,4 +1,4 @@
-"""Calls: what the room of an operator warns about, where the signature and the types are right."""
+"""Calls: warnings of the operators' own checks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     source="practice",
     over="model",
     severity="warning",
-    note="runtimes run such a call, but not all of them in the same way",
+    note="runtimes accept such a call, but not all in the same way",
     bad=HEAD + "g (float[1,N] x, int64 step, float[4] w) => (float[1,M,3,2] y) { y = STFT(x, step, w) }",
     good=HEAD + "g (float[1,N,1] x, int64 step, float[4] w) => (float[1,M,3,2] y) { y = STFT(x, step, w) }",
 )
 def calls_as_meant(_: Survey) -> Iterator[Problem]:
-    """What an operator's own check warns about: a call that is run though the text has it otherwise."""
-    yield from ()  # asked after the inference over the whole model, which finds the types
+    """The operator's own check has no warning: a call may run though the text does not allow it."""
+    yield from ()  # the engine adds these warnings, which need inferred types

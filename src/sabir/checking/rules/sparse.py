@@ -1,4 +1,4 @@
-"""Sparse tensors: values, where they stand, and the shape that they stand in."""
+"""Sparse tensors: values, indices, and the dense shape."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir.base import SabirError
 from sabir.checking._examples import RELU, X, Y, in_graph
-from sabir.checking._held import size_of
+from sabir.checking._messages import size_of
 from sabir.checking._rule import Problem, Textproto, rule
 from sabir.elements import INT64
 from sabir.ir import ExternalTensor
@@ -42,13 +42,13 @@ _GOOD = (_sparse("dims: 6"), _sparse("dims: 2 dims: 3", indices=_matrix("0, 0, 1
 
 
 def _indices(site: SparseSite) -> Indices | None:
-    """Return the indices, where they are such as SPARSE003 asks for and stand in the model itself."""
+    """Return the indices if they satisfy SPARSE003 and are in the model itself."""
     tensor = site.tensor.indices
     if not _fit(site) or isinstance(tensor, ExternalTensor):
         return None
     try:
         return tensor.array()
-    except SabirError:  # rules about tensors tell of it
+    except SabirError:  # rules about tensors report it
         return None
 
 
@@ -74,9 +74,7 @@ def values_in_a_row(site: SparseSite) -> Iterator[Problem]:
     shape = site.tensor.values.shape
     if len(shape) != 1:
         where = site.where.at("values")
-        yield Problem(
-            f"the values of a sparse tensor have rank {len(shape)}", where, "they stand in a row: rank 1"
-        )
+        yield Problem(f"the values of a sparse tensor have rank {len(shape)}", where, "their rank is 1")
 
 
 @rule(
@@ -84,7 +82,7 @@ def values_in_a_row(site: SparseSite) -> Iterator[Problem]:
     "The dims of a sparse tensor are the shape of the dense tensor that it stands for.",
     source="onnx.proto",
     over="sparse",
-    note="that none is 0 is not in the text, but no value could stand there, and onnx refuses it",
+    note="the text does not forbid 0, but such a tensor has no values, and onnx refuses it",
     bad=(
         _sparse("", values="dims: 0 data_type: 1", indices="dims: 0 data_type: 7"),
         _sparse("dims: -6", values="dims: 0 data_type: 1", indices="dims: 0 data_type: 7"),
@@ -94,14 +92,14 @@ def values_in_a_row(site: SparseSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def dense_shape(site: SparseSite) -> Iterator[Problem]:
-    """The dense shape has a dimension, none below 1, and a number of elements that fits 64 bits."""
+    """The dense shape has at least one dimension, all positive, and its size fits 64 bits."""
     shape = site.tensor.shape
     if not shape:
-        yield Problem("the sparse tensor states no shape", site.where, "give it the dims of the dense tensor")
+        yield Problem("the sparse tensor has no shape", site.where, "set dims to the dense shape")
     elif min(shape) < 1:
         yield Problem(f"the sparse tensor has a dimension of {min(shape)}", site.where)
     elif size_of(shape) is None:
-        yield Problem("the number of elements of the sparse tensor is past 64 bits", site.where)
+        yield Problem("the number of elements of the sparse tensor exceeds 64 bits", site.where)
 
 
 @rule(
@@ -119,7 +117,7 @@ def dense_shape(site: SparseSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def indices_fit(site: SparseSite) -> Iterator[Problem]:
-    """There is an index, or a row of as many as the dense shape has dimensions, for each value."""
+    """Each value has an index: one number, or one number for each dimension of the dense shape."""
     indices, values = site.tensor.indices, site.tensor.values
     where = site.where.at("indices")
     if indices.element is not INT64:
@@ -145,7 +143,7 @@ def indices_fit(site: SparseSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def indices_in_range(site: SparseSite) -> Iterator[Problem]:
-    """No index is negative or past the dense shape."""
+    """Each index is inside the dense shape."""
     indices, shape = _indices(site), site.tensor.shape
     size = size_of(shape)
     if indices is None or not size or not indices.size:
@@ -154,8 +152,8 @@ def indices_in_range(site: SparseSite) -> Iterator[Problem]:
     odd = (indices < 0) | (indices >= ends)
     if odd.any():
         place = int((odd if odd.ndim == 1 else odd.any(axis=1)).argmax())
-        told = f"index {place} of the sparse tensor, {indices[place].tolist()}, is out of range"
-        yield Problem(told, site.where.at("indices"))
+        message = f"index {place} of the sparse tensor, {indices[place].tolist()}, is out of range"
+        yield Problem(message, site.where.at("indices"))
 
 
 @rule(
@@ -177,14 +175,14 @@ def indices_ascend(site: SparseSite) -> Iterator[Problem]:
         return
     rows = indices.reshape(len(indices), -1)
     before, after = rows[:-1], rows[1:]
-    first = (before != after).argmax(axis=1)  # the column that decides
+    first = (before != after).argmax(axis=1)  # the first column that differs
     at = np.arange(len(first))
     odd = after[at, first] <= before[at, first]
     if odd.any():
         place = int(odd.argmax()) + 1
-        told = f"index {place} of the sparse tensor, {indices[place].tolist()}, does not ascend"
+        message = f"index {place} of the sparse tensor, {indices[place].tolist()}, does not ascend"
         yield Problem(
-            told, site.where.at("indices"), "sort the values by their indices, and drop what comes twice"
+            message, site.where.at("indices"), "sort the values by their indices, and drop duplicates"
         )
 
 
@@ -195,7 +193,7 @@ def indices_ascend(site: SparseSite) -> Iterator[Problem]:
     over="sparse",
     severity="warning",
     group="pedantic",
-    note="a zero written out says what leaving it out says",
+    note="an explicit zero is redundant",
     bad=_sparse("dims: 6", values="dims: 2 data_type: 1 float_data: [1, 0]"),
     good=_GOOD,
 )
@@ -206,7 +204,7 @@ def values_that_count(site: SparseSite) -> Iterator[Problem]:
         return
     try:
         array = values.array()
-    except SabirError:  # rules about tensors tell of it
+    except SabirError:  # rules about tensors report it
         return
     zeros = _zeros(array)
     if zeros:
@@ -216,7 +214,7 @@ def values_that_count(site: SparseSite) -> Iterator[Problem]:
 
 
 def _zeros(array: Array) -> int:
-    """Count elements that are zero, every bit of them, or empty."""
+    """Return the number of elements with all bits zero, or empty strings."""
     if array.dtype == object:
         return array.tolist().count("")
     codes = np.ascontiguousarray(array).view(np.uint8).reshape(array.size, array.dtype.itemsize)

@@ -1,17 +1,17 @@
-"""Tensors: a type, a shape, and as much data as these two ask for."""
+"""Tensors: a type, a shape, and data of matching length."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from sabir.checking._examples import GOOD, HEAD, RELU, X, Y, in_graph, with_tensor
-from sabir.checking._held import fields_of
+from sabir.checking._messages import fields_of
 from sabir.checking._rule import Problem, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sabir.checking._held import Data
+    from sabir.checking._messages import Data
     from sabir.checking._survey import GraphSite, TensorSite
 
 _ONE_FIELD = (
@@ -32,12 +32,12 @@ _LENGTH = (
     good=HEAD + "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }",
 )
 def element_type(site: TensorSite) -> Iterator[Problem]:
-    """A tensor states its data_type, and it is one of the standard's."""
-    held = site.held
-    if held is not None and held.element is None and site.proto is not None:
+    """A tensor has a data_type of the standard."""
+    header = site.message
+    if header is not None and header.element is None and site.proto is not None:
         number = site.proto.data_type
-        told = f"data_type {number} is not in the standard" if number else "the tensor states no data_type"
-        yield Problem(told, site.where, "set the type of its elements")
+        message = f"data_type {number} is not in the standard" if number else "the tensor has no data_type"
+        yield Problem(message, site.where, "set data_type")
 
 
 @rule(
@@ -53,17 +53,17 @@ def element_type(site: TensorSite) -> Iterator[Problem]:
     good=(with_tensor("dims: 0 data_type: 1"), with_tensor('dims: 0 data_type: 1 raw_data: ""')),
 )
 def one_field(site: TensorSite) -> Iterator[Problem]:
-    """One field holds the data, and none does where the tensor has no elements."""
-    held = site.held
-    if held is None or held.element is None or held.size is None or held.is_external:
+    """The data is in one field; a tensor without elements has no data."""
+    header = site.message
+    if header is None or header.element is None or header.size is None or header.is_external:
         return
-    if len(held.fields) > 1:
-        told = f"both {held.fields[0]} and {held.fields[1]} hold data"
-        yield Problem(told, site.where, "keep the one that is meant")
-    elif held.fields and not held.size:
-        yield Problem(f"the tensor has no elements, and {held.fields[0]} holds data", site.where)
-    elif held.size and not held.fields:
-        yield Problem(f"the tensor has {held.size} elements and no data", site.where)
+    if len(header.fields) > 1:
+        message = f"both {header.fields[0]} and {header.fields[1]} have data"
+        yield Problem(message, site.where, "keep the intended one")
+    elif header.fields and not header.size:
+        yield Problem(f"the tensor has no elements, and {header.fields[0]} has data", site.where)
+    elif header.size and not header.fields:
+        yield Problem(f"the tensor has {header.size} elements and no data", site.where)
 
 
 @rule(
@@ -83,17 +83,17 @@ def one_field(site: TensorSite) -> Iterator[Problem]:
     ),
 )
 def field_of_its_type(site: TensorSite) -> Iterator[Problem]:
-    """The data stands in raw_data, where strings never do, or in the field that the type wants."""
-    held = site.held
-    if held is None or held.element is None or held.is_external:
+    """The data is in raw_data (not for strings) or in the field for the element type."""
+    header = site.message
+    if header is None or header.element is None or header.is_external:
         return
-    wanted = fields_of(held.element)
-    fields = held.fields if held.size and len(held.fields) == 1 else ()
-    if held.element.kind == "string" and "raw_data" in held.present and not held.fields[1:]:
+    wanted = fields_of(header.element)
+    fields = header.fields if header.size and len(header.fields) == 1 else ()
+    if header.element.kind == "string" and "raw_data" in header.present and not header.fields[1:]:
         fields = ("raw_data",)  # even an empty one
     if fields and fields[0] not in wanted:
-        told = f"the data of type {held.element} is in {fields[0]}"
-        yield Problem(told, site.where, f"it belongs in {' or '.join(wanted)}")
+        message = f"the data of type {header.element} is in {fields[0]}"
+        yield Problem(message, site.where, f"it belongs in {' or '.join(wanted)}")
 
 
 @rule(
@@ -108,23 +108,23 @@ def field_of_its_type(site: TensorSite) -> Iterator[Problem]:
     good=with_tensor("dims: 4294967296 dims: 0 data_type: 1"),
 )
 def shape(site: TensorSite) -> Iterator[Problem]:
-    """No dimension is negative, and the number of elements fits 64 bits."""
-    held = site.held
-    if held is None or held.size is not None or site.proto is None:
+    """No dimension is negative, and the size fits 64 bits."""
+    header = site.message
+    if header is None or header.size is not None or site.proto is None:
         return
     negative = next((d for d in site.proto.dims if d < 0), None)
-    told = (
-        "the number of elements is past 64 bits"
+    message = (
+        "the number of elements exceeds 64 bits"
         if negative is None
         else f"the dimension {negative} is negative"
     )
-    yield Problem(told, site.where)
+    yield Problem(message, site.where)
 
 
 def _misfit(data: Data, site: TensorSite) -> Problem:
     unit = "bytes" if data.field == "raw_data" else f"entries of {data.field}"
-    told = f"{data.size} elements of {data.element} take {data.needed} {unit}, found {data.length}"
-    return Problem(told, site.where)
+    message = f"{data.size} elements of {data.element} take {data.needed} {unit}, found {data.length}"
+    return Problem(message, site.where)
 
 
 @rule(
@@ -140,7 +140,7 @@ def _misfit(data: Data, site: TensorSite) -> Problem:
     good=with_tensor(r'dims: 3 data_type: 27 raw_data: "\001\002\000"', ir_version=14),
 )
 def not_too_short(site: TensorSite) -> Iterator[Problem]:
-    """A tensor's data is as long as its shape asks for."""
+    """A tensor has enough data for its shape."""
     data = site.data
     if data is not None and data.length < data.needed:
         yield _misfit(data, site)
@@ -164,7 +164,7 @@ def not_too_short(site: TensorSite) -> Iterator[Problem]:
     ),
 )
 def not_too_long(site: TensorSite) -> Iterator[Problem]:
-    """A tensor's data is no longer than its shape asks for."""
+    """A tensor has no more data than its shape needs."""
     data = site.data
     if data is not None and data.length > data.needed:
         yield _misfit(data, site)
@@ -186,7 +186,7 @@ def not_too_long(site: TensorSite) -> Iterator[Problem]:
     good=GOOD,
 )
 def named(site: GraphSite) -> Iterator[Problem]:
-    """An initializer has a name; that of a sparse one is the name of its values."""
+    """An initializer has a name; a sparse one has the name of its values."""
     for index, value in enumerate(site.graph.initializers):
         if not value.name:
             where = site.where.at("initializer", index=index)
@@ -199,13 +199,11 @@ def named(site: GraphSite) -> Iterator[Problem]:
     source="onnx.proto",
     over="tensor",
     severity="warning",
-    note="nothing says where the other segments are, and no implementation reads them",
+    note="no field locates the other segments, and no implementation reads them",
     bad=with_tensor("dims: 1 data_type: 1 float_data: 1 segment { begin: 0 end: 1 }"),
     good=GOOD,
 )
 def no_segments(site: TensorSite) -> Iterator[Problem]:
     """A tensor is not one segment of a larger one."""
-    if site.held is not None and "segment" in site.held.present:
-        yield Problem(
-            "the tensor says that it is a segment", site.where, "use external data for a large tensor"
-        )
+    if site.message is not None and "segment" in site.message.present:
+        yield Problem("the tensor is a segment", site.where, "use external data for a large tensor")

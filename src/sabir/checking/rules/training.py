@@ -1,4 +1,4 @@
-"""Training: the graphs of a TrainingInfo, and the state that their outputs become."""
+"""Training: the graphs of a TrainingInfo, and the bindings of their outputs to state variables."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _GOOD = (
 
 
 def _bindings(site: TrainingSite) -> Iterator[tuple[Location, Value, Value, bool]]:
-    """Each pair of a key and a value, where it stands, and whether it is one of the update."""
+    """Yield each binding (key, value) with its location, and whether it is an update."""
     training = site.training
     for field, pairs in (
         ("initialization_binding", training.initialization_binding),
@@ -92,7 +92,9 @@ def keys_are_state(site: TrainingSite) -> Iterator[Problem]:
     state = {**site.model.graph.initializers, **(algorithm.initializers if algorithm is not None else {})}
     for where, key, _, _ in _bindings(site):
         if key not in state:
-            yield Problem(f"{quote(key.name)} is no initializer of the main graph or the algorithm", where)
+            yield Problem(
+                f"{quote(key.name)} is not an initializer of the main graph or the algorithm", where
+            )
 
 
 @rule(
@@ -116,9 +118,11 @@ def values_are_outputs(site: TrainingSite) -> Iterator[Problem]:
     for where, _, value, is_update in _bindings(site):
         if is_update:
             if training.algorithm is not None and value not in updated:
-                yield Problem(f"{quote(value.name)} is no output of the algorithm or the main graph", where)
+                yield Problem(
+                    f"{quote(value.name)} is not an output of the algorithm or the main graph", where
+                )
         elif training.initialization is not None and value not in started:
-            yield Problem(f"{quote(value.name)} is no output of the initialization", where)
+            yield Problem(f"{quote(value.name)} is not an output of the initialization", where)
 
 
 @rule(
@@ -134,7 +138,7 @@ def values_are_outputs(site: TrainingSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def keys_once(survey: Survey) -> Iterator[Problem]:
-    """A key stands once among the bindings of an initialization, and once among the updates of all."""
+    """A key is bound once in an initialization, and once in the updates of all algorithms."""
     updated: set[str] = set()
     for site in survey.trainings:
         first: set[str] = set()
@@ -155,7 +159,7 @@ def keys_once(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def graphs_for_bindings(site: TrainingSite) -> Iterator[Problem]:
-    """Where the outputs of an initialization or an algorithm are bound there is one."""
+    """Bindings of an initialization or an algorithm require that graph."""
     training = site.training
     if training.initialization is None and training.initialization_binding:
         yield Problem("there are bindings of an initialization, and no initialization", site.where)
@@ -177,7 +181,7 @@ def graphs_for_bindings(site: TrainingSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def initialization_without_inputs(site: TrainingSite) -> Iterator[Problem]:
-    """An initialization has no input, unless that has a default."""
+    """An initialization has no input without a default."""
     graph = site.training.initialization
     for index, value in enumerate(graph.inputs if graph is not None else ()):
         if graph is not None and value not in graph.initializers:
@@ -197,7 +201,7 @@ def initialization_without_inputs(site: TrainingSite) -> Iterator[Problem]:
     good=_GOOD,
 )
 def names_of_its_own(site: TrainingSite) -> Iterator[Problem]:
-    """An algorithm defines no name that the main graph defines: they are run as one graph."""
+    """An algorithm defines no name of the main graph: both run as one graph."""
     algorithm = site.training.algorithm
     if algorithm is None:
         return
@@ -205,7 +209,7 @@ def names_of_its_own(site: TrainingSite) -> Iterator[Problem]:
     for name in _names(algorithm.defined()):
         if name in main:
             where = site.where.at("algorithm")
-            yield Problem(f"{quote(name)} is defined by the main graph too", where, "rename one of the two")
+            yield Problem(f"{quote(name)} is also defined by the main graph", where, "rename one of the two")
 
 
 def _names(values: Iterable[Value]) -> dict[str, None]:
@@ -234,5 +238,5 @@ def _names(values: Iterable[Value]) -> dict[str, None]:
     good=_GOOD,
 )
 def values_fit_the_state(_: TrainingSite) -> Iterator[Problem]:
-    """What is bound to a state variable is of the variable's type and shape, as far as inference tells."""
+    """The inferred type and shape of a bound value fit the state variable."""
     yield from ()  # the engine adds what one inference over the whole model finds

@@ -1,4 +1,4 @@
-"""Types: elements, shapes and containers that the standard has, and that agree with what is computed."""
+"""Types: valid elements, shapes and containers, which agree with the inferred types."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _KEYS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32
     good=GOOD,
 )
 def consistent(_: Survey) -> Iterator[Problem]:
-    """What inference finds: types that an operator does not take, shapes and declarations that contradict."""
+    """Inference finds no type that an operator does not admit, and no contradiction of shapes."""
     yield from ()  # the engine adds what one inference over the whole model finds
 
 
@@ -55,7 +55,7 @@ def consistent(_: Survey) -> Iterator[Problem]:
     source="practice",
     over="model",
     severity="warning",
-    note="the model may be right; what is computed from such a node has the types that the file declares",
+    note="the model may be valid; the results of such a node keep their declared types",
     bad=around(
         f'node {{ op_type: "Constant" output: "c" attribute {{ name: "value" type: TENSOR t {{ data_type: 1'
         f" {'dims: 1 ' * 65} float_data: 1 }} }} }} {RELU}"
@@ -63,7 +63,7 @@ def consistent(_: Survey) -> Iterator[Problem]:
     good=GOOD,
 )
 def judged(_: Survey) -> Iterator[Problem]:
-    """What inference cannot judge: an operator without inference, a tensor that no array can hold."""
+    """Inference covers each node: its operator has inference, and its tensors can be represented."""
     yield from ()  # as TYPE001
 
 
@@ -79,7 +79,7 @@ def judged(_: Survey) -> Iterator[Problem]:
     good=GOOD,
 )
 def known_elements(site: TypeSite) -> Iterator[Problem]:
-    """The element types of a type are of the standard."""
+    """Element types are defined in the standard."""
     for element in elements_of_type(site.type):
         if element.number and find_element(element.number) is None:
             yield Problem(f"element type {element.number} is not in the standard", site.where)
@@ -103,7 +103,7 @@ def dimensions_count(site: TypeSite) -> Iterator[Problem]:
         for dim in shape or ():
             if isinstance(dim, int) and dim < 0:
                 yield Problem(
-                    f"the dimension {dim} is negative", site.where, "leave it open where it is not known"
+                    f"the dimension {dim} is negative", site.where, "leave an unknown dimension open"
                 )
                 return
 
@@ -137,15 +137,15 @@ def map_keys(site: TypeSite) -> Iterator[Problem]:
     source="ir.txt",
     over="type",
     severity="warning",
-    note="the format can write it, and an operator may yet take it",
+    note="the format can represent it, and an operator may admit it",
     bad=HEAD + "g (optional(optional(float[N])) x) => (optional(optional(float[N])) x) { }",
     good=HEAD + "g (optional(seq(float[N])) x) => (optional(seq(float[N])) x) { }",
 )
 def optional_of_something(site: TypeSite) -> Iterator[Problem]:
-    """An optional holds no optional."""
+    """The element of an optional is not an optional."""
     for kind in parts_of_type(site.type):
         if isinstance(kind, OptionalType) and isinstance(kind.item, OptionalType):
-            yield Problem("an optional holds an optional", site.where, "drop one of the two")
+            yield Problem("an optional contains an optional", site.where, "drop one of the two")
 
 
 @rule(
@@ -163,7 +163,7 @@ def optional_of_something(site: TypeSite) -> Iterator[Problem]:
     good=HEAD + "g (seq(float[N]) x) => (seq(float[N]) x) { }",
 )
 def stated_elements(site: TypeSite) -> Iterator[Problem]:
-    """A tensor, sequence, map or optional says what it holds, and an opaque type its name."""
+    """A tensor, sequence, map or optional declares its element type, and an opaque type its name."""
     for kind in parts_of_type(site.type):
         match kind:
             case TensorType() | SparseTensorType():
@@ -177,7 +177,7 @@ def stated_elements(site: TypeSite) -> Iterator[Problem]:
             case _:
                 missing = False
         if missing:
-            yield Problem(f"the type {quote(str(site.type))} does not say what it holds", site.where)
+            yield Problem(f"the type {quote(str(site.type))} does not declare its element type", site.where)
             return
 
 
@@ -194,7 +194,7 @@ def stated_elements(site: TypeSite) -> Iterator[Problem]:
     good='<ir_version: 10, opset_import: ["" : 21]>\ng (int4[N] x) => (int4[N] x) { }',
 )
 def elements_of_their_time(survey: Survey) -> Iterator[Problem]:
-    """An element type is one that the IR version had: int4 came with IR 10, float6 with IR 14, ..."""
+    """The IR version has each element type: int4 came with IR 10, float6 with IR 14, ..."""
     version = survey.model.ir_version
     if not 0 < version < NEWEST_IR:
         return
@@ -204,8 +204,8 @@ def elements_of_their_time(survey: Survey) -> Iterator[Problem]:
         for element in elements:
             since = first_ir_of_element(element)
             if version < since:
-                told = f"{element.name} came with IR {since}; the model is of IR {version}"
-                yield Problem(told, site.where, f"raise ir_version to {since}")
+                message = f"{element.name} came with IR {since}; the model has IR {version}"
+                yield Problem(message, site.where, f"raise ir_version to {since}")
                 break
 
 
@@ -215,12 +215,12 @@ def elements_of_their_time(survey: Survey) -> Iterator[Problem]:
     source="ir.txt",
     over="model",
     severity="warning",
-    note="a model that is fed one size only may declare it; more often an input was made dynamic afterwards",
+    note="a model for one size may declare it; more often an input was made dynamic later",
     bad=HEAD + "g (float[N, 3] x) => (float[2, 3] y) { y = Relu(x) }",
     good=HEAD + "g (float[N, 3] x) => (float[N, 3] y) { y = Relu(x) }",
 )
 def claimed_sizes(_: Survey) -> Iterator[Problem]:
-    """No computed value is declared with a number where its size follows from the inputs' dimensions."""
+    """No result declares a fixed size that depends on the dimensions of the inputs."""
     yield from ()  # the engine adds what one inference over the whole model finds
 
 
@@ -231,7 +231,7 @@ def claimed_sizes(_: Survey) -> Iterator[Problem]:
     source="ir.txt",
     over="model",
     severity="warning",
-    note="no runtime holds a sequence to it, and the standard's own test cases break it",
+    note="no runtime enforces it, and the standard's own test cases violate it",
     bad=(
         HEAD + "g (float[2] x, float[3] z) => (seq(float[N]) y) { y = SequenceConstruct(x, z) }",
         HEAD + "g (float[2] x, float[1,3] z) => (seq(float[N]) y) { y = SequenceConstruct(x, z) }",
@@ -244,7 +244,7 @@ def claimed_sizes(_: Survey) -> Iterator[Problem]:
     ),
 )
 def even_items(_: Survey) -> Iterator[Problem]:
-    """Tensors of different shapes become no items of a sequence that declares one shape for all of them."""
+    """The items of a sequence with a declared item shape have this shape."""
     yield from ()  # the engine adds what one inference over the whole model finds
 
 
@@ -259,23 +259,24 @@ _EMPTY = 'type { tensor_type { elem_type: 1 shape { dim { dim_param: "" } } } }'
     over="type",
     severity="warning",
     group="pedantic",
-    note="the text discards this spelling, and every reader takes it as the open dimension that is meant",
+    note="the text discourages this spelling; every reader treats it as an open dimension",
     bad=in_graph(f'{RELU} name: "g" input {{ name: "x" {_EMPTY} }} output {{ name: "y" {_EMPTY} }}'),
     good=HEAD + "g (float[?] x) => (float[?] y) { y = Relu(x) }",
 )
 def no_empty_variables(site: TypeSite) -> Iterator[Problem]:
-    """An open dimension has neither a number nor a name; an empty name is one too."""
+    """An open dimension has neither a number nor a name, not even an empty one."""
     if site.type.note is None or not site.type.note.wire:
         return
     if _has_empty_variable(TypeProto.FromString(site.type.note.wire)):
-        told = "a dimension has an empty text for its name"
-        yield Problem(told, site.where, "leave dim_param unset where the dimension is open")
+        message = "a dimension has an empty name"
+        yield Problem(message, site.where, "leave dim_param unset for an open dimension")
 
 
 def _has_empty_variable(proto: Any) -> bool:
     while proto.WhichOneof("value") in {"sequence_type", "optional_type", "map_type"}:
-        held = getattr(proto, proto.WhichOneof("value"))
-        proto = held.value_type if proto.WhichOneof("value") == "map_type" else held.elem_type
+        container = getattr(proto, proto.WhichOneof("value"))
+        is_map = proto.WhichOneof("value") == "map_type"
+        proto = container.value_type if is_map else container.elem_type
     which = proto.WhichOneof("value")
     if which not in {"tensor_type", "sparse_tensor_type"}:
         return False
@@ -290,15 +291,15 @@ def _has_empty_variable(proto: Any) -> bool:
     source="ir.txt",
     over="type",
     severity="warning",
-    note="every reader takes it as one dimension; whoever wrote it may have meant that",
+    note="every reader treats it as one dimension, which the author may have intended",
     bad=HEAD + 'g (float["*"] x) => (float["*"] y) { y = Relu(x) }',
     good=HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x) }",
 )
 def no_stars(site: TypeSite) -> Iterator[Problem]:
-    """No dimension is named `*`: it stands for one dimension, and for no sequence of them."""
+    """No dimension is named `*`, which would be one dimension, not any number of them."""
     for kind in parts_of_type(site.type):
         shape = kind.shape if isinstance(kind, (TensorType, SparseTensorType)) else None
         if any(isinstance(dim, Expr) and str(dim) == "*" for dim in shape or ()):
-            hint = "leave the whole shape out where the rank is not known, or name the dimension"
-            yield Problem("a dimension is named '*', which stands for one dimension only", site.where, hint)
+            hint = "omit the shape if the rank is unknown, or name the dimension"
+            yield Problem("a dimension is named '*', which means one dimension only", site.where, hint)
             return

@@ -1,4 +1,4 @@
-"""Values: each defined once, in the graph that gives it, and before it is read."""
+"""Values: defined once, in the right graph, and before they are read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     good=GOOD,
 )
 def defined_once(site: GraphSite) -> Iterator[Problem]:
-    """Graph inputs, initializers and node outputs share one namespace, in which each name is given once."""
+    """Graph inputs, initializers and node outputs share one namespace of unique names."""
     seen: dict[str, Value] = {}
     for value in site.values:
         name = value.name
@@ -49,10 +49,10 @@ def defined_once(site: GraphSite) -> Iterator[Problem]:
     good=GOOD,
 )
 def defined_somewhere(site: GraphSite) -> Iterator[Problem]:
-    """Whatever a node reads, or a graph or function gives, is defined in that graph or one around it."""
+    """Each value that a node reads or a graph outputs is defined in that graph or an enclosing one."""
     for value, where in site.early_reads:
         if value.source is None and value.name:
-            hint = "give it a node, an input or an initializer, or correct the name"
+            hint = "define it by a node, an input or an initializer, or correct the name"
             yield Problem(f"{quote(value.name)} is read, and nothing defines it", where, hint)
 
 
@@ -69,10 +69,10 @@ def defined_somewhere(site: GraphSite) -> Iterator[Problem]:
     good=GOOD,
 )
 def sorted_nodes(site: GraphSite) -> Iterator[Problem]:
-    """A node reads only what stands before it; a cycle is a case of this, as one of its nodes reads ahead."""
+    """A node reads only values that are defined before it; a cycle violates this too."""
     for value, where in site.early_reads:
         if value.source is not None:
-            hint = "sort the nodes so that each follows what it reads; a cycle has no order"
+            hint = "sort the nodes topologically; a cycle has no such order"
             yield Problem(f"{quote(value.name)} is read before it is computed", where, hint)
 
 
@@ -83,10 +83,10 @@ _LOOP = (
 
 
 def _shadows(site: GraphSite, visible: dict[str, Value]) -> Iterator[tuple[GraphSite, Value]]:
-    """The values of subgraphs whose name means something else in a graph around them.
+    """Yield the values of subgraphs whose names have another meaning in an enclosing graph.
 
-    `visible` is what names mean here. It grows and shrinks again with each graph: a copy for each would take
-    the square of the time.
+    `visible` maps names to values here. It grows and shrinks with each graph: copies would take quadratic
+    time.
     """
     outside: dict[str, Value | None] = {}
 
@@ -111,8 +111,8 @@ def _shadows(site: GraphSite, visible: dict[str, Value]) -> Iterator[tuple[Graph
 
 def _shadowing(site: GraphSite) -> Iterator[tuple[GraphSite, Value]]:
     if site.inner:  # no subgraphs, no shadows
-        seen = {v.name: v for v in site.given if v.name}
-        # of what a training graph names as the main graph does TRAIN006 tells
+        seen = {v.name: v for v in site.visible if v.name}
+        # TRAIN006 reports names of a training graph that the main graph has too
         yield from ((inner, v) for inner, v in _shadows(site, seen) if inner is not site)
 
 
@@ -126,11 +126,11 @@ def _shadowing(site: GraphSite) -> Iterator[tuple[GraphSite, Value]]:
     good=IF.format(then="u"),
 )
 def no_shadowing(site: GraphSite) -> Iterator[Problem]:
-    """What a node of a subgraph computes is named unlike everything that the subgraph can see."""
+    """No result in a subgraph has the name of a value of an enclosing graph."""
     for inner, value in _shadowing(site):
         if value.node is not None:
             yield Problem(
-                f"{quote(value.name)} is already the name of a value outside",
+                f"{quote(value.name)} is also the name of a value of an enclosing graph",
                 inner.at_value(value),
                 "rename it",
             )
@@ -143,16 +143,16 @@ def no_shadowing(site: GraphSite) -> Iterator[Problem]:
     source="ir.txt",
     over="root",
     severity="warning",
-    note="in subgraphs the text forbids this for what nodes compute; runtimes take the inner value",
+    note="in subgraphs the text forbids this for results of nodes only; runtimes use the inner value",
     bad=_LOOP.format(state="x"),
     good=_LOOP.format(state="s"),
 )
 def no_shadowing_inputs(site: GraphSite) -> Iterator[Problem]:
-    """An input or initializer of a subgraph is named unlike everything that the subgraph can see."""
+    """No input or initializer of a subgraph has the name of a value of an enclosing graph."""
     for inner, value in _shadowing(site):
         if value.node is None:
             yield Problem(
-                f"{quote(value.name)} is already the name of a value outside",
+                f"{quote(value.name)} is also the name of a value of an enclosing graph",
                 inner.at_value(value),
                 "rename it",
             )
@@ -163,7 +163,7 @@ def _again_among_outputs(site: GraphSite) -> Iterator[Problem]:
     for index, value in enumerate(site.graph.outputs):
         if value is not None and value in seen:
             where = site.where.at("output", index=index, name=value.name)
-            yield Problem(f"{quote(value.name)} is an output already", where, "give it through an Identity")
+            yield Problem(f"{quote(value.name)} is already an output", where, "pass it through an Identity")
         elif value is not None:
             seen.add(value)
 
@@ -177,7 +177,7 @@ def _again_among_outputs(site: GraphSite) -> Iterator[Problem]:
     good=GOOD,
 )
 def outputs_once(site: GraphSite) -> Iterator[Problem]:
-    """A model lists an output once: a caller could not tell two of one name apart."""
+    """A model lists each output once: results are identified by name."""
     if site.kind not in {"function", "subgraph"}:
         yield from _again_among_outputs(site)
 
@@ -196,12 +196,12 @@ _TWICE = (
     source="ir.txt",
     over="graph",
     severity="warning",
-    note="an output is a use, and the node takes outputs by their place; but some readers go by the name",
+    note="an output is a use, and nodes take outputs by position; but some readers use the names",
     bad=_TWICE.format(other="u"),
     good=_TWICE.format(other="w"),
 )
 def inner_outputs_once(site: GraphSite) -> Iterator[Problem]:
-    """A subgraph lists an output once."""
+    """A subgraph lists each output once."""
     if site.kind == "subgraph":
         yield from _again_among_outputs(site)
 
@@ -218,7 +218,7 @@ def inner_outputs_once(site: GraphSite) -> Iterator[Problem]:
     good=IF.format(then="u"),
 )
 def own_outputs(site: GraphSite) -> Iterator[Problem]:
-    """An output of a subgraph is defined in that subgraph; a value from outside passes through Identity."""
+    """An output of a subgraph is defined in that subgraph; an outer value passes through Identity."""
     if site.kind != "subgraph":
         return
     for index, value in enumerate(site.graph.outputs):

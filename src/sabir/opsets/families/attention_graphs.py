@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 _LAST = -1
 
 
-class Masks(NamedTuple):
-    """What is added to the scores, and which keys each query may see; each broadcasts to the scores."""
+class ScoreMasks(NamedTuple):
+    """A bias to add to the scores, and which keys each query attends to; both broadcast to the scores."""
 
     bias: Value | None = None
     allowed: Value | None = None
 
 
-class Inputs(NamedTuple):
-    """What a call of Attention says of masks and caches; `keys` is how many keys there are, as a tensor."""
+class AttentionInputs(NamedTuple):
+    """The operands of a call of Attention; `keys` is the number of keys, as a tensor."""
 
     b: Builder
     q: Value
@@ -38,35 +38,35 @@ class Inputs(NamedTuple):
     filled: Value | None
 
     @classmethod
-    def of(cls, b: Builder, q: Value, k: Value, _v: Value, *rest: Value | None) -> Inputs:
-        """Read the inputs; the sequence comes last but one in either layout."""
+    def of(cls, b: Builder, q: Value, k: Value, _v: Value, *rest: Value | None) -> AttentionInputs:
+        """Read the operands; the sequence is the second last dimension in both layouts."""
         mask, past_key, past_value, filled = (*rest, *(None,) * 4)[:4]
         keys = b.Shape(k, start=-2, end=-1)
         keys = keys if past_key is None else b.Add(size(b, past_key, 2), keys)
         return cls(b, q, keys, mask, past_key, past_value, filled)
 
-    def seen(self, window: tuple[int, int]) -> Value | None:
-        """Return which keys each query may see for its place and the filling of the cache; None for all."""
+    def visible(self, window: tuple[int, int]) -> Value | None:
+        """Return which keys each query attends to by its position and the end of the cache; None for all."""
         b, (left, right) = self.b, window
         near: Value | None = None
         if max(left, right) >= 0:
             distance = self._distance()
             near = b.LessOrEqual(distance, ints(b, right)) if right >= 0 else None
             far = b.GreaterOrEqual(distance, ints(b, -left)) if left >= 0 else None
-            near = both(b, near, far)
+            near = combined(b, near, far)
         if self.filled is None:
             return near
-        return both(b, near, b.Less(_places(b, self.keys), self._per_item(self.filled)))
+        return combined(b, near, b.Less(_indices(b, self.keys), self._per_item(self.filled)))
 
     def typed_mask(self, *, padded: bool) -> tuple[Value | None, ElementType]:
-        """Return the mask, as truth values or in the type of Q; `padded` hides the keys beyond its end."""
+        """Return the mask, boolean or in the type of Q; `padded` excludes the keys after its end."""
         b, mask, kind = self.b, self.mask, element_of(self.q)
         if mask is None:
             return None, BOOL
-        given = element_of(mask)
-        if given is BOOL:
+        of_mask = element_of(mask)
+        if of_mask is BOOL:
             kind = BOOL
-        elif given is not kind:
+        elif of_mask is not kind:
             mask = b.Cast(mask, to=kind.number)
         if not padded:
             return mask, kind
@@ -74,15 +74,15 @@ class Inputs(NamedTuple):
         return b.Pad(mask, pads, Numbers(b, kind)(False if kind is BOOL else -np.inf), ints(b, -1)), kind
 
     def _distance(self) -> Value:
-        """Return how far each key lies after each query's own."""
+        """Return the position of each key minus that of each query."""
         b = self.b
         queries = b.Shape(self.q, start=-2, end=-1)
-        own = b.Unsqueeze(_places(b, queries), ints(b, 1))
+        own = b.Unsqueeze(_indices(b, queries), ints(b, 1))
         if self.past_key is not None:
             own = b.Add(own, size(b, self.past_key, 2))
         elif self.filled is not None:
             own = b.Add(own, self._per_item(b.Sub(self.filled, queries)))
-        return b.Sub(_places(b, self.keys), own)
+        return b.Sub(_indices(b, self.keys), own)
 
     def _per_item(self, x: Value) -> Value:
         """Return a vector over the batch, ready to broadcast to the scores."""
@@ -100,17 +100,17 @@ def ints(b: Builder, *values: int) -> Value:
 
 
 def reshaped(b: Builder, x: Value, *dims: Value) -> Value:
-    """Return `x` under the shape that several vectors make together."""
+    """Return `x` with the shape that is the concatenation of several vectors."""
     return b.Reshape(x, b.Concat(*dims, axis=0))
 
 
-def apart(b: Builder, x: Value, heads: int) -> Value:
+def split(b: Builder, x: Value, heads: int) -> Value:
     """Return (batch, sequence, heads * size) as (batch, heads, sequence, size)."""
     return b.Transpose(b.Reshape(x, ints(b, 0, 0, heads, -1)), perm=[0, 2, 1, 3])
 
 
 def joined(b: Builder, x: Value, like: Value, heads: int) -> Value:
-    """Return (batch, heads, sequence, size) as (batch, sequence, heads * size), as `like` begins."""
+    """Return (batch, heads, sequence, size) as (batch, sequence, heads * size); `like` starts the same."""
     wide = b.Mul(size(b, x, _LAST), ints(b, heads))
     return reshaped(b, b.Transpose(x, perm=[0, 2, 1, 3]), b.Shape(like, start=0, end=2), wide)
 
@@ -137,35 +137,35 @@ def scaled(b: Builder, q: Value, scale: float | None, kind: ElementType) -> Valu
 
 
 def capped(b: Builder, x: Value, softcap: float, kind: ElementType) -> Value:
-    """Return scores within (-softcap, softcap); 0: as they are."""
+    """Return `softcap * tanh(x / softcap)`, or `x` for 0."""
     if not softcap:
         return x
     numbers = Numbers(b, kind)
     return numbers.op("Mul", b.Tanh(numbers.op("Div", x, softcap)), softcap)
 
 
-def both(b: Builder, first: Value | None, second: Value | None) -> Value | None:
-    """Return where both hold; one that is missing holds everywhere."""
+def combined(b: Builder, first: Value | None, second: Value | None) -> Value | None:
+    """Return `first and second`; None is True everywhere."""
     if first is None or second is None:
         return first if second is None else second
     return b.And(first, second)
 
 
 def restricted(b: Builder, mask: Value | None, allowed: Value | None, kind: ElementType) -> Value | None:
-    """Return a mask, of this element type, that also hides what is not allowed."""
+    """Return a mask of this element type that also excludes the keys that are not allowed."""
     if mask is None or allowed is None or kind is BOOL:
-        return both(b, mask, allowed)
+        return combined(b, mask, allowed)
     return b.Where(allowed, mask, Numbers(b, kind)(-np.inf))
 
 
 def probabilities(
-    b: Builder, x: Value, masks: Masks, precision: int | None, kind: ElementType
+    b: Builder, x: Value, masks: ScoreMasks, precision: int | None, kind: ElementType
 ) -> tuple[Value, Value]:
-    """Return the scores with the masks, and their softmax; a query that sees no key has zeros."""
+    """Return the masked scores, and their softmax; a query without keys has zeros."""
     number, allowed = Numbers(b, kind), masks.allowed
     if masks.bias is not None:
         x = b.Add(x, masks.bias)
-        allowed = both(b, masks.allowed, b.Not(b.Equal(masks.bias, number(-np.inf))))
+        allowed = combined(b, masks.allowed, b.Not(b.Equal(masks.bias, number(-np.inf))))
     x = x if masks.allowed is None else b.Where(masks.allowed, x, number(-np.inf))
     y = b.Softmax(x if precision is None else b.Cast(x, to=precision), axis=-1)
     y = y if precision is None else b.Cast(y, to=kind.number)
@@ -181,7 +181,7 @@ def typed(b: Builder, x: Value, kind: ElementType) -> Value:
 
 
 def is_packed(values: Sequence[Value], heads: int | None) -> bool:
-    """Whether inputs have their heads side by side; where no rank is known, the attribute tells."""
+    """Whether the heads are in the last dimension; if no rank is known, whether the attribute is set."""
     ranks = [v.type.rank for v in values if isinstance(v.type, TensorType) and v.type.rank is not None]
     return ranks[0] == 3 if ranks else heads is not None  # ruff: ignore[magic-value-comparison]  (batch, sequence, width)
 
@@ -190,7 +190,7 @@ def _rows(b: Builder, q: Value, k: Value) -> Value:
     return b.Div(b.Mul(size(b, q, 1), size(b, q, 2)), size(b, k, 1))
 
 
-def _places(b: Builder, count: Value) -> Value:
-    """Return 0, 1, ... as many as a vector of one element says."""
-    zero, one = (b.initializer("place", np.array(i)) for i in range(2))
+def _indices(b: Builder, count: Value) -> Value:
+    """Return `0, 1, ..., count - 1` for a vector of one element."""
+    zero, one = (b.initializer("index", np.array(i)) for i in range(2))
     return b.Range(zero, b.Squeeze(count, ints(b, 0)), one)

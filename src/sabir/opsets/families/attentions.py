@@ -1,6 +1,6 @@
 """Scaled dot-product attention on arrays of the shape (batch, heads, sequence, size), block by block.
 
-Fewer heads of keys and values than of queries serve groups of consecutive query heads.
+With fewer heads of keys and values than of queries, consecutive query heads share one.
 """
 
 from __future__ import annotations
@@ -22,84 +22,84 @@ if TYPE_CHECKING:
     from sabir.elements import ElementType
     from sabir.opsets.typing import Array
 
-RAW, CAPPED, BIASED, PROBABILITIES = range(4)  # the stages of the scores, of which one may be asked for
+RAW, CAPPED, BIASED, PROBABILITIES = range(4)  # the stages of the scores, one of which may be an output
 _RANK = 4  # (batch, heads, length, size)
-_BLOCK = 1 << 22  # scores that are held at once, unless one row has more
-PRECISIONS = element_types(FLOATS | BFLOAT16)  # of a softmax
+_BLOCK = 1 << 22  # scores that are computed at a time, unless one row has more
+PRECISIONS = element_types(FLOATS | BFLOAT16)  # the types in which a softmax can be computed
 
 
-class Masks(NamedTuple):
-    """What is added to the scores, and which keys each query may see; each broadcasts to the scores."""
+class ScoreMasks(NamedTuple):
+    """A bias to add to the scores, and which keys each query attends to; both broadcast to the scores."""
 
     bias: Array | None = None
     allowed: Array | None = None
 
     @classmethod
-    def of(cls, mask: Array | None, seen: Array | None) -> Masks:
-        """Tell a mask of truth values from one to be added; `seen` says which keys a query may see anyway."""
+    def of(cls, mask: Array | None, allowed: Array | None) -> ScoreMasks:
+        """Combine the operand `attn_mask`, boolean or a bias, with the keys that are allowed anyway."""
         if mask is None:
-            return cls(None, seen)
+            return cls(None, allowed)
         mask = np.atleast_1d(mask)
-        return cls(None, both(seen, mask)) if mask.dtype == np.bool_ else cls(widened(mask), seen)
+        return cls(None, combined(allowed, mask)) if mask.dtype == np.bool_ else cls(widened(mask), allowed)
 
 
-class Stages(NamedTuple):
-    """What happens to the scores."""
+class ScoreStages(NamedTuple):
+    """The computation of the probabilities from the scores."""
 
     scale: float
     softcap: float = 0.0
-    precision: ElementType | None = None  # what the softmax is computed in, where not as the scores
-    asked: int | None = None  # the stage to be returned
+    precision: ElementType | None = None  # of the softmax; by default that of the scores
+    requested: int | None = None  # the stage to return
 
 
 def softmax_precision(number: int | None) -> ElementType | None:
-    """Return the element type that the attribute names."""
+    """Return the element type with the number of the attribute."""
     return None if number is None else element(number)
 
 
-def seen(queries: int, keys: int, before: Array, window: tuple[int, int]) -> Array | None:
-    """Return which keys lie in the window around each query's own place; None for all.
+def visible(queries: int, keys: int, before: Array, window: tuple[int, int]) -> Array | None:
+    """Return which keys are in the window around the position of each query; None for all.
 
-    `before` is how many keys come before the first query's, and broadcasts; a side of -1 is open.
+    `before` is the number of keys before the first query, and broadcasts; a side of -1 is unlimited.
     """
     left, right = window
     if max(left, right) < 0:
         return None
     distance = np.arange(keys) - (np.arange(queries)[:, None] + before)
     near = distance <= right if right >= 0 else None
-    return both(near, distance >= -left) if left >= 0 else near
+    return combined(near, distance >= -left) if left >= 0 else near
 
 
-def counted(keys: int, filled: Array) -> Array:
-    """Return which of the keys come before the end that is told for each item."""
+def before_end(keys: int, filled: Array) -> Array:
+    """Return which keys are before the end of the cache of each item of the batch."""
     return np.less(np.arange(keys), filled[:, None, None, None])
 
 
-def whole(mask: Array, keys: int) -> Array:
-    """Return a mask that hides the keys beyond its end."""
-    lacking = keys - mask.shape[-1] if mask.ndim else 0
-    if lacking <= 0:
+def extended(mask: Array, keys: int) -> Array:
+    """Return a mask that excludes the keys after its end."""
+    missing = keys - mask.shape[-1] if mask.ndim else 0
+    if missing <= 0:
         return mask
     if mask.dtype != np.bool_:
         mask = mask.astype(np.result_type(widened(mask).dtype, np.float32), copy=False)
-    hidden = np.full((*mask.shape[:-1], lacking), False if mask.dtype == np.bool_ else -np.inf, mask.dtype)
-    return np.concatenate([mask, hidden], axis=-1)
+    excluded = np.full((*mask.shape[:-1], missing), False if mask.dtype == np.bool_ else -np.inf, mask.dtype)
+    return np.concatenate([mask, excluded], axis=-1)
 
 
-def both(first: Array | None, second: Array) -> Array:
-    """Return where both hold; one that is missing holds everywhere."""
+def combined(first: Array | None, second: Array) -> Array:
+    """Return `first & second`; None is True everywhere."""
     return second if first is None else first & second
 
 
 def split(x: Array, heads: int) -> Array:
-    """Return a tensor (batch, sequence, heads * size) with the heads apart, before the sequence."""
+    """Return (batch, sequence, heads * size) as (batch, heads, sequence, size)."""
     if heads < 1 or x.shape[2] % heads:
         raise ValueError(f"a dimension of {x.shape[2]} cannot be split into {heads} heads")
     return x.reshape(*x.shape[:2], heads, x.shape[2] // heads).swapaxes(1, 2)
 
 
 def joined(x: Array) -> Array:
-    """Return heads side by side in the last dimension again."""
+    """Return (batch, heads, sequence, size) as (batch, sequence, heads * size)."""
     batch, heads, sequence, size = x.shape
     return x.swapaxes(1, 2).reshape(batch, sequence, heads * size)
 
@@ -119,7 +119,7 @@ def weighted(p: Array, v: Array) -> Array:
 
 
 def softmax(x: Array) -> Array:
-    """Normalise the last dimension, in place."""
+    """Apply the softmax to the last dimension, in place."""
     x -= x.max(axis=-1, keepdims=True, initial=-np.inf)
     np.exp(x, out=x)
     x /= x.sum(axis=-1, keepdims=True)
@@ -127,51 +127,55 @@ def softmax(x: Array) -> Array:
 
 
 def softmax_as(x: Array, precision: ElementType | None) -> Array:
-    """Normalise the last dimension in another precision, in the type of `x`, which may be overwritten."""
+    """Return the softmax of the last dimension, computed in another precision; may overwrite `x`."""
     if precision is None or precision.dtype == x.dtype:
         return softmax(x)
     return softmax(widened(x.astype(precision.dtype))).astype(precision.dtype).astype(x.dtype)
 
 
-def attend(q: Array, k: Array, v: Array, masks: Masks, stages: Stages) -> tuple[Array, Array | None]:
-    """Return what each query attends to, and the scores at the stage asked for; in the type of `q`."""
+def attend(
+    q: Array, k: Array, v: Array, masks: ScoreMasks, stages: ScoreStages
+) -> tuple[Array, Array | None]:
+    """Return the weighted values of each query, and the scores at the requested stage; in the type of `q`."""
     check(q.shape, k.shape, v.shape)
-    kind, shape = q.dtype, (*q.shape[:3], k.shape[2])
+    dtype, shape = q.dtype, (*q.shape[:3], k.shape[2])
     wide = np.result_type(*(widened(x).dtype for x in (q, k, v)))
     k, v = k.astype(wide, copy=False), v.astype(wide, copy=False)
     q = np.multiply(q, wide.type(stages.scale), dtype=wide)
-    every = [
+    broadcast = [
         None if m is None else np.broadcast_to(m, (*shape[:3], m.shape[-1])) for m in (*masks, _dead(masks))
     ]
-    y = np.empty((*shape[:3], v.shape[3]), kind)
+    y = np.empty((*shape[:3], v.shape[3]), dtype)
     spend_work(math.prod(shape) * (16 + (q.shape[3] + v.shape[3]) // 16))
-    asked = None if stages.asked is None else np.empty(allotted(shape, kind), kind)
-    if not y.size and not math.prod(shape):  # there may be very many places with nothing at them
-        return y, asked
+    requested = None if stages.requested is None else np.empty(allotted(shape, dtype), dtype)
+    if not y.size and not math.prod(shape):  # there may be very many queries without keys
+        return y, requested
     for queries, keys in _blocks(q.shape, k.shape):
-        bias, allowed, dead, kept = (None if m is None else m[queries] for m in (*every, asked))
-        x = _probabilities(scores(q[queries], k[keys]), Masks(bias, allowed), dead, stages, kept)
+        bias, allowed, dead, kept = (None if m is None else m[queries] for m in (*broadcast, requested))
+        x = _probabilities(scores(q[queries], k[keys]), ScoreMasks(bias, allowed), dead, stages, kept)
         y[queries] = weighted(x, v[keys])
-    return y, asked
+    return y, requested
 
 
 def check(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:
-    """Raise InferenceError unless the shapes of queries, keys and values belong together."""
+    """Raise InferenceError unless the shapes of queries, keys and values match."""
     if not len(q) == len(k) == len(v) == _RANK or not _match(q, k, v):
         shapes = ", ".join(str(list(s)) for s in (q, k, v))
-        raise InferenceError(f"queries, keys and values of the shapes {shapes} do not belong together")
+        raise InferenceError(f"the shapes of queries, keys and values do not match: {shapes}")
 
 
 def _match(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> bool:
     return q[0] == k[0] == v[0] and q[3] == k[3] and k[1:3] == v[1:3] and k[1] > 0 and q[1] % k[1] == 0
 
 
-def _probabilities(x: Array, masks: Masks, dead: Array | None, stages: Stages, asked: Array | None) -> Array:
-    """Take a block of scores through the stages, in place."""
+def _probabilities(
+    x: Array, masks: ScoreMasks, dead: Array | None, stages: ScoreStages, requested: Array | None
+) -> Array:
+    """Compute the probabilities of a block of scores, in place."""
 
     def keep(stage: int) -> None:
-        if asked is not None and stages.asked == stage:
-            asked[...] = x
+        if requested is not None and stages.requested == stage:
+            requested[...] = x
 
     keep(RAW)
     if stages.softcap:
@@ -191,12 +195,12 @@ def _probabilities(x: Array, masks: Masks, dead: Array | None, stages: Stages, a
     return x
 
 
-def _dead(masks: Masks) -> Array | None:
-    """Return which queries see no key at all, if there are any: these attend to nothing, and get zeros."""
+def _dead(masks: ScoreMasks) -> Array | None:
+    """Return which queries attend to no key, and get zeros; None if there are none."""
     bias, allowed = masks
     if bias is not None:
-        seen = bias != -np.inf
-        allowed = seen if allowed is None else seen & allowed
+        finite = bias != -np.inf
+        allowed = finite if allowed is None else finite & allowed
     if allowed is None:
         return None
     dead = np.logical_not(np.any(allowed, axis=-1, keepdims=True))
@@ -204,7 +208,7 @@ def _dead(masks: Masks) -> Array | None:
 
 
 def _blocks(q: tuple[int, ...], k: tuple[int, ...]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Cut the scores into blocks, and yield which queries and which keys make each."""
+    """Divide the scores into blocks, and yield the queries and the keys of each."""
     batch, heads, length, _ = q
     group = heads // k[1]
     row = max(1, k[2])
@@ -214,10 +218,10 @@ def _blocks(q: tuple[int, ...], k: tuple[int, ...]) -> Iterator[tuple[tuple[slic
     for b in range(0, batch, items):
         for h in range(0, k[1], shared):
             for r in range(0, length, rows):
-                several = slice(b, b + items)
+                part = slice(b, b + items)
                 yield (
-                    (several, slice(h * group, (h + shared) * group), slice(r, r + rows)),
-                    (several, slice(h, h + shared)),
+                    (part, slice(h * group, (h + shared) * group), slice(r, r + rows)),
+                    (part, slice(h, h + shared)),
                 )
 
 

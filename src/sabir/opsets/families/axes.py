@@ -1,4 +1,4 @@
-"""Axes on their way between attributes and inputs, and between the two ways to count them."""
+"""Conversion of axes between attributes and inputs, and between counting from the front and from the end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def as_input(b: Builder, name: str, values: Iterable[int]) -> Value:
 
 
 def as_ints(name: str, value: Value) -> tuple[int, ...]:
-    """Return the integers that an input holds; raises Unconvertible where they are computed at run time."""
+    """Return the integers of an input; raises Unconvertible where they are computed at run time."""
     known = contents.ints(value.type.known) if isinstance(value.type, TensorType) else None
     if known is None:
         raise Unconvertible(f"`{name}` is computed at run time, and the older version needs it in the model")
@@ -31,12 +31,12 @@ def as_ints(name: str, value: Value) -> tuple[int, ...]:
 
 
 def ints(name: str, values: Iterable[int]) -> Attribute:
-    """Return an attribute of integers, of which there may be none."""
+    """Return an attribute of integers, which may be empty."""
     return Attribute(name, "ints", tuple(values))
 
 
 def from_front(axes: Iterable[int], x: Value, *, more: int = 0) -> tuple[int, ...]:
-    """Return axes of `x` for a version that counts them from the front only.
+    """Return axes of `x`, counted from the front, for a version that admits no negative ones.
 
     `more` is how many dimensions the axes count beyond the rank of `x`. Raises Unconvertible for a negative
     axis where the rank is unknown.

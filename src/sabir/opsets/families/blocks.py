@@ -1,4 +1,4 @@
-"""Blocks of an image on their way between space and depth."""
+"""Blocks of pixels of an image, moved between space and depth."""
 
 from __future__ import annotations
 
@@ -10,28 +10,37 @@ from sabir.base import InferenceError
 from sabir.ir import TensorType, floor_div, mul
 from sabir.opsets.families import contents
 from sabir.opsets.families.ranks import check_rank
-from sabir.schema import one_of
+from sabir.schema import Attribute, at_least, one_of
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Dim, Value
     from sabir.opsets.typing import Array
 
-MODES = one_of("DCR", "CRD")
 _IMAGE = 4
-# How the six axes of the split image are ordered, by mode: the block before the depth that is left (DCR), or
-# behind it (CRD).
+BLOCKSIZE = Attribute(
+    "blocksize", "int", "The height and the width of a block.", required=True, values=at_least(1)
+)
+MODE = Attribute(
+    "mode",
+    "string",
+    "DCR: the position in the block is the outer part of the depth; CRD: the inner part.",
+    default="DCR",
+    values=one_of("DCR", "CRD"),
+)
+# The order of the six axes of the split image, by mode: the block before the remaining depth (DCR), or after
+# it (CRD).
 _TO_SPACE = {"DCR": (0, 3, 4, 1, 5, 2), "CRD": (0, 1, 4, 2, 5, 3)}
 _TO_DEPTH = {"DCR": (0, 3, 5, 1, 2, 4), "CRD": (0, 1, 3, 5, 2, 4)}
 
 
-def _parted(size: Dim, block: int, what: str) -> Dim:
-    _check_parts(size, block, what)
+def _divided(size: Dim, block: int, what: str) -> Dim:
+    _check_divisible(size, block, what)
     return floor_div(size, block)
 
 
-def _check_parts(size: Dim, block: int, what: str) -> None:
+def _check_divisible(size: Dim, block: int, what: str) -> None:
     if isinstance(size, int) and size % block:
-        raise InferenceError(f"a {what} of {size} cannot be cut into {block}")
+        raise InferenceError(f"a {what} of {size} is not divisible by {block}")
 
 
 def _image(x: TensorType) -> tuple[Dim, ...] | None:
@@ -40,53 +49,53 @@ def _image(x: TensorType) -> tuple[Dim, ...] | None:
 
 
 def infer_to_space(x: TensorType, block: int, mode: str) -> TensorType:
-    """Return the type of an image whose depth goes to space."""
+    """Return the type of DepthToSpace."""
     order = _TO_SPACE[mode]
     dims = _image(x)
     if dims is None:
         return TensorType(x.element, (None,) * _IMAGE)
     n, c, h, w = dims
-    kind = TensorType(x.element, (n, _parted(c, block * block, "depth"), mul(h, block), mul(w, block)))
-    return contents.moved(kind, lambda held: _to_space(held, block, mode, order), x)
+    kind = TensorType(x.element, (n, _divided(c, block * block, "depth"), mul(h, block), mul(w, block)))
+    return contents.moved(kind, lambda known: _to_space(known, block, mode, order), x)
 
 
 def infer_to_depth(x: TensorType, block: int, mode: str) -> TensorType:
-    """Return the type of an image whose blocks go to depth."""
+    """Return the type of SpaceToDepth."""
     order = _TO_DEPTH[mode]
     dims = _image(x)
     if dims is None:
         return TensorType(x.element, (None,) * _IMAGE)
     n, c, h, w = dims
     kind = TensorType(
-        x.element, (n, mul(c, block * block), _parted(h, block, "height"), _parted(w, block, "width"))
+        x.element, (n, mul(c, block * block), _divided(h, block, "height"), _divided(w, block, "width"))
     )
-    return contents.moved(kind, lambda held: _to_depth(held, block, order), x)
+    return contents.moved(kind, lambda known: _to_depth(known, block, order), x)
 
 
 def to_space(x: Array, block: int, mode: str) -> Array:
-    """Return the image with its depth in blocks."""
+    """Return an image with each pixel's depth as a block of pixels."""
     return _to_space(x, block, mode, _TO_SPACE[mode])
 
 
 def _to_space(x: Array, block: int, mode: str, order: tuple[int, ...]) -> Array:
     check_rank("input", x, _IMAGE)
     n, c, h, w = x.shape
-    _check_parts(c, block * block, "depth")
+    _check_divisible(c, block * block, "depth")
     left = c // (block * block)
     split = (n, block, block, left, h, w) if mode == "DCR" else (n, left, block, block, h, w)
     return x.reshape(split).transpose(order).reshape(n, left, h * block, w * block)
 
 
 def to_depth(x: Array, block: int, mode: str) -> Array:
-    """Return the image with its blocks in the depth."""
+    """Return an image with each block of pixels in the depth of one pixel."""
     return _to_depth(x, block, _TO_DEPTH[mode])
 
 
 def _to_depth(x: Array, block: int, order: tuple[int, ...]) -> Array:
     check_rank("input", x, _IMAGE)
     n, c, h, w = x.shape
-    _check_parts(h, block, "height")
-    _check_parts(w, block, "width")
+    _check_divisible(h, block, "height")
+    _check_divisible(w, block, "width")
     split = x.reshape(n, c, h // block, block, w // block, block)
     return split.transpose(order).reshape(n, c * block * block, h // block, w // block)
 
@@ -95,7 +104,7 @@ def _to_depth(x: Array, block: int, order: tuple[int, ...]) -> Array:
 
 
 def build_to_space(b: Builder, x: Value, block: int, mode: str) -> Value:
-    """Build DepthToSpace from a transposition of the split image."""
+    """Build DepthToSpace as a transposition of the split image."""
     order = _TO_SPACE[mode]
     one, area = (b.initializer("block", np.array([s], np.int64)) for s in (block, block * block))
     n, c, h, w = _sizes(b, x)
@@ -105,7 +114,7 @@ def build_to_space(b: Builder, x: Value, block: int, mode: str) -> Value:
 
 
 def build_to_depth(b: Builder, x: Value, block: int, mode: str) -> Value:
-    """Build SpaceToDepth from a transposition of the split image."""
+    """Build SpaceToDepth as a transposition of the split image."""
     order = _TO_DEPTH[mode]
     one, area = (b.initializer("block", np.array([s], np.int64)) for s in (block, block * block))
     n, c, h, w = _sizes(b, x)
@@ -120,6 +129,6 @@ def _sizes(b: Builder, x: Value) -> tuple[Value, ...]:
 def _built(
     b: Builder, x: Value, split: tuple[Value, ...], order: tuple[int, ...], whole: tuple[Value, ...]
 ) -> Value:
-    """A 0 in a shape is a size here, since a batch may be empty."""
+    """A 0 in these shapes is a size, since a batch may be empty."""
     parts = b.Reshape(x, b.Concat(*split, axis=0), allowzero=1)
     return b.Reshape(b.Transpose(parts, perm=list(order)), b.Concat(*whole, axis=0), allowzero=1)

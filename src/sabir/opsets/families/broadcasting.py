@@ -1,4 +1,8 @@
-"""Elementwise operators over several shapes: numpy's broadcasting, and the one-way kind before opset 7."""
+"""Elementwise operators over several shapes: numpy's broadcasting, and the one-way kind of older versions.
+
+One-way broadcasting changes the shape of the second operand only, where the attribute `broadcast` says so:
+from the attribute `axis` on, its dimensions must equal those of the first operand, or be 1.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,8 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.ir import Dim, Item, Shape
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
+    from sabir.schema import Version
 
 # ---------------------------------------------------------------- numpy's broadcasting
 
@@ -28,21 +33,84 @@ def merged(*inputs: TensorType, element: ElementType | None = None) -> TensorTyp
     return TensorType(element or common, broadcast(*(t.shape for t in inputs)))
 
 
-def computed(how: Callable[..., Item], *inputs: TensorType, element: ElementType | None = None) -> TensorType:
-    """Return the broadcast type with contents by `how`, where a symbol is among them.
+def computed(
+    function: Callable[..., Item], *inputs: TensorType, element: ElementType | None = None
+) -> TensorType:
+    """Return the broadcast type, with `function` of the inputs' contents where one of them is symbolic.
 
-    Contents that are all numbers are left to the engine, which evaluates the operator on them.
+    Where all contents are numbers, the engine evaluates the operator on them.
     """
     result = merged(*inputs, element=element)
     if any(t.known is None for t in inputs) or all(contents.is_numeric(t.known) for t in inputs):
         return result
-    return contents.computed(result, how, *inputs)
+    return contents.computed(result, function, *inputs)
 
 
-# ---------------------------------------------------------------- the one-way broadcast before opset 7
+# ---------------------------------------------------------------- one-way broadcasting
 
 
-def start_of(rank: int, narrow: int, axis: int | None) -> int:
+def one_way_before(newer: Version, *, element: ElementType | None = None, commutes: bool = False) -> None:
+    """Attach one-way broadcasting to the versions before `newer`, and the adapters between the two kinds.
+
+    The older versions evaluate as `newer`, which must have its `evaluate` already. `element` is the element
+    type of the output where it is not that of the operands; if the operator `commutes`, the downgrade may
+    swap the operands.
+    """
+    first, name = newer.operator.versions[0], newer.operator.name
+    first.infer(one_way(element))
+    first.evaluate(_evaluated_one_way(newer.behaviours["evaluate"]))
+    newer.upgrade(upgraded(name))
+    newer.downgrade(_downgraded(newer, commutes=commutes))
+
+
+def fitted(a: Array, b: Array, broadcast: int, axis: int | None) -> Array:
+    """Return `b` in a shape that numpy broadcasts to the shape of `a` as the attributes say."""
+    if not broadcast:
+        if a.shape != b.shape:
+            raise ValueError(f"shapes {list(a.shape)} and {list(b.shape)} differ, and `broadcast` is not set")
+        return b
+    if b.size == 1:
+        return b.reshape(())
+    start = _start_of(a.ndim, b.ndim, axis)
+    wide = b.reshape(b.shape + (1,) * (a.ndim - start - b.ndim))
+    if np.broadcast_shapes(a.shape, wide.shape) != a.shape:
+        raise ValueError(f"shape {list(b.shape)} at axis {start} does not broadcast to {list(a.shape)}")
+    return wide
+
+
+def one_way(element: ElementType | None = None) -> BehaviourFunction:
+    """Return the type inference of a binary operator that broadcasts its second operand to the first.
+
+    `element` is the element type of the output where it is not that of the operands.
+    """
+
+    def infer(a: TensorType, b: TensorType, /, *, broadcast: int, axis: int | None) -> TensorType:
+        if a.shape is not None and b.shape is not None and b.size != 1:
+            _check_one_way(a.shape, b.shape, broadcast, axis)
+        shape = b.shape if a.shape is None and not broadcast else a.shape
+        return TensorType(element or (a.element if a.element.number else b.element), shape)
+
+    return infer
+
+
+def upgraded(name: str) -> BehaviourFunction:
+    """Return the adapter from one-way broadcasting to numpy's, which appends the missing dimensions."""
+
+    def upgrade(b: Builder, left: Value, right: Value, /, *, broadcast: int, axis: int | None) -> Value:
+        if not broadcast or axis is None or _is_single(_shape(right)):
+            return b.op(name, left, right)
+        a, c = _shape(left), _shape(right)
+        if a is None or c is None:
+            raise Unconvertible(f"{name} broadcasts from axis {axis}, and the rank of an operand is unknown")
+        missing = len(a) - _start_of(len(a), len(c), axis) - len(c)
+        if missing:
+            right = b.Unsqueeze(right, axes=list(range(len(c), len(c) + missing)))
+        return b.op(name, left, right)
+
+    return upgrade
+
+
+def _start_of(rank: int, narrow: int, axis: int | None) -> int:
     """Return the axis of a tensor of `rank` at which the second operand's dimensions begin."""
     start = rank - narrow if axis is None else axis_in(axis, rank)
     if start < 0 or start + narrow > rank:
@@ -52,76 +120,33 @@ def start_of(rank: int, narrow: int, axis: int | None) -> int:
     return start
 
 
-def fitted(a: Array, b: Array, broadcast: int, axis: int | None) -> Array:
-    """Return `b` in a shape that numpy broadcasts to `a`'s as the attributes say."""
-    if not broadcast:
-        if a.shape != b.shape:
-            raise ValueError(f"shapes {list(a.shape)} and {list(b.shape)} differ, and `broadcast` is not set")
-        return b
-    if b.size == 1:
-        return b.reshape(())
-    start = start_of(a.ndim, b.ndim, axis)
-    wide = b.reshape(b.shape + (1,) * (a.ndim - start - b.ndim))
-    if np.broadcast_shapes(a.shape, wide.shape) != a.shape:
-        raise ValueError(f"shape {list(b.shape)} at axis {start} does not broadcast to {list(a.shape)}")
-    return wide
-
-
-def one_way(element: ElementType | None = None) -> Rule:
-    """Return the type rule of a binary operator whose second operand is broadcast to the first."""
-
-    def infer(a: TensorType, b: TensorType, /, *, broadcast: int, axis: int | None) -> TensorType:
-        if a.shape is not None and b.shape is not None and b.size != 1:
-            _check_one_way(a.shape, b.shape, broadcast, axis)
-        same = b.shape if a.shape is None and not broadcast else a.shape
-        return TensorType(element or (a.element if a.element.number else b.element), same)
-
-    return infer
-
-
 def _check_one_way(a: Shape, b: Shape, broadcast: int, axis: int | None) -> None:
     if not broadcast and len(a) != len(b):
         raise InferenceError(f"ranks {len(a)} and {len(b)} differ, and `broadcast` is not set")
-    start = start_of(len(a), len(b), axis if broadcast else None)
+    start = _start_of(len(a), len(b), axis if broadcast else None)
     for wide, narrow in zip(a[start:], b, strict=False):
         if known_equal(wide, narrow) is False and not (broadcast and narrow == 1):
             raise InferenceError(f"dimension {narrow} of the second operand does not fit {wide} of the first")
 
 
-def evaluated_one_way(rule: Rule) -> Rule:
-    """Return a binary rule with the attributes of the one-way broadcast before it."""
+def _evaluated_one_way(evaluate: BehaviourFunction) -> BehaviourFunction:
+    """Return the evaluation of a binary operator, preceded by one-way broadcasting."""
 
-    def evaluate(a: Array, b: Array, /, *, broadcast: int, axis: int | None) -> Array:
-        return rule(a, fitted(a, b, broadcast, axis))
+    def evaluate_one_way(a: Array, b: Array, /, *, broadcast: int, axis: int | None) -> Array:
+        return evaluate(a, fitted(a, b, broadcast, axis))
 
-    return evaluate
-
-
-def upgraded(name: str) -> Rule:
-    """Return the adapter from the one-way broadcast to numpy's: trailing axes are added by hand."""
-
-    def upgrade(b: Builder, left: Value, right: Value, /, *, broadcast: int, axis: int | None) -> Value:
-        if not broadcast or axis is None or _is_single(_shape(right)):
-            return b.op(name, left, right)
-        a, c = _shape(left), _shape(right)
-        if a is None or c is None:
-            raise Unconvertible(f"{name} broadcasts from axis {axis}, and the rank of an operand is unknown")
-        missing = len(a) - start_of(len(a), len(c), axis) - len(c)
-        if missing:
-            right = b.Unsqueeze(right, axes=list(range(len(c), len(c) + missing)))
-        return b.op(name, left, right)
-
-    return upgrade
+    return evaluate_one_way
 
 
-def downgraded(name: str, *, commutes: bool = False) -> Rule:
-    """Return the adapter from numpy's broadcasting to the one-way kind, where that can say it."""
+def _downgraded(newer: Version, *, commutes: bool) -> BehaviourFunction:
+    """Return the adapter from numpy's broadcasting to the one-way kind, where that can express it."""
+    name = newer.operator.name
 
     def downgrade(b: Builder, left: Value, right: Value, /) -> Value:
         a, c = _shape(left), _shape(right)
         if a is None or c is None:
             raise Unconvertible(
-                f"the rank of an operand of {name} is unknown, and {name}-6 broadcasts only one way"
+                f"the rank of an operand of {name} is unknown, and {newer.previous} broadcasts only one way"
             )
         if _same(a, c):
             return b.op(name, left, right)
@@ -134,7 +159,7 @@ def downgraded(name: str, *, commutes: bool = False) -> Rule:
         core = _core(a, c)
         if core is None:
             raise Unconvertible(
-                f"{name}-6 cannot broadcast its first operand, nor a 1 inside the second's shape"
+                f"{newer.previous} cannot broadcast its first operand, nor a 1 inside the shape of the second"
             )
         return b.op(name, left, _squeezed(b, right, c, core), broadcast=1, axis=core[0] + len(a) - len(c))
 

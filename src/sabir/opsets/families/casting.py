@@ -1,9 +1,9 @@
 """Conversion between all element types, on arrays and on known contents.
 
-Where the standard leaves a result open, it is fixed here to what x86 processors and onnxruntime give, on
-every machine: a float outside the range of int32 or int64, NaN among them, becomes the least integer, and
-other integers take the low bits of the next wider conversion. Numbers become the shorter of fixed and
-scientific text with eight digits, as in onnxruntime; text that is no number raises ValueError.
+Where the standard leaves a result open, it is that of x86 processors and onnxruntime, on every machine: a
+float outside the range of int32 or int64, or NaN, becomes the least integer, and other integers take the low
+bits of the next wider conversion. Numbers become the shorter of fixed and scientific text with eight digits,
+as in onnxruntime; text that is not a number raises ValueError.
 """
 
 from __future__ import annotations
@@ -18,20 +18,29 @@ from sabir.elements import BOOL, FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT
 from sabir.ir import Expr, lower_bound
 from sabir.opsets.families.arithmetic import as_dim, as_item
 from sabir.opsets.families.sizes import allotted
-from sabir.schema import one_of
+from sabir.schema import Attribute, one_of
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
     from sabir.ir import Item
     from sabir.opsets.typing import Array
 
-# the greatest finite value of each
+# the greatest finite values
 _FLOAT8 = {FLOAT8E4M3FN: 448.0, FLOAT8E4M3FNUZ: 240.0, FLOAT8E5M2: 57344.0, FLOAT8E5M2FNUZ: 57344.0}
-_NATIVE = "biuf"  # numpy's own numbers; the rest are ml_dtypes' and text
+_NATIVE = "biuf"  # numpy's numeric kinds; the rest are ml_dtypes and text
 _E8M0_BIAS, _E8M0_MOST, _E8M0_NAN = 127, 254, 255
-_HALF, _HALFWAY = 0.5, 0.75  # of a power of two and the next, as the fractions that frexp gives
+_HALF, _HALFWAY = 0.5, 0.75  # fractions that frexp returns for a power of two, and halfway to the next
 _SINGLE, _DOUBLE = 32, 64  # bits
-ROUND_MODES = one_of("up", "down", "nearest")
+SATURATE = Attribute(
+    "saturate", "int", "For 8-bit floats, beyond the range: 1 the greatest; 0 infinity or NaN.", default=1
+)
+ROUND_MODE = Attribute(
+    "round_mode",
+    "string",
+    "For float8e8m0: `up`, `down`, or `nearest` with ties up.",
+    default="up",
+    values=one_of("up", "down", "nearest"),
+)
 _SPECIAL = {"inf": "INF", "-inf": "-INF", "nan": "NaN", "-nan": "NaN"}
 
 
@@ -56,7 +65,7 @@ def converted(x: Array, to: ElementType, *, saturate: bool = True, round_mode: s
 
 
 def _native(x: Array) -> Array:
-    """Return numbers of numpy's own types: small floats as float32, small integers as int8 or uint8."""
+    """Return the numbers in a native numpy type: small floats as float32, small integers as int8 or uint8."""
     if x.dtype.kind in _NATIVE:
         return x
     if x.dtype in {np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.int2)}:
@@ -70,7 +79,7 @@ def _native(x: Array) -> Array:
 
 
 def _whole(x: Array, to: ElementType) -> Array:
-    """Cut floats toward zero, then keep the low bits."""
+    """Truncate floats toward zero, then keep the low bits."""
     if x.dtype.kind == "f":
         x = _cut(x, to)
     if to.dtype.kind in "iu":
@@ -83,7 +92,7 @@ def _whole(x: Array, to: ElementType) -> Array:
 
 
 def _cut(x: Array, to: ElementType) -> Array:
-    """Return floats as the integers by whose low bits the processor converts them."""
+    """Return floats as integers of the width in which the processor converts them."""
     if to.bits == _DOUBLE and not to.is_signed:
         return _unsigned64(x)
     wide = to.bits == _DOUBLE or (to.bits == _SINGLE and not to.is_signed)
@@ -91,19 +100,19 @@ def _cut(x: Array, to: ElementType) -> Array:
 
 
 def _signed(x: Array, bits: int) -> Array:
-    """Return floats cut toward zero as int32 or int64; the least integer for what does not fit."""
-    kind = np.dtype(f"i{bits // 8}")
-    least = np.iinfo(kind).min
+    """Return floats truncated toward zero as int32 or int64; the least integer for one out of range."""
+    dtype = np.dtype(f"i{bits // 8}")
+    least = np.iinfo(dtype).min
     limit = 2.0 ** (bits - 1)
     wide = x if x.dtype.itemsize * 8 >= bits else x.astype(np.float64)
     fits = (wide > -limit - 1) & (wide < limit)
     if fits.all():
-        return wide.astype(kind)
-    return np.where(fits, np.where(fits, wide, 0).astype(kind), kind.type(least))
+        return wide.astype(dtype)
+    return np.where(fits, np.where(fits, wide, 0).astype(dtype), dtype.type(least))
 
 
 def _unsigned64(x: Array) -> Array:
-    """Return floats as uint64: the upper half of the range by way of its distance from 2**63."""
+    """Return floats as uint64; those from 2**63 on are converted by their distance from it."""
     wide, half = x.astype(np.float64), 2.0**63
     upper = wide >= half
     bits = _signed(np.where(upper, wide - half, wide), _DOUBLE).astype(np.uint64)
@@ -122,9 +131,9 @@ def _float8(x: Array, to: ElementType, *, saturate: bool) -> Array:
 
 
 def _float8e8m0(x: Array, *, saturate: bool, round_mode: str) -> Array:
-    """Round to a power of two; it has no zero, no sign and no infinity: those saturate, or are NaN."""
+    """Round to a power of two. Zero, negatives and infinity have no code: they saturate or become NaN."""
     wide = x.astype(np.float64)
-    fraction, exponent = np.frexp(wide)  # fraction in [0.5, 1), so that 0.5 is a power of two itself
+    fraction, exponent = np.frexp(wide)  # fraction in [0.5, 1): 0.5 for a power of two
     match round_mode:
         case "up":
             power = exponent - 1 + (fraction > _HALF)
@@ -163,8 +172,8 @@ def _text_of(value: float) -> str:
 def _parsed(x: Array, to: ElementType, **options: Any) -> Array:
     texts: list[str] = x.ravel().tolist()
     for text in texts:
-        if "_" in text or not text.isascii():  # which Python takes for a number's
-            raise ValueError(f"{quote(text)} is no number")
+        if "_" in text or not text.isascii():  # Python accepts both in a number
+            raise ValueError(f"{quote(text)} is not a number")
     if to.is_integer:
         bits = [_integer_of(text) & 0xFFFFFFFFFFFFFFFF for text in texts]
         numbers = np.array(bits, np.uint64).reshape(x.shape)
@@ -174,7 +183,7 @@ def _parsed(x: Array, to: ElementType, **options: Any) -> Array:
 
 
 def _integer_of(text: str) -> int:
-    """Return the integer a text spells exactly, or what is left of its point."""
+    """Return the integer in a text exactly, or a decimal number truncated."""
     try:
         return int(text)
     except ValueError:
@@ -189,7 +198,7 @@ def _integer_of(text: str) -> int:
 
 
 def item_as(item: Item, to: ElementType) -> Item:
-    """Return a known element, perhaps a symbol, as one of another type; None where that is not sure."""
+    """Return a known element, perhaps a symbol, converted to `to`; None where the result is unknown."""
     if to is BOOL:
         if isinstance(item, Expr):
             return True if (lower_bound(item) or 0) > 0 else None

@@ -1,8 +1,8 @@
-"""What the models of ai.onnx.ml share around their scores: rows, transforms, and the labels of classes."""
+"""What the models of ai.onnx.ml share: rows of features, transforms of scores, and labels of classes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,12 @@ from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.normal_quantile import normal_quantile
 from sabir.opsets.families.sizes import allotted
-from sabir.schema import Attribute, one_of
+from sabir.schema import STRING as STRINGS
+from sabir.schema import Attribute, Constraint, Input, Output, one_of, tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from sabir.elements import ElementType
     from sabir.ir import Dim
     from sabir.opsets.typing import Array
 
@@ -24,19 +24,31 @@ FLOAT, INT64, STRING = element("float"), element("int64"), element("string")
 POST_TRANSFORM = Attribute(
     "post_transform",
     "string",
-    "What becomes of the scores: NONE, SOFTMAX, SOFTMAX_ZERO (of those that are not 0), LOGISTIC or PROBIT.",
+    "How scores are transformed: NONE, SOFTMAX, SOFTMAX_ZERO (of those that are not 0), LOGISTIC or PROBIT.",
     default="NONE",
     values=one_of("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"),
 )
+FEATURE_TYPES = tensors("double", "float", "int32", "int64")
+LABELS = Constraint("T2", STRINGS, tensors("int64"))
+LABELS_AND_SCORES = (
+    Output("Y", LABELS, "Shape [N]: the labels."),
+    Output("Z", "tensor(float)", "Shape [N, E]: the transformed scores; one score serves two classes."),
+)
 TWO = 2  # classes, one of which is the other's complement
 _MATRIX = 2
-_NOTHING = 1e-7  # SOFTMAX_ZERO takes scores up to here for absent
+_ZERO = 1e-7  # SOFTMAX_ZERO treats scores up to this magnitude as 0
+
+
+def features_port(types: Constraint) -> Input:
+    """Return the input of the models that take one row of features per item."""
+    return Input("X", types, "Features [N, C], or one row [C].")
+
 
 # ---------------------------------------------------------------- rows of features
 
 
 def rows(x: Array) -> Array:
-    """Return features as a matrix of one row per item: float32 as it is, any other type as float64."""
+    """Return features as a matrix of one row per item: float32 unchanged, any other type as float64."""
     if x.ndim not in {1, _MATRIX}:
         raise ValueError(f"features must have shape [N, C] or [C], not {list(x.shape)}")
     x = x.reshape(1, -1) if x.ndim == 1 else x
@@ -44,7 +56,7 @@ def rows(x: Array) -> Array:
 
 
 def batch(x: TensorType) -> Dim:
-    """Return how many rows `rows` will give."""
+    """Return the number of rows that `rows` returns; raises InferenceError for another rank than 1 or 2."""
     if x.shape is None:
         return None
     if len(x.shape) not in {1, _MATRIX}:
@@ -52,14 +64,9 @@ def batch(x: TensorType) -> Dim:
     return 1 if len(x.shape) == 1 else x.shape[0]
 
 
-def width(x: TensorType) -> Dim:
-    """Return how many features each row has."""
-    return x.shape[-1] if x.shape else None
-
-
 def products(x: Array, weights: Array) -> Array:
     """Return the product of each row of features with each row of weights."""
-    allotted((len(x), len(weights)), np.dtype(np.float64), x.size)  # as the transforms compute
+    allotted((len(x), len(weights)), np.dtype(np.float64), x.size)  # the type in which the transforms compute
     return x @ weights.T
 
 
@@ -70,21 +77,21 @@ def matrix(values: Sequence[float], width: int, what: str) -> Array:
     return flat.reshape(-1, width)
 
 
-def features(x: TensorType) -> Dim:
-    """Return how many features a row has, as far as it is known."""
+def feature_count(x: TensorType) -> Dim:
+    """Return the number of features in a row; None where it is unknown."""
     return x.shape[-1] if x.shape else None
 
 
 def row_count(size: int, width: Dim, what: str) -> int | None:
-    """Return how many rows of `width` a flat attribute makes, None where the width is unknown."""
+    """Return the number of rows of `width` in a flat attribute; None where the width is unknown."""
     check_rows(size, width, what)
     return size // width if isinstance(width, int) else None
 
 
 def check_rows(size: int, width: Dim, what: str) -> None:
-    """Raise InferenceError where so many numbers do not make rows of `width`."""
+    """Raise InferenceError where `size` is not a multiple of `width`."""
     if isinstance(width, int) and (width == 0 or size % width):
-        raise InferenceError(f"{size} {what} do not make rows of {width} features")
+        raise InferenceError(f"{size} {what} cannot be divided into rows of {width} features")
 
 
 def check_each(size: int, width: Dim, what: str) -> None:
@@ -97,15 +104,15 @@ def check_each(size: int, width: Dim, what: str) -> None:
 
 
 def transformed(scores: Array, how: str) -> Array:
-    """Return scores (N, classes) after `post_transform`, in float64."""
+    """Return scores (N, classes) after the transform `how`, in float64."""
     return TRANSFORMS[how](scores.astype(np.float64))
 
 
-def of_one_score(score: Array, how: str, *, complement: bool) -> Array:
-    """Return the scores of two classes from the one of the second, still to be transformed.
+def scores_of_two(score: Array, how: str, *, complement: bool) -> Array:
+    """Return the scores (N, 2) of two classes, before the transform `how`, from the score of the second.
 
-    With `complement` a score that is given out as it is (or whose quantile is) counts as a probability, and
-    the first class has the rest; otherwise the two are opposite.
+    With `complement` and the transforms NONE and PROBIT the score is a probability, and the first class
+    has 1 minus it; otherwise the first class has the negated score.
     """
     first = 1 - score if complement and how in {"NONE", "PROBIT"} else -score
     return np.stack([first, score], axis=-1)
@@ -117,22 +124,22 @@ def _softmax(scores: Array) -> Array:
 
 
 def _softmax_zero(scores: Array) -> Array:
-    """Return the softmax over the scores that are there; the others stay 0."""
-    absent = np.abs(scores) <= _NOTHING
-    nothing = np.logical_and.reduce(absent, axis=-1, keepdims=True)
-    return np.where(nothing, 0.0, _softmax(np.where(absent, -np.inf, scores)))
+    """Return the softmax over the scores that are not 0; the others stay 0."""
+    absent = np.abs(scores) <= _ZERO
+    all_absent = np.logical_and.reduce(absent, axis=-1, keepdims=True)
+    return np.where(all_absent, 0.0, _softmax(np.where(absent, -np.inf, scores)))
 
 
 def _logistic(scores: Array) -> Array:
     return 1 / (1 + np.exp(-scores))
 
 
-def _as_they_are(scores: Array) -> Array:
+def _unchanged(scores: Array) -> Array:
     return scores
 
 
 TRANSFORMS: dict[str, Callable[[Array], Array]] = {
-    "NONE": _as_they_are,
+    "NONE": _unchanged,
     "SOFTMAX": _softmax,
     "LOGISTIC": _logistic,
     "SOFTMAX_ZERO": _softmax_zero,
@@ -142,31 +149,33 @@ TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 # ---------------------------------------------------------------- labels
 
 
-def label_count(strings: Sequence[str] | None, ints: Sequence[int] | None) -> int:
-    """Return the number of class labels, which either attribute gives."""
-    return len(strings or ints or ())
+def label_list(attributes: Mapping[str, Any]) -> Sequence[str] | Sequence[int]:
+    """Return the class labels of a call: `classlabels_strings`, else `classlabels_ints` or `_int64s`."""
+    integers = attributes.get("classlabels_ints") or attributes.get("classlabels_int64s")
+    return attributes["classlabels_strings"] or integers or ()
 
 
-def labels_of(strings: Sequence[str] | None, ints: Sequence[int] | None) -> Array:
-    """Return the class labels as an array; raises ValueError where there are none."""
-    if not strings and not ints:
-        raise ValueError("the class labels are given neither as strings nor as integers")
-    return np.array(strings, object) if strings else np.array(ints, np.int64)
+def label_array(attributes: Mapping[str, Any]) -> Array:
+    """Return the class labels of a call as an array; raises ValueError where there are none."""
+    labels = label_list(attributes)
+    if not labels:
+        raise ValueError("the class labels are missing: set them as strings or as integers")
+    return np.array(labels, object if attributes["classlabels_strings"] else np.int64)
 
 
-def top(labels: Array, scores: Array) -> Array:
-    """Return the label of the highest score in each row, the first of equals.
+def best(labels: Array, scores: Array) -> Array:
+    """Return the label of the highest score in each row, the first of equal ones.
 
-    A single class is met where its score is positive; 0 or an empty string says that it is not.
+    With a single class the label is chosen where the score is positive; elsewhere it is 0 or "".
     """
     if scores.shape[1] == 1:
-        neither = "" if labels.dtype.kind == "O" else 0
-        return np.where(scores[:, 0] > 0, labels[0], np.array(neither, labels.dtype))
+        missing = "" if labels.dtype.kind == "O" else 0
+        return np.where(scores[:, 0] > 0, labels[0], np.array(missing, labels.dtype))
     return labels[np.argmax(scores, axis=1)]
 
 
-def types(x: TensorType, strings: Sequence[str] | None, columns: Dim) -> tuple[TensorType, TensorType]:
+def output_types(x: TensorType, attributes: Mapping[str, Any], columns: Dim) -> tuple[TensorType, TensorType]:
     """Return the types of a classifier's labels and scores."""
     count = batch(x)
-    kind: ElementType = STRING if strings else INT64
-    return TensorType(kind, (count,)), TensorType(FLOAT, (count, columns))
+    label = STRING if attributes["classlabels_strings"] else INT64
+    return TensorType(label, (count,)), TensorType(FLOAT, (count, columns))

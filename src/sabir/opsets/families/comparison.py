@@ -1,4 +1,4 @@
-"""Comparison of known contents, symbols among them."""
+"""Comparison of known contents, symbolic sizes among them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,28 @@ if TYPE_CHECKING:
     from sabir.ir import Item, TensorType
 
 
+def less(a: TensorType, b: TensorType, /) -> TensorType:
+    """Infer a < b."""
+    return broadcasting.computed(_less, a, b, element=BOOL)
+
+
+def greater(a: TensorType, b: TensorType, /) -> TensorType:
+    """Infer a > b."""
+    return less(b, a)
+
+
 def not_less(a: TensorType, b: TensorType, /) -> TensorType:
     """Infer a >= b."""
     return broadcasting.computed(_not_less, a, b, element=BOOL)
 
 
-def less(a: TensorType, b: TensorType, /) -> TensorType:
-    """Infer a < b; what shape arithmetic compares is never NaN."""
-    return broadcasting.computed(_less, a, b, element=BOOL)
+def not_greater(a: TensorType, b: TensorType, /) -> TensorType:
+    """Infer a <= b."""
+    return not_less(b, a)
 
 
 def _less(a: Item, b: Item) -> Item:
-    opposite = _not_less(a, b)
+    opposite = _not_less(a, b)  # known contents that are compared with a symbol are sizes, never NaN
     return None if opposite is None else not opposite
 
 

@@ -1,4 +1,4 @@
-"""Known contents: small integer tensors that shape arithmetic computes with, symbols among them."""
+"""Known contents: small integer tensors that shape arithmetic computes with, which may be symbolic."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ def is_numeric(known: Known | None) -> bool:
 
 
 def objects(t: TensorType) -> Array | None:
-    """Return known contents as an array of objects in the tensor's shape, to be moved about by numpy."""
+    """Return known contents as an array of objects in the tensor's shape, for numpy to index and reshape."""
     if t.known is None or t.shape is None or not t.is_static:
         return None
     array = np.empty(len(t.known), dtype=object)
     array[:] = list(t.known)
     try:
         return array.reshape([d for d in t.shape if isinstance(d, int)])
-    except ValueError:  # no elements in [0, 2^63 - 1], but numpy has no such shape; nor one of 65 axes
+    except ValueError:  # numpy has no shape [0, 2^63 - 1], and none of 65 axes
         return None
 
 
 def array_of(t: TensorType) -> Array | None:
     """Return fully numeric known contents as an array of the tensor's element type."""
-    held = objects(t) if is_numeric(t.known) else None
-    return None if held is None else held.astype(t.element.dtype)
+    known = objects(t) if is_numeric(t.known) else None
+    return None if known is None else known.astype(t.element.dtype)
 
 
 def moved(t: TensorType, how: Callable[[Array], Array], *inputs: TensorType) -> TensorType:
-    """Return `t` with the contents that `how` makes of the inputs' contents, where all are known.
+    """Return `t` with the contents that `how` computes from the inputs' contents, where all are known.
 
-    `how` gets one object array per input and only moves elements: it indexes, joins, reshapes.
+    `how` takes one object array per input and only moves elements: it indexes, concatenates, reshapes.
     """
-    held = [h for i in inputs if (h := objects(i)) is not None]
-    if len(held) < len(inputs) or not _small(t):
+    known = [k for i in inputs if (k := objects(i)) is not None]
+    if len(known) < len(inputs) or not _small(t):
         return t
-    return t.with_known(np.asarray(how(*held), dtype=object).ravel().tolist())
+    return t.with_known(np.asarray(how(*known), dtype=object).ravel().tolist())
 
 
 def computed(t: TensorType, how: Callable[..., Item], *inputs: TensorType) -> TensorType:
@@ -68,7 +68,7 @@ def computed(t: TensorType, how: Callable[..., Item], *inputs: TensorType) -> Te
 
 
 def of_array(array: Array, shape: Sequence[Any] | None = None) -> Known | None:
-    """Return an array's elements as known contents, or None when it is too large or of no plain type."""
+    """Return an array's elements as known contents, or None when it is too large or not of a plain type."""
     size = array.size if shape is None else math.prod(shape)
     if size > MOST or array.dtype.kind not in "iubfO":
         return None

@@ -1,6 +1,6 @@
 """Einstein summation: equations, and their evaluation by matrix products of two operands at a time.
 
-A label is one letter, or the number of a dimension that an ellipsis stands for.
+A label is one letter, or the number of a dimension that an ellipsis represents.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _TERM = re.compile(r"[A-Za-z]*(?:\.{3}[A-Za-z]*)?")
 _LETTERS = re.compile(r"\.{3}|[A-Za-z]")
 _ELLIPSIS = "..."
 _LONGEST_QUOTE = 100
-_MOST_CHOICES = 12  # operands among which the next pair is sought
+_MOST_CHOICES = 12  # operands among which the next pair is chosen
 
 
 class Equation(NamedTuple):
-    """The labels of each operand, and of the output; an ellipsis still one label."""
+    """The labels of each operand and of the output, where an ellipsis is one label."""
 
     terms: tuple[Labels, ...]
     output: Labels
 
     @classmethod
     def parse(cls, text: str) -> Equation:
-        """Read an equation; raises InferenceError for one that is none."""
+        """Parse an equation; raises InferenceError for an invalid one."""
         left, arrow, right = text.replace(" ", "").partition("->")
         parts = left.split(",")
         wrong = next((t for t in (*parts, right) if not _TERM.fullmatch(t)), None)
@@ -54,14 +54,14 @@ class Equation(NamedTuple):
         seen = {label for term in terms for label in term} | {_ELLIPSIS}
         if len(set(output)) < len(output) or not seen.issuperset(output):
             raise InferenceError(
-                f"equation {_shown(text)}: the output names each of some labels of the inputs once"
+                f"equation {_shown(text)}: the output must name labels of the inputs, each once"
             )
         return cls(terms, output)
 
     def spread(self, ranks: Sequence[int | None]) -> Equation | None:
-        """Return the equation with a label for each dimension of an ellipsis; None where a rank must tell.
+        """Return the equation with a label per dimension of an ellipsis; None where it needs an unknown rank.
 
-        Raises InferenceError where operands have other ranks than their terms.
+        Raises InferenceError where the rank of an operand does not fit its term.
         """
         if len(ranks) != len(self.terms):
             raise InferenceError(f"an equation of {len(self.terms)} terms cannot take {len(ranks)} operands")
@@ -76,7 +76,7 @@ class Equation(NamedTuple):
                 counts.add(count)
         if len(counts) > 1:
             raise InferenceError(
-                f"'...' cannot stand for {' and '.join(map(str, sorted(counts)))} dimensions"
+                f"'...' cannot represent {' and '.join(map(str, sorted(counts)))} dimensions"
             )
         if not counts and any(_ELLIPSIS in term for term in self.terms):
             return None
@@ -85,7 +85,7 @@ class Equation(NamedTuple):
 
 
 def infer(equation: Equation, shapes: Sequence[Shape | None]) -> Shape | None:
-    """Return the shape of the output; a dimension of 1 gives way to another of the same label."""
+    """Return the shape of the output; a dimension of 1 broadcasts to another of the same label."""
     whole = equation.spread([None if s is None else len(s) for s in shapes])
     if whole is None:
         return None
@@ -102,7 +102,7 @@ def evaluate(equation: Equation, operands: Sequence[Array]) -> Array:
     """Return the output, in the operands' type."""
     whole = equation.spread([x.ndim for x in operands])
     if whole is None:  # ranks are known here
-        raise ValueError("the equation has no operand that tells what '...' stands for")
+        raise ValueError("no operand determines the dimensions of '...'")
     parts = list(itertools.starmap(_diagonal, zip(operands, whole.terms, strict=True)))
     sizes = _sizes(parts)
     parts = [_narrowed(part, sizes) for part in parts]
@@ -126,7 +126,7 @@ class _Operand(NamedTuple):
 
 
 def _implied(terms: Iterable[Labels]) -> Labels:
-    """Return the output of an equation without an arrow: the ellipsis, then what occurs once, in order."""
+    """Return the output of an equation without an arrow: the ellipsis, then the labels that occur once."""
     counts = Counter(label for term in terms for label in term)
     once = sorted(label for label, count in counts.items() if count == 1 and label != _ELLIPSIS)
     return (_ELLIPSIS, *once) if _ELLIPSIS in counts else tuple(once)
@@ -161,14 +161,14 @@ def _sizes(parts: Iterable[_Operand]) -> dict[str, int]:
 
 
 def _narrowed(part: _Operand, sizes: dict[str, int]) -> _Operand:
-    """Drop the dimensions of 1 that are to be broadcast: the labels are then as if not there."""
+    """Drop the dimensions of 1 that are to be broadcast, with their labels."""
     wide = [i for i, t in enumerate(part.labels) if part.array.shape[i] != sizes[t]]
     kept = tuple(t for i, t in enumerate(part.labels) if i not in wide)
     return _Operand(part.array.squeeze(tuple(wide)), kept)
 
 
 def _summed(part: _Operand, counts: Counter[str]) -> _Operand:
-    """Sum over the labels that nothing else has."""
+    """Sum over the labels that no other operand has, nor the output."""
     alone = tuple(i for i, t in enumerate(part.labels) if counts[t] == 1)
     kept = tuple(t for t in part.labels if counts[t] > 1)
     return _Operand(np.add.reduce(part.array, axis=alone, dtype=part.array.dtype), kept) if alone else part

@@ -1,4 +1,4 @@
-"""Running sums and products along an axis, and what is known of them."""
+"""Cumulative sums and products along an axis: ports and behaviours."""
 
 from __future__ import annotations
 
@@ -11,17 +11,36 @@ from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dims, as_items, widened
 from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.families.shapes import axis_in
+from sabir.schema import Attribute, Constraint, Input, tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sabir.ir import Dim
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
 
 
-def inferred(combine: Callable[[Dim, Dim], Dim], neutral: int) -> Rule:
-    """Return the type rule; `combine` joins two dimensions, `neutral` starts an exclusive run."""
-    whole = np.frompyfunc(combine, 2, 1)
+def inputs(of: Constraint) -> list[Input]:
+    """Return the inputs."""
+    axis = "The axis to accumulate along: one number in [-rank, rank-1]."
+    return [
+        Input("x", of, "A tensor of rank 1 or more.", differentiable=True),
+        Input("axis", Constraint("T2", tensors("int32", "int64")), axis, differentiable=False),
+    ]
+
+
+def attributes(neutral: int) -> list[Attribute]:
+    """Return the attributes; `neutral` is the first element of an exclusive result."""
+    exclusive = f"1: exclude the element itself; the first result is {neutral}."
+    return [
+        Attribute("reverse", "int", "1: accumulate from the end of the axis.", default=0),
+        Attribute("exclusive", "int", exclusive, default=0),
+    ]
+
+
+def inferred(combine: Callable[[Dim, Dim], Dim], neutral: int) -> BehaviourFunction:
+    """Return the type inference; `combine` joins two dimensions, `neutral` is the first exclusive result."""
+    combined = np.frompyfunc(combine, 2, 1)
 
     def infer(x: TensorType, axis: TensorType, /, *, reverse: int, exclusive: int) -> TensorType:
         y = TensorType(x.element, x.shape)
@@ -31,8 +50,8 @@ def inferred(combine: Callable[[Dim, Dim], Dim], neutral: int) -> Rule:
             return y
         along = axis_in(place[0], len(x.shape))
 
-        def run(held: Array) -> Array:
-            runs = _running(as_dims(held), along, reverse, exclusive, neutral, whole.accumulate)
+        def run(known: Array) -> Array:
+            runs = _running(as_dims(known), along, reverse, exclusive, neutral, combined.accumulate)
             return as_items(runs, x.element)
 
         return contents.moved(y, run, x)
@@ -40,7 +59,7 @@ def inferred(combine: Callable[[Dim, Dim], Dim], neutral: int) -> Rule:
     return infer
 
 
-def evaluated(combine: np.ufunc, neutral: int) -> Rule:
+def evaluated(combine: np.ufunc, neutral: int) -> BehaviourFunction:
     """Return the evaluation: integers wrap, halves accumulate in float32."""
 
     def evaluate(x: Array, axis: Array, /, *, reverse: int, exclusive: int) -> Array:
@@ -51,8 +70,10 @@ def evaluated(combine: np.ufunc, neutral: int) -> Rule:
     return evaluate
 
 
-def _running(x: Array, axis: int, reverse: int, exclusive: int, neutral: int, accumulate: Rule) -> Array:
-    """Accumulate along an axis; an exclusive run is shifted, since infinities cannot be taken out again."""
+def _running(
+    x: Array, axis: int, reverse: int, exclusive: int, neutral: int, accumulate: BehaviourFunction
+) -> Array:
+    """Accumulate along an axis; exclusive results are shifted, as an infinity cannot be subtracted again."""
     rows = np.moveaxis(x, axis, 0)
     rows = rows[::-1] if reverse else rows
     runs = accumulate(rows, axis=0)

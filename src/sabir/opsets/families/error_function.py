@@ -1,7 +1,7 @@
-"""The error function on arrays, by rational approximations that numpy alone evaluates.
+"""The error function on arrays, by rational approximations in numpy.
 
-float64 follows the classic split of Sun's fdlibm (the coefficients are facts of numerics): each interval has
-its own polynomials, and the result is good to about one unit in the last place. float32 takes one rational
+float64 uses the intervals and polynomials of Sun's fdlibm (the coefficients are facts of numerics), with an
+error of about one unit in the last place. float32 uses one rational
 function fitted for this module, evaluated in float64 block by block, so that the temporaries stay in cache.
 """
 
@@ -29,14 +29,7 @@ _P = (
     4.64048077685e-06,
     -1.29672808887e-08,
 )
-_Q = (
-    1.0,
-    0.497434980093,
-    0.113910927247,
-    0.015443711901,
-    0.00130406329724,
-    6.26929396537e-05,
-)
+_Q = (1.0, 0.497434980093, 0.113910927247, 0.015443711901, 0.00130406329724, 6.26929396537e-05)
 
 # fdlibm, lowest power first: |x| < 0.84375, < 1.25, < 1/0.35, < 6
 _SMALL, _MIDDLE, _LARGE, _ONE = 0.84375, 1.25, 1 / 0.35, 6.0
@@ -135,7 +128,7 @@ def _far_tail(x: Array) -> Array:
 
 
 def _complement(x: Array, above: Sequence[float], below: Sequence[float]) -> Array:
-    """Return 1 - erfc(|x|) with the sign of x; the square is split so that its exponential loses nothing."""
+    """Return 1 - erfc(|x|) with the sign of x; the square is split so that its exponential is exact."""
     size = np.abs(x)
     s = 1.0 / (size * size)
     head = size.astype(np.float32).astype(np.float64)

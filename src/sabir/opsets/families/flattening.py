@@ -1,4 +1,4 @@
-"""Softmax and its kin: over one axis since opset 13, over the rows of a matrix before."""
+"""Softmax, LogSoftmax and Hardmax: their axes, before and after the change from matrix rows to one axis."""
 
 from __future__ import annotations
 
@@ -7,11 +7,32 @@ from typing import TYPE_CHECKING
 
 from sabir.ir import TensorType
 from sabir.opsets.families.shapes import axis_in
-from sabir.schema import Unconvertible
+from sabir.schema import Attribute, Unconvertible
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Value
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
+    from sabir.schema import Version
+
+SPLIT = Attribute("axis", "int", "The axis before which the shape is split into rows and columns.", default=1)
+
+
+def split_before(newer: Version) -> None:
+    """Attach the behaviours of the versions before `newer`, which normalise the rows of a matrix.
+
+    They evaluate each row as `newer` does, which must have its `evaluate` already. Attaches the inference of
+    both and the adapters between them too.
+    """
+    older, name = newer.operator.versions[0], newer.operator.name
+    evaluate = newer.behaviours["evaluate"]
+    older.infer(infer_split)
+    newer.infer(infer_axis)
+    newer.upgrade(split_to_axis(name))
+    newer.downgrade(axis_to_split(name))
+
+    @older.evaluate
+    def evaluate_rows(x: Array, /, *, axis: int) -> Array:
+        return over_rows(evaluate, x, axis)
 
 
 def infer_split(x: TensorType, /, *, axis: int) -> TensorType:
@@ -28,15 +49,15 @@ def infer_axis(x: TensorType, /, *, axis: int) -> TensorType:
     return TensorType(x.element, x.shape)
 
 
-def over_rows(rule: Rule, x: Array, axis: int) -> Array:
+def over_rows(rule: BehaviourFunction, x: Array, axis: int) -> Array:
     """Apply `rule(matrix, axis=-1)` to `x`, split into rows and columns before `axis`."""
     split = x.ndim if axis == x.ndim else axis_in(axis, x.ndim)
     matrix = x.reshape(math.prod(x.shape[:split]), math.prod(x.shape[split:]))
     return rule(matrix, axis=-1).reshape(x.shape)
 
 
-def split_to_axis(name: str) -> Rule:
-    """Return the upgrade to 13: flatten by hand, unless the split leaves one dimension."""
+def split_to_axis(name: str) -> BehaviourFunction:
+    """Return the upgrade from rows to an axis: flattens explicitly, unless the split leaves one dimension."""
 
     def upgrade(b: Builder, x: Value, /, *, axis: int) -> Value:
         if axis == -1 or (isinstance(x.type, TensorType) and x.type.rank == axis + 1):
@@ -46,8 +67,8 @@ def split_to_axis(name: str) -> Rule:
     return upgrade
 
 
-def axis_to_split(name: str) -> Rule:
-    """Return the downgrade from 13: move the axis last, where both versions agree."""
+def axis_to_split(name: str) -> BehaviourFunction:
+    """Return the downgrade from an axis to rows: moves the axis last, where both are equal."""
 
     def downgrade(b: Builder, x: Value, /, *, axis: int) -> Value:
         rank = x.type.rank if isinstance(x.type, TensorType) else None

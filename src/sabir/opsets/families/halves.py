@@ -1,4 +1,4 @@
-"""Halves in function bodies: computed in float32 and rounded once, as evaluation does it."""
+"""Half-precision floats in function bodies: computed in float32 and rounded once, as in evaluation."""
 
 from __future__ import annotations
 

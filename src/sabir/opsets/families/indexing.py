@@ -8,13 +8,34 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Expr, add, ceil_div, dim_max, dim_min, is_nonnegative, lower_bound, sub, upper_bound
+from sabir.opsets.families.shapes import axis_in
+from sabir.schema import Attribute, Input, tensors
 
 if TYPE_CHECKING:
-    from sabir.ir import Dim, Item, Known
+    from sabir.ir import Dim, Item, Known, Shape
     from sabir.opsets.typing import Array
 
-# The standard recommends INT_MAX and INT_MIN for "to the end" of a dimension whose size is not known.
+INDEX_TYPES = tensors("int32", "int64")
+TUPLES = Input(
+    "indices",
+    "tensor(int64)",
+    "Tuples along the last dimension, each of indices into the first axes of `data`; -1 is the last.",
+    differentiable=False,
+)
+AXIS = Attribute("axis", "int", "The dimension to index, counted from the back if negative.", default=0)
+
+# The standard recommends INT_MAX and INT_MIN for "to the end" of a dimension of unknown size.
 TO_THE_END = 2**31 - 1
+
+
+def check_index_shape(data: Shape, indices: Shape, axis: int) -> None:
+    """Raise InferenceError unless `indices` has the rank of `data`, and larger sizes only along `axis`."""
+    if len(indices) != len(data):
+        raise InferenceError(f"`data` has rank {len(data)}, `indices` {len(indices)}; they must be equal")
+    axis = axis_in(axis, len(data))
+    for place, (size, wanted) in enumerate(zip(data, indices, strict=True)):
+        if place != axis and isinstance(size, int) and isinstance(wanted, int) and wanted > size:
+            raise InferenceError(f"`indices` has size {wanted} along axis {place}, and `data` {size}")
 
 
 def checked(indices: Array, size: int) -> Array:
@@ -33,7 +54,7 @@ def check_known(indices: Known | None, dim: Dim) -> None:
 
 
 class Span(NamedTuple):
-    """What a slice of one axis takes: `end` is -1 where a backward one runs to the front."""
+    """A slice of one axis; `end` is -1 where a backward slice includes index 0."""
 
     start: int
     end: int
@@ -44,12 +65,12 @@ class Span(NamedTuple):
 
     @property
     def slice(self) -> slice:
-        """The Python slice, in which -1 would count from the back."""
+        """The Python slice, where None replaces an `end` of -1."""
         return slice(self.start, self.end if self.end >= 0 else None, self.step) if len(self) else slice(0)
 
 
 def span(start: int, end: int, step: int, size: int) -> Span:
-    """Clamp a slice to a dimension, as the standard says (numpy does otherwise before a backward start)."""
+    """Clamp a slice to a dimension as the standard says; numpy clamps a backward start differently."""
     if step == 0:
         raise InferenceError("a slice cannot have a step of 0")
     start, end = (v + size if v < 0 else v for v in (start, end))
@@ -59,7 +80,7 @@ def span(start: int, end: int, step: int, size: int) -> Span:
 
 
 def sliced_dim(start: Item, end: Item, step: Item, dim: Dim) -> Dim:
-    """Return the size that a slice leaves of a dimension, None where it is not sure."""
+    """Return the size of a dimension after slicing; None where it is unknown."""
     if not isinstance(step, int) or not isinstance(start, (int, Expr)) or not isinstance(end, (int, Expr)):
         return None
     if isinstance(start, int) and isinstance(end, int) and isinstance(dim, int):
@@ -70,7 +91,7 @@ def sliced_dim(start: Item, end: Item, step: Item, dim: Dim) -> Dim:
 
 
 def _forward(start: int | Expr, end: int | Expr, step: int, dim: Dim) -> Dim:
-    """max(0, ceil((min(end, dim) - max(0, start)) / step)), the clamps that change nothing left out."""
+    """max(0, ceil((min(end, dim) - max(0, start)) / step)), without the clamps that have no effect."""
     first = _from_front(start, dim)
     last = dim if isinstance(end, int) and end >= TO_THE_END else dim_min(_from_front(end, dim), dim)
     length = sub(last, first)
@@ -93,7 +114,7 @@ def _backward(start: int | Expr, end: int | Expr, step: int, dim: Dim) -> Dim:
 
 
 def _from_front(position: int | Expr, dim: Dim) -> Dim:
-    """Return a position counted from the front; None where it cannot be told from which end it counts."""
+    """Return a position counted from the front; None where its sign is unknown."""
     low, high = lower_bound(position), upper_bound(position)
     if low is not None and low >= 0:
         return position

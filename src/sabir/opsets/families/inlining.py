@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def inlined(b: Builder, graph: Graph, inputs: Iterable[Value]) -> list[Value]:
-    """Emit copies of a graph's nodes on these inputs; returns what stands for its outputs."""
+    """Emit copies of a graph's nodes on these inputs; return the values of its outputs."""
     copies: dict[Value, Value | None] = dict(zip(graph.inputs, inputs, strict=True))
     for value, data in graph.initializers.items():
-        if value not in copies:  # a default gives way to what is given
+        if value not in copies:  # an operand replaces a default
             copies[value] = b.initializer(value.name, data)
     for node in graph.sorted_nodes():
         b.graph.append(clone_node(node, copies))

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def places(x: Array, keys: Array, *, nan: bool = False) -> Array:
-    """Return where each element of `x` stands among `keys`, the last where it does twice, or -1.
+    """Return the index of each element of `x` in `keys`: of equal keys the last, and -1 for a missing one.
 
-    `nan` says that a NaN among the keys stands for every NaN; otherwise NaN is found nowhere.
+    With `nan` a NaN among the keys matches every NaN; otherwise NaN matches nothing.
     """
     if keys.dtype.kind == "O" or x.dtype.kind == "O":
         table = {key: place for place, key in enumerate(keys.tolist())}

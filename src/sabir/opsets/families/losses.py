@@ -1,7 +1,7 @@
-"""The negative log likelihood of labels: log-probabilities picked, weighted and reduced.
+"""The negative log likelihood of labels: their log-probabilities, weighted and reduced.
 
-Scores are (N, C, d1, ..., dk), labels (N, d1, ..., dk), weights (C). Each rule is here twice: on arrays,
-and as the nodes of a function body.
+Scores have the shape (N, C, d1, ..., dk), labels (N, d1, ..., dk), weights (C). Each function exists twice:
+for arrays, and to emit the nodes of a function body.
 """
 
 from __future__ import annotations
@@ -14,17 +14,35 @@ from sabir.base import EvaluationError
 from sabir.elements import INT64
 from sabir.ir import TensorType
 from sabir.opsets.families import axes, halves, reductions
+from sabir.opsets.families.calls import has_attribute
 from sabir.opsets.families.ranks import check_least_rank, check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
-from sabir.schema import Unconvertible, one_of
+from sabir.schema import Attribute, Constraint, Input, Unconvertible, one_of, tensors
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Shape, Value
     from sabir.opsets.typing import Array
 
-REDUCTIONS = one_of("none", "sum", "mean")
+REDUCTION = Attribute(
+    "reduction",
+    "string",
+    "none, sum, or mean: the sum divided by the sum of the weights.",
+    default="mean",
+    values=one_of("none", "sum", "mean"),
+)
+INDICES = Constraint("Tind", tensors("int32", "int64"))
 _LEAST_RANK = 2  # a batch, classes
-_AXES_BY_INPUT = 13  # from this opset on Squeeze and Unsqueeze take their axes as an input
+
+
+def inputs(of: Constraint, scores: tuple[str, str], labels: str, weights: str) -> list[Input]:
+    """Return the inputs by their names; `scores` is a name and a description."""
+    classes = "The classes, (N, d1, ..., dk), each in [0, C) or ignored."
+    factors = "A factor for each class, (C); 1 by default."
+    return [
+        Input(scores[0], of, scores[1], differentiable=True),
+        Input(labels, INDICES, classes, differentiable=False),
+        Input(weights, of, factors, optional=True, differentiable=False),
+    ]
 
 
 def infer(scores: TensorType, labels: TensorType, weights: TensorType | None, reduction: str) -> TensorType:
@@ -36,7 +54,7 @@ def infer(scores: TensorType, labels: TensorType, weights: TensorType | None, re
 def _losses(
     scores: TensorType | Array, labels: TensorType | Array, weights: TensorType | Array | None
 ) -> Shape | None:
-    """Return the shape of the single losses; raises InferenceError for shapes that do not fit together."""
+    """Return the shape of the losses before reduction; raises InferenceError as `infer`."""
     check_least_rank("the scores", scores, _LEAST_RANK)
     check_rank("weight", weights, 1)
     if scores.shape is None:
@@ -59,7 +77,7 @@ def log_softmax(x: Array, axis: int) -> Array:
 
 
 def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | None, reduction: str) -> Array:
-    """Return the loss of log-probabilities; the mean is by weight, and NaN where all labels are ignored."""
+    """Return the loss of log-probabilities; a mean is weighted, and NaN where all labels are ignored."""
     _losses(logs, labels, weights)
     places = labels.astype(np.int64, copy=False)
     counted = None if ignored is None else places != ignored
@@ -88,7 +106,7 @@ def evaluate(logs: Array, labels: Array, weights: Array | None, ignored: int | N
 
 
 def emit_log_softmax(b: Builder, x: Value, axis: int) -> Value:
-    """Emit the logarithms of Softmax from simpler operators."""
+    """Emit the logarithms of Softmax in simpler operators."""
     wide = halves.widened(b, x)
     shifted = b.Sub(wide, reductions.call(b, "ReduceMax", wide, [axis]))
     logs = b.Log(reductions.call(b, "ReduceSum", b.Exp(shifted), [axis]))
@@ -98,7 +116,7 @@ def emit_log_softmax(b: Builder, x: Value, axis: int) -> Value:
 def emit(
     b: Builder, logs: Value, labels: Value, weights: Value | None, ignored: int | None, reduction: str
 ) -> Value:
-    """Emit the loss of log-probabilities from operators that gather, choose and reduce."""
+    """Emit the loss of log-probabilities."""
     wide = halves.widened(b, logs)
     if not isinstance(wide.type, TensorType) or not wide.type.element.number:
         raise Unconvertible("the element type of the scores is unknown, and constants must be of it")
@@ -125,6 +143,6 @@ def emit(
 
 
 def _with_axes(b: Builder, name: str, x: Value) -> Value:
-    if b.opset < _AXES_BY_INPUT:
+    if has_attribute(b, name, "axes"):
         return b.op(name, x, axes=[1])
     return b.op(name, x, axes.as_input(b, "axes", [1]))

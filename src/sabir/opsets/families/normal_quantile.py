@@ -51,7 +51,7 @@ _F = (
 
 
 def normal_quantile(p: Array) -> Array:
-    """Return z with P(Z <= z) = p in float64; infinite at 0 and 1, NaN outside of them."""
+    """Return z with P(Z <= z) = p in float64; infinite at 0 and 1, NaN outside [0, 1]."""
     return _quantile(np.asarray(p, np.float64))
 
 

@@ -1,4 +1,4 @@
-"""Elements put before and behind the axes of a tensor."""
+"""Padding: elements added before and after the axes of a tensor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sabir.base import InferenceError, check_elements
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.families.sizes import allotted
 
-_PLACE = 24  # bytes, about, of a place while its source is found
+_INDEX = 24  # temporary bytes for each index of a padded axis, approximately
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 
 def by_axis(pads: Sequence[Any], axes: Sequence[int] | None, rank: int) -> tuple[list[Any], list[Any]]:
-    """Return how much goes before and behind each axis."""
-    places = axes_in(range(rank) if axes is None else axes, rank)
-    if len(pads) != 2 * len(places):
+    """Return the padding before and after each axis."""
+    numbers = axes_in(range(rank) if axes is None else axes, rank)
+    if len(pads) != 2 * len(numbers):
         raise InferenceError(
-            f"{len(pads)} pads for {len(places)} axes: one before and one behind each is needed"
+            f"{len(pads)} pads for {len(numbers)} axes: each needs one before and one after it"
         )
     begin, end = [0] * rank, [0] * rank
-    for place, axis in enumerate(places):
-        begin[axis], end[axis] = pads[place], pads[len(places) + place]
+    for i, axis in enumerate(numbers):
+        begin[axis], end[axis] = pads[i], pads[len(numbers) + i]
     return begin, end
 
 
 def padded(data: Array, begin: Sequence[int], end: Sequence[int], mode: str, filling: object) -> Array:
-    """Return an array with so many elements put before and behind each axis, or cut off it."""
+    """Return an array with elements added before and after each axis, or removed for negative numbers."""
     sizes = [n + b + e for n, b, e in zip(data.shape, begin, end, strict=True)]
     if any(size < 0 for size in sizes):
-        raise ValueError(f"pads {[*begin, *end]} cut more off than the shape {list(data.shape)} has")
+        raise ValueError(f"pads {[*begin, *end]} remove more elements than the shape {list(data.shape)} has")
     allotted(sizes, data.dtype, data.size)
     if mode == "constant":
         return _filled(data, begin, sizes, filling)
@@ -48,16 +48,16 @@ def padded(data: Array, begin: Sequence[int], end: Sequence[int], mode: str, fil
 
 
 def check_sources(shape: Sequence[Dim], begin: Sequence[int], end: Sequence[int], mode: str) -> None:
-    """Raise InferenceError where a mode that repeats elements has none to repeat."""
+    """Raise InferenceError if a mode repeats elements of an axis that has none."""
     if mode == "constant":
         return
     for n, b, e in zip(shape, begin, end, strict=True):
         if isinstance(n, int) and n + min(b, 0) + min(e, 0) <= 0 < max(b, e):
-            raise InferenceError(f"the mode {mode!r} has nothing to repeat in an axis of {n} elements")
+            raise InferenceError(f"the mode {mode!r} has no elements to repeat in an axis of {n}")
 
 
 def _filled(data: Array, begin: Sequence[int], sizes: Sequence[int], filling: object) -> Array:
-    """Return the constant everywhere but where an element of `data` falls."""
+    """Return an array of the constant that contains `data`."""
     padded = np.full(sizes, filling, data.dtype)
     source: list[slice] = []
     target: list[slice] = []
@@ -69,25 +69,25 @@ def _filled(data: Array, begin: Sequence[int], sizes: Sequence[int], filling: ob
     return padded
 
 
-def _source(n: int, before: int, behind: int, mode: str) -> Array:
-    """Return for each place of a padded axis the place it copies, never one that is cut off."""
-    first, last = max(0, -before), n - max(0, -behind)
+def _source(n: int, before: int, after: int, mode: str) -> Array:
+    """Return for each index of a padded axis the index that it copies, never a removed one."""
+    first, last = max(0, -before), n - max(0, -after)
     left = last - first
-    length = left + max(0, before) + max(0, behind)
-    check_elements(length, length, what="the places", width=_PLACE)
-    place = np.arange(-max(0, before), left + max(0, behind))
+    length = left + max(0, before) + max(0, after)
+    check_elements(length, length, what="the indices", width=_INDEX)
+    index = np.arange(-max(0, before), left + max(0, after))
     if left <= 0:
-        return place
-    return _FOLDS[mode](place, left) + first
+        return index
+    return _FOLDS[mode](index, left) + first
 
 
-def _mirrored(place: Array, n: int) -> Array:
-    turn = np.mod(place, max(2 * n - 2, 1))
-    return np.minimum(turn, 2 * n - 2 - turn)
+def _mirrored(index: Array, n: int) -> Array:
+    period = np.mod(index, max(2 * n - 2, 1))
+    return np.minimum(period, 2 * n - 2 - period)
 
 
 _FOLDS: dict[str, Callable[[Array, int], Array]] = {
-    "edge": lambda place, n: np.clip(place, 0, n - 1),
+    "edge": lambda index, n: np.clip(index, 0, n - 1),
     "reflect": _mirrored,
     "wrap": np.mod,
 }

@@ -1,4 +1,4 @@
-"""Functions of one element at a time: how they run over arrays, and what they keep of known contents."""
+"""Elementwise functions: their evaluation over arrays, known contents, and examples."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sabir.ir import Dim, Item, TensorType
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
 
 _BLOCK = 1 << 15  # elements; the temporaries of a formula of this size fit the second-level cache
 
 # ---------------------------------------------------------------- evaluation
 
 
-def pointwise(rule: Callable[..., Array]) -> Rule:
-    """Return a formula of one array, block by block; halves are computed in float32 and rounded once.
+def pointwise(function: Callable[..., Array]) -> BehaviourFunction:
+    """Return the evaluation of a function of one array block by block; halves are rounded once, from float32.
 
     It suits formulas of several steps: no temporary becomes as large as the array.
     """
 
-    @functools.wraps(rule)  # the binder reads the attributes from the rule's signature
+    @functools.wraps(function)  # the binder reads the attributes from its signature
     def evaluate(x: Array, /, **attributes: Any) -> Array:
         if x.size <= _BLOCK:
-            return rule(widened(x), **attributes).astype(x.dtype, copy=False)
+            return function(widened(x), **attributes).astype(x.dtype, copy=False)
         row: Array = np.ascontiguousarray(x).reshape(-1)
         out: Array = np.empty(row.shape, x.dtype)
         for start in range(0, row.size, _BLOCK):
             block = slice(start, start + _BLOCK)
-            out[block] = rule(widened(row[block]), **attributes)
+            out[block] = function(widened(row[block]), **attributes)
         return out.reshape(x.shape)
 
     return evaluate
@@ -51,27 +51,27 @@ def sigmoid(x: Array) -> Array:
 
 
 def exponential_unit(x: Array, alpha: float) -> Array:
-    """Return x from 0 on, and `alpha * (exp(x) - 1)` below."""
+    """Return x where it is 0 or above, `alpha * (exp(x) - 1)` below."""
     return np.maximum(x, 0) + alpha * np.expm1(np.minimum(x, 0))
 
 
 # ---------------------------------------------------------------- known contents
 
 
-def known_by(rule: Callable[[Dim], Dim]) -> Rule:
-    """Return the type rule of a function that keeps shape and type, and that dimensions know too."""
+def known_by(function: Callable[[Dim], Dim]) -> BehaviourFunction:
+    """Return the type inference of an elementwise function that is also defined on dimensions."""
 
     def infer(x: TensorType, /) -> TensorType:
-        return arithmetic.limited(rule, x)
+        return arithmetic.limited(function, x)
 
     return infer
 
 
-def known_rounding(rule: Callable[[float], Any]) -> Rule:
-    """Return the type rule of a rounding: symbols stand for whole numbers, and stay."""
+def known_rounding(function: Callable[[float], Any]) -> BehaviourFunction:
+    """Return the type inference of a rounding, which leaves symbols, as they are integers."""
 
     def rounded(item: Item) -> Item:
-        return item if isinstance(item, Expr) else float(rule(float(item or 0)))
+        return item if isinstance(item, Expr) else float(function(float(item or 0)))
 
     def infer(x: TensorType, /) -> TensorType:
         return broadcasting.computed(rounded, x)
@@ -81,19 +81,19 @@ def known_rounding(rule: Callable[[float], Any]) -> Rule:
 
 # ---------------------------------------------------------------- examples
 
-_TOLERANCES = {np.float64: 1e-13, np.float32: 1e-6, np.float16: 2e-3, ml_dtypes.bfloat16: 2e-2}
+TOLERANCES = {np.float64: 1e-13, np.float32: 1e-6, np.float16: 2e-3, ml_dtypes.bfloat16: 2e-2}
 
 
 def over_floats(
     x: Sequence[float], y: Sequence[float], *opsets: int, bfloat16: int, **attributes: Any
 ) -> Iterator[Example]:
-    """Yield calls that make `y` of `x` in every floating type, with a scalar and an empty tensor at last.
+    """Yield calls that compute `y` from `x` in every float type, then one of a scalar and of an empty tensor.
 
-    `bfloat16` is the opset from which it is admitted. The values of `x` should be exact in it.
+    `bfloat16` is the first opset that admits it. The values of `x` should be exact in it.
     """
     inputs, outputs = np.array(x, np.float64), np.array(y, np.float64)
     for opset in opsets:
-        for dtype, tolerance in _TOLERANCES.items():
+        for dtype, tolerance in TOLERANCES.items():
             if dtype is not ml_dtypes.bfloat16 or opset >= bfloat16:
                 yield Example(
                     opset,
@@ -103,6 +103,6 @@ def over_floats(
                     **attributes,
                 )
     scalar, result = inputs[0].astype(np.float32), outputs[0].astype(np.float32)
-    yield Example(opsets[-1], scalar, expect=[result], tolerance=_TOLERANCES[np.float32], **attributes)
+    yield Example(opsets[-1], scalar, expect=[result], tolerance=TOLERANCES[np.float32], **attributes)
     nothing = np.zeros((2, 0), np.float32)
     yield Example(opsets[-1], nothing, expect=[nothing], **attributes)

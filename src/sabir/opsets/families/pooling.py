@@ -1,4 +1,4 @@
-"""Poolings: windows folded to one element, one axis at a time."""
+"""Poolings: the elements of each window reduced to one, one axis at a time."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from sabir.schema import Unconvertible
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sabir.opsets.families.windows import Axis
+    from sabir.opsets.families.windows import WindowAxis
     from sabir.opsets.typing import Array
 
-_BLOCK = 1 << 19  # bytes of input that are folded while they are in the cache
+_BLOCK = 1 << 19  # bytes of input that are reduced at a time, so that they stay in the cache
 
 
 def pooled_type(x: TensorType, window: Window) -> TensorType:
-    """Return the type of `x` (N, C, *lengths) with a window's places for its lengths."""
+    """Return the type of `x` (N, C, *lengths) with the number of windows along each spatial axis."""
     if x.shape is None:
         return TensorType(x.element, (None,) * (2 + len(window.kernel)))
     if len(x.shape) < LEAST_RANK:
-        raise InferenceError(f"{x} has no spatial axes; batch and channels come first")
+        raise InferenceError(f"{x} has no spatial axes; the first two are batch and channels")
     return TensorType(x.element, (*x.shape[:2], *window.outputs(x.shape[2:])))
 
 
@@ -38,13 +38,13 @@ def pooled_to_one(x: TensorType) -> TensorType:
     if x.shape is None:
         return TensorType(x.element)
     if len(x.shape) < LEAST_RANK - 1:
-        raise InferenceError(f"{x} has no channels; the batch comes first, they second")
+        raise InferenceError(f"{x} has no channels; the first axis is the batch, the second the channels")
     return TensorType(x.element, (*x.shape[:2], *(1,) * (len(x.shape) - 2)))
 
 
-def folded(x: Array, axes: Sequence[Axis], operation: np.ufunc, empty: float) -> Array:
-    """Join the elements of each window of `x` (N, C, *lengths); what has none becomes `empty`."""
-    if all(a.windows == 1 and a.begin == a.end == 0 for a in axes):  # one window, as before a classifier
+def reduce_windows(x: Array, axes: Sequence[WindowAxis], operation: np.ufunc, empty: float) -> Array:
+    """Reduce the elements of each window of `x` (N, C, *lengths); a window without any becomes `empty`."""
+    if all(a.windows == 1 and a.begin == a.end == 0 for a in axes):  # one window, as global pooling writes it
         reach = (slice(0, (a.kernel - 1) * a.dilation + 1, a.dilation) for a in axes)
         return operation.reduce(x[..., *reach], axis=tuple(range(2, x.ndim)), keepdims=True)
     counts = tuple(a.windows for a in axes)
@@ -55,15 +55,15 @@ def folded(x: Array, axes: Sequence[Axis], operation: np.ufunc, empty: float) ->
     spend_work(turns * y.nbytes, turns * -(-len(flat) // step))
     for first in range(0, len(flat), step):
         part = flat[first : first + step]
-        for place, axis in enumerate(axes, 1):
+        for number, axis in enumerate(axes, 1):
             if not axis.is_trivial:
-                part = _along(part, place, axis, operation, empty)
+                part = _along(part, number, axis, operation, empty)
         y[first : first + step] = part
     return y.reshape(*x.shape[:2], *counts)
 
 
 def powers(x: Array, p: float) -> Array:
-    """Return `|x| ** p`, whose sums become norms by `roots`; halves as float32."""
+    """Return `|x| ** p`, 16-bit floats as float32; `roots` of their sums are the norms."""
     wide = np.abs(widened(x))
     if p in {1, 2}:
         return wide if p == 1 else np.square(wide)
@@ -71,9 +71,9 @@ def powers(x: Array, p: float) -> Array:
 
 
 def whole_order(p: float) -> int:
-    """Return the order of a norm for the versions where it is an integer."""
+    """Return the order of a norm as an integer; raises Unconvertible for a fraction."""
     if not float(p).is_integer():
-        raise Unconvertible(f"p is {p:g}, and must be an integer from version 2 on")
+        raise Unconvertible(f"p is {p:g}, and must be an integer in the newer version")
     return int(p)
 
 
@@ -84,10 +84,10 @@ def roots(sums: Array, p: float) -> Array:
     return np.power(sums, sums.dtype.type(1 / p))
 
 
-def _along(x: Array, place: int, axis: Axis, operation: np.ufunc, empty: float) -> Array:
-    """Join the taps of every window along one axis: as many array operations as the kernel has taps."""
-    before = (slice(None),) * place
-    y = np.empty((*x.shape[:place], axis.windows, *x.shape[place + 1 :]), x.dtype)
+def _along(x: Array, number: int, axis: WindowAxis, operation: np.ufunc, empty: float) -> Array:
+    """Reduce the taps of all windows along one axis, with one array operation for each tap."""
+    before = (slice(None),) * number
+    y = np.empty((*x.shape[:number], axis.windows, *x.shape[number + 1 :]), x.dtype)
     runs = [axis.run(t) for t in axis.taps]
     whole = [r for r in runs if r.stop - r.start == axis.windows]
     rest = [r for r in runs if r.stop - r.start < axis.windows]
@@ -101,10 +101,8 @@ def _along(x: Array, place: int, axis: Axis, operation: np.ufunc, empty: float) 
     return y
 
 
-def places_backwards(
-    axes: Sequence[Axis],
-) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield for each tap, the last first, the windows that have it inside the input, and what they read."""
+def taps_backwards(axes: Sequence[WindowAxis]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+    """Yield for each tap, the last first, the windows whose tap is inside the input, and what it reads."""
     taps = [a.taps[::-1] for a in axes]
     spend_work(0, math.prod(map(len, taps)))
     for tap in itertools.product(*taps):

@@ -1,4 +1,4 @@
-"""Powers: exact on integers, in the base's type, fast for the exponents that models use."""
+"""Powers: exact on integers, in the base's type, fast for common exponents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sabir.opsets.families.casting import converted
 if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
-_LARGEST_WHOLE = 1 << 31  # a float exponent up to here is taken as an integer
+_LARGEST_WHOLE = 1 << 31  # float exponents up to here are computed as integers
 
 
 def raised(x: Array, y: Array, /) -> Array:
@@ -25,13 +25,13 @@ def raised(x: Array, y: Array, /) -> Array:
         if quick is not None:
             return quick.astype(x.dtype, copy=False).reshape(np.broadcast_shapes(x.shape, y.shape))
     base, exponent = widened(x), widened(y)
-    if base.dtype != exponent.dtype:  # neither rounds the other
+    if base.dtype != exponent.dtype:  # neither type represents the other
         base, exponent = base.astype(np.float64), exponent.astype(np.float64)
     return np.power(base, exponent).astype(x.dtype, copy=False)
 
 
 def _by_scalar(x: Array, exponent: float) -> Array | None:
-    """Return x to one of the powers that need no logarithm, or None."""
+    """Return a power that needs no logarithm, or None for any other exponent."""
     match exponent:
         case 2.0:
             return x * x
@@ -49,7 +49,7 @@ def _by_scalar(x: Array, exponent: float) -> Array | None:
 
 
 def _whole(x: Array, y: Array) -> Array:
-    """Return powers of integers: wrapped like products of them, and cut toward zero where they are none."""
+    """Return powers of integers: products wrap, and fractions are truncated toward zero."""
     if y.dtype.kind not in "iu":
         y = y.astype(np.float64)
         if not ((np.trunc(y) == y) & (np.abs(y) < _LARGEST_WHOLE)).all():
@@ -59,6 +59,6 @@ def _whole(x: Array, y: Array) -> Array:
     if (exponents >= 0).all():
         return positive.astype(x.dtype)
     odd = (exponents & 1).astype(np.bool_)
-    inverse = np.where(x == 0, np.iinfo(x.dtype).min, 0)  # 1 / 0 is infinite, and converted as Cast does
+    inverse = np.where(x == 0, np.iinfo(x.dtype).min, 0)  # 1 / 0 is infinite, and converts as Cast does
     inverse = np.where(np.abs(x) == 1, np.where(odd, x, 1), inverse)
     return np.where(exponents < 0, inverse, positive).astype(x.dtype)

@@ -1,4 +1,4 @@
-"""Matrix products: their shapes, and arithmetic in the exact element type."""
+"""Matrix products: their shapes, and their evaluation in the element type of the operands."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 MATRIX = 2  # the rank of a matrix
-_LARGE = 4096  # multiplications; below it numpy's own loop over integers costs less than a look at the values
-_HEAVY = 1 << 26  # the product of the operands' sizes below which nobody counts
-_PRODUCTS = 128  # multiplications of numbers of one byte that BLAS would do while numpy writes a byte
-_FLOAT = 4  # bytes of the narrowest number that BLAS takes
-_EXACT = float(2**53)  # up to here every integer is a float64
+_LARGE = 4096  # multiplications; below it numpy's integer loop costs less than a pass over the values
+_HEAVY = 1 << 26  # a product of the operands' sizes; smaller work is not counted
+_PRODUCTS = 128  # multiplications of one-byte numbers in the time that numpy needs to write a byte
+_FLOAT = 4  # bytes of the narrowest type of BLAS
+_EXACT = float(2**53)  # up to here integers are exact in float64
 
 
 def matmul_shape(a: Shape | None, b: Shape | None) -> Shape | None:
@@ -48,7 +48,7 @@ def matmul(a: Array, b: Array) -> Array:
 
 
 def _integer_matmul(a: Array, b: Array) -> Array:
-    """Use BLAS on float64 where no partial sum can leave the exact integers; numpy has but a plain loop."""
+    """Use BLAS in float64 where all partial sums are exact; numpy's integer product is a plain loop."""
     if b.size and a.size * b.shape[-1] > _LARGE and _largest(a) * _largest(b) * a.shape[-1] <= _EXACT:
         return matmul(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
     _spend(a, b, 1)
@@ -56,7 +56,7 @@ def _integer_matmul(a: Array, b: Array) -> Array:
 
 
 def _spend(a: Array, b: Array, speed: int) -> None:
-    """Count multiplications as work, `speed` of them as a byte."""
+    """Count multiplications as work: `speed` of them as one byte."""
     if a.ndim and b.ndim and a.size * b.size > _HEAVY:
         rows, columns = (a.shape[-2] if a.ndim > 1 else 1), (b.shape[-1] if b.ndim > 1 else 1)
         spend_work(max(a.size * columns, b.size * rows) // speed)

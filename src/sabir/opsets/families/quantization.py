@@ -1,8 +1,8 @@
 """Linear quantization: `y = saturate(round(x / scale) + zero)`, and back `(y - zero) * scale`.
 
-A scale and its zero point hold for the whole tensor (one element), for each place of an axis (a vector),
-or for each block of an axis (the tensor's rank, one element a block). NaN becomes the least integer, as in
-onnxruntime; the standard leaves it open.
+A scale and its zero point apply to the whole tensor (one element), to each index of an axis (a vector), or to
+each block of an axis (a tensor of the same rank with one element for each block). NaN becomes the least
+integer, as in onnxruntime; the standard does not define it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sabir.opsets.families.casting import converted
 from sabir.opsets.families.products import matmul
 from sabir.opsets.families.ranks import check_alike, check_broadcast, check_one, check_rank, check_shape
 from sabir.opsets.families.shapes import axis_in
-from sabir.schema import FLOATS, Unconvertible, tensors
+from sabir.schema import FLOATS, Attribute, Unconvertible, at_least, tensors
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
@@ -27,27 +27,35 @@ if TYPE_CHECKING:
     from sabir.schema import Version
 
 _HALVES = {FLOAT16, BFLOAT16}
-PRECISIONS = FLOATS | tensors("bfloat16")  # to divide in
+PRECISIONS = FLOATS | tensors("bfloat16")  # the types in which a quotient can be computed
+AXIS = Attribute("axis", "int", "The axis along which scales differ, if they do.", default=1)
+BLOCK_SIZE = Attribute(
+    "block_size",
+    "int",
+    "The number of elements along `axis` that share a scale; 0: no blocks.",
+    default=0,
+    values=at_least(0),
+)
 _EXACT_IN_FLOAT = float(1 << 24)  # integers up to here are exact in float32
-_LEAST_STEP = 64  # of the inner dimension of a product: fewer make BLAS slow
-_BLOCK = 1 << 17  # elements that are quantized while they are in the cache
-_NARROW = 16  # bits: integers of so many, and their differences, are exact in float32
+_LEAST_STEP = 64  # of the inner dimension of a product; BLAS is slow with less
+_BLOCK = 1 << 17  # elements that are quantized at a time, so that they stay in the cache
+_NARROW = 16  # bits: such integers and their differences are exact in float32
 
 
 def spread(parameter: Array, shape: tuple[int, ...], axis: int, block_size: int) -> Array:
-    """Return a scale or zero point so that it broadcasts against a tensor of this shape."""
+    """Return a scale or zero point so that it broadcasts to a tensor of this shape."""
     if parameter.size == 1:
         return parameter.reshape(())
     if parameter.ndim == 1 and not (block_size and len(shape) == 1):
         axis = axis_in(axis, len(shape))
         if len(parameter) != shape[axis]:
-            raise ValueError(f"{len(parameter)} scales do not go with axis {axis} of a tensor {list(shape)}")
+            raise ValueError(f"{len(parameter)} scales do not match axis {axis} of a tensor {list(shape)}")
         return parameter.reshape(-1, *(1,) * (len(shape) - 1 - axis))
     axis = axis_in(axis, len(shape))
     blocks = -(-shape[axis] // block_size) if block_size > 0 else None
     if parameter.shape != (*shape[:axis], blocks, *shape[axis + 1 :]):
         raise ValueError(
-            f"scales of shape {list(parameter.shape)} do not go with {list(shape)} in blocks of {block_size} "
+            f"scales of shape {list(parameter.shape)} do not match {list(shape)} in blocks of {block_size} "
             f"along axis {axis}"
         )
     each = np.repeat(parameter, block_size, axis=axis)
@@ -55,9 +63,9 @@ def spread(parameter: Array, shape: tuple[int, ...], axis: int, block_size: int)
 
 
 def precision_of(x: ElementType, scale: ElementType, wanted: int = 0) -> ElementType:
-    """Return the type to divide in: the one asked for, else that of the scale.
+    """Return the type to divide in: `wanted` if it is set, else the type of the scale.
 
-    A power of two (float8e8m0) leaves the precision of `x` as it is; integers divide exactly.
+    A power of two (float8e8m0) does not change the precision of `x`; integers are divided exactly.
     """
     if wanted:
         return element(wanted)
@@ -70,7 +78,7 @@ def quantized(
     x: Array, scale: Array, zero: Array | None, to: ElementType, precision: ElementType, *,
     saturate: bool = True,
 ) -> Array:  # fmt: skip
-    """Return `x / scale + zero` in the type `to`; scale and zero point broadcast already."""
+    """Return `x / scale + zero` in the type `to`; scale and zero point must broadcast to `x`."""
     if x.size > _BLOCK and not scale.ndim and (zero is None or not zero.ndim):
         flat: Array = x.reshape(-1)
         y: Array = np.empty(x.size, to.dtype)
@@ -88,9 +96,9 @@ def quantized(
 
 
 def saturated(q: Array, zero: Array | None, to: ElementType) -> Array:
-    """Return whole numbers, held as floats, plus a zero point as integers; `q` is overwritten."""
+    """Return integers in a float array plus a zero point as integers of type `to`; overwrites `q`."""
     if zero is not None:
-        q += zero.astype(q.dtype)  # exact where it matters: what is rounded lies far outside the range
+        q += zero.astype(q.dtype)  # exact inside the range of `to`; only numbers far outside are rounded
     least = -(1 << to.bits - 1) if to.is_signed else 0
     np.clip(q, least, least + (1 << to.bits) - 1, out=q)
     missing = np.isnan(q)
@@ -102,11 +110,11 @@ def saturated(q: Array, zero: Array | None, to: ElementType) -> Array:
 def _quotient(x: Array, scale: Array, precision: ElementType) -> Array:
     wide = np.float64 if precision is DOUBLE else np.float32
     q: Array = np.empty(x.shape, wide)
-    np.divide(_held(x, precision).astype(wide, copy=False), _held(scale, precision).astype(wide), out=q)
+    np.divide(_rounded(x, precision).astype(wide, copy=False), _rounded(scale, precision).astype(wide), out=q)
     return q.astype(precision.dtype).astype(wide) if precision in _HALVES else q
 
 
-def _held(x: Array, precision: ElementType) -> Array:
+def _rounded(x: Array, precision: ElementType) -> Array:
     return x.astype(precision.dtype, copy=False) if precision in _HALVES else x
 
 
@@ -118,20 +126,20 @@ def dequantized(x: Array, scale: Array, zero: Array | None, to: ElementType) -> 
 
 
 def centred(x: Array, zero: Array | None) -> Array:
-    """Return `x - zero` exactly: as float32, integers of 32 bits as int64."""
+    """Return `x - zero` exactly: 32-bit integers as int64, others as float32."""
     wide = np.float32 if element(x.dtype).bits <= _NARROW else np.int64
-    held: Array = x.astype(wide)
+    y: Array = x.astype(wide)
     if zero is None:
-        return held
+        return y
     centre = zero.astype(wide)
-    return np.subtract(held, centre, out=held) if held.shape else np.asarray(held - centre)
+    return np.subtract(y, centre, out=y) if y.shape else np.asarray(y - centre)
 
 
 # ---------------------------------------------------------------- products of quantized numbers
 
 
 def exact_kind(most: float) -> type[np.float32 | np.float64]:
-    """Return the float type in which sums of integers stay exact, of which `most` is the greatest.
+    """Return the float type in which sums of integers up to `most` are exact.
 
     BLAS multiplies floats many times faster than numpy multiplies integers.
     """
@@ -146,13 +154,13 @@ def largest(x: Array, axis: int | tuple[int, ...] = ()) -> float:
 
 
 def exact_matmul(a: Array, b: Array) -> Array:
-    """Return `a @ b` of whole numbers that floats hold, as whole numbers that floats hold."""
+    """Return the exact `a @ b` of integers in float arrays, as integers in a float array."""
     kind = exact_kind(largest(a) * largest(b, -2 if b.ndim > 1 else 0))
     if kind is a.dtype.type or a.ndim == 0 or b.ndim == 0:
         return np.asarray(matmul(a.astype(kind, copy=False), b.astype(kind, copy=False)))
     step = max(_LEAST_STEP, _BLOCK * a.shape[-1] // max(1, a.size, b.size))
     y = _part_of_product(a, b, slice(0, step), kind)
-    for first in range(step, a.shape[-1], step):  # the wider copies of the operands are parts of them
+    for first in range(step, a.shape[-1], step):  # so that the wider copies of the operands are small
         y += _part_of_product(a, b, slice(first, first + step), kind)
     return y
 
@@ -163,7 +171,7 @@ def _part_of_product(a: Array, b: Array, inner: slice, kind: type[np.float32 | n
 
 
 def wrapped(y: Array) -> Array:
-    """Return whole numbers that floats hold as int32, with what is beyond its range wrapped around."""
+    """Return integers in a float array as int32, with overflow wrapping around."""
     row: Array = y.reshape(-1)
     whole: Array = np.empty(row.shape, np.int32)
     for first in range(0, row.size, _BLOCK):
@@ -172,7 +180,7 @@ def wrapped(y: Array) -> Array:
 
 
 def along_rows(name: str, parameter: Array, matrix: Array) -> Array:
-    """Return a scale or zero point, of which each row of a stack of matrices may have its own."""
+    """Return a scale or zero point, possibly one for each row, so that it broadcasts to `matrix`."""
     check_rows(name, parameter, matrix)
     if parameter.size == 1:
         return parameter.reshape(())
@@ -180,19 +188,19 @@ def along_rows(name: str, parameter: Array, matrix: Array) -> Array:
 
 
 def along_columns(name: str, parameter: Array, matrix: Array) -> Array:
-    """Return a scale or zero point, of which each column of a stack of matrices may have its own."""
+    """Return a scale or zero point, possibly one for each column, so that it broadcasts to `matrix`."""
     check_columns(name, parameter, matrix)
     return parameter.reshape(()) if parameter.size == 1 else parameter
 
 
 def along_filters(name: str, parameter: Array, w: Array) -> Array:
-    """Return a scale or zero point, of which each filter (M, ...) may have its own."""
+    """Return a scale or zero point, possibly one for each filter, so that it broadcasts to `w` (M, ...)."""
     check_filters(name, parameter, len(w))
     return parameter.reshape(()) if parameter.size == 1 else parameter.reshape(-1, *(1,) * (w.ndim - 1))
 
 
 def requantized(y: Array, factor: Array, zero: Array, to: ElementType) -> Array:
-    """Return `y * factor + zero` as `to`, an integer rounded before the zero point; may overwrite `y`."""
+    """Return `y * factor + zero` as `to`, rounded before the zero point is added; may overwrite `y`."""
     q: Array = y if y.dtype == np.float32 else y.astype(np.float32)
     np.multiply(q, factor, out=q)
     if to.is_integer:
@@ -203,8 +211,8 @@ def requantized(y: Array, factor: Array, zero: Array, to: ElementType) -> Array:
 # ---------------------------------------------------------------- types and shapes
 
 
-def hold_against(older: Version, *inputs: Value | None) -> None:
-    """Raise Unconvertible where an older version does not admit the type of an input."""
+def require_types(older: Version, *inputs: Value | None) -> None:
+    """Raise Unconvertible if an older version does not admit the type of an operand."""
     for port, value in zip(older.inputs, inputs, strict=False):
         signature = value.type.signature if value is not None and isinstance(value.type, TensorType) else None
         if signature is not None and signature not in port.allowed:
@@ -212,7 +220,7 @@ def hold_against(older: Version, *inputs: Value | None) -> None:
 
 
 def check_parameter(x: TensorType, parameter: TensorType | None, axis: int, block_size: int) -> None:
-    """Raise InferenceError where a scale or zero point cannot go with the shape of `x`."""
+    """Raise InferenceError if a scale or zero point does not match the shape of `x`."""
     if parameter is None or x.shape is None or not parameter.shape or parameter.size == 1:
         return
     if len(parameter.shape) == 1 and not (block_size and len(x.shape) == 1):
@@ -222,22 +230,22 @@ def check_parameter(x: TensorType, parameter: TensorType | None, axis: int, bloc
         return
     axis = axis_in(axis, len(x.shape))
     if len(parameter.shape) != len(x.shape) or block_size < 0 or (parameter.is_static and not block_size):
-        raise InferenceError(f"scales {parameter} do not go with {x} in blocks of {block_size}")
+        raise InferenceError(f"scales {parameter} do not match {x} in blocks of {block_size}")
     for i, (dim, length) in enumerate(zip(parameter.shape, x.shape, strict=True)):
         if block_size and parameter.is_static:
             _check_equal(x, parameter, dim, ceil_div(length, block_size) if i == axis else length)
 
 
 def check_pair(scale: TensorType | Array, zero: TensorType | Array | None) -> None:
-    """Raise InferenceError where scale and zero point differ in shape, unless each is one element."""
+    """Raise InferenceError if scale and zero point differ in shape, unless each has one element."""
     if zero is not None and not scale.size == zero.size == 1:
         check_alike(["the scale", "the zero point"], [scale, zero])
 
 
 def check_rows(name: str, parameter: TensorType | Array | None, matrix: TensorType | Array) -> None:
-    """Raise InferenceError for what is neither one element nor one for each row of (..., M, K).
+    """Raise InferenceError unless a parameter has one element, or one for each row of (..., M, K).
 
-    Those are (M), or of the matrix's rank with a last dimension of 1.
+    The latter is (M), or (..., M, 1) with the rank of the matrix.
     """
     if _is_several(parameter) and matrix.shape is not None:
         if parameter is not None and len(parameter.shape or ()) == 1 < len(matrix.shape):
@@ -247,9 +255,9 @@ def check_rows(name: str, parameter: TensorType | Array | None, matrix: TensorTy
 
 
 def check_columns(name: str, parameter: TensorType | Array | None, matrix: TensorType | Array) -> None:
-    """Raise InferenceError for what is neither one element nor one for each column of (..., K, N).
+    """Raise InferenceError unless a parameter has one element, or one for each column of (..., K, N).
 
-    Those are (N), or of the matrix's rank with the second last dimension 1.
+    The latter is (N), or (..., 1, N) with the rank of the matrix.
     """
     if _is_several(parameter) and matrix.shape is not None:
         if parameter is not None and len(parameter.shape or ()) == 1 < len(matrix.shape):
@@ -259,7 +267,7 @@ def check_columns(name: str, parameter: TensorType | Array | None, matrix: Tenso
 
 
 def check_filters(name: str, parameter: TensorType | Array | None, filters: Dim) -> None:
-    """Raise InferenceError for what is neither one element nor one for each filter."""
+    """Raise InferenceError unless a parameter has one element, or one for each filter."""
     if _is_several(parameter):
         check_shape(name, parameter, filters)
 
@@ -277,4 +285,4 @@ def _check_stack(name: str, parameter: TensorType | Array | None, matrix: Shape,
 
 def _check_equal(x: TensorType, parameter: TensorType, found: Dim, needed: Dim) -> None:
     if known_equal(found, needed) is False:
-        raise InferenceError(f"scales {parameter} do not go with {x}: {found} is not {needed}")
+        raise InferenceError(f"scales {parameter} do not match {x}: {found} is not {needed}")

@@ -1,10 +1,10 @@
-"""The rank and the sizes that the standard gives an input: one check for types and for arrays.
+"""The rank and the sizes that the standard requires of an input: one check for types and for arrays.
 
-Inference and evaluation call the same function, so that both refuse the same shapes in the same words.
+Inference and evaluation call the same function, so that both report the same shapes with the same message.
 
-Where the text asks for a scalar, exporters write a 1-D tensor of one element and onnxruntime runs it; which
-number is meant is clear, and both are accepted. Where the text asks for a 1-D tensor, a scalar is refused, as
-onnxruntime and onnx refuse it; an operator that admits one too says so beside its call.
+Where the text requires a scalar, exporters write a 1-D tensor of one element, which onnxruntime accepts; both
+are accepted here. Where the text requires a 1-D tensor, a scalar is refused, as by onnxruntime and onnx; an
+operator that also admits a scalar has a comment at its call.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sabir.ir import Dim, Shape
-    from sabir.opsets.typing import Array, Rule
+    from sabir.opsets.typing import Array, BehaviourFunction
 
     Shaped: TypeAlias = TensorType | Array
 
 
 def type_of(x: Array, *, known: bool = False) -> TensorType:
-    """Return the type of an array, with its contents where they are small and `known` asks for them."""
+    """Return the type of an array, with its contents if they are small and `known` is set."""
     kind = TensorType(element(x.dtype), x.shape)
     return kind.with_known(contents.of_array(x)) if known else kind
 
@@ -78,7 +78,7 @@ def check_alike(names: Sequence[str], inputs: Sequence[Shaped]) -> None:
 
 
 def check_broadcast(name: str, x: Shaped | None, target: Shape | None) -> None:
-    """Raise InferenceError where an input does not broadcast one way: to `target`, which keeps its shape."""
+    """Raise InferenceError where an input does not broadcast to `target` without changing it."""
     if x is None or x.shape is None or target is None:
         return
     pairs = zip(reversed(x.shape), reversed(target), strict=False)
@@ -102,7 +102,7 @@ def as_number(name: str, x: Array) -> Any:
     return x.item()
 
 
-def hold(rule: Rule, *inputs: Array | None, **attributes: Any) -> None:
+def hold(rule: BehaviourFunction, *inputs: Array | None, **attributes: Any) -> None:
     """Raise InferenceError where the type rule of an operator refuses the shapes of these inputs.
 
     For operators whose arithmetic would broadcast what the standard does not.

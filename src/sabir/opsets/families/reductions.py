@@ -1,12 +1,12 @@
-"""Reductions over some axes: up to opset 17 an attribute names them, later an input.
+"""The behaviours of reductions over some axes, which an attribute names in older versions and an input later.
 
-A reduction is a rule `(x, axes, keepdims) -> array`; from it these functions make a room's behaviours.
-What several reductions begin or end with is here too: sums, extremes, and calls of them in function bodies.
+A reduction is a function `(x, axes, *, keepdims) -> array`. This module also has the sums and extremes that
+several reductions share, and what function bodies that call reductions need.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from sabir.ir import TensorType
 from sabir.opsets.families import contents, halves
 from sabir.opsets.families.arithmetic import as_dims, as_items, widened
 from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.calls import has_attribute
 from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.families.shapes import axes_in, with_some_dropped
 from sabir.opsets.families.sizes import passed_over
@@ -26,30 +27,62 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.ir import Builder, Dim, Value
-    from sabir.opsets.typing import Array
+    from sabir.opsets.typing import Array, BehaviourFunction
+    from sabir.schema import Version
 
-    Reduction: TypeAlias = Callable[[Array, tuple[int, ...], bool], Array]
     Combine: TypeAlias = Callable[[Any, Any], Dim]
 
-_UNSQUEEZE_BY_INPUT = 13  # from this opset on Unsqueeze takes its axes as an input
-_SUM_BY_INPUT, _OTHERS_BY_INPUT = 13, 18  # and so do ReduceSum and the other reductions
+
+class Reduction(Protocol):
+    """Reduces an array over axes counted from the front; `keepdims` keeps them, with size 1."""
+
+    def __call__(self, x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
+        """Return the reduced array, in the type of `x`."""
+        ...
 
 
-def infer_attribute(combine: Combine | None = None) -> Callable[..., TensorType]:
-    """Return the type rule of the versions whose axes are an attribute, none meaning all.
+# ---------------------------------------------------------------- behaviours
 
-    `combine` joins two dimensions into one, for a reduction that shape arithmetic uses.
+
+def attach(older: Version, newer: Version, reduction: Reduction, combine: Combine | None = None) -> None:
+    """Attach inference and evaluation by `reduction` to two versions, and the adapters between them.
+
+    The axes are an attribute from `older` on, an input from `newer` on. `combine` joins two dimensions into
+    one, for a reduction that shape arithmetic uses.
     """
+    older.infer(_infer_by_attribute(combine))
+    older.evaluate(_evaluate_by_attribute(reduction))
+    newer.infer(_infer_by_input(combine))
+    newer.evaluate(_evaluate_by_input(reduction))
+    newer.upgrade(_attribute_to_input(newer.operator.name))
+    newer.downgrade(_input_to_attribute(newer.operator.name))
 
+
+def attach_without_integers(newer: Version) -> None:
+    """Attach the adapters of a version that no longer admits integers; upgraded, they are cast to double."""
+    name = newer.operator.name
+
+    @newer.upgrade
+    def upgrade(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
+        if not isinstance(data.type, TensorType) or not data.type.element.number:
+            raise Unconvertible(f"the element type is unknown, and the newer {name} takes floats only")
+        if not data.type.element.is_integer:
+            return b.op(name, data, axes, **attributes)
+        return as_before(b, b.op(name, as_floats(b, data), axes, **attributes), data)
+
+    @newer.downgrade
+    def downgrade(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
+        return b.op(name, data, axes, **attributes)
+
+
+def _infer_by_attribute(combine: Combine | None) -> BehaviourFunction:
     def infer(data: TensorType, /, *, axes: Sequence[int] | None, keepdims: int) -> TensorType:
         return _reduced(data, axes or None, keepdims, combine)
 
     return infer
 
 
-def infer_input(combine: Combine | None = None) -> Callable[..., TensorType]:
-    """Return the type rule of the versions whose axes are an input."""
-
+def _infer_by_input(combine: Combine | None) -> BehaviourFunction:
     def infer(
         data: TensorType, axes: TensorType | None = None, /, *, keepdims: int, noop_with_empty_axes: int
     ) -> TensorType:
@@ -63,51 +96,39 @@ def infer_input(combine: Combine | None = None) -> Callable[..., TensorType]:
     return infer
 
 
-def over_attribute(reduction: Reduction) -> Callable[..., Array]:
-    """Return the evaluation of the versions whose axes are an attribute."""
-
+def _evaluate_by_attribute(reduction: Reduction) -> BehaviourFunction:
     def evaluate(data: Array, /, *, axes: Sequence[int] | None, keepdims: int) -> Array:
         passed_over(data)
-        return reduction(data, _axes(axes or None, data.ndim), keepdims != 0)
+        return reduction(data, _axes(axes or None, data.ndim), keepdims=keepdims != 0)
 
     return evaluate
 
 
-def over_input(reduction: Reduction) -> Callable[..., Array]:
-    """Return the evaluation of the versions whose axes are an input."""
-
+def _evaluate_by_input(reduction: Reduction) -> BehaviourFunction:
     def evaluate(
         data: Array, axes: Array | None = None, /, *, keepdims: int, noop_with_empty_axes: int
     ) -> Array:
         passed_over(data)
-        given = [] if axes is None else as_list("axes", axes)
-        return reduction(
-            data, _axes(given or (() if noop_with_empty_axes else None), data.ndim), keepdims != 0
-        )
+        listed = [] if axes is None else as_list("axes", axes)
+        over = _axes(listed or (() if noop_with_empty_axes else None), data.ndim)
+        return reduction(data, over, keepdims=keepdims != 0)
 
     return evaluate
 
 
-def to_input(name: str) -> Callable[..., Value]:
-    """Return the upgrade to the version that takes its axes as an input."""
-
+def _attribute_to_input(name: str) -> BehaviourFunction:
     def upgrade(b: Builder, data: Value, /, *, axes: Sequence[int] | None, keepdims: int) -> Value:
-        given = (b.initializer("axes", np.array(axes, np.int64)),) if axes else ()
-        return b.op(name, data, *given, keepdims=keepdims)
+        listed = (as_input(b, "axes", axes),) if axes else ()
+        return b.op(name, data, *listed, keepdims=keepdims)
 
     return upgrade
 
 
-def to_attribute(name: str) -> Callable[..., Value]:
-    """Return the downgrade to the version that takes its axes as an attribute."""
-
+def _input_to_attribute(name: str) -> BehaviourFunction:
     def downgrade(
         b: Builder, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
     ) -> Value:
-        kind = axes.type if axes is not None and isinstance(axes.type, TensorType) else None
-        known = (
-            () if axes is None or (kind and kind.size == 0) else contents.ints(kind.known if kind else None)
-        )
+        known = _known_axes(axes)
         if known is None:
             raise Unconvertible(
                 f"the axes are computed at run time, and the older {name} needs them in the model"
@@ -119,61 +140,51 @@ def to_attribute(name: str) -> Callable[..., Value]:
     return downgrade
 
 
-def without_integers(name: str) -> Callable[..., Value]:
-    """Return the upgrade to the version that admits floats only; integers are computed as double."""
-
-    def upgrade(
-        b: Builder, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
-    ) -> Value:
-        if not isinstance(data.type, TensorType) or not data.type.element.number:
-            raise Unconvertible(f"the element type is unknown, and the newer {name} takes floats only")
-        whole = data.type.element.is_integer
-        floats = as_floats(b, data) if whole else data
-        y = b.op(name, floats, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
-        return as_before(b, y, data) if whole else y
-
-    return upgrade
-
-
-def same(name: str) -> Callable[..., Value]:
-    """Return the downgrade to a version that means the same."""
-
-    def downgrade(
-        b: Builder, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
-    ) -> Value:
-        return b.op(name, data, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
-
-    return downgrade
+def _known_axes(axes: Value | None) -> Sequence[int] | None:
+    """Return the axes that an input lists, none where it is absent or empty; None where they are unknown."""
+    if axes is None:
+        return ()
+    if not isinstance(axes.type, TensorType):
+        return None
+    return () if axes.type.size == 0 else contents.ints(axes.type.known)
 
 
 def _with_front(b: Builder, data: Value) -> Value:
-    """Add a dimension of size 1: to reduce it is to reduce nothing, which the old versions cannot say."""
-    if b.opset < _UNSQUEEZE_BY_INPUT:
+    """Add a dimension of size 1: reducing it reduces nothing, which the older versions cannot express."""
+    if has_attribute(b, "Unsqueeze", "axes"):
         return b.Unsqueeze(data, axes=[0])
-    return b.Unsqueeze(data, b.initializer("front", np.array([0], np.int64)))
+    return b.Unsqueeze(data, as_input(b, "front", [0]))
 
 
-def total(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:  # ruff: ignore[boolean-type-hint-positional-argument]  a reduction's signature
-    """Return sums in the type of `x`: those of integers wrap, those of halves are rounded once."""
-    kind = x.dtype if x.dtype.kind in "iu" else accumulator(x.dtype)
-    return np.add.reduce(x, axis=axes, dtype=kind, keepdims=keepdims).astype(x.dtype, copy=False)
+# ---------------------------------------------------------------- reductions of arrays
 
 
-def extreme(pick: np.ufunc, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:  # ruff: ignore[boolean-type-hint-positional-argument]  a reduction's signature
-    """Return what `pick` (maximum or minimum) leaves; of no elements, the other end of the type's range."""
-    wide = widened(x)
-    if x.dtype.kind in "iu":
-        limits = np.iinfo(x.dtype)
-        ends = limits.min, limits.max
-    elif x.dtype.kind == "b":
-        ends = False, True
-    else:
-        ends = -np.inf, np.inf
-    neutral = ends[0] if pick is np.maximum else ends[1]
-    return pick.reduce(wide, axis=axes, keepdims=keepdims, initial=neutral).astype(x.dtype, copy=False)
+def total(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
+    """Return sums in the type of `x`: integers wrap, halves are rounded once."""
+    dtype = x.dtype if x.dtype.kind in "iu" else accumulator(x.dtype)
+    return np.add.reduce(x, axis=axes, dtype=dtype, keepdims=keepdims).astype(x.dtype, copy=False)
 
 
-def log_sum_exp(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:  # ruff: ignore[boolean-type-hint-positional-argument]  a reduction's signature
+def extreme(pick: np.ufunc) -> Reduction:
+    """Return the reduction by `pick`, maximum or minimum; no elements have the type's other end."""
+
+    def reduction(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
+        least, greatest = _ends(x.dtype)
+        neutral = least if pick is np.maximum else greatest
+        y = pick.reduce(widened(x), axis=axes, keepdims=keepdims, initial=neutral)
+        return y.astype(x.dtype, copy=False)
+
+    return reduction
+
+
+def _ends(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Return the least and the greatest value of a type."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min, np.iinfo(dtype).max
+    return (False, True) if dtype.kind == "b" else (-np.inf, np.inf)
+
+
+def log_sum_exp(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
     """Return log(sum(exp(x))) of floats, shifted by the maximum so that no exponential overflows."""
     check_elements(x.size, x.size, what="the exponentials", width=2 * x.itemsize)
     most = np.maximum.reduce(x, axis=axes, keepdims=True, initial=-np.inf)
@@ -182,8 +193,18 @@ def log_sum_exp(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:  # ru
     return logs if keepdims else np.squeeze(logs, axis=axes)
 
 
+def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type in which a type is summed: float32 for halves, 64 bits for integers."""
+    if dtype.kind in "iu":
+        return np.dtype(np.int64 if dtype.kind == "i" else np.uint64)
+    return np.promote_types(dtype, np.float32)
+
+
+# ---------------------------------------------------------------- in function bodies
+
+
 def as_floats(b: Builder, x: Value) -> Value:
-    """Return `x` in a type that can be computed in: halves as float, integers as double."""
+    """Return `x` in a type to compute in: halves as float, integers as double."""
     if isinstance(x.type, TensorType) and x.type.element.is_integer:
         return b.Cast(x, to=DOUBLE.number)
     return halves.widened(b, x)
@@ -197,17 +218,13 @@ def as_before(b: Builder, y: Value, x: Value) -> Value:
 
 
 def call(b: Builder, name: str, x: Value, axes: Sequence[int], *, keepdims: int = 1) -> Value:
-    """Emit a reduction over axes known now, as the builder's opset takes them."""
-    if b.opset < (_SUM_BY_INPUT if name == "ReduceSum" else _OTHERS_BY_INPUT):
+    """Emit a reduction over known axes, as an attribute or an input, whichever the opset has."""
+    if has_attribute(b, name, "axes"):
         return b.op(name, x, axes=tuple(axes) or None, keepdims=keepdims)
     return b.op(name, x, as_input(b, "axes", axes), keepdims=keepdims)
 
 
-def accumulator(kind: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type in which a type is summed: float32 for the halves, 64 bits for integers."""
-    if kind.kind in "iu":
-        return np.dtype(np.int64 if kind.kind == "i" else np.uint64)
-    return np.promote_types(kind, np.float32)
+# ---------------------------------------------------------------- inference
 
 
 def _axes(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
@@ -222,14 +239,14 @@ def _reduced(
         return TensorType(data.element, () if scalar else None)
     gone = _axes(axes, len(data.shape))
     dims: list[Dim] = [1 if i in gone else d for i, d in enumerate(data.shape) if keepdims or i not in gone]
-    kind = TensorType(data.element, tuple(dims))
+    result = TensorType(data.element, tuple(dims))
     if combine is None:
-        return kind
-    return contents.moved(kind, lambda x: _folded(x, gone, combine, data.element), data)
+        return result
+    return contents.moved(result, lambda x: _folded(x, gone, combine, data.element), data)
 
 
 def _folded(x: Array, axes: tuple[int, ...], combine: Combine, element: ElementType) -> Array:
-    """Fold an array of known contents over some axes; nothing is known of a fold of no elements."""
+    """Fold an array of known contents over some axes; a fold of no elements is unknown."""
     if not x.size:
         return np.full([1 if i in axes else d for i, d in enumerate(x.shape)], None)
     whole, dims = np.frompyfunc(combine, 2, 1), as_dims(x)
@@ -239,7 +256,7 @@ def _folded(x: Array, axes: tuple[int, ...], combine: Combine, element: ElementT
 
 
 def _some_reduced(data: TensorType, count: Dim, keepdims: int) -> tuple[Dim, ...] | None:
-    """Return the shape when it is not known which axes go, but perhaps how many."""
+    """Return the shape where it is unknown which axes are reduced; `count` is how many, where known."""
     if data.shape is None:
         return None
     if keepdims:

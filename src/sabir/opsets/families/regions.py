@@ -1,4 +1,4 @@
-"""Regions of interest: boxes of a feature map, each pooled to a grid of bins."""
+"""Regions of interest: boxes in feature maps, each pooled to a grid of bins."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ def regions_type(
 
 
 def check_regions(x: TensorType | Array, rois: TensorType | Array, columns: int) -> None:
-    """Raise InferenceError where the feature maps are not (N, C, H, W), or the regions not (R, columns)."""
+    """Raise InferenceError unless the feature maps are (N, C, H, W), and the regions (R, columns)."""
     check_rank("X", x, _MAP_RANK)
     check_shape("rois", rois, None, columns)
 
 
 def items_in(indices: Array, x: Array) -> list[int]:
-    """Return which item of the batch each region lies in; raises ValueError for one that is not there."""
+    """Return the item of the batch of each region; raises EvaluationError for one outside the batch."""
     found = [int(i) for i in indices.tolist()]
     wrong = next((i for i in found if not 0 <= i < len(x)), None)
     if wrong is not None:
-        raise EvaluationError(f"a region lies in item {wrong} of a batch of {len(x)}")
+        raise EvaluationError(f"a region is in item {wrong} of a batch of {len(x)}")
     return found
 
 
 def over_bins(
     operation: np.ufunc, empty: float, x: Array, rows: tuple[Array, Array], columns: tuple[Array, Array]
 ) -> Array:
-    """Reduce `x` (S, T, C) to (rows, columns, C): bins, which are told by where they start and stop.
+    """Reduce `x` (S, T, C) to bins (rows, columns, C); `rows` and `columns` are the starts and stops of bins.
 
-    Channels come last, where they lie side by side, and all of them are reduced at once.
+    Channels come last, where they are adjacent, and are reduced together.
     """
     down = np.stack([operation.reduce(x[a:b], axis=0, initial=empty) for a, b in zip(*rows, strict=True)])
     return np.stack(
@@ -58,5 +58,5 @@ def over_bins(
 
 
 def channels_last(x: Array) -> Array:
-    """Return maps (N, C, H, W) as (N, H, W, C), laid out like that."""
+    """Return maps (N, C, H, W) as (N, H, W, C), contiguous."""
     return np.ascontiguousarray(np.moveaxis(x, 1, -1))

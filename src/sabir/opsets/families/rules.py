@@ -1,4 +1,4 @@
-"""Type rules that many operators share."""
+"""Type inference that many operators share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers beside tensors in graphs that rooms build: constants of the right type, at any opset."""
+"""Scalar constants in function bodies: of the element type of a tensor, in any opset."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabir.ir import TensorType
+from sabir.opsets.families.calls import has_attribute
 from sabir.schema import Unconvertible
 
 if TYPE_CHECKING:
     from sabir.elements import ElementType
     from sabir.ir import Builder, Value
-
-_NUMPY_BROADCAST = 7  # from this opset on operators broadcast numpy's way; before, an attribute asks for it
-_CLIP_BY_INPUT = 11  # from this opset on Clip takes its limits as inputs
 
 
 def element_of(x: Value) -> ElementType:
@@ -27,7 +25,7 @@ def element_of(x: Value) -> ElementType:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers of one element type, for the graph that a builder grows."""
+    """Scalar constants of one element type in the graph of a builder."""
 
     b: Builder
     element: ElementType
@@ -38,22 +36,22 @@ class Numbers:
         return cls(b, element_of(x))
 
     def __call__(self, number: float) -> Value:
-        """Return a scalar."""
+        """Add a scalar constant."""
         return self.b.initializer("constant", np.array(number, self.element.dtype))
 
     def op(self, name: str, x: Value, number: float) -> Value:
-        """Return a binary operator of a tensor and a number, which comes second."""
-        if self.b.opset < _NUMPY_BROADCAST:
+        """Emit a binary operator whose second operand is a number."""
+        if has_attribute(self.b, name, "broadcast"):
             return self.b.op(name, x, self(number), broadcast=1)
         return self.b.op(name, x, self(number))
 
     def clipped(self, x: Value, low: float, high: float) -> Value:
-        """Return a tensor kept within two numbers."""
-        if self.b.opset < _CLIP_BY_INPUT:
+        """Emit Clip between two numbers."""
+        if has_attribute(self.b, "Clip", "min"):
             return self.b.Clip(x, min=low, max=high)
         return self.b.Clip(x, self(low), self(high))
 
     def exponential_unit(self, x: Value, alpha: float) -> Value:
-        """Return x from 0 on, and `alpha * (exp(x) - 1)` below, of operators that every opset has."""
+        """Emit x where it is 0 or above, `alpha * (exp(x) - 1)` below, in operators that every opset has."""
         below = self.b.Exp(self.b.Neg(self.b.Relu(self.b.Neg(x))))
         return self.b.Add(self.b.Relu(x), self.op("Mul", self.op("Sub", below, 1.0), alpha))

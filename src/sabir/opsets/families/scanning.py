@@ -1,4 +1,4 @@
-"""Scan's way through slices of tensors: the types of states and slices, the steps, padding."""
+"""The iteration of Scan over slices of tensors: the types of states and slices, the steps, padding."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sabir.opsets.families.shapes import axis_in, same_dim
 from sabir.opsets.families.sizes import allotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sabir.ir import Dim
-    from sabir.opsets.typing import Array, Body
+    from sabir.opsets.typing import Array, Ints, Subgraph
 
 
 def parts(inputs: Sequence[Any], num_scan_inputs: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -28,23 +28,24 @@ def parts(inputs: Sequence[Any], num_scan_inputs: int) -> tuple[tuple[Any, ...],
     return tuple(inputs[:border]), tuple(inputs[border:])
 
 
-def each(name: str, given: Sequence[int] | None, count: int) -> tuple[int, ...]:
-    """Return one number for each of `count` inputs or outputs, 0 where none are given."""
-    if given is None:
+def each(name: str, attributes: Mapping[str, Ints], count: int) -> tuple[int, ...]:
+    """Return the attribute's number for each of `count` inputs or outputs, 0 where it is absent."""
+    values = attributes[name]
+    if values is None:
         return (0,) * count
-    if len(given) != count:
-        raise InferenceError(f"`{name}` has {len(given)} entries for {count}")
-    return tuple(given)
+    if len(values) != count:
+        raise InferenceError(f"`{name}` has {len(values)} entries for {count}")
+    return tuple(values)
 
 
 def common(inputs: Sequence[TensorType], axes: Sequence[int], what: str) -> Dim:
-    """Return the one size that tensors have along their axes."""
+    """Return the size that all tensors have along their axes; raises InferenceError for different ones."""
     ranked = [(x.shape, a) for x, a in zip(inputs, axes, strict=True) if x.shape is not None]
     return same_dim([shape[axis_in(a, len(shape))] for shape, a in ranked], what)
 
 
 def without(x: TensorType, axis: int) -> TensorType:
-    """Return the type of a slice."""
+    """Return the type of a slice: `x` without `axis`."""
     if x.shape is None:
         return TensorType(x.element)
     axis = axis_in(axis, len(x.shape))
@@ -52,43 +53,43 @@ def without(x: TensorType, axis: int) -> TensorType:
 
 
 def item_type(x: Array) -> TensorType:
-    """Return the type of an array, whose contents are not those of a step."""
+    """Return the type of an array without contents, which differ from step to step."""
     return TensorType(element(x.dtype), x.shape)
 
 
 def check_lengths(lengths: Iterable[object], longest: int) -> None:
-    """Raise InferenceError for a number of steps that a sequence cannot have."""
+    """Raise InferenceError for a length outside [0, longest]."""
     for place, length in enumerate(lengths):
         if isinstance(length, int) and not 0 <= length <= longest:
             raise InferenceError(f"`sequence_lens`[{place}] is {length}, and must be 0 to {longest}")
 
 
 def unrun(
-    body: Body[Any], states: Sequence[Type | None], slices: Sequence[TensorType]
+    body: Subgraph[Any], states: Sequence[Type | None], slices: Sequence[TensorType]
 ) -> tuple[Type | None, ...]:
-    """Return the types of what a first step would give to be stacked."""
+    """Return the types of the stacked outputs where no step runs."""
     if len(body.outputs) == len(states):
         return ()
     return body.typed(*states, *slices)[len(states) :]
 
 
 def infer_steps(
-    body: Body[Type | None], states: Sequence[TensorType], slices: Sequence[TensorType], count: Dim
+    body: Subgraph[Type | None], states: Sequence[TensorType], slices: Sequence[TensorType], count: Dim
 ) -> tuple[Sequence[Type | None], Sequence[Type | None]]:
-    """Return the types of the last states, and of what one step gives to be stacked.
+    """Return the types of the final states, and of one step's outputs to stack.
 
-    A state keeps its shape from step to step, so one step tells all; its contents change.
+    A state keeps its shape from step to step, so that one step determines it; its contents change.
     """
-    held = [TensorType(s.element, s.shape) for s in states]
-    found = body(*held, *slices)
-    if len(found) < len(held):
-        raise InferenceError(f"the body gives {len(found)} outputs, and has {len(held)} states")
-    kept = [_kept(h, f, i) for i, (h, f) in enumerate(zip(held, found, strict=False))]
-    return kept if (lower_bound(count) or 0) > 0 else held, found[len(held) :]
+    before = [TensorType(s.element, s.shape) for s in states]
+    results = body(*before, *slices)
+    if len(results) < len(before):
+        raise InferenceError(f"the body has {len(results)} outputs for {len(before)} states")
+    after = [_merged(b, r, i) for i, (b, r) in enumerate(zip(before, results, strict=False))]
+    return after if (lower_bound(count) or 0) > 0 else before, results[len(before) :]
 
 
-def _kept(before: TensorType, after: Type | None, place: int) -> TensorType:
-    """Return what two types say together of a state."""
+def _merged(before: TensorType, after: Type | None, place: int) -> TensorType:
+    """Return the type of a state by its types before and after a step."""
     if after is None:
         return before
     what = f"state {place} before and after a step"
@@ -105,12 +106,12 @@ def _kept(before: TensorType, after: Type | None, place: int) -> TensorType:
 
 
 def run_steps(
-    body: Body[Array], states: tuple[Array, ...], slices: Sequence[Array], count: int
+    body: Subgraph[Array], states: tuple[Array, ...], slices: Sequence[Array], count: int
 ) -> tuple[tuple[Array, ...], list[list[Array]]]:
-    """Return the last states, and for each further output of the body what every step gave."""
+    """Return the final states, and the items of every step for each further output of the body."""
     number = len(states)
     if len(body.outputs) < number:
-        raise EvaluationError(f"the body gives {len(body.outputs)} outputs, and has {number} states")
+        raise EvaluationError(f"the body has {len(body.outputs)} outputs for {number} states")
     gathered = iterations.Gathered(len(body.outputs) - number)
     for step in range(count):
         results = body(*states, *(x[step, ...] for x in slices))
@@ -123,20 +124,20 @@ def run_steps(
 def _check_shapes(states: Sequence[Array], results: Sequence[Array], step: int) -> None:
     for before, after in zip(states, results, strict=True):
         if before.shape != after.shape:
-            told = f"from {list(before.shape)} to {list(after.shape)}"
-            raise EvaluationError(f"a state changes its shape {told} in step {step}")
+            change = f"from {list(before.shape)} to {list(after.shape)}"
+            raise EvaluationError(f"a state changes its shape {change} in step {step}")
 
 
 def padded(batch: Sequence[Sequence[Array]], longest: int, declared: Type | None) -> Array:
-    """Return the stacks of a batch, which may differ in length, with zeros behind the shorter ones."""
+    """Return the stacks of a batch, which may differ in length, padded with zeros at the end."""
     item = next((items[0] for items in batch if items), None)
     if item is None:
         empty = iterations.stack((), declared)
-        shape, kind = empty.shape[1:], empty.dtype
+        shape, dtype = empty.shape[1:], empty.dtype
     else:
-        shape, kind = item.shape, item.dtype
-    whole = allotted((len(batch), longest, *shape), kind)
-    result: Array = np.full(whole, "" if kind == np.object_ else 0, kind)
+        shape, dtype = item.shape, item.dtype
+    whole = allotted((len(batch), longest, *shape), dtype)
+    result: Array = np.full(whole, "" if dtype == np.object_ else 0, dtype)
     for row, items in zip(result, batch, strict=True):
         if items:
             row[: len(items)] = np.stack(items)

@@ -1,6 +1,6 @@
 """Updates written into a copy of a tensor, one element or one part for each index.
 
-Of several updates for one place the last one stays, or they are joined by a reduction.
+Of several updates for one index the last one applies, or a reduction combines them.
 """
 
 from __future__ import annotations
@@ -14,30 +14,35 @@ from sabir.base import InferenceError
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.indexing import check_known, checked
+from sabir.opsets.families.indexing import check_index_shape, check_known, checked
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.families.shapes import axis_in
-from sabir.schema import one_of
+from sabir.schema import Attribute, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabir.ir import Shape
     from sabir.opsets.typing import Array
 
 NONE = "none"
 _SUMS = (NONE, "add", "mul")
-SUMS, EXTREMES = one_of(*_SUMS), one_of(*_SUMS, "max", "min")  # before opset 18, and from then on
-_REDUCTIONS: dict[str, np.ufunc] = {
-    "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
-}  # fmt: skip
+EXTREMES = one_of(*_SUMS, "max", "min")
+REDUCTION = Attribute(
+    "reduction",
+    "string",
+    "none replaces the old value; add, mul, max or min combines each update with it.",
+    default=NONE,
+    values=one_of(*_SUMS),
+)
+DUPLICATES = "Of several for one index the last applies, or all are reduced."
+_REDUCTIONS: dict[str, np.ufunc] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def _moved(
     kind: TensorType, how: Callable[[Array, Array], Array], data: TensorType, updates: TensorType
 ) -> TensorType:
-    def move(*held: Array) -> Array:
-        old, new = held
+    def move(*arrays: Array) -> Array:
+        old, new = arrays
         return how(old, new)
 
     return contents.moved(kind, move, data, updates)
@@ -56,16 +61,12 @@ def infer_elements(
         return kind
     axis = axis_in(axis, len(data.shape))
     if indices.shape is not None:
-        if len(indices.shape) != len(data.shape):
-            raise InferenceError(
-                f"`data` has rank {len(data.shape)}, `indices` {len(indices.shape)}; they must agree"
-            )
-        _check_fit(data.shape, indices.shape, axis)
+        check_index_shape(data.shape, indices.shape, axis)
     check_known(indices.known, data.shape[axis])
     places = contents.array_of(indices)
     if places is None or reduction != NONE:
         return kind
-    return _moved(kind, lambda old, new: elements(old, places, new, axis, NONE), data, updates)
+    return _moved(kind, lambda old, new: elements(old, places, new, axis=axis), data, updates)
 
 
 def _check_same_shape(indices: TensorType, updates: TensorType) -> None:
@@ -73,25 +74,18 @@ def _check_same_shape(indices: TensorType, updates: TensorType) -> None:
         return
     pairs = zip(indices.shape, updates.shape, strict=False)
     if len(indices.shape) != len(updates.shape) or any(known_equal(*pair) is False for pair in pairs):
-        raise InferenceError(f"`updates` must have the shape of `indices`: {updates} against {indices}")
+        raise InferenceError(f"`updates` must have the shape of `indices`, {indices}, and is {updates}")
 
 
-def _check_fit(data: Shape, indices: Shape, axis: int) -> None:
-    for place, (size, wanted) in enumerate(zip(data, indices, strict=True)):
-        if place != axis and isinstance(size, int) and isinstance(wanted, int) and wanted > size:
-            raise InferenceError(f"`indices` has {wanted} rows along axis {place}, and `data` {size}")
-
-
-def elements(data: Array, indices: Array, updates: Array, axis: int, reduction: str) -> Array:
-    """Write updates where indices say: place (i, j) of both to `[i, indices[i, j]]` where `axis` is 1."""
+def elements(data: Array, indices: Array, updates: Array, /, *, axis: int, reduction: str = NONE) -> Array:
+    """Write each update at its index: `updates[i, j]` to `[i, indices[i, j]]` where `axis` is 1."""
     axis = axis_in(axis, data.ndim)
     if indices.shape != updates.shape or indices.ndim != data.ndim:
         raise ValueError(
             f"`indices` {list(indices.shape)} and `updates` {list(updates.shape)} must have one shape,"
             f" of the rank of `data` {list(data.shape)}"
         )
-    if any(n > size for i, (n, size) in enumerate(zip(indices.shape, data.shape, strict=True)) if i != axis):
-        raise ValueError(f"`indices` {list(indices.shape)} reaches beyond `data` {list(data.shape)}")
+    check_index_shape(data.shape, indices.shape, axis)
     flat: Array = np.zeros((1,) * data.ndim, np.int64)
     for place, (size, count) in enumerate(zip(data.shape, indices.shape, strict=True)):
         row: Array = np.arange(count, dtype=np.int64).reshape([
@@ -102,13 +96,13 @@ def elements(data: Array, indices: Array, updates: Array, axis: int, reduction: 
 
 
 def _written(data: Array, places: Array, updates: Array, reduction: str) -> Array:
-    """Write to a flat copy; halves are joined in float32, and rounded once."""
+    """Write to a flat copy; float16 is reduced in float32, and rounded once."""
     if reduction == NONE:
         copy: Array = data.flatten()
         copy[places] = updates
         return copy.reshape(data.shape)
     if reduction == "mul" and data.dtype.kind == "O":
-        raise ValueError("texts cannot be multiplied; of the reductions they know add, max and min")
+        raise ValueError("strings cannot be multiplied; use the reduction add, max or min")
     copy: Array = widened(data).flatten()
     with np.errstate(all="ignore"):
         _REDUCTIONS[reduction].at(copy, places, widened(updates))
@@ -138,11 +132,11 @@ def infer_tuples(
     places = contents.array_of(indices)
     if places is None or reduction != NONE:
         return kind
-    return _moved(kind, lambda old, new: tuples(old, places, new, NONE), data, updates)
+    return _moved(kind, lambda old, new: tuples(old, places, new), data, updates)
 
 
-def tuples(data: Array, indices: Array, updates: Array, reduction: str) -> Array:
-    """Write the parts that tuples, the last rows of `indices`, name by the first axes of `data`."""
+def tuples(data: Array, indices: Array, updates: Array, /, *, reduction: str = NONE) -> Array:
+    """Write one part for each tuple, a last row of `indices`, which indexes the first axes of `data`."""
     check_least_rank("indices", indices, 1)
     width = indices.shape[-1]
     if width > data.ndim or updates.shape != (*indices.shape[:-1], *data.shape[width:]):

@@ -20,14 +20,14 @@ def item_of(sequence: Type) -> TensorType:
 
 
 def sequence_of(*items: TensorType) -> SequenceType:
-    """Return the type of a sequence that holds all of these, which may differ in shape alone.
+    """Return the type of a sequence of these items, which may differ in shape only.
 
-    Contents are left out: what one item holds says nothing about the others.
+    Contents are dropped: those of one item do not apply to the others.
     """
     element = next((t.element for t in items if t.element.number), UNDEFINED)
     for item in items:
         if item.element.number and item.element != element:
-            raise InferenceError(f"a sequence holds one element type, not {element} and {item.element}")
+            raise InferenceError(f"a sequence has one element type, not {element} and {item.element}")
     covering: Type = TensorType(element, items[0].shape)
     for item in items[1:]:
         covering = covering.join(TensorType(element, item.shape))
@@ -38,7 +38,7 @@ def check_items(*items: Array) -> None:
     """Raise ValueError where tensors of several element types would share a sequence."""
     found = {x.dtype: None for x in items}
     if len(found) > 1:
-        raise ValueError(f"a sequence holds one element type, not {' and '.join(map(str, found))}")
+        raise ValueError(f"a sequence has one element type, not {' and '.join(map(str, found))}")
 
 
 def place(position: Array | None, count: int, *, default: int, last: int) -> int:

@@ -22,7 +22,7 @@ def axis_in(axis: int, rank: int) -> int:
 
 
 def axes_in(axes: Iterable[int], rank: int) -> tuple[int, ...]:
-    """Return several axes counted from the front; raises InferenceError where one comes twice."""
+    """Return several axes counted from the front; raises InferenceError for duplicates."""
     found = tuple(axis_in(int(a), rank) for a in axes)
     if len(set(found)) != len(found):
         raise InferenceError(f"axes {list(found)} name one axis twice")
@@ -30,7 +30,7 @@ def axes_in(axes: Iterable[int], rank: int) -> tuple[int, ...]:
 
 
 def broadcast(*shapes: Shape | None) -> Shape | None:
-    """Return the shape to which several broadcast, numpy's way; None when a rank is unknown."""
+    """Return the shape to which several broadcast, by numpy's rules; None when a rank is unknown."""
     known = [s for s in shapes if s is not None]
     if len(known) < len(shapes):
         return None
@@ -39,9 +39,9 @@ def broadcast(*shapes: Shape | None) -> Shape | None:
 
 
 def broadcast_dim(dims: Sequence[Dim]) -> Dim:
-    """Return the dimension to which several broadcast: a 1 gives way, the rest must agree.
+    """Return the dimension to which several broadcast: a 1 is repeated, the others must be equal.
 
-    A number above 1 decides. Different symbols leave the result unknown, since one of them may be 1.
+    A number above 1 is the result. For different symbols it is unknown, because one of them may be 1.
     """
     wide = [d for d in dims if d != 1]
     numbers = [d for d in wide if isinstance(d, int)]
@@ -55,7 +55,7 @@ def broadcast_dim(dims: Sequence[Dim]) -> Dim:
 
 
 def same_dim(dims: Sequence[Dim], what: str) -> Dim:
-    """Return the dimension that several must equal, the most telling of them."""
+    """Return the dimension that several must equal, a number if one of them is."""
     best: Dim = None
     for dim in dims:
         if known_equal(best, dim) is False:
@@ -66,13 +66,13 @@ def same_dim(dims: Sequence[Dim], what: str) -> Dim:
 
 
 def with_some_dropped(shape: Shape, count: int, may_go: Callable[[Dim], bool]) -> Shape:
-    """Return what is known of a shape after `count` of its dimensions are dropped, it is not known which.
+    """Return what is known of a shape after `count` unknown ones of its dimensions are removed.
 
-    Only those can be for which `may_go` holds. Raises InferenceError where they are too few.
+    Only those with `may_go` can be removed. Raises InferenceError where they are too few.
     """
-    before = [0, *itertools.accumulate(may_go(d) for d in shape)]  # how many before a place can be dropped
+    before = [0, *itertools.accumulate(may_go(d) for d in shape)]  # removable dimensions before each place
     if not 0 <= count <= before[-1]:
-        raise InferenceError(f"{count} of the dimensions cannot be dropped; only {before[-1]} of them can")
+        raise InferenceError(f"{count} of the dimensions cannot be removed; only {before[-1]} of them can")
     if len(shape) > MAX_RANK:
         return (None,) * (len(shape) - count)
     return tuple(

@@ -1,4 +1,4 @@
-"""Sizes that come as the contents of a tensor."""
+"""Sizes that are the contents of a tensor, and checks against the limits."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ if TYPE_CHECKING:
     from sabir.ir import Dim, Shape, TensorType
     from sabir.opsets.typing import Array
 
-_LITTLE, _NUMBER = 1 << 14, 4  # elements that take no time worth counting; bytes of one as it is computed
-_TEXT = 64  # bytes, about, of a short text and the reference to it
+_FEW, _NUMBER = 1 << 14, 4  # elements whose time is negligible; bytes of one during the computation
+_TEXT = 64  # bytes, about, of a short string and its reference
 
 
-def allotted(shape: Sequence[int], dtype: np.dtype[Any], given: int = 0) -> tuple[int, ...]:
-    """Return the shape of an array that is about to be made; `given` elements are there already.
+def allotted(shape: Sequence[int], dtype: np.dtype[Any], present: int = 0) -> tuple[int, ...]:
+    """Return the shape of an array that is about to be allocated; `present` elements exist already.
 
-    For a shape that follows from contents or attributes, which a few bytes may make as large as they like.
+    For a shape that depends on contents or attributes: a few bytes may request any size.
     Raises ValueError for a size below 0, LimitError for too many elements.
     """
     if any(d < 0 for d in shape):
         raise ValueError(f"a shape of {list(shape)} has a size below 0")
-    check_elements(math.prod(shape), given, width=_TEXT if dtype.kind == "O" else dtype.itemsize)
+    check_elements(math.prod(shape), present, width=_TEXT if dtype.kind == "O" else dtype.itemsize)
     return tuple(shape)
 
 
 def set_aside(count: int, width: int, what: str) -> None:
-    """Make sure that there is room for so many elements while a node runs; raises LimitError.
+    """Raise LimitError unless `count` temporary elements of `width` bytes fit the limits.
 
-    For temporaries that are much larger than inputs and outputs; `width` is in bytes.
+    For temporaries that are much larger than inputs and outputs.
     """
     check_elements(count, count, what=what, width=width)
 
 
 def passed_over(x: Array, times: int = 1) -> None:
-    """Count the work of an operator that reads much more than it gives, `times` over; raises LimitError."""
-    if x.size > _LITTLE:
+    """Count the work of reading `x` `times` times, for operators with small results; raises LimitError."""
+    if x.size > _FEW:
         spend_work(times * x.size * max(x.itemsize, _NUMBER))
 
 
 def sizes_in(name: str, t: TensorType) -> Shape | None:
-    """Return the sizes that a 1-D tensor holds, unknown ones where only their number is known, else None.
+    """Return the sizes in a 1-D tensor: unknown ones where only their number is known, else None.
 
     Raises InferenceError for a tensor of another rank, and for a size below 0.
     """

@@ -1,4 +1,4 @@
-"""Parts of a tensor along an axis: their sizes, their types, and the parts themselves."""
+"""Parts of a tensor along an axis: their sizes, their types, and views of them."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
     from sabir.schema import Call
 
-_VIEW = 256  # bytes, about, of a part itself, whose elements are the whole's
+_VIEW = 256  # bytes, about, of a view, without its elements
 
 
 def parts_of(x: TensorType, axis: int, lengths: TensorType, call: Call) -> tuple[TensorType, ...]:
-    """Return the type of each output, the sizes given by the contents of `lengths`."""
+    """Return the type of each output, with the sizes in the contents of `lengths`."""
     sizes = sizes_in("split", lengths)
     return parts_of_unknown(x, axis, call) if sizes is None else parts(x, axis, sizes, call)
 
 
 def parts_of_unknown(x: TensorType, axis: int, call: Call) -> tuple[TensorType, ...]:
-    """Return the type of each output where nothing tells the sizes."""
+    """Return the type of each output where the sizes are unknown."""
     return parts(x, axis, (None,) * len(call.outputs), call)
 
 
 def parts(
     x: TensorType, axis: int, sizes: Sequence[Dim] | None, call: Call, *, whole: bool = True
 ) -> tuple[TensorType, ...]:
-    """Return the type of each output, of equal parts without `sizes`; `whole` says that there are no more."""
+    """Return the type of each output, of equal parts without `sizes`; `whole`: these are all parts."""
     count = len(call.outputs)
     if sizes is not None and len(sizes) != count:
-        raise InferenceError(f"{len(sizes)} sizes are given for {count} outputs")
+        raise InferenceError(f"there are {len(sizes)} sizes for {count} outputs")
     if x.shape is None:
         return (TensorType(x.element),) * count
     axis = axis_in(axis, len(x.shape))
@@ -51,34 +51,34 @@ def parts(
         return tuple(TensorType(x.element, s) for s in shapes)
     cuts = _slices(known, axis)
     return tuple(
-        contents.moved(TensorType(x.element, s), lambda held, c=c: held[c], x)
+        contents.moved(TensorType(x.element, s), lambda known, c=c: known[c], x)
         for s, c in zip(shapes, cuts, strict=True)
     )
 
 
 def _completed(sizes: Sequence[Dim], whole: Dim) -> Sequence[Dim]:
-    """Return sizes, the unknown ones filled in: one alone is the rest, and several share no rest."""
+    """Compute unknown sizes: a single one is the rest, and several are 0 where no rest is left."""
     known = [s for s in sizes if s is not None]
     rest = sub(whole, total(known))
     if len(known) == len(sizes):
         if known_equal(rest, 0) is False:
-            raise InferenceError(f"sizes that make {total(known)} cannot cut a dimension of {whole}")
+            raise InferenceError(f"sizes with the sum {total(known)} do not fit a dimension of {whole}")
         return sizes
     if isinstance(rest, int) and rest < 0:
-        raise InferenceError(f"sizes that make {total(known)} or more cannot cut a dimension of {whole}")
+        raise InferenceError(f"sizes with a sum of {total(known)} or more do not fit a dimension of {whole}")
     follows = rest == 0 or len(known) == len(sizes) - 1
     return [rest if s is None and follows else s for s in sizes]
 
 
 def equal(size: Dim, count: int) -> list[Dim]:
-    """Return the sizes of equal parts; raises InferenceError where they would not be."""
+    """Return the sizes of equal parts; raises InferenceError where `count` does not divide `size`."""
     if isinstance(size, int) and size % count:
-        raise InferenceError(f"a dimension of {size} cannot be cut into {count} equal parts")
+        raise InferenceError(f"a dimension of {size} cannot be divided into {count} equal parts")
     return [floor_div(size, count)] * count
 
 
 def uneven(size: Dim, count: int) -> list[Dim]:
-    """Return the sizes of parts that are equal but for a smaller last one."""
+    """Return the sizes of equal parts, of which the last may be smaller."""
     part = ceil_div(size, count)
     last = sub(size, mul(part, count - 1))
     if isinstance(last, int) and last < 0:
@@ -87,16 +87,16 @@ def uneven(size: Dim, count: int) -> list[Dim]:
 
 
 def cut(x: Array, sizes: Sequence[Dim], axis: int) -> tuple[Array, ...]:
-    """Return views of the parts; raises ValueError unless they make the whole."""
+    """Return views of the parts; raises ValueError unless their sizes add up to the dimension."""
     check_parts(len(sizes), x)
     numbers = [n for n in sizes if isinstance(n, int)]
     if sum(numbers) != x.shape[axis] or any(n < 0 for n in numbers):
-        raise ValueError(f"parts of {numbers} do not make a dimension of {x.shape[axis]}")
+        raise ValueError(f"sizes {numbers} do not add up to a dimension of {x.shape[axis]}")
     return tuple(x[c] for c in _slices(numbers, axis))
 
 
 def check_parts(count: int, x: Array) -> None:
-    """Raise LimitError where a tensor would be cut into too many parts."""
+    """Raise LimitError where a tensor would be divided into too many parts."""
     check_elements(count, x.size, what="the parts", width=_VIEW)
 
 

@@ -9,18 +9,28 @@ import numpy as np
 
 from sabir.base import spend_work
 from sabir.opsets.families.sizes import allotted
-from sabir.schema import one_of
+from sabir.schema import Attribute, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sabir.opsets.typing import Array
 
-KERNELS = one_of("LINEAR", "POLY", "RBF", "SIGMOID")
+KERNEL_ATTRIBUTES = (
+    Attribute("kernel_params", "floats", "gamma, coef0 and degree."),
+    Attribute(
+        "kernel_type",
+        "string",
+        "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "
+        "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.",
+        default="LINEAR",
+        values=one_of("LINEAR", "POLY", "RBF", "SIGMOID"),
+    ),
+)
 _BLOCK = 1 << 18  # kernel values at a time
-_TURNS, _CLOSE = 100, 0.005  # how long, and how closely, the probabilities are sought
-_COPIES = 4  # of a matrix for each row, while the probabilities are sought
-_SURE = 1e-7  # no pair is more certain than this
+_ITERATIONS, _TOLERANCE = 100, 0.005  # of the iteration for the probabilities
+_COPIES = 4  # of a matrix for each row, during the iteration
+_LEAST = 1e-7  # the minimum probability of one class of a pair
 
 
 def kernel(x: Array, vectors: Array, kind: str, parameters: Sequence[float] | None) -> Array:
@@ -40,7 +50,7 @@ def kernel(x: Array, vectors: Array, kind: str, parameters: Sequence[float] | No
 def combined(
     x: Array, vectors: Array, weights: Array, kind: str, parameters: Sequence[float] | None
 ) -> Array:
-    """Return kernels times `weights` (V, decisions), for so many rows at a time that memory stays small."""
+    """Return kernels times `weights` (V, decisions), a block of rows at a time to limit memory."""
     result = np.empty(allotted((len(x), weights.shape[1]), np.dtype(np.float64), x.size), np.float64)
     step = max(1, _BLOCK // max(1, len(vectors)))
     for start in range(0, len(x), step):
@@ -70,7 +80,7 @@ def pairwise_weights(coefficients: Array, counts: Sequence[int]) -> Array:
 
 
 def votes(decisions: Array, classes: int) -> Array:
-    """Return how many of its pairs each class wins (N, classes): the first where the decision is positive."""
+    """Return how many of its pairs each class wins (N, classes); a positive decision is for the first."""
     won = np.zeros((len(decisions), classes), np.int64)
     for column, (i, j) in enumerate(pairs(classes)):
         first = decisions[:, column] > 0
@@ -80,13 +90,13 @@ def votes(decisions: Array, classes: int) -> Array:
 
 
 def probabilities(decisions: Array, a: Array, b: Array, classes: int) -> Array:
-    """Return class probabilities (N, classes): Platt's of each pair, coupled as Wu, Lin and Weng do.
+    """Return class probabilities (N, classes): those of each pair by Platt, coupled after Wu, Lin and Weng.
 
-    The coupling is libsvm's: Gauss-Seidel steps from equal shares until the rest is small, so that the
-    result is the one such models are trained and compared with, and not the exact minimum.
+    The coupling is that of libsvm: Gauss-Seidel steps from equal probabilities until the residual is small.
+    So the result is that with which such models are trained and compared, and not the exact minimum.
     """
     of_pair = 1 / (1 + np.exp(decisions * a + b))
-    of_pair = np.clip(of_pair, _SURE, 1 - _SURE)
+    of_pair = np.clip(of_pair, _LEAST, 1 - _LEAST)
     allotted((_COPIES, len(decisions), classes, classes), np.dtype(np.float64))
     r = np.zeros((len(decisions), classes, classes), np.float64)
     for column, (i, j) in enumerate(pairs(classes)):
@@ -96,19 +106,19 @@ def probabilities(decisions: Array, a: Array, b: Array, classes: int) -> Array:
     q[:, own, own] = np.einsum("nji,nji->ni", r, r)
     p = np.full((len(r), classes), 1 / max(1, classes))
     open_rows = np.arange(len(r))
-    for _ in range(_TURNS):
+    for _ in range(_ITERATIONS):
         rest = np.einsum("nij,nj->ni", q[open_rows], p[open_rows])
         total = np.einsum("ni,ni->n", p[open_rows], rest)
-        far = np.max(np.abs(rest - total[:, None]), axis=1, initial=0) >= _CLOSE / classes
+        far = np.max(np.abs(rest - total[:, None]), axis=1, initial=0) >= _TOLERANCE / classes
         open_rows = open_rows[far]
         if not len(open_rows):
             break
-        p[open_rows] = _turn(p[open_rows], q[open_rows], rest[far], total[far])
+        p[open_rows] = _iterate(p[open_rows], q[open_rows], rest[far], total[far])
     return p
 
 
-def _turn(p: Array, q: Array, rest: Array, total: Array) -> Array:
-    """Return the shares after one step for each class; `rest` is q p, `total` p q p."""
+def _iterate(p: Array, q: Array, rest: Array, total: Array) -> Array:
+    """Return the probabilities after one step for each class; `rest` is q p, `total` p q p."""
     for t in range(p.shape[1]):
         step = (total - rest[:, t]) / q[:, t, t]
         p[:, t] += step

@@ -1,4 +1,4 @@
-"""Transposed windows: where the outputs of a transposed convolution lie."""
+"""Windows of a transposed convolution: their positions in the output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import InferenceError
 from sabir.ir import add, dim_max, mul, sub
-from sabir.opsets.families.windows import Axis
+from sabir.opsets.families.windows import WindowAxis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 
 class Transposed(NamedTuple):
-    """A window whose every place is an element of the input; it makes an output that convolves back to it.
+    """The windows over the output of a transposed convolution, one for each element of the input.
 
-    The output's size follows from the padding, or the other way round where the size is given or to be
-    the input's times the stride. What the output has beyond the last window stays 0.
+    The padding determines the output size. With `output_shape`, or where `auto_pad` makes the output size
+    the input size times the stride, the output size determines the padding. After the last window, the
+    output is 0.
     """
 
     window: Window
-    added: tuple[int, ...]  # elements that lengthen the output at its end
-    given: tuple[int, ...] | None  # the output's size
-    upper: bool  # whether padding found by size puts its odd element at the end
+    added: tuple[int, ...]  # elements that output_padding adds at the end of each axis
+    output_shape: tuple[int, ...] | None
+    upper: bool  # whether padding that follows from the size has its odd element at the end
 
     @classmethod
     def of(
@@ -38,42 +39,44 @@ class Transposed(NamedTuple):
         for name, values in (("output_padding", output_padding), ("output_shape", output_shape)):
             if values and len(values) != rank:
                 raise InferenceError(f"{name} {list(values)} must have {rank} values")
-        given = tuple(output_shape) if output_shape else None
-        return cls(window, tuple(output_padding or (0,) * rank), given, auto_pad == "SAME_UPPER")
+        shape = tuple(output_shape) if output_shape else None
+        return cls(window, tuple(output_padding or (0,) * rank), shape, auto_pad == "SAME_UPPER")
 
     def outputs(self, lengths: Sequence[Dim]) -> tuple[Dim, ...]:
-        """Return the output's size for an input of this one."""
+        """Return the spatial sizes of the output for those of the input."""
         if len(lengths) != len(self.window.kernel):
             raise InferenceError(
                 f"a window over {len(self.window.kernel)} axes cannot slide along {len(lengths)}"
             )
-        if not self.given:
+        if not self.output_shape:
             return tuple(starmap(self._length, enumerate(lengths)))
-        for i, (length, output) in enumerate(zip(lengths, self.given, strict=True)):
+        for i, (length, output) in enumerate(zip(lengths, self.output_shape, strict=True)):
             self._check_reach(i, self._whole(i, length), output)
-        return self.given
+        return self.output_shape
 
-    def axes(self, lengths: Sequence[int]) -> tuple[Axis, ...]:
-        """Lay the windows over the output that an input of this size makes."""
+    def axes(self, lengths: Sequence[int]) -> tuple[WindowAxis, ...]:
+        """Return the windows along each axis of the output for an input with these spatial sizes."""
         outputs = [o for o in self.outputs(lengths) if isinstance(o, int)]
         kernel = [k for k in self.window.kernel if isinstance(k, int)]
-        if len(outputs) < len(lengths):  # sizes past 64 bits are none
-            told = f"strides {list(self.window.strides)}, dilations {list(self.window.dilations)}"
-            raise InferenceError(f"windows of {kernel}, {told} make more than 2^63 of {list(lengths)}")
+        if len(outputs) < len(lengths):  # a size above 64 bits is None
+            steps = f"strides {list(self.window.strides)}, dilations {list(self.window.dilations)}"
+            raise InferenceError(
+                f"windows of {kernel}, {steps} over an input {list(lengths)} make more than 2^63 elements"
+            )
         sides = zip(lengths, outputs, kernel, strict=True)
         return tuple(self._axis(i, *side) for i, side in enumerate(sides))
 
     def _length(self, i: int, length: Dim) -> Dim:
         stride, whole = self.window.strides[i], self._whole(i, length)
-        # without padding the size can also be less than the stride asks for, when the window is short
+        # without padding the size can also be less than the stride requires, when the window is short
         cut = dim_max(0, sub(whole, mul(length, stride))) if self.window.same else sum(self.window.pads[i])
         output = sub(whole, cut)
         if isinstance(output, int) and output < 0:
-            raise InferenceError(f"padding of {cut} leaves nothing of {whole}")
+            raise InferenceError(f"padding of {cut} exceeds the {whole} elements of the unpadded output")
         return output
 
     def _whole(self, i: int, length: Dim) -> Dim:
-        """Return how far the windows reach along an axis before padding is cut off."""
+        """Return the length of an axis that all windows cover together, before padding is removed."""
         reach = add(mul(sub(self.window.kernel[i], 1), self.window.dilations[i]), 1)
         return add(mul(sub(length, 1), self.window.strides[i]), add(reach, self.added[i]))
 
@@ -81,14 +84,16 @@ class Transposed(NamedTuple):
         if not isinstance(whole, int) or not isinstance(output, int):
             return
         if output - whole >= max(self.window.strides[i], self.window.dilations[i]):
-            raise InferenceError(f"output_shape asks for {output}, and the windows reach only to {whole}")
+            raise InferenceError(
+                f"output_shape requests {output} elements, and the windows cover only {whole}"
+            )
 
-    def _axis(self, i: int, length: int, output: int, kernel: int) -> Axis:
+    def _axis(self, i: int, length: int, output: int, kernel: int) -> WindowAxis:
         window, (begin, end) = self.window, self.window.pads[i]
         stride, dilation = window.strides[i], window.dilations[i]
         whole = (length - 1) * stride + (kernel - 1) * dilation + 1 + self.added[i]
-        if self.given or window.same:
+        if self.output_shape or window.same:
             cut = max(0, whole - output)
             begin = cut // 2 if self.upper else cut - cut // 2
             end = cut - begin
-        return Axis(output, length, kernel, stride, dilation, begin, end)
+        return WindowAxis(output, length, kernel, stride, dilation, begin, end)

@@ -1,4 +1,7 @@
-"""Forests from the attributes of the tree operators: lists of nodes, of leaves and of votes."""
+"""Forests from the attributes of the tree operators: lists of nodes, of leaves and of votes.
+
+The operators older than TreeEnsemble declare their nodes by the same attributes, which are here too.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.opsets.families.trees import LEAF, MEMBER, MODES, Forest, Nodes, Sets, Votes, starts_of
+from sabir.opsets.families.trees import (
+    LEAF,
+    MEMBER,
+    MODES,
+    NAMED_MODES,
+    Forest,
+    Nodes,
+    Sets,
+    Votes,
+    starts_of,
+)
+from sabir.schema import Attribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,11 +30,30 @@ if TYPE_CHECKING:
     from sabir.ir import Tensor
     from sabir.opsets.typing import Array
 
-_KEPT = 8  # forests remembered; making one takes far longer than sending a row down
+_CACHED = 8  # forests; building one takes far longer than evaluating it on a row
+
+# of TreeEnsembleClassifier and TreeEnsembleRegressor
+NODES = (
+    Attribute("nodes_nodeids", "ints", "Each node's number in its tree."),
+    Attribute("nodes_treeids", "ints", "Each node's tree."),
+    Attribute("nodes_featureids", "ints", "The feature that each node tests."),
+    Attribute("nodes_values", "floats", "The value that each node compares with."),
+    Attribute("nodes_hitrates", "floats", "How often nodes are reached; ignored."),
+    Attribute("nodes_truenodeids", "ints", "The node that follows each true branch."),
+    Attribute("nodes_falsenodeids", "ints", "The node that follows each false branch."),
+    Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
+    Attribute("nodes_modes", "strings", "Each node's test, or LEAF for a leaf.", values=NAMED_MODES),
+)
 
 
-class Given:
-    """A call's attributes, equal to another's where they are the same objects."""
+def tensor_forms(*names: str) -> list[Attribute]:
+    """Return the attributes that pass the numbers of `names`, and those of the nodes, as tensors."""
+    numbers = (*names, "nodes_values", "nodes_hitrates")
+    return [Attribute(f"{name}_as_tensor", "tensor", f"In place of `{name}`.") for name in numbers]
+
+
+class CallAttributes:
+    """A call's attributes as a cache key; two are equal if their values are the same objects."""
 
     __slots__ = ("_identity", "by_name")
 
@@ -29,16 +62,16 @@ class Given:
         self._identity = (tuple(by_name), tuple(map(id, by_name.values())))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Given) and self._identity == other._identity
+        return isinstance(other, CallAttributes) and self._identity == other._identity
 
     def __hash__(self) -> int:
         return hash(self._identity)
 
 
-@lru_cache(_KEPT)
-def of_lists(given: Given, votes: str) -> Forest:
-    """Return the forest of an operator older than TreeEnsemble; `votes` begins the names of its votes."""
-    a = given.by_name
+@lru_cache(_CACHED)
+def of_lists(call: CallAttributes, votes: str) -> Forest:
+    """Return the forest of an operator older than TreeEnsemble; `votes` is the prefix of the votes' lists."""
+    a = call.by_name
     trees, ids = _ints(a, "nodes_treeids"), _ints(a, "nodes_nodeids")
     mode = _modes(a["nodes_modes"] or ())
     threshold = floats(a, "nodes_values")
@@ -54,24 +87,24 @@ def of_lists(given: Given, votes: str) -> Forest:
         child[leads] = where.find(trees[leads], to[leads], name)
         children.append(child)
     missing = _missing(a, len(trees))
-    said = Votes(
+    cast = Votes(
         where.find(_ints(a, f"{votes}_treeids"), _ints(a, f"{votes}_nodeids"), f"{votes}_nodeids"),
         _ints(a, f"{votes}_ids"),
         floats(a, f"{votes}_weights").astype(np.float64),
     )
     _same_length(**{
-        f"{votes}_nodeids": said.node,
-        f"{votes}_ids": said.target,
-        f"{votes}_weights": said.weight,
+        f"{votes}_nodeids": cast.node,
+        f"{votes}_ids": cast.target,
+        f"{votes}_weights": cast.weight,
     })
     nodes = Nodes(np.where(mode == LEAF, 0, feature), threshold, mode, children[0], children[1], missing)
-    return Forest(nodes, _roots(trees, children, mode), said)
+    return Forest(nodes, _roots(trees, children, mode), cast)
 
 
-@lru_cache(_KEPT)
-def of_nodes_and_leaves(given: Given) -> Forest:
-    """Return the forest of TreeEnsemble; its leaves become nodes behind the inner ones."""
-    a = given.by_name
+@lru_cache(_CACHED)
+def of_nodes_and_leaves(call: CallAttributes) -> Forest:
+    """Return the forest of TreeEnsemble; its leaves become nodes after the inner ones."""
+    a = call.by_name
     threshold, mode = _array(a["nodes_splits"]), _array(a["nodes_modes"]).astype(np.int64)
     weight, target = _array(a["leaf_weights"]), _ints(a, "leaf_targetids")
     inner, leaves = len(threshold), len(weight)
@@ -96,11 +129,11 @@ def of_nodes_and_leaves(given: Given) -> Forest:
 
 
 def floats(attributes: Mapping[str, Any], name: str) -> Array:
-    """Return numbers that a list holds, or since version 3 a tensor."""
-    listed, held = attributes[name], attributes.get(f"{name}_as_tensor")
-    if listed and held is not None and held.size:
-        raise InferenceError(f"`{name}` is given both as a list and as a tensor")
-    return np.array(listed or (), np.float32) if held is None or not held.size else _array(held)
+    """Return the numbers of an attribute: of a list, or of its tensor form."""
+    listed, tensor = attributes[name], attributes.get(f"{name}_as_tensor")
+    if listed and tensor is not None and tensor.size:
+        raise InferenceError(f"`{name}` is set both as a list and as a tensor; keep one")
+    return np.array(listed or (), np.float32) if tensor is None or not tensor.size else _array(tensor)
 
 
 def _array(tensor: Tensor) -> Array:
@@ -141,41 +174,41 @@ def _check_range(name: str, ids: Array, count: int) -> None:
 def _same_length(**lists: Array) -> None:
     lengths = {name: len(array) for name, array in lists.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InferenceError(f"lists that belong together differ in length: {told}")
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InferenceError(f"lists of the same items differ in length: {listed}")
 
 
 def _sets(attributes: Mapping[str, Any], mode: Array) -> Sets | None:
-    """Return the members of each node's set: NaN ends one, and they come in the order of the nodes."""
-    asking = np.flatnonzero(mode == MEMBER)
-    given = attributes["membership_values"]
-    values = np.zeros(0, np.float32) if given is None else _array(given)
+    """Return the members of each node's set; the sets are in the order of the nodes, NaN ends each."""
+    testing = np.flatnonzero(mode == MEMBER)
+    tensor = attributes["membership_values"]
+    values = np.zeros(0, np.float32) if tensor is None else _array(tensor)
     ends = np.isnan(values)
-    belongs = np.cumsum(ends) - ends  # the number of sets that have ended before
+    owner = np.cumsum(ends) - ends  # the number of sets that have ended before
     if len(values) and not ends[-1]:
         ends = np.append(ends, True)
-    if np.count_nonzero(ends) != len(asking):
-        raise InferenceError(f"membership_values has {np.count_nonzero(ends)} sets for {len(asking)} nodes")
-    if not len(asking):
+    if np.count_nonzero(ends) != len(testing):
+        raise InferenceError(f"membership_values has {np.count_nonzero(ends)} sets for {len(testing)} nodes")
+    if not len(testing):
         return None
     real = ~np.isnan(values)
-    node, members = asking[belongs[real]], values[real]
+    node, members = testing[owner[real]], values[real]
     order = np.lexsort((members, node))
     return Sets(starts_of(node[order], len(mode)), members[order])
 
 
 def _roots(trees: Array, children: Sequence[Array], mode: Array) -> Array:
-    """Return for each tree the node to which none leads, the first listed where that does not decide."""
-    inner, led_to = mode != LEAF, np.zeros(len(trees), np.bool_)
+    """Return the root of each tree: the node that is no child; of several, the first listed."""
+    inner, is_child = mode != LEAF, np.zeros(len(trees), np.bool_)
     for child in children:
-        led_to[child[inner]] = True
-    order = np.lexsort((led_to, trees))
+        is_child[child[inner]] = True
+    order = np.lexsort((is_child, trees))
     _, first = np.unique(trees[order], return_index=True)
     return order[first]
 
 
 class _Directory:
-    """Finds the place of a node by its tree's number and its own."""
+    """Finds the place of a node by the number of its tree and its own."""
 
     def __init__(self, trees: Array, nodes: Array) -> None:
         self.trees, tree = np.unique(trees, return_inverse=True)
@@ -186,15 +219,15 @@ class _Directory:
         twice = np.flatnonzero(self.codes[1:] == self.codes[:-1])
         if len(twice):
             at = self.order[twice[0]]
-            raise InferenceError(f"node {nodes[at]} of tree {trees[at]} is given twice")
+            raise InferenceError(f"node {nodes[at]} of tree {trees[at]} is listed twice")
 
     def find(self, trees: Array, nodes: Array, what: str) -> Array:
-        """Return the places; raises InferenceError for a node that there is not."""
+        """Return the places; raises InferenceError for a node that does not exist."""
         _same_length(nodes_treeids=trees, **{what: nodes})
         if not len(trees):
             return np.zeros(0, np.int64)
         if not len(self.codes):
-            raise InferenceError(f"`{what}` names nodes, and there are none")
+            raise InferenceError(f"`{what}` names nodes, and the model has none")
         tree, node = np.searchsorted(self.trees, trees), np.searchsorted(self.nodes, nodes)
         tree, node = tree.clip(max=len(self.trees) - 1), node.clip(max=len(self.nodes) - 1)
         code = tree * len(self.nodes) + node
@@ -203,6 +236,6 @@ class _Directory:
         if np.any(wrong):
             first = np.flatnonzero(wrong)[0]
             raise InferenceError(
-                f"`{what}` names node {nodes[first]} of tree {trees[first]}, and there is none"
+                f"`{what}` names node {nodes[first]} of tree {trees[first]}, which does not exist"
             )
         return self.order[at]

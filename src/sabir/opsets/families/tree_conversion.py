@@ -1,4 +1,4 @@
-"""TreeEnsemble in the words of a forest that the older operators told: the way up from them."""
+"""The upgrade of the older tree operators: their forests as nodes of TreeEnsemble."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from sabir.ir import Builder
     from sabir.opsets.typing import Array
 
-TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")  # a place is TreeEnsemble's number
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")  # by TreeEnsemble's number
 FLOAT, DOUBLE = element("float"), element("double")
 
 
-class Said(NamedTuple):
-    """What a forest is to say: how leaves are joined, for how many targets, with what added."""
+class Outputs(NamedTuple):
+    """The outputs of a forest: the aggregate of its leaves, the number of targets, the base values to add."""
 
-    how: str
+    aggregate: str
     targets: int
     base: Array
 
 
 class Rows(NamedTuple):
-    """Features as TreeEnsemble takes them, and the type of floats that they have."""
+    """Features as TreeEnsemble takes them, and their dtype."""
 
     value: Value
     kind: type[Any]
 
 
 def rows_of(b: Builder, x: Value, forest: Forest) -> Rows:
-    """Return the features as rows of floats, of a type that tells all thresholds apart."""
+    """Return the features as rows of floats, of a type that distinguishes all thresholds."""
     kind = x.type
     if not isinstance(kind, TensorType) or kind.shape is None or not kind.element.number:
         raise Unconvertible(
@@ -49,35 +49,39 @@ def rows_of(b: Builder, x: Value, forest: Forest) -> Rows:
     return Rows(x if kind.element == DOUBLE else b.Cast(x, to=DOUBLE.number), np.float64)
 
 
-def ensemble(b: Builder, rows: Rows, forest: Forest, said: Said, transform: str = "NONE") -> Value:
-    """Return the scores of each row as float32, which is what the older operators gave."""
-    weights, how = _weights(forest, said)
+def ensemble(b: Builder, rows: Rows, forest: Forest, outputs: Outputs, transform: str = "NONE") -> Value:
+    """Return the scores of each row as float32, the type of the older operators' outputs."""
+    weights, how = _weights(forest, outputs)
     lists = _Lists(forest, weights)
-    for target, value in enumerate(said.base):
+    for target, value in enumerate(outputs.base):
         lists.add_leaf_tree(target, float(value))
     scores = b.op(
-        "TreeEnsemble", rows.value, domain="ai.onnx.ml", n_targets=said.targets,
-        aggregate_function=AGGREGATES.index(how), post_transform=TRANSFORMS.index(transform),
+        "TreeEnsemble",
+        rows.value,
+        domain="ai.onnx.ml",
+        n_targets=outputs.targets,
+        aggregate_function=AGGREGATES.index(how),
+        post_transform=TRANSFORMS.index(transform),
         **lists.attributes(rows.kind),
-    )  # fmt: skip
+    )
     return scores if rows.kind is np.float32 else b.Cast(scores, to=FLOAT.number)
 
 
-def _weights(forest: Forest, said: Said) -> tuple[Array, str]:
-    """Return the votes' weights and how to join them, where copies of trees and what is added count too."""
+def _weights(forest: Forest, outputs: Outputs) -> tuple[Array, str]:
+    """Return the votes' weights and the aggregate that joins them with copies of trees and base values."""
     counts = np.diff(forest.first_vote)[forest.nodes.mode == trees.LEAF]
-    several = bool(said.base.size) or bool(np.any(counts != 1))
-    if said.how in {"MIN", "MAX"} and (said.base.size or np.any(counts != max(counts, default=1))):
-        raise Unconvertible(
-            "TreeEnsemble adds nothing to a least or greatest value, and its leaves vote once"
-        )
-    if said.how == "AVERAGE" and several:
+    several = bool(outputs.base.size) or bool(np.any(counts != 1))
+    if outputs.aggregate in {"MIN", "MAX"} and (
+        outputs.base.size or np.any(counts != max(counts, default=1))
+    ):
+        raise Unconvertible("TreeEnsemble adds no base value to a minimum or maximum; a leaf has one vote")
+    if outputs.aggregate == "AVERAGE" and several:
         return forest.votes.weight / max(1, len(forest.roots)), "SUM"
-    return forest.votes.weight, said.how
+    return forest.votes.weight, outputs.aggregate
 
 
 class _Lists:
-    """The attributes of TreeEnsemble as they grow: inner nodes, leaves, roots."""
+    """The attributes of TreeEnsemble under construction: inner nodes, leaves, roots."""
 
     def __init__(self, forest: Forest, weights: Array) -> None:
         nodes, inner = forest.nodes, forest.nodes.mode != trees.LEAF
@@ -87,21 +91,23 @@ class _Lists:
         self.columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
         self.leaves: list[tuple[int, float]] = []
         self.roots: list[int] = []
-        copies = int(max(counts, default=1)) or 1  # a leaf of several votes stands in several trees
+        copies = int(max(counts, default=1)) or 1  # a leaf with several votes becomes a leaf of several trees
         for copy in range(copies):
             start, end = len(self.columns["split"]), len(self.leaves)
             for side, to in (("true", nodes.if_true[inner]), ("false", nodes.if_false[inner])):
                 self.columns[side] += (number[to] + np.where(inner[to], start, end)).tolist()
                 self.columns[f"{side}_leaf"] += (~inner[to]).astype(np.int64).tolist()
             for name, column in (
-                ("feature", nodes.feature), ("split", nodes.threshold), ("mode", nodes.mode),
+                ("feature", nodes.feature),
+                ("split", nodes.threshold),
+                ("mode", nodes.mode),
                 ("missing", nodes.missing_is_true.astype(np.int64)),
-            ):  # fmt: skip
+            ):
                 self.columns[name] += column[inner].tolist()
             for vote, count in zip(first.tolist(), counts.tolist(), strict=True):
                 at = vote + copy
-                cast = copy < count
-                self.leaves.append((int(forest.votes.target[at]), float(weights[at])) if cast else (0, 0.0))
+                leaf = (int(forest.votes.target[at]), float(weights[at])) if copy < count else (0, 0.0)
+                self.leaves.append(leaf)
             for root in forest.roots.tolist():
                 if inner[root]:
                     self.roots.append(int(number[root]) + start)
@@ -109,7 +115,7 @@ class _Lists:
                     self._add_node(int(number[root]) + end)
 
     def add_leaf_tree(self, target: int, weight: float) -> None:
-        """Add a tree that says the same of every row."""
+        """Add a tree that adds the same weight to every row."""
         self.leaves.append((target, weight))
         self._add_node(len(self.leaves) - 1)
 
@@ -136,8 +142,14 @@ class _Lists:
         }
 
 
-# the columns of an inner node, and what they hold for one whose branches both end in one leaf (None)
+# the columns of an inner node, with their values for a node whose branches both end in one leaf (None)
 _COLUMNS: dict[str, Any] = {
-    "feature": 0, "split": 0.0, "mode": 0, "missing": 0,
-    "true": None, "true_leaf": 1, "false": None, "false_leaf": 1,
-}  # fmt: skip
+    "feature": 0,
+    "split": 0.0,
+    "mode": 0,
+    "missing": 0,
+    "true": None,
+    "true_leaf": 1,
+    "false": None,
+    "false_leaf": 1,
+}

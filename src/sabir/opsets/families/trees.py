@@ -1,9 +1,8 @@
-"""Ensembles of decision trees: all rows go down all trees together, one level at a time.
+"""Ensembles of decision trees: all rows descend all trees together, one level at a time.
 
-Nodes lie in arrays; a leaf is a node whose two children are itself, so that whoever has arrived stays. That
-no path is endless is settled when the forest is made, and the depth with it: nodes that form a cycle make no
-tree, whether or not a row gets there. Inference makes the forest too, so that the checker finds what is wrong
-with it; a run then uses the one that inference made.
+Nodes are stored in arrays; both children of a leaf are the leaf itself, so that a row that has reached one
+stays there. Building the forest computes its depth and refuses cycles, whether or not a row reaches them.
+Inference builds the forest too, so that the checker reports its faults; a run reuses that forest.
 """
 
 from __future__ import annotations
@@ -17,24 +16,20 @@ from sabir.opsets.families.sizes import allotted
 from sabir.schema import one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sabir.ir import Dim
     from sabir.opsets.typing import Array
 
-_BLOCK = 1 << 16  # walkers at a time: few enough that the temporaries stay in the cache
+_BLOCK = 1 << 16  # pairs of a row and a tree at a time, so that the temporaries stay in the cache
 
-AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")  # a place is TreeEnsemble's number
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")  # by TreeEnsemble's number
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
-NAMED_MODES = one_of(*MODES[:-1], "LEAF")  # of the older operators, which ask for no member of a set
+NAMED_MODES = one_of(*MODES[:-1], "LEAF")  # of the older operators, which have no test for membership
 LEAF, MEMBER = len(MODES), MODES.index("BRANCH_MEMBER")
-_COMPARISONS: tuple[Callable[..., Array], ...] = (
-    np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal,
-)  # fmt: skip
+_COMPARISONS = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
 
 
 class Nodes(NamedTuple):
-    """What the nodes ask: of which feature, against what, and where each answer leads."""
+    """The tests of the nodes: feature, threshold, comparison, and the next node for each answer."""
 
     feature: Array
     threshold: Array
@@ -45,7 +40,7 @@ class Nodes(NamedTuple):
 
 
 class Votes(NamedTuple):
-    """What is said at the leaves: at `node`, `weight` for `target`."""
+    """The votes of the leaves: at `node`, `weight` for `target`."""
 
     node: Array
     target: Array
@@ -53,25 +48,34 @@ class Votes(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """For each node the sorted members of its set: `members[starts[node]:starts[node + 1]]`."""
+    """The sorted members of each node's set: `members[starts[node]:starts[node + 1]]`."""
 
     starts: Array
     members: Array
 
 
 class Forest:
-    """Trees ready to be walked; the children of node n lie at 2 n and, of the true answer, 2 n + 1."""
+    """Trees ready for evaluation; `children` has those of node n at 2 n (false) and 2 n + 1 (true)."""
 
     __slots__ = (
-        "children", "depth", "first_vote", "last_feature", "last_target", "modes", "nodes", "one_vote",
-        "roots", "sets", "votes",
-    )  # fmt: skip
+        "children",
+        "depth",
+        "first_vote",
+        "last_feature",
+        "last_target",
+        "modes",
+        "nodes",
+        "one_vote",
+        "roots",
+        "sets",
+        "votes",
+    )
 
     def __init__(self, nodes: Nodes, roots: Array, votes: Votes, sets: Sets | None = None) -> None:
         """Raise InferenceError for nodes that form a cycle, or a feature or target below 0."""
         inner = nodes.mode != LEAF
         if np.any(nodes.feature[inner] < 0) or np.any(votes.target < 0):
-            raise InferenceError("a node asks for a feature below 0, or a leaf votes for a target below 0")
+            raise InferenceError("a node tests a feature below 0, or a leaf votes for a target below 0")
         self.last_feature = int(np.max(nodes.feature[inner], initial=-1))
         self.last_target = int(np.max(votes.target, initial=-1))
         order = np.argsort(votes.node, kind="stable")
@@ -80,13 +84,12 @@ class Forest:
         self.children = np.stack([nodes.if_false, nodes.if_true], axis=1).ravel()
         self.modes = [int(mode) for mode in np.unique(nodes.mode[inner])]
         self.votes = Votes(*(part[order] for part in votes))
-        self.first_vote = starts_of(
-            self.votes.node, len(inner)
-        )  # the next node's is where a node's votes end
+        # the votes of a node end where those of the next begin
+        self.first_vote = starts_of(self.votes.node, len(inner))
         self.one_vote = bool(np.all(np.diff(self.first_vote)[~inner] == 1))
 
     def scores(self, x: Array, targets: int, how: str) -> Array:
-        """Return what the leaves say of each row of `x` (N, F), as float64 (N, targets)."""
+        """Return the scores (N, targets) in float64 of the rows of `x` (N, F), aggregated by `how`."""
         self.check(x.shape[1], targets)
         result = np.zeros(allotted((len(x), targets), np.dtype(np.float64), x.size), np.float64)
         spend_work(8 * len(x) * len(self.roots) * self.depth)
@@ -99,31 +102,31 @@ class Forest:
         return result
 
     def check(self, width: Dim, targets: int) -> None:
-        """Raise InferenceError where rows of so many features cannot be sent down, or give so many scores."""
+        """Raise InferenceError where a node tests a feature beyond `width`, or a vote is beyond `targets`."""
         if isinstance(width, int) and self.last_feature >= width:
-            raise InferenceError(f"a node asks for feature {self.last_feature}, and rows have {width}")
+            raise InferenceError(f"a node tests feature {self.last_feature}, and rows have {width}")
         if self.last_target >= targets:
             raise InferenceError(f"a leaf votes for target {self.last_target}, and there are {targets}")
 
     def _leaves(self, x: Array) -> Array:
-        """Return the leaf at which each row arrives in each tree, tree by tree."""
-        arrived = np.repeat(self.roots, len(x))
+        """Return the leaf that each row reaches in each tree, tree by tree."""
+        reached = np.repeat(self.roots, len(x))
         row = np.tile(np.arange(len(x)) * x.shape[1], len(self.roots))
-        flat, lossy = x.ravel(), bool(np.any(np.isnan(x)))
-        walker, node = np.arange(len(arrived)), arrived
+        flat, has_nan = x.ravel(), bool(np.any(np.isnan(x)))
+        pair, node = np.arange(len(reached)), reached
         for _ in range(self.depth):
             value = flat.take(row + self.nodes.feature.take(node))
-            node = self.children.take(2 * node + self._answers(node, value, lossy=lossy))
-            walking = self.nodes.mode.take(node) != LEAF
-            if 2 * np.count_nonzero(walking) < len(node):  # most have arrived: go on without them
-                arrived[walker] = node
-                walker, node, row = walker[walking], node[walking], row[walking]
+            node = self.children.take(2 * node + self._answers(node, value, has_nan=has_nan))
+            descending = self.nodes.mode.take(node) != LEAF
+            if 2 * np.count_nonzero(descending) < len(node):  # most have reached a leaf: drop them
+                reached[pair] = node
+                pair, node, row = pair[descending], node[descending], row[descending]
                 if not len(node):
                     break
-        arrived[walker] = node
-        return arrived
+        reached[pair] = node
+        return reached
 
-    def _answers(self, node: Array, value: Array, *, lossy: bool) -> Array:
+    def _answers(self, node: Array, value: Array, *, has_nan: bool) -> Array:
         if len(self.modes) == 1:
             answer = self._compared(self.modes[0], node, value)
         else:
@@ -131,7 +134,7 @@ class Forest:
             for each in self.modes:
                 at = np.flatnonzero(mode == each)
                 answer[at] = self._compared(each, node[at], value[at])
-        return np.where(np.isnan(value), self.nodes.missing_is_true.take(node), answer) if lossy else answer
+        return np.where(np.isnan(value), self.nodes.missing_is_true.take(node), answer) if has_nan else answer
 
     def _compared(self, mode: int, node: Array, value: Array) -> Array:
         if mode != MEMBER:
@@ -164,9 +167,9 @@ def _among(sets: Sets, node: Array, value: Array) -> Array:
 
 
 def _depth(nodes: Nodes, inner: Array, roots: Array) -> int:
-    """Return the most steps from a root to a leaf: nodes are settled from the leaves upward.
+    """Return the depth of the trees; nodes are settled from the leaves upward.
 
-    Raises InferenceError where some cannot be settled, as they form a cycle or lead to one.
+    Raises InferenceError for nodes that are in a cycle or lead to one.
     """
     parents = np.flatnonzero(inner)
     child = np.concatenate([nodes.if_true[parents], nodes.if_false[parents]])
@@ -191,7 +194,7 @@ def _depth(nodes: Nodes, inner: Array, roots: Array) -> int:
 
 
 def _in_cycle(nodes: Nodes, unsettled: Array) -> int:
-    """Return a node of a cycle: whoever goes from unsettled node to unsettled node comes to one twice."""
+    """Return a node of a cycle: a walk over unsettled nodes visits one twice."""
     at, seen = int(np.flatnonzero(unsettled)[0]), set[int]()
     while at not in seen:
         seen.add(at)
@@ -200,7 +203,7 @@ def _in_cycle(nodes: Nodes, unsettled: Array) -> int:
 
 
 def starts_of(sorted_keys: Array, count: int) -> Array:
-    """Return where each of `count` keys begins in a sorted array, and where the last ends."""
+    """Return the start of each of `count` keys in a sorted array, and the end of the last."""
     return np.searchsorted(sorted_keys, np.arange(count + 1))
 
 

@@ -1,20 +1,68 @@
-"""Elementwise operators of any number of inputs, which had to be of one shape before opset 8."""
+"""Elementwise operators with any number of inputs, which older versions require to have one shape."""
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType, known_equal
+from sabir.opsets.families.calls import has_attribute
 from sabir.opsets.families.shapes import same_dim
+from sabir.schema import Attribute, Input, Output, Unconvertible
 
 if TYPE_CHECKING:
-    from sabir.ir import Value
-    from sabir.opsets.typing import Array, Rule
+    from collections.abc import Callable
+
+    from sabir.ir import Builder, Value
+    from sabir.opsets.typing import Array, BehaviourFunction
+    from sabir.schema import Constraint, Version
+
+ATTRIBUTES = (Attribute("consumed_inputs", "ints", legacy=True),)  # of the first versions
+
+
+def inputs(of: Constraint) -> list[Input]:
+    """Return the variadic input."""
+    return [Input("data_0", of, "One or more tensors.", variadic=True, differentiable=True)]
+
+
+def outputs(of: Constraint, name: str) -> list[Output]:
+    """Return the output."""
+    return [Output(name, of, "The shape to which all inputs broadcast.", differentiable=True)]
+
+
+def folded(function: Callable[[Array, Array], Array]) -> BehaviourFunction:
+    """Return the evaluation that combines the inputs by a binary function, from left to right."""
+
+    def evaluate(*inputs: Array) -> Array:
+        return functools.reduce(function, inputs)
+
+    return evaluate
+
+
+def one_shape_before(newer: Version, chain: Callable[..., Value] | None = None) -> None:
+    """Attach the requirement of one shape to the versions before `newer`, and the downgrade to them.
+
+    The older versions evaluate as `newer`, which must have its `evaluate` already. `chain(builder, *inputs)`
+    emits the operator as a chain of binary ones, for inputs that may differ in shape.
+    """
+    first, name = newer.operator.versions[0], newer.operator.name
+    first.infer(infer_one_shape)
+    first.evaluate(_of_one_shape(newer.behaviours["evaluate"]))
+
+    @newer.downgrade
+    def downgrade(b: Builder, /, *inputs: Value) -> Value:
+        if _are_of_one_shape(*inputs):
+            return b.op(name, *inputs)
+        if chain is None or has_attribute(b, "Add", "broadcast"):
+            raise Unconvertible(
+                f"the inputs are not known to be of one shape, and {newer.previous} does not broadcast"
+            )
+        return chain(b, *inputs)
 
 
 def infer_one_shape(*inputs: TensorType) -> TensorType:
-    """The output has the inputs' common type and shape."""
+    """Infer the inputs' common type and shape; raises InferenceError where they differ."""
     element = next((t.element for t in inputs if t.element.number), inputs[0].element)
     shapes = [t.shape for t in inputs if t.shape is not None]
     if not shapes:
@@ -23,25 +71,24 @@ def infer_one_shape(*inputs: TensorType) -> TensorType:
         raise InferenceError(
             f"inputs have the ranks {', '.join(str(len(s)) for s in shapes)}, and must be of one shape"
         )
-    return TensorType(
-        element, tuple(same_dim(column, "inputs of one shape") for column in zip(*shapes, strict=True))
-    )
+    dims = (same_dim(column, "inputs of one shape") for column in zip(*shapes, strict=True))
+    return TensorType(element, tuple(dims))
 
 
-def of_one_shape(rule: Rule) -> Rule:
-    """Return a variadic rule that demands one shape of its inputs."""
+def _of_one_shape(evaluate: BehaviourFunction) -> BehaviourFunction:
+    """Return the evaluation of a variadic operator, preceded by a check that the inputs have one shape."""
 
-    def evaluate(*inputs: Array) -> Array:
+    def evaluate_one_shape(*inputs: Array) -> Array:
         if len({x.shape for x in inputs}) > 1:
             raise ValueError(
                 f"inputs must be of one shape, and are {', '.join(str(list(x.shape)) for x in inputs)}"
             )
-        return rule(*inputs)
+        return evaluate(*inputs)
 
-    return evaluate
+    return evaluate_one_shape
 
 
-def are_of_one_shape(*inputs: Value) -> bool:
+def _are_of_one_shape(*inputs: Value) -> bool:
     """Whether all values are known to have one shape."""
     shapes = [v.type.shape if isinstance(v.type, TensorType) else None for v in inputs]
     first = shapes[0]

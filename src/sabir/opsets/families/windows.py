@@ -1,4 +1,4 @@
-"""Sliding windows: where the kernels of convolutions and poolings lie along each spatial axis."""
+"""Sliding windows of convolutions and poolings: the attributes that describe them, and their positions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from sabir.base import InferenceError, check_elements
 from sabir.ir import add, ceil_div, dim_min, floor_div, mul, sub
-from sabir.schema import one_of
+from sabir.schema import Attribute, at_least, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,21 +18,49 @@ if TYPE_CHECKING:
     from sabir.ir import Dim
     from sabir.opsets.typing import Array
 
-_COUNTED = 32  # bytes, about, of a window while its taps are counted
+_COUNTED = 32  # temporary bytes for each window while its taps are counted, approximately
 LEAST_RANK = 3  # a batch, channels, one spatial axis
 AUTO_PADS = one_of("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", aliases={"": "NOTSET"})
 
+STRIDES = Attribute(
+    "strides", "ints", "The step between windows along each spatial axis; 1 by default.", values=at_least(1)
+)
+DILATIONS = Attribute(
+    "dilations",
+    "ints",
+    "The step between the elements of a window along each spatial axis; 1 by default.",
+    values=at_least(1),
+)
+PADS = Attribute(
+    "pads",
+    "ints",
+    "Padding at the beginning of each spatial axis, then at the end of each; 0 by default.",
+    values=at_least(0),
+)
+AUTO_PAD = Attribute(
+    "auto_pad",
+    "string",
+    "SAME_UPPER, SAME_LOWER: as much padding as makes O = ceil(D / stride), an odd element at the end or the "
+    "beginning; VALID: no padding; NOTSET: `pads`.",
+    default="NOTSET",
+    values=AUTO_PADS,
+)
+KERNEL_SHAPE = Attribute(
+    "kernel_shape", "ints", "The size of the window along each axis.", required=True, values=at_least(1)
+)
+CEIL_MODE = Attribute("ceil_mode", "int", "1: the last window may end beyond the padded input.", default=0)
+
 
 class Run(NamedTuple):
-    """The windows `start` to `stop`, and the elements of the input that one tap of theirs reads."""
+    """The windows `start` to `stop`, and the input elements that one of their taps reads."""
 
     start: int
     stop: int
     source: slice
 
 
-class Axis(NamedTuple):
-    """A window's way along one axis of a given input: as many `windows`, the first at `-begin`."""
+class WindowAxis(NamedTuple):
+    """The windows along one axis of an input of known `length`; the first starts at `-begin`."""
 
     length: int
     windows: int
@@ -49,13 +77,13 @@ class Axis(NamedTuple):
 
     @property
     def taps(self) -> range:
-        """The taps of the kernel that may lie in the input, whatever the window: no kernel is too large."""
+        """The taps that are inside the input for at least one window; the kernel may be larger."""
         first = -((self.windows - 1) * self.stride - self.begin) // self.dilation
         past = (self.length + self.begin - 1) // self.dilation + 1
         return range(max(0, first), max(0, first, min(self.kernel, past)))
 
     def run(self, tap: int, start: int = 0, stop: int | None = None) -> Run:
-        """Return which of the windows `start` to `stop` have this tap of the kernel inside the input."""
+        """Return those of the windows `start` to `stop` whose tap number `tap` is inside the input."""
         offset, stride = tap * self.dilation - self.begin, self.stride
         first = max(start, -(offset // stride))
         last = min(self.windows if stop is None else stop, -((offset - self.length) // stride))
@@ -64,7 +92,7 @@ class Axis(NamedTuple):
         return Run(first, last, slice(begin, max(begin, begin + (last - first - 1) * stride + 1), stride))
 
     def covered(self, *, padding: bool) -> Array:
-        """Return how many taps of each window lie in the input, or in the input with its padding."""
+        """Return how many taps of each window are inside the input, or inside the padded input."""
         check_elements(self.windows, self.windows, what="the counts", width=_COUNTED)
         low, high = (-self.begin, self.length + self.end) if padding else (0, self.length)
         first = np.arange(self.windows) * self.stride - self.begin
@@ -74,55 +102,58 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A kernel's size, step, spread and padding along each spatial axis, as the attributes tell them."""
+    """The size, stride, dilation and padding of a window along each spatial axis."""
 
     kernel: tuple[Dim, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     pads: tuple[tuple[int, int], ...]
-    same: str = ""  # "UPPER" or "LOWER": padded so that the stride alone decides the output size
-    ceil: bool = False  # a last window that passes the end counts, unless it starts there
+    same: str = ""  # "UPPER" or "LOWER": the padding is such that the stride alone decides the output size
+    ceil: bool = False  # a last window that ends beyond the padded input counts, unless it starts there
 
     @classmethod
     def of(
-        cls, kernel: Sequence[Dim], *, strides: Sequence[int] | None, pads: Sequence[int] | None,
-        auto_pad: str, dilations: Sequence[int] | None = None, ceil_mode: int = 0,
+        cls, kernel_shape: Sequence[Dim], *, strides: Sequence[int] | None = None,
+        pads: Sequence[int] | None = None, auto_pad: str = "NOTSET", dilations: Sequence[int] | None = None,
+        ceil_mode: int = 0,
     ) -> Window:  # fmt: skip
         """Read the attributes; raises InferenceError for a wrong number of values, or an empty window."""
-        rank = len(kernel)
+        rank = len(kernel_shape)
         steps = _values("strides", strides or (1,) * rank, rank)
-        spread = _values("dilations", dilations or (1,) * rank, rank)
+        distances = _values("dilations", dilations or (1,) * rank, rank)
         edges = _values("pads", pads or (0,) * 2 * rank, 2 * rank)
-        if any(isinstance(k, int) and k < 1 for k in kernel):  # weights may have no elements
-            raise InferenceError(f"a window of {list(kernel)} must have 1 or more elements along each axis")
+        if any(isinstance(k, int) and k < 1 for k in kernel_shape):  # weights may have no elements
+            raise InferenceError(
+                f"a window of {list(kernel_shape)} must have 1 or more elements along each axis"
+            )
         if auto_pad not in {"", "NOTSET"}:
             edges = (0,) * 2 * rank
-        both = tuple(zip(edges[:rank], edges[rank:], strict=True))
+        padding = tuple(zip(edges[:rank], edges[rank:], strict=True))
         same = auto_pad.removeprefix("SAME_") if auto_pad.startswith("SAME_") else ""
-        return cls(tuple(kernel), steps, spread, both, same, bool(ceil_mode))
+        return cls(tuple(kernel_shape), steps, distances, padding, same, bool(ceil_mode))
 
     def outputs(self, lengths: Sequence[Dim]) -> tuple[Dim, ...]:
-        """Return the number of windows along each axis; raises InferenceError where none fits by far."""
+        """Return the number of windows along each axis; raises InferenceError if it would be negative."""
         if len(lengths) != len(self.kernel):
             raise InferenceError(f"a window over {len(self.kernel)} axes cannot slide along {len(lengths)}")
         return tuple(starmap(self._count, enumerate(lengths)))
 
-    def axes(self, lengths: Sequence[int]) -> tuple[Axis, ...]:
-        """Lay the window over an input of this size."""
+    def axes(self, lengths: Sequence[int]) -> tuple[WindowAxis, ...]:
+        """Return the windows along each axis of an input with these spatial sizes."""
         counts = [c for c in self.outputs(lengths) if isinstance(c, int)]
-        if len(counts) < len(lengths):  # sizes past 64 bits are none
-            told = f"kernel {list(self.kernel)}, dilations {list(self.dilations)}"
-            raise InferenceError(f"a window of {told} does not fit into {list(lengths)}")
+        if len(counts) < len(lengths):  # a size above 64 bits is None
+            window = f"kernel {list(self.kernel)}, dilations {list(self.dilations)}"
+            raise InferenceError(f"a window of {window} does not fit into {list(lengths)}")
         kernel = [k for k in self.kernel if isinstance(k, int)]
         sides = zip(lengths, counts, kernel, self.strides, self.dilations, self.pads, strict=True)
-        return tuple(self._padded(Axis(*side, *pads)) for *side, pads in sides)
+        return tuple(self._padded(WindowAxis(*side, *pads)) for *side, pads in sides)
 
-    def _padded(self, axis: Axis) -> Axis:
+    def _padded(self, axis: WindowAxis) -> WindowAxis:
         if not self.same:
             return axis
         reach = (axis.kernel - 1) * axis.dilation + 1
-        lacking = max(0, (axis.windows - 1) * axis.stride + reach - axis.length)
-        less, more = lacking // 2, lacking - lacking // 2
+        missing = max(0, (axis.windows - 1) * axis.stride + reach - axis.length)
+        less, more = missing // 2, missing - missing // 2
         begin, end = (less, more) if self.same == "UPPER" else (more, less)
         return axis._replace(begin=begin, end=end)
 
@@ -136,7 +167,7 @@ class Window:
             count = add(floor_div(room, stride), 1)
         else:
             count = add(ceil_div(room, stride), 1)
-            starts_inside = isinstance(reach, int) and end + stride <= reach  # at all sizes, the last one
+            starts_inside = isinstance(reach, int) and end + stride <= reach  # the last window, at all sizes
             if not starts_inside:
                 count = dim_min(count, ceil_div(add(length, begin), stride))
         if isinstance(count, int) and count < 0:
@@ -146,7 +177,7 @@ class Window:
         return count
 
 
-def _values(name: str, given: Sequence[int], count: int) -> tuple[int, ...]:
-    if len(given) != count:
-        raise InferenceError(f"{name} {list(given)} must have {count} values")
-    return tuple(given)
+def _values(name: str, values: Sequence[int], count: int) -> tuple[int, ...]:
+    if len(values) != count:
+        raise InferenceError(f"{name} {list(values)} must have {count} values")
+    return tuple(values)

@@ -1,4 +1,4 @@
-"""AffineGrid: where an affine map takes the pixels of an image, for GridSample to read there."""
+"""AffineGrid: the coordinates to which an affine map moves the pixels of an image, for GridSample."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ from sabir.schema import (
 
 affine_grid = Operator(
     "AffineGrid",
-    summary="For each place p of an image, in coordinates from -1 to 1, the place `theta @ [p, 1]`.",
+    summary="For each pixel p of an image, in coordinates from -1 to 1, the coordinates `theta @ [p, 1]`.",
 )
 
 T1 = Constraint("T1", FLOATS, BFLOAT16)
@@ -41,19 +41,17 @@ v20 = affine_grid.first(
         Input(
             "theta",
             T1,
-            "Affine maps of the shape [N, 2, 3], or [N, 3, 4] of volumes; x comes first, then y.",
+            "Affine maps, [N, 2, 3], or [N, 3, 4] for volumes; x comes first, then y.",
             differentiable=False,
         ),
         Input("size", T2, "The sizes of the image: [N, C, H, W] or [N, C, D, H, W].", differentiable=False),
     ],
-    outputs=[
-        Output("grid", T1, "The places, in the shape [N, H, W, 2] or [N, D, H, W, 3].", differentiable=True)
-    ],
+    outputs=[Output("grid", T1, "The coordinates, [N, H, W, 2] or [N, D, H, W, 3].", differentiable=True)],
     attributes=[
         Attribute(
             "align_corners",
             "int",
-            "1: -1 and 1 are the middles of the first and the last pixel, 0: their outer edges.",
+            "1: -1 and 1 are the centres of the first and the last pixel, 0: their outer edges.",
             default=0,
         )
     ],
@@ -78,7 +76,7 @@ def infer(theta: TensorType, size: TensorType, /, *, align_corners: int) -> Tens
 
 
 def _dimensions(theta: TensorType) -> int | None:
-    """Return how many dimensions the images have."""
+    """Return the number of spatial dimensions of the images."""
     if theta.shape is None:
         return None
     if len(theta.shape) != 3:  # ruff: ignore[magic-value-comparison]  a batch of matrices
@@ -86,7 +84,7 @@ def _dimensions(theta: TensorType) -> int | None:
     rows, columns = theta.shape[1:]
     known: Dim = rows if isinstance(rows, int) else columns - 1 if isinstance(columns, int) else None
     if known is not None and known not in _DIMENSIONS:
-        raise InferenceError(f"`theta` must be of the shape [N, 2, 3] or [N, 3, 4], and is {theta}")
+        raise InferenceError(f"`theta` must have the shape [N, 2, 3] or [N, 3, 4], and is {theta}")
     return known if isinstance(known, int) else None
 
 
@@ -102,23 +100,23 @@ def evaluate(theta: Array, size: Array, /, *, align_corners: int) -> Array:
     grid = np.broadcast_to(maps[..., rank], (sizes[0], *sizes[_BATCH_AND_DEPTH:], rank))
     for axis, count in enumerate(sizes[_BATCH_AND_DEPTH:]):
         along = [-1 if i == axis else 1 for i in range(rank)]
-        places = _places(count, align_corners).astype(maps.dtype).reshape(*along, 1)
-        grid = np.asarray(grid + maps[..., rank - 1 - axis] * places)
+        coordinates = _coordinates(count, align_corners).astype(maps.dtype).reshape(*along, 1)
+        grid = np.asarray(grid + maps[..., rank - 1 - axis] * coordinates)
     return grid.astype(theta.dtype, copy=False)
 
 
-def _places(count: int, align_corners: int) -> Array:
-    """Return the coordinates of the pixels of one axis; with aligned corners a single one is at -1."""
+def _coordinates(count: int, align_corners: int) -> Array:
+    """Return the coordinates of the pixels of one axis; with aligned corners a single pixel is at -1."""
     index = np.arange(count, dtype=np.float64)
     return index * (2 / max(count - 1, 1)) - 1 if align_corners else (2 * index + 1) / max(count, 1) - 1
 
 
 @v20.body
 def body(b: Builder, theta: Value, size: Value, /, *, align_corners: int) -> Value:
-    """Sum up what each coordinate adds; halves are computed in float32."""
+    """Sum the terms of all coordinates; 16-bit floats are computed in float32."""
     rank = _dimensions(theta.type) if isinstance(theta.type, TensorType) else None
     if rank is None or not isinstance(theta.type, TensorType):
-        raise Unconvertible("the shape of `theta` is unknown, and with it the number of dimensions")
+        raise Unconvertible("the shape of `theta` is unknown, and so the number of dimensions")
     element = theta.type.element
     wide = element if element.bits >= FLOAT.bits else FLOAT
     maps = b.Cast(theta, to=wide.number)
@@ -131,12 +129,12 @@ def body(b: Builder, theta: Value, size: Value, /, *, align_corners: int) -> Val
     for axis in range(rank):
         count = b.Gather(size, b.initializer("axis", np.array(_BATCH_AND_DEPTH + axis)), axis=0)
         others = as_input(b, "others", [i for i in range(rank + 2) if i != axis + 1])
-        places = b.Unsqueeze(_built_places(b, count, align_corners, wide), others)
-        grid = b.Add(grid, b.Mul(column(rank - 1 - axis), places))
+        coordinates = b.Unsqueeze(_build_coordinates(b, count, align_corners, wide), others)
+        grid = b.Add(grid, b.Mul(column(rank - 1 - axis), coordinates))
     return b.Cast(grid, to=element.number)
 
 
-def _built_places(b: Builder, count: Value, align_corners: int, kind: ElementType) -> Value:
+def _build_coordinates(b: Builder, count: Value, align_corners: int, kind: ElementType) -> Value:
     zero, one = (b.initializer("number", np.array(n)) for n in (0, 1))
     number = kind.number
     index = b.Cast(b.Range(zero, count, one), to=number)
@@ -152,18 +150,16 @@ def examples() -> Iterator[Example]:
     f = np.float32
     still = np.array([[[1, 0, 0], [0, 1, 0]]], f)
     moved = np.array([[[0, -2, 0.5], [1, 0, 0]]], f)  # x from y, and y from x
-    size = np.array([1, 1, 2, 2])
+    size = [1, 1, 2, 2]
     edges = [[[-0.5, -0.5], [0.5, -0.5]], [[-0.5, 0.5], [0.5, 0.5]]]
     turned = [[[1.5, -0.5], [1.5, 0.5]], [[-0.5, -0.5], [-0.5, 0.5]]]
     corners = [[[-1, -1], [1, -1]], [[-1, 1], [1, 1]]]
     for kind in (f, np.float16, np.float64, ml_dtypes.bfloat16):
-        yield Example(20, still.astype(kind), size, expect=[np.array([edges], kind)])
-        yield Example(20, moved.astype(kind), size, expect=[np.array([turned], kind)])
-        yield Example(20, still.astype(kind), size, align_corners=1, expect=[np.array([corners], kind)])
-    solid = np.array([[[1, 0, 0, 0.25], [0, 1, 0, 0], [0, 0, 2, 0]]], f)
-    places = [[[[x + 0.25, y, z] for x in (-0.75, -0.25, 0.25, 0.75)] for y in (0,)] for z in (-1, 1)]
-    yield Example(20, solid, np.array([1, 5, 2, 1, 4]), expect=[np.array([places], f)])
-    yield Example(
-        20, still, np.array([1, 1, 1, 2]), align_corners=1, expect=[np.array([[[[-1, -1], [1, -1]]]], f)]
-    )
-    yield Example(20, still[:0], np.array([0, 1, 1, 2]), expect=[np.zeros((0, 1, 2, 2), f)])
+        yield Example(20, still.astype(kind), size, expect=[[edges]])
+        yield Example(20, moved.astype(kind), size, expect=[[turned]])
+        yield Example(20, still.astype(kind), size, align_corners=1, expect=[[corners]])
+    solid = [[[1, 0, 0, 0.25], [0, 1, 0, 0], [0, 0, 2, 0]]]
+    moved_cube = [[[[x + 0.25, y, z] for x in (-0.75, -0.25, 0.25, 0.75)] for y in (0,)] for z in (-1, 1)]
+    yield Example(20, solid, [1, 5, 2, 1, 4], expect=[[moved_cube]])
+    yield Example(20, still, [1, 1, 1, 2], align_corners=1, expect=[[[[[-1, -1], [1, -1]]]]])
+    yield Example(20, still[:0], [0, 1, 1, 2], expect=[np.zeros((0, 1, 2, 2), f)])

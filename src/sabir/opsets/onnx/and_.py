@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
-from sabir.opsets.families import broadcasting, logic
-from sabir.opsets.typing import Array
-from sabir.schema import BOOL, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.opsets.families import binary, broadcasting, logic
+from sabir.schema import BOOL, Constraint, Example, Operator
 
 conjunction = Operator("And", summary="Whether both elements are true.")
 
@@ -16,44 +15,17 @@ T1 = Constraint("T1", BOOL)
 
 v1 = conjunction.first(
     1,
-    inputs=[
-        Input("A", T, "One operand.", differentiable=False),
-        Input("B", T, "The other operand.", differentiable=False),
-    ],
-    outputs=[Output("C", T1, "The shape that both inputs broadcast to.", differentiable=False)],
-    attributes=[
-        Attribute(
-            "axis", "int", "Where the dimensions of `B` begin among those of `A`; at the end by default."
-        ),
-        Attribute("broadcast", "int", "1: `B` is repeated to the shape of `A`.", default=0),
-    ],
+    inputs=binary.inputs(T, differentiable=False),
+    outputs=binary.outputs(T1, differentiable=False),
+    attributes=binary.one_way(),
 )
-v7 = v1.evolve(
-    7,
-    "Either input is broadcast, as numpy does it; the attributes that steered it are gone.",
-    drop=["axis", "broadcast"],
-)
+v7 = v1.evolve(7, "Broadcasts both inputs, as numpy does.", drop=["axis", "broadcast"])
 
-v1.infer(broadcasting.one_way(BOOLEAN))
-v1.evaluate(broadcasting.evaluated_one_way(np.logical_and))
 v7.infer(logic.known_both)
-v7.upgrade(broadcasting.upgraded("And"))
-v7.downgrade(broadcasting.downgraded("And", commutes=True))
-
-
-@v7.evaluate
-def evaluate(a: Array, b: Array, /) -> Array:
-    return np.logical_and(a, b)
+v7.evaluate(binary.elementwise(np.logical_and))
+broadcasting.one_way_before(v7, element=BOOLEAN, commutes=True)
 
 
 @conjunction.examples
 def examples() -> Iterator[Example]:
-    a, b = np.array([[True, True], [False, False]]), np.array([True, False])
-    rows, columns = np.array([[True, False], [False, False]]), np.array([[True, True], [False, False]])
-    yield Example(1, a, np.array([[True, False], [True, False]]), expect=[rows])
-    yield Example(1, a, b, broadcast=1, expect=[rows])
-    yield Example(1, a, b, broadcast=1, axis=0, expect=[columns])
-    yield Example(7, a, b, expect=[rows])
-    yield Example(7, b[:, None], a, expect=[columns])
-    yield Example(7, np.array(1, bool), np.array(0, bool), expect=[np.array(0, bool)])
-    yield Example(7, np.zeros((0, 2), bool), b, expect=[np.zeros((0, 2), bool)])
+    yield from logic.examples_of("and_", one_way=(1,), both_ways=(7,))

@@ -28,13 +28,6 @@ v7.evaluate(through_float32(np.arctan))
 def examples() -> Iterator[Example]:
     # mpmath, with 30 digits
     x = [0.5, -1, 8, 0, np.inf, -np.inf, np.nan]
-    y = [
-        0.4636476090008061,
-        -0.7853981633974483,
-        1.446441332248135,
-        0,
-        1.5707963267948966,
-        -1.5707963267948966,
-        np.nan,
-    ]
+    y = [0.4636476090008061, -0.7853981633974483, 1.446441332248135, 0, 1.5707963267948966]
+    y += [-1.5707963267948966, np.nan]
     yield from over_floats(x, y, 7, 22, bfloat16=22)

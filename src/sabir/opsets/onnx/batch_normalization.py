@@ -1,4 +1,4 @@
-"""BatchNormalization: each channel to zero mean and unit variance, then scaled and shifted."""
+"""BatchNormalization: each channel normalised to zero mean and unit variance, then scaled and shifted."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,14 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.normalization import Statistics, channels, scaled, statistics
+from sabir.opsets.families.normalization import (
+    EPSILON,
+    Statistics,
+    channels,
+    normalized_type,
+    scaled,
+    statistics,
+)
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -27,7 +34,7 @@ from sabir.schema import (
 
 batch_normalization = Operator(
     "BatchNormalization",
-    summary="`(X - mean) / sqrt(var + epsilon) * scale + B`, by given or the batch's own statistics.",
+    summary="`(X - mean) / sqrt(var + epsilon) * scale + B`, by the statistics of inputs or of the batch.",
 )
 
 T = Constraint("T", FLOATS)
@@ -50,33 +57,41 @@ v1 = batch_normalization.first(
     ],
     attributes=[
         Attribute("consumed_inputs", "ints", required=True, legacy=True),
-        Attribute("momentum", "float", "How much of the running statistics a batch leaves.", default=0.9),
-        Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
-        Attribute("is_test", "int", "1: the given statistics; 0: the batch's own.", default=0),
         Attribute(
-            "spatial", "int", "0: statistics for each place of an item, not for each channel.", default=1
+            "momentum",
+            "float",
+            "The share of the running statistics that remains after a batch.",
+            default=0.9,
+        ),
+        EPSILON,
+        Attribute(
+            "is_test",
+            "int",
+            "1: uses the inputs `mean` and `var`; 0: the statistics of the batch.",
+            default=0,
+        ),
+        Attribute(
+            "spatial", "int", "0: statistics for each position of an item, not for each channel.", default=1
         ),
     ],
 )
 v6 = v1.evolve(
     6,
-    "Drops the legacy hint `consumed_inputs`; any number of spatial axes is admitted.",
+    "Drops the legacy attribute `consumed_inputs`; admits any number of spatial axes.",
     drop=["consumed_inputs"],
 )
 v7 = v6.evolve(
     7,
-    "The mode follows from the outputs: with `Y` alone the given statistics hold, with more the batch's.",
+    "The outputs determine the mode: `Y` alone uses the inputs `mean` and `var`, more outputs the batch.",
     drop=["is_test"],
 )
 v9 = v7.evolve(
-    9,
-    "`spatial` is gone: statistics are always per channel. A vector of items is admitted.",
-    drop=["spatial"],
+    9, "Drops `spatial`: statistics are always per channel. Admits an input of rank 1.", drop=["spatial"]
 )
 U = Constraint("U", FLOATS, BFLOAT16)
 v14 = v9.evolve(
     14,
-    "`training_mode` tells the mode; the saved statistics are gone, the running ones have their own type.",
+    "`training_mode` selects the mode; drops the saved statistics; the running ones have their own type.",
     inputs=[
         Input("X", T, differentiable=True),
         Input("scale", T, differentiable=True),
@@ -91,7 +106,10 @@ v14 = v9.evolve(
     ],
     add=[
         Attribute(
-            "training_mode", "int", "1: the batch's own statistics, and the running ones move.", default=0
+            "training_mode",
+            "int",
+            "1: uses the statistics of the batch, and updates the running ones.",
+            default=0,
         )
     ],
     widen={"T": BFLOAT16},
@@ -101,24 +119,44 @@ T1 = Constraint("T1", FLOATS, BFLOAT16)
 T2 = Constraint("T2", FLOATS, BFLOAT16)
 v15 = v14.evolve(
     15,
-    "Scale and bias have a type of their own too; the batch's statistics are computed in float32 or better.",
+    "Scale and bias have their own type; the batch's statistics are computed in float32 or better.",
     inputs=[
         Input("X", TX, "The input, (N, C, D1, ..., Dn), or (N) with one channel.", differentiable=True),
         Input("scale", T1, "The factor of each channel, (C).", differentiable=True),
-        Input("B", T1, "What is added to each channel, (C).", differentiable=True),
-        Input("input_mean", T2, "The given or running mean of each channel, (C).", differentiable=True),
-        Input("input_var", T2, "The given or running variance of each channel, (C).", differentiable=True),
+        Input("B", T1, "The bias of each channel, (C).", differentiable=True),
+        Input(
+            "input_mean",
+            T2,
+            "The mean of each channel, or the running mean in training, (C).",
+            differentiable=True,
+        ),
+        Input(
+            "input_var",
+            T2,
+            "The variance of each channel, or the running variance in training, (C).",
+            differentiable=True,
+        ),
     ],
     outputs=[
         Output("Y", TX, "The input's shape.", differentiable=True),
-        Output("running_mean", T2, "In training: `input_mean` moved towards the batch's.", optional=True,
-               differentiable=False),
-        Output("running_var", T2, "In training: `input_var` moved towards the batch's, of a population.",
-               optional=True, differentiable=False),
+        Output(
+            "running_mean",
+            T2,
+            "In training: the mean of `input_mean` and the batch's, weighted by `momentum`.",
+            optional=True,
+            differentiable=False,
+        ),
+        Output(
+            "running_var",
+            T2,
+            "In training: the same of `input_var` and the population variance of the batch.",
+            optional=True,
+            differentiable=False,
+        ),
     ],
-)  # fmt: skip
+)
 
-_NO_STATISTICS = "with the given statistics, the one output is Y"
+_NO_STATISTICS = "without training, Y is the only output"
 
 
 @v1.infer
@@ -127,15 +165,14 @@ def infer(
     spatial: int = 1,
 ) -> tuple[TensorType, ...]:  # fmt: skip
     if not spatial:
-        _check_places(x, scale, bias, mean, var)
+        _check_positions(x, scale, bias, mean, var)
         return TensorType(x.element, x.shape), *(TensorType(x.element, mean.shape),) * 4
-    count = channels(x, scale, bias, mean, var)
-    y = TensorType(x.element, x.shape and (*x.shape[:1], *(count,) * (len(x.shape) > 1), *x.shape[2:]))
-    return y, *(TensorType(x.element, (count,)),) * 4
+    y = normalized_type(x, scale, bias, mean, var)
+    return y, *(TensorType(x.element, (channels(x, scale, bias, mean, var),)),) * 4
 
 
-def _check_places(x: TensorType | Array, *parameters: TensorType | Array) -> None:
-    """Raise InferenceError where parameters have not one element for each place of an item."""
+def _check_positions(x: TensorType | Array, *parameters: TensorType | Array) -> None:
+    """Raise InferenceError unless each parameter has one element for each position of an item."""
     for name, parameter in zip(("scale", "B", "mean", "var"), parameters, strict=True):
         if x.shape is not None:
             check_shape(name, parameter, *x.shape[1:])
@@ -157,15 +194,15 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     x: Array, scale: Array, bias: Array, mean: Array, var: Array, /, *,
     is_test: int, spatial: int, epsilon: float, momentum: float, call: Call,
 ) -> tuple[Array, ...]:  # fmt: skip
-    (channels if spatial else _check_places)(x, scale, bias, mean, var)
-    given = Statistics(mean, var)
+    (channels if spatial else _check_positions)(x, scale, bias, mean, var)
+    running = Statistics(mean, var)
     if is_test and any(call.outputs[1:]):
         raise ValueError(_NO_STATISTICS)
     if is_test:
-        return (scaled(x, given, scale, bias, epsilon),)
+        return (scaled(x, running, scale, bias, epsilon),)
     batch = statistics(widened(x), (0, *range(2, x.ndim)) if spatial else (0,))
     saved = [s.reshape(mean.shape).astype(x.dtype) for s in batch]
-    return scaled(x, batch, scale, bias, epsilon), *given.moved(batch, momentum), *saved
+    return scaled(x, batch, scale, bias, epsilon), *running.updated(batch, momentum), *saved
 
 
 @v7.evaluate
@@ -191,58 +228,60 @@ def same_call(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> A
 
 
 @v6.downgrade
-def hint_again(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
-    """The hint is required before 6; it says that the running statistics are overwritten."""
+def add_consumed_inputs(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
+    """The attribute is required before 6; it states that the running statistics are overwritten."""
     return same_call(b, *inputs, call=call, consumed_inputs=[0, 0, 0, 1, 1], **attributes)
 
 
 @v7.upgrade
-def mode_to_outputs(b: Builder, /, *inputs: Value, is_test: int, call: Call, **attributes: Any) -> Any:
+def outputs_for_is_test(b: Builder, /, *inputs: Value, is_test: int, call: Call, **attributes: Any) -> Any:
     if is_test and any(call.outputs[1:]):
         raise Unconvertible(_NO_STATISTICS)
-    made = b.op("BatchNormalization", *inputs, outputs=1 if is_test else 5, **attributes)
-    return made if is_test else made[: len(call.outputs)]
+    results = b.op("BatchNormalization", *inputs, outputs=1 if is_test else 5, **attributes)
+    return results if is_test else results[: len(call.outputs)]
 
 
 @v7.downgrade
-def mode_from_outputs(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
+def is_test_for_outputs(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
     test = 0 if any(call.outputs[1:]) else 1
     return b.op("BatchNormalization", *inputs, outputs=len(call.outputs), is_test=test, **attributes)
 
 
 @v9.upgrade
-def places_to_channels(
+def positions_to_channels(
     b: Builder, x: Value, /, *parameters: Value, spatial: int, call: Call, **attributes: Any
 ) -> Any:
-    """Make each place of an item a channel."""
+    """Make each position of an item a channel."""
     if spatial:
         return same_call(b, x, *parameters, call=call, **attributes)
     flat = b.initializer("flat", np.array([-1], np.int64))
     vectors = [b.Reshape(p, flat) for p in parameters]
-    made = same_call(b, b.Flatten(x, axis=1), *vectors, call=call, **attributes)
-    y, *moved = made if len(call.outputs) > 1 else (made,)
-    return b.Reshape(y, b.Shape(x)), *(b.Reshape(m, b.Shape(parameters[0])) for m in moved)
+    results = same_call(b, b.Flatten(x, axis=1), *vectors, call=call, **attributes)
+    y, *running = results if len(call.outputs) > 1 else (results,)
+    return b.Reshape(y, b.Shape(x)), *(b.Reshape(r, b.Shape(parameters[0])) for r in running)
 
 
 @v14.upgrade
-def outputs_to_mode(b: Builder, /, *inputs: Value, momentum: float, call: Call, **attributes: Any) -> Any:
-    """The batch's own statistics are what the running ones become without momentum."""
+def training_mode_for_outputs(
+    b: Builder, /, *inputs: Value, momentum: float, call: Call, **attributes: Any
+) -> Any:
+    """The saved statistics of the batch are the running ones with a momentum of 0."""
     if not any(call.outputs[1:]):
         return b.BatchNormalization(*inputs, momentum=momentum, **attributes)
-    made = b.op("BatchNormalization", *inputs, outputs=3, training_mode=1, momentum=momentum, **attributes)
+    results = b.op("BatchNormalization", *inputs, outputs=3, training_mode=1, momentum=momentum, **attributes)
     if call.wants(3) or call.wants(4):
-        own = b.op("BatchNormalization", *inputs, outputs=3, training_mode=1, momentum=0.0, **attributes)
-        made = (*made, *own[1:])
-    return made[: len(call.outputs)]
+        batch = b.op("BatchNormalization", *inputs, outputs=3, training_mode=1, momentum=0.0, **attributes)
+        results = (*results, *batch[1:])
+    return results[: len(call.outputs)]
 
 
 @v14.downgrade
-def outputs_from_mode(
+def outputs_for_training_mode(
     b: Builder, /, *inputs: Value, training_mode: int, call: Call, **attributes: Any
 ) -> Any:
     _require_one_type(inputs, "BatchNormalization-9")
-    made = b.op("BatchNormalization", *inputs, outputs=5 if training_mode else 1, **attributes)
-    return made[: len(call.outputs)] if training_mode else made
+    results = b.op("BatchNormalization", *inputs, outputs=5 if training_mode else 1, **attributes)
+    return results[: len(call.outputs)] if training_mode else results
 
 
 @v15.downgrade
@@ -255,7 +294,7 @@ def _require_one_type(values: tuple[Value, ...], target: str) -> None:
     elements = {v.type.element for v in values if isinstance(v.type, TensorType) and v.type.element.number}
     if len(elements) > 1:
         found = ", ".join(sorted(map(str, elements)))
-        raise Unconvertible(f"{target} takes one type where this call has {found}")
+        raise Unconvertible(f"{target} requires one element type, and the operands have {found}")
 
 
 def _call() -> tuple[Array, ...]:
@@ -267,21 +306,20 @@ def _call() -> tuple[Array, ...]:
 def examples() -> Iterator[Example]:
     f = np.float32
     x, scale, bias, mean, var = call = _call()
-    y = np.array([[[-2, 0], [-3, -1]], [[2, 4], [1, 3]]], f)  # 2 (x - 3) / 2, (x - 20) / 5 - 1
+    y = [[[-2, 0], [-3, -1]], [[2, 4], [1, 3]]]  # 2 (x - 3) / 2, (x - 20) / 5 - 1
     yield Example(1, *call, is_test=1, epsilon=0.0, consumed_inputs=[0, 0], expect=[y])
     yield Example(6, *call, is_test=1, epsilon=0.0, expect=[y])
     for opset in (7, 9, 14, 15):
         yield Example(opset, *call, epsilon=0.0, expect=[y])
-    places = np.array([[[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]]], f)
-    each = np.array([[[0, 1], [3.5, 13]], [[4, 5], [13.5, 23]]], f)  # (x - mean) / deviation * scale + bias
-    yield Example(6, x, *places, spatial=0, is_test=1, epsilon=0.0, expect=[each])
-    yield Example(7, x, *places, spatial=0, epsilon=0.0, expect=[each])
-    yield Example(9, np.array([3, 5, 7], f), *(np.array([p], f) for p in (2, 1, 3, 4)), epsilon=0.0,
-                  expect=[np.array([1, 3, 5], f)])  # fmt: skip
+    positions = [[[1, 1], [1, 2]], [[0, 0], [0, 5]], [[1, 2], [3, 4]], [[1, 1], [4, 16]]]
+    each = [[[0, 1], [3.5, 13]], [[4, 5], [13.5, 23]]]  # (x - mean) / deviation * scale + bias
+    yield Example(6, x, *positions, spatial=0, is_test=1, epsilon=0.0, expect=[each])
+    yield Example(7, x, *positions, spatial=0, epsilon=0.0, expect=[each])
+    yield Example(9, np.array([3, 5, 7], f), *([p] for p in (2, 1, 3, 4)), epsilon=0.0, expect=[[1, 3, 5]])
     mixed = (x.astype(np.float16), scale, bias, mean.astype(float), var.astype(float))
-    yield Example(15, *mixed, epsilon=0.0, expect=[y.astype(np.float16)])
+    yield Example(15, *mixed, epsilon=0.0, expect=[y])
     brain = ml_dtypes.bfloat16
-    yield Example(14, *(a.astype(brain) for a in call), epsilon=0.0, expect=[y.astype(brain)])
+    yield Example(14, *(a.astype(brain) for a in call), epsilon=0.0, expect=[y])
     yield Example(9, np.zeros((0, 2, 3), f), scale, bias, mean, var, expect=[np.zeros((0, 2, 3), f)])
 
 
@@ -289,8 +327,8 @@ def examples() -> Iterator[Example]:
 def examples_of_training() -> Iterator[Example]:
     f = np.float32
     x, scale, bias, mean, var = call = _call()
-    own = ((x - np.array([[4], [25]])) / np.sqrt([[5], [125]]) * [[2], [1]] + [[0], [-1]]).astype(f)
-    moved, saved = np.array([[3.5, 22.5], [4.5, 75]], f), np.array([[4, 25], [5, 125]], f)
+    own = ((x - [[4], [25]]) / np.sqrt([[5], [125]]) * [[2], [1]] + [[0], [-1]]).astype(f)
+    moved, saved = np.array([[3.5, 22.5], [4.5, 75]], f), [[4, 25], [5, 125]]
     train: dict[str, Any] = {"epsilon": 0.0, "momentum": 0.5}
     yield Example(1, *call, consumed_inputs=[0, 0], expect=[own], **train)
     yield Example(6, *call, outputs=5, expect=[own, *moved, *saved], **train)
@@ -298,10 +336,10 @@ def examples_of_training() -> Iterator[Example]:
     yield Example(9, *call, outputs=5, expect=[own, *moved, *saved], **train)
     for opset in (14, 15):
         yield Example(opset, *call, outputs=3, training_mode=1, expect=[own, *moved], **train)
-    each = np.array([[[-1, -1], [-1, -1]], [[1, 1], [1, 1]]], f)  # of two items, one deviation off the mean
+    each = [[[-1, -1], [-1, -1]], [[1, 1], [1, 1]]]  # two items, each one deviation from the mean
     vectors = np.ones((2, 2), f), np.zeros((2, 2), f), np.zeros((2, 2), f), np.ones((2, 2), f)
     halves = [np.array(h, f) for h in ([[1.5, 2.5], [10, 15]], [[2.5, 2.5], [50.5, 50.5]])]
     yield Example(7, x, *vectors, spatial=0, outputs=3, expect=[each, *halves], **train)
-    mixed = (x.astype(np.float16), scale, bias, mean.astype(float), var.astype(float))
-    yield Example(15, *mixed, outputs=3, training_mode=1, tolerance=2e-3,
-                  expect=[own.astype(np.float16), *(m.astype(float) for m in moved)], **train)  # fmt: skip
+    call = (x.astype(np.float16), scale, bias, mean.astype(float), var.astype(float))
+    expected = [own.astype(np.float16), *(m.astype(float) for m in moved)]
+    yield Example(15, *call, outputs=3, training_mode=1, tolerance=2e-3, expect=expected, **train)

@@ -15,19 +15,15 @@ from sabir.schema import (
     BOOL,
     FLOATS,
     NUMBERS,
-    Attribute,
     Constraint,
     Example,
     Input,
     Operator,
     Output,
     Unconvertible,
-    element_types,
 )
 
-bernoulli = Operator(
-    "Bernoulli", summary="1 with the probability that the input gives, 0 otherwise.", random=True
-)
+bernoulli = Operator("Bernoulli", summary="1 with the probability in the input, 0 otherwise.", random=True)
 
 T1 = Constraint("T1", FLOATS)
 T2 = Constraint("T2", NUMBERS, BFLOAT16, BOOL)
@@ -36,22 +32,12 @@ v15 = bernoulli.first(
     15,
     inputs=[Input("input", T1, "Probabilities, each in [0, 1].")],
     outputs=[Output("output", T2, "Zeros and ones, in the input's shape.")],
-    attributes=[
-        Attribute(
-            "dtype",
-            "int",
-            "The element type, as a number of TensorProto.DataType; the input's by default.",
-            values=element_types("T2"),
-        ),
-        Attribute("seed", "float", "Where the random numbers start; anywhere if absent."),
-    ],
+    attributes=[randomness.dtype("T2", "that of the input"), randomness.SEED],
 )
 v22 = v15.widen(22, T1=BFLOAT16)
 
 
-@v15.infer
-def infer(x: TensorType, /, *, dtype: int | None) -> TensorType:
-    return TensorType(x.element if dtype is None else element(dtype), x.shape)
+v15.infer(randomness.infer_like)
 
 
 @v15.evaluate
@@ -65,10 +51,12 @@ def evaluate(x: Array, /, *, dtype: int | None, seed: float | None) -> Array:
 
 @v15.body
 def body(b: Builder, x: Value, /, *, dtype: int | None, seed: float | None) -> Value:
-    """Draw in float or double: no number below 1 is 1 there, as it might be in a half."""
+    """Draw in float or double; a half might round a number below 1 to 1."""
     kind = x.type.element if isinstance(x.type, TensorType) else None
     if kind is None or not kind.number:
-        raise Unconvertible("the element type of the probabilities is unknown, and decides how to draw")
+        raise Unconvertible(
+            "the element type of the probabilities is unknown, and decides the type to draw in"
+        )
     precision = DOUBLE if kind is DOUBLE else FLOAT
     drawn = b.RandomUniformLike(x, dtype=precision.number, seed=seed)
     return b.Cast(b.Less(drawn, b.Cast(x, to=precision.number)), to=kind.number if dtype is None else dtype)

@@ -59,7 +59,7 @@ def infer(x: TensorType, /, *, to: int) -> TensorType:
 
 @v26.evaluate
 def evaluate(x: Array, /, *, to: int) -> Array:
-    """Elements of fewer than eight bits have a byte each here too, of which only the low bits count."""
+    """Elements of fewer than eight bits occupy a byte each, of which the low bits count."""
     target = element(to)
     _check_width(element(x.dtype), target)
     return x.view(target.dtype)

@@ -1,4 +1,4 @@
-"""CausalConvWithState: a convolution of each channel that sees no later element, in pieces of a sequence."""
+"""CausalConvWithState: a causal convolution of each channel, in consecutive parts of a sequence."""
 
 from collections.abc import Iterator
 
@@ -28,7 +28,7 @@ from sabir.schema import (
 
 causal_conv_with_state = Operator(
     "CausalConvWithState",
-    summary="In each channel `y[t] = sum of w[j] x[t - k + 1 + j] + b`, with what came before x as a state.",
+    summary="In each channel `y[t] = sum of w[j] x[t - k + 1 + j] + b`, with the elements before x as state.",
 )
 
 T = Constraint("T", BFLOAT16, tensors("float", "float16"))
@@ -52,7 +52,7 @@ v27 = causal_conv_with_state.first(
         Output(
             "present_state",
             T,
-            "The last k - 1 elements, the past ones among them where the input has fewer.",
+            "The last k - 1 elements of `past_state` and `input` together.",
             differentiable=False,
         ),
     ],
@@ -67,44 +67,34 @@ v27 = causal_conv_with_state.first(
     ],
 )
 
-RANK = 3  # of all but the bias
+RANK = 3  # of all inputs except the bias
 END = np.iinfo(np.int64).max
 
 
 @v27.infer
 def infer(
-    x: TensorType,
-    weight: TensorType,
-    bias: TensorType | None = None,
-    past: TensorType | None = None,
-    /,
+    x: TensorType, weight: TensorType, bias: TensorType | None = None, past: TensorType | None = None, /
 ) -> tuple[TensorType, TensorType]:
     for kind in (x, weight, past):
         if kind is not None and kind.shape is not None and len(kind.shape) != RANK:
-            raise InferenceError(f"input, weight and state are of rank {RANK}, and one is {kind}")
+            raise InferenceError(f"input, weight and state must have rank {RANK}, and one is {kind}")
     check_rank("bias", bias, 1)
     batch, channels, length = x.shape or (None,) * RANK
     rows, one, k = weight.shape or (None,) * RANK
     if known_equal(one, 1) is False or (isinstance(k, int) and k < 1):
-        raise InferenceError(f"weights are of the shape (channels, 1, k), and are {weight}")
+        raise InferenceError(f"weights must have the shape (channels, 1, k), and are {weight}")
     channels = same_dim([channels, rows, *(bias.shape if bias and bias.shape else ())], "the channels")
     before = sub(k, 1)
     if past is not None and past.shape:
         batch = same_dim([batch, past.shape[0]], "the batch of input and state")
         channels = same_dim([channels, past.shape[1]], "the channels of input and state")
-        before = same_dim([before, past.shape[2]], "what comes before and the state")
+        before = same_dim([before, past.shape[2]], "k - 1 and the length of the state")
     return x.with_shape(batch, channels, length), x.with_shape(batch, channels, before)
 
 
 @v27.evaluate
 def evaluate(
-    x: Array,
-    weight: Array,
-    bias: Array | None = None,
-    past: Array | None = None,
-    /,
-    *,
-    activation: str,
+    x: Array, weight: Array, bias: Array | None = None, past: Array | None = None, /, *, activation: str
 ) -> tuple[Array, Array]:
     hold(infer, x, weight, bias, past)
     gated, k, length = activation != "none", weight.shape[2], x.shape[2]
@@ -169,26 +159,26 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[1, 2, 3, 4], [5, 6, 7, 8]]], f)
     w, bias = np.array([[[1, 10, 100]], [[0, -1, 0]]], f), np.array([0.5, 1], f)
-    past = np.array([[[8, 9], [2, 3]]], f)
+    past = [[[8, 9], [2, 3]]]
     y = np.array([[[100, 210, 321, 432], [0, -5, -6, -7]]], f)
     yield Example(27, x, w, outputs=2, expect=[y, x[:, :, 2:]])
     yield Example(27, x, w, bias, outputs=2, expect=[y + bias[:, None], x[:, :, 2:]])
     later = y + np.array([[[98, 9, 0, 0], [-3, 0, 0, 0]]], f)
     yield Example(27, x, w, None, past, outputs=2, expect=[later, x[:, :, 2:]])
-    # one element at a time: the state moves on by one
+    # one element at a time: the state advances by one
     one = x[:, :, :1]
-    yield Example(27, one, w, bias, past, outputs=2, expect=[
-        later[:, :, :1] + bias[:, None], np.array([[[9, 1], [3, 5]]], f),
-    ])  # fmt: skip
-    yield Example(27, one, w, outputs=2, expect=[y[:, :, :1], np.array([[[0, 1], [0, 5]]], f)])
+    yield Example(
+        27, one, w, bias, past, outputs=2, expect=[later[:, :, :1] + bias[:, None], [[[9, 1], [3, 5]]]]
+    )
+    yield Example(27, one, w, outputs=2, expect=[y[:, :, :1], [[[0, 1], [0, 5]]]])
     yield Example(27, x, w[:, :, 2:], outputs=2, expect=[x * w[:, :, 2], x[:, :, :0]])
     small = x / 8
     for activation in ("silu", "swish"):
         gated = small / (1 + np.exp(-small))
         yield Example(27, small, np.ones((2, 1, 1), f), activation=activation, outputs=2, expect=[gated])
     for kind in (np.float16, ml_dtypes.bfloat16):
-        given = [t.astype(kind) for t in (x, w)]
+        inputs = [t.astype(kind) for t in (x, w)]
         yield Example(
-            27, *given, outputs=2, tolerance=8e-3, expect=[y.astype(kind), x[:, :, 2:].astype(kind)]
+            27, *inputs, outputs=2, tolerance=8e-3, expect=[y.astype(kind), x[:, :, 2:].astype(kind)]
         )
     yield Example(27, x[:, :, :0], w, None, past, outputs=2, expect=[x[:, :, :0], past])

@@ -8,14 +8,14 @@ from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import known_rounding, over_floats
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
-ceil = Operator("Ceil", summary="The least whole number that is not below each element.")
+ceil = Operator("Ceil", summary="The least integer that is not below each element.")
 
 T = Constraint("T", FLOATS)
 
 v1 = ceil.first(
     1,
     inputs=[Input("X", T, "A tensor of any shape.", differentiable=False)],
-    outputs=[Output("Y", T, "The input's shape, in whole numbers.", differentiable=False)],
+    outputs=[Output("Y", T, "The input's shape, of integers.", differentiable=False)],
     attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
 )
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])

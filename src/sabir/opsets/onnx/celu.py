@@ -19,7 +19,9 @@ v12 = celu.first(
     12,
     inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
     outputs=[Output("Y", T, "The input's shape, nothing below `-alpha`.", differentiable=True)],
-    attributes=[Attribute("alpha", "float", "The limit, without its sign, far below 0.", default=1.0)],
+    attributes=[
+        Attribute("alpha", "float", "The negative of the limit for `x` toward -infinity.", default=1.0)
+    ],
 )
 v28 = v12.widen(28, T=FLOATS | BFLOAT16)
 
@@ -34,7 +36,7 @@ def evaluate(x: Array, /, *, alpha: float) -> Array:
 
 @v12.body
 def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
-    """The part below 0 is an Elu of its own, whose slope at 0 is 1."""
+    """Emit the part below 0 as an Elu, whose slope at 0 is 1."""
     numbers = Numbers.like(b, x)
     below = b.Elu(numbers.op("Div", b.Neg(b.Relu(b.Neg(x))), alpha))
     return b.Add(b.Relu(x), numbers.op("Mul", below, alpha))

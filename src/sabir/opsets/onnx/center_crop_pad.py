@@ -1,4 +1,4 @@
-"""CenterCropPad: a tensor brought to sizes by cutting or padding both sides alike."""
+"""CenterCropPad: a tensor cropped or padded equally on both sides to the wanted sizes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,22 +12,12 @@ from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    tensors,
-)
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 center_crop_pad = Operator(
     "CenterCropPad",
-    summary="The middle of `input_data` in a frame of the sizes `shape`: what is too long is cut at both"
-    " ends, what is too short gets zeros.",
+    summary="`input_data` with the sizes `shape`: a longer axis is cropped at both ends, a shorter one padded"
+    " with zeros.",
 )
 
 T = Constraint("T", CLASSIC, BFLOAT16)
@@ -37,18 +27,18 @@ v18 = center_crop_pad.first(
     18,
     inputs=[
         Input("input_data", T, "A tensor of any shape.", differentiable=True),
-        Input("shape", Tind, "The new size of each axis (of `axes`).", differentiable=False),
+        Input("shape", Tind, "The new size of each axis in `axes`.", differentiable=False),
     ],
     outputs=[
         Output(
             "output_data",
             T,
-            "The tensor in its frame; of an odd difference the greater part is cut, or padded, at the end.",
+            "The result; of an odd difference the greater part is cropped or padded at the end.",
             differentiable=True,
         )
     ],
     attributes=[
-        Attribute("axes", "ints", "The axes that change, from the back if negative; all of them when absent.")
+        Attribute("axes", "ints", "The axes that change, from the back if negative; all by default.")
     ],
 )
 
@@ -58,41 +48,41 @@ def infer(x: TensorType, shape: TensorType, /, *, axes: Sequence[int] | None) ->
     sizes = sizes_in("shape", shape)
     if x.shape is None:
         return TensorType(x.element, sizes if axes is None else None)
-    places = axes_in(range(len(x.shape)) if axes is None else axes, len(x.shape))
-    wanted: Sequence[Dim] = (None,) * len(places) if sizes is None else sizes
-    if len(wanted) != len(places):
-        raise InferenceError(f"`shape` has {len(wanted)} sizes for {len(places)} axes")
+    numbers = axes_in(range(len(x.shape)) if axes is None else axes, len(x.shape))
+    wanted: Sequence[Dim] = (None,) * len(numbers) if sizes is None else sizes
+    if len(wanted) != len(numbers):
+        raise InferenceError(f"`shape` has {len(wanted)} sizes for {len(numbers)} axes")
     dims = list(x.shape)
-    for axis, size in zip(places, wanted, strict=True):
+    for axis, size in zip(numbers, wanted, strict=True):
         dims[axis] = size
     return TensorType(x.element, tuple(dims))
 
 
 @v18.evaluate
 def evaluate(x: Array, shape: Array, /, *, axes: Sequence[int] | None) -> Array:
-    places = axes_in(range(x.ndim) if axes is None else axes, x.ndim)
-    check_shape("shape", shape, len(places))
-    frame = list(x.shape)
+    numbers = axes_in(range(x.ndim) if axes is None else axes, x.ndim)
+    check_shape("shape", shape, len(numbers))
+    sizes = list(x.shape)
     source, target = [slice(None)] * x.ndim, [slice(None)] * x.ndim
-    for axis, size in zip(places, shape.tolist(), strict=True):
+    for axis, size in zip(numbers, shape.tolist(), strict=True):
         kept = min(x.shape[axis], size)
-        cut, put = (x.shape[axis] - kept) // 2, (size - kept) // 2
-        source[axis], target[axis] = slice(cut, cut + kept), slice(put, put + kept)
-        frame[axis] = size
-    framed = np.full(allotted(frame, x.dtype, x.size), "" if x.dtype == object else 0, x.dtype)
-    framed[tuple(target)] = x[tuple(source)]
-    return framed
+        begin, padding = (x.shape[axis] - kept) // 2, (size - kept) // 2
+        source[axis], target[axis] = slice(begin, begin + kept), slice(padding, padding + kept)
+        sizes[axis] = size
+    y = np.full(allotted(sizes, x.dtype, x.size), "" if x.dtype == object else 0, x.dtype)
+    y[tuple(target)] = x[tuple(source)]
+    return y
 
 
 @v18.body
 def body(b: Builder, x: Value, shape: Value, /, *, axes: Sequence[int] | None) -> Value:
-    """Cut what is too long, then pad what is too short; the other of the two leaves an axis alone."""
+    """Crop all axes, then pad them; one of the two does not change an axis."""
     named = None if axes is None else as_input(b, "axes", axes)
     zero, two = as_input(b, "zero", [0]), as_input(b, "two", [2])
     now = b.Shape(x) if named is None else b.Gather(b.Shape(x), named)
     wanted = b.Cast(shape, to=7)
     start = b.Div(b.Max(b.Sub(now, wanted), zero), two)
-    cut = b.Slice(x, start, b.Add(start, wanted), named)  # which stops at the end
+    cut = b.Slice(x, start, b.Add(start, wanted), named)  # Slice stops at the end
     missing = b.Max(b.Sub(wanted, now), zero)
     before = b.Div(missing, two)
     return b.Pad(cut, b.Concat(before, b.Sub(missing, before), axis=0), None, named)
@@ -105,13 +95,13 @@ def examples() -> Iterator[Example]:
         ([1, 2], [[6, 7]]), ([2, 1], [[2], [6]]), ([1, 7], [[0, 5, 6, 7, 8, 0, 0]]),
         ([6, 3], [[0, 0, 0], [1, 2, 3], [5, 6, 7], [9, 10, 11], [0, 0, 0], [0, 0, 0]]), ([3, 4], x.tolist()),
     ]  # fmt: skip
-    for shape, framed in cases:
-        yield Example(18, x, np.array(shape), expect=[np.array(framed, np.float32)])
+    for shape, y in cases:
+        yield Example(18, x, np.array(shape), expect=[np.array(y, np.float32)])
     yield Example(18, x, np.array([2], np.int32), axes=[-1], expect=[x[:, 1:3]])
-    yield Example(18, x, np.array([2, 1]), axes=[1, 0], expect=[x[1:2, 1:3]])
-    yield Example(18, x[:, :0], np.array([0, 1]), expect=[np.zeros((0, 1), np.float32)])
-    words = np.array(["a", "b"], object)
-    yield Example(18, words, np.array([4]), expect=[np.array(["", "a", "b", ""], object)])
+    yield Example(18, x, [2, 1], axes=[1, 0], expect=[x[1:2, 1:3]])
+    yield Example(18, x[:, :0], [0, 1], expect=[np.zeros((0, 1), np.float32)])
+    words = ["a", "b"]
+    yield Example(18, words, [4], expect=[["", "a", "b", ""]])
     brain = np.array([1, 2, 3], ml_dtypes.bfloat16)
-    yield Example(18, brain, np.array([1]), expect=[brain[1:2]])
-    yield Example(18, np.array(5), np.zeros(0, np.int64), expect=[np.array(5)])
+    yield Example(18, brain, [1], expect=[brain[1:2]])
+    yield Example(18, 5, np.zeros(0, np.int64), expect=[5])

@@ -1,4 +1,4 @@
-"""Clip: each element kept within limits."""
+"""Clip: each element limited to an interval."""
 
 from collections.abc import Iterator
 
@@ -22,17 +22,17 @@ from sabir.schema import (
     Unconvertible,
 )
 
-clip = Operator("Clip", summary="Each element kept within limits: `min(max(x, min), max)`; NaN stays NaN.")
+clip = Operator("Clip", summary="Each element limited to [min, max]: `min(max(x, min), max)`; NaN stays NaN.")
 
 T = Constraint("T", FLOATS)
 
 v1 = clip.first(
     1,
     inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("output", T, "The input's shape, nothing outside the limits.", differentiable=True)],
+    outputs=[Output("output", T, "The limited elements, in the shape of the input.", differentiable=True)],
     attributes=[
         Attribute("consumed_inputs", "ints", legacy=True),
-        Attribute("max", "float", "The upper limit, which wins over the lower."),
+        Attribute("max", "float", "The upper limit, which takes precedence."),
         Attribute("min", "float", "The lower limit."),
     ],
 )
@@ -44,17 +44,11 @@ v6 = v1.evolve(
 )
 v11 = v6.evolve(
     11,
-    "The limits move from attributes to inputs.",
+    "The limits become inputs.",
     inputs=[
         Input("input", T, "A tensor of any shape.", differentiable=True),
         Input("min", T, "The lower limit, a scalar; none if absent.", optional=True, differentiable=False),
-        Input(
-            "max",
-            T,
-            "The upper limit, a scalar, which wins; none if absent.",
-            optional=True,
-            differentiable=False,
-        ),
+        Input("max", T, "The upper limit, a scalar; takes precedence.", optional=True, differentiable=False),
     ],
     drop=["max", "min"],
 )
@@ -69,7 +63,7 @@ def infer_from_attributes(x: TensorType, /) -> TensorType:
 
 @v11.infer
 def infer(x: TensorType, low: TensorType | None = None, high: TensorType | None = None, /) -> TensorType:
-    # exporters of old write limits of the shape [1], and onnxruntime runs them
+    # old exporters write limits of the shape [1], which onnxruntime accepts
     check_one("min", low)
     check_one("max", high)
     limits = [t for t in (low, high) if t is not None]
@@ -111,12 +105,12 @@ def body(b: Builder, x: Value, low: Value | None = None, high: Value | None = No
 
 @v6.upgrade
 @v6.downgrade
-def limits_are_spelled_out(b: Builder, x: Value, /, *, min: float | None, max: float | None) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attributes' names
+def with_explicit_limits(b: Builder, x: Value, /, *, min: float | None, max: float | None) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attributes' names
     return b.Clip(x, min=-np.inf if min is None else min, max=np.inf if max is None else max)
 
 
 @v11.upgrade
-def limits_become_inputs(b: Builder, x: Value, /, *, min: float, max: float) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attributes' names
+def limits_to_inputs(b: Builder, x: Value, /, *, min: float, max: float) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attributes' names
     if not isinstance(x.type, TensorType) or not x.type.element.number:
         raise Unconvertible("the element type is unknown, and Clip-11 takes its limits in it")
     dtype = x.type.element.dtype
@@ -126,7 +120,7 @@ def limits_become_inputs(b: Builder, x: Value, /, *, min: float, max: float) -> 
 
 
 @v11.downgrade
-def limits_become_attributes(
+def limits_to_attributes(
     b: Builder, x: Value, low: Value | None = None, high: Value | None = None, /
 ) -> Value:
     return b.Clip(x, min=_limit(low, -np.inf), max=_limit(high, np.inf))
@@ -139,34 +133,34 @@ def _limit(value: Value | None, absent: float) -> float:
     if not known or not isinstance(known[0], float):
         raise Unconvertible("a limit is computed at run time, and Clip-6 needs it in the model")
     if np.float32(known[0]).item().hex() != known[0].hex():
-        raise Unconvertible(f"the limit {known[0]} is no float32, as Clip-6 needs it")
+        raise Unconvertible(f"the limit {known[0]} is no float32, as Clip-6 requires")
     return known[0]
 
 
 @clip.examples
 def examples() -> Iterator[Example]:
     x = np.array([[-2.0, -0.5, 0.5], [2.0, np.nan, 1.0]], np.float32)
-    low, high = np.float32(-1), np.float32(1)
+    low, high = np.float32(-1), 1
     both = np.array([[-1.0, -0.5, 0.5], [1.0, np.nan, 1.0]], np.float32)
-    positive = np.array([[0.0, 0.0, 0.5], [2.0, np.nan, 1.0]], np.float32)
+    positive = [[0.0, 0.0, 0.5], [2.0, np.nan, 1.0]]
     for opset in (1, 6):
         yield Example(opset, x, min=-1.0, max=1.0, expect=[both])
         yield Example(opset, x, min=0.0, expect=[positive])
         yield Example(opset, x.astype(np.float16), max=1.0, min=-1.0, expect=[both.astype(np.float16)])
         yield Example(opset, x, expect=[x])
-    infinite, most = np.array([np.inf, -np.inf], np.float32), np.finfo(np.float32).max
+    infinite, most = [np.inf, -np.inf], np.finfo(np.float32).max
     yield Example(1, infinite, expect=[infinite])
     yield Example(6, infinite, expect=[np.array([most, -most], np.float32)])
     for opset in (11, 12, 13):
         yield Example(opset, x, low, high, expect=[both])
-        yield Example(opset, x, np.float32(0), expect=[positive])
-        yield Example(opset, x, None, np.array([0.5], np.float32), expect=[np.minimum(x, np.float32(0.5))])
+        yield Example(opset, x, 0, expect=[positive])
+        yield Example(opset, x, None, [0.5], expect=[np.minimum(x, 0.5)])
         yield Example(opset, infinite, expect=[infinite])
-        yield Example(opset, np.zeros((0, 2)), np.float64(0.1), expect=[np.zeros((0, 2))])
-        # limits in the wrong order: the upper one wins
-        yield Example(opset, np.float32(0), high, low, expect=[low])
-    sizes = np.array([0, 7, 100])
-    yield Example(12, sizes, np.int64(1), np.int64(64), expect=[np.array([1, 7, 64])])
-    yield Example(12, np.array([0, 255], np.uint8), np.uint8(3), expect=[np.array([3, 255], np.uint8)])
+        yield Example(opset, np.zeros((0, 2)), 0.1, expect=[np.zeros((0, 2))])
+        # limits in the wrong order: the upper one takes precedence
+        yield Example(opset, 0, high, low, expect=[low])
+    sizes = [0, 7, 100]
+    yield Example(12, sizes, 1, 64, expect=[[1, 7, 64]])
+    yield Example(12, np.array([0, 255], np.uint8), 3, expect=[[3, 255]])
     halves = np.array([1, -2], ml_dtypes.bfloat16)
     yield Example(13, halves, halves[:1].reshape(()), expect=[np.ones(2, ml_dtypes.bfloat16)])

@@ -1,7 +1,8 @@
-"""Col2Im: columns of blocks added up into the image they were taken from."""
+"""Col2Im: the sum of overlapping blocks, each at its position in an image."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -12,22 +13,12 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import scatter
 from sabir.opsets.families.ranks import as_list
 from sabir.opsets.families.sizes import allotted, sizes_in
-from sabir.opsets.families.windows import Window
+from sabir.opsets.families.windows import DILATIONS, PADS, STRIDES, Window
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-)
+from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 col2im = Operator(
-    "Col2Im", summary="An image in which each block is added where it lies; the transpose of taking blocks."
+    "Col2Im", summary="An image to which each block is added at its position; the transpose of im2col."
 )
 
 T = Constraint("T", CLASSIC, BFLOAT16)
@@ -38,7 +29,7 @@ v18 = col2im.first(
         Input(
             "input",
             T,
-            "The blocks, (N, C * b1 * ... * bn, L), in the order of their places.",
+            "The blocks, (N, C * b1 * ... * bn, L), in the order of their positions.",
             differentiable=True,
         ),
         Input(
@@ -47,46 +38,26 @@ v18 = col2im.first(
         Input("block_shape", "tensor(int64)", "The blocks' size, (b1, ..., bn).", differentiable=False),
     ],
     outputs=[Output("output", T, "The image, (N, C, D1, ..., Dn).", differentiable=True)],
-    attributes=[
-        Attribute(
-            "strides", "ints", "The step between blocks along each axis; 1 by default.", values=at_least(1)
-        ),
-        Attribute(
-            "pads",
-            "ints",
-            "Padding, cut off the image again: all the beginnings, then all the ends; none by default.",
-            values=at_least(0),
-        ),
-        Attribute(
-            "dilations",
-            "ints",
-            "The step between a block's elements along each axis; 1 by default.",
-            values=at_least(1),
-        ),
-    ],
+    attributes=[STRIDES, PADS, DILATIONS],
 )
 
-_RANK = 3  # a batch, the elements of a block for each channel, the blocks
+_RANK = 3  # batch, elements of a block for each channel, blocks
 
 
 @v18.infer
-def infer(
-    x: TensorType, image_shape: TensorType, block_shape: TensorType, /, *, strides: Sequence[int] | None,
-    pads: Sequence[int] | None, dilations: Sequence[int] | None,
-) -> TensorType:  # fmt: skip
+def infer(x: TensorType, image_shape: TensorType, block_shape: TensorType, /, **window: Any) -> TensorType:
     image, block = sizes_in("image_shape", image_shape), sizes_in("block_shape", block_shape)
     if x.shape is not None and len(x.shape) != _RANK:
-        raise InferenceError(f"the blocks are {x}, and must be of rank {_RANK}")
+        raise InferenceError(f"the input is {x}, and must have rank {_RANK}")
     batch, elements, count = x.shape or (None,) * _RANK
     if image is None or block is None:
-        rank = len(image or block or strides or dilations or ())
+        rank = len(image or block or window["strides"] or window["dilations"] or ())
         return TensorType(x.element, (batch, None, *(image or (None,) * rank)) if rank else None)
     if len(image) != len(block):
-        raise InferenceError(f"an image of {len(image)} axes has no blocks of {len(block)}")
-    window = Window.of(block, strides=strides, pads=pads, auto_pad="", dilations=dilations)
-    places = product(window.outputs(image))
-    if known_equal(places, count) is False:
-        raise InferenceError(f"{places} blocks make up the image, and there are {count}")
+        raise InferenceError(f"image_shape has {len(image)} sizes, and block_shape {len(block)}")
+    windows = product(Window.of(block, **window).outputs(image))
+    if known_equal(windows, count) is False:
+        raise InferenceError(f"the image has {windows} blocks, and the input {count}")
     return TensorType(x.element, (batch, _channels(elements, product(block)), *image))
 
 
@@ -98,17 +69,14 @@ def _channels(elements: Dim, block: Dim) -> Dim:
 
 
 @v18.evaluate
-def evaluate(
-    x: Array, image_shape: Array, block_shape: Array, /, *, strides: Sequence[int] | None,
-    pads: Sequence[int] | None, dilations: Sequence[int] | None,
-) -> Array:  # fmt: skip
+def evaluate(x: Array, image_shape: Array, block_shape: Array, /, **window: Any) -> Array:
     if x.dtype == np.object_:
         raise ValueError("texts cannot be added up")
     image, block = as_list("image_shape", image_shape), as_list("block_shape", block_shape)
-    axes = Window.of(block, strides=strides, pads=pads, auto_pad="", dilations=dilations).axes(image)
+    axes = Window.of(block, **window).axes(image)
     counts = [a.windows for a in axes]
     if x.ndim != _RANK or x.shape[2] != math.prod(counts) or x.shape[1] % math.prod(block):
-        raise ValueError(f"blocks of shape {list(x.shape)} do not make up {counts} blocks of {block}")
+        raise ValueError(f"an input of shape {list(x.shape)} does not have {counts} blocks of {block}")
     channels = x.shape[1] // math.prod(block)
     columns = widened(x).reshape(len(x), channels, *block, *counts)
     whole = allotted((len(x), channels, *image), columns.dtype, x.size)
@@ -120,27 +88,22 @@ def evaluate(
 @col2im.examples
 def examples() -> Iterator[Example]:
     f = np.float32
-    pair, size = np.array([1, 2]), np.array([2, 3])
-    # two blocks in each of two rows, by hand: the middle column gets the end of one and the start of the next
+    pair, size = [1, 2], [2, 3]
+    # two blocks in each of two rows, by hand: the middle column is the end of one plus the start of the next
     blocks = np.array([[[1, 2, 3, 4], [10, 20, 30, 40]]], f)
-    yield Example(18, blocks, size, pair, expect=[np.array([[[[1, 12, 20], [3, 34, 40]]]], f)])
-    for kind in (np.int8, np.complex64, np.float16, ml_dtypes.bfloat16, np.uint64):
-        y = np.array([[[[1, 12, 20], [3, 34, 40]]]], f).astype(kind)
-        yield Example(18, blocks.astype(kind), size, pair, expect=[y])
-    yield Example(18, blocks, size, pair, strides=[1, 2], pads=[0, 1, 0, 0],
-                  expect=[np.array([[[[10, 2, 20], [30, 4, 40]]]], f)])  # fmt: skip
-    yield Example(18, blocks[..., :2], size, pair, dilations=[1, 2],
-                  expect=[np.array([[[[1, 0, 10], [2, 0, 20]]]], f)])  # fmt: skip
-    two = np.array([[[1], [100], [3], [2]]], np.int8)  # channels, of which the padding takes the first halves
+    yield Example(18, blocks, size, pair, expect=[[[[[1, 12, 20], [3, 34, 40]]]]])
+    for dtype in (np.int8, np.complex64, np.float16, ml_dtypes.bfloat16, np.uint64):
+        y = np.array([[[[1, 12, 20], [3, 34, 40]]]], f).astype(dtype)
+        yield Example(18, blocks.astype(dtype), size, pair, expect=[y])
     yield Example(
-        18, two, np.array([1]), np.array([2]), pads=[1, 0], expect=[np.array([[[100], [2]]], np.int8)]
+        18, blocks, size, pair, strides=[1, 2], pads=[0, 1, 0, 0], expect=[[[[[10, 2, 20], [30, 4, 40]]]]]
     )
-    yield Example(18, np.full((1, 2, 2), 100, np.int8), np.array([3]), np.array([2]),
-                  expect=[np.array([[[100, -56, 100]]], np.int8)])  # fmt: skip
-    yield Example(18, np.array([[[True, False], [False, False]]]), np.array([3]), np.array([2]),
-                  expect=[np.array([[[True, False, False]]])])  # fmt: skip
-    corners = np.array([1.0, 2, 1])  # how many blocks meet
+    yield Example(18, blocks[..., :2], size, pair, dilations=[1, 2], expect=[[[[[1, 0, 10], [2, 0, 20]]]]])
+    two = np.array([[[1], [100], [3], [2]]], np.int8)  # channels, whose first elements are in the padding
+    yield Example(18, two, [1], [2], pads=[1, 0], expect=[[[[100], [2]]]])
+    yield Example(18, np.full((1, 2, 2), 100, np.int8), [3], [2], expect=[[[[100, -56, 100]]]])
+    yield Example(18, [[[True, False], [False, False]]], [3], [2], expect=[[[[True, False, False]]]])
+    corners = [1.0, 2, 1]  # how many blocks meet
     meeting = np.einsum("i,j,k->ijk", corners, corners, corners)
-    yield Example(18, np.ones((2, 8, 8)), np.array([3, 3, 3]), np.array([2, 2, 2]),
-                  expect=[np.full((2, 1, 3, 3, 3), meeting)])  # fmt: skip
+    yield Example(18, np.ones((2, 8, 8)), [3, 3, 3], [2, 2, 2], expect=[np.full((2, 1, 3, 3, 3), meeting)])
     yield Example(18, np.zeros((0, 2, 4), f), size, pair, expect=[np.zeros((0, 1, 2, 3), f)])

@@ -1,4 +1,4 @@
-"""Compress: the parts of a tensor that a condition picks."""
+"""Compress: the parts of a tensor that a condition selects."""
 
 from collections.abc import Iterator
 
@@ -16,8 +16,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
 compress = Operator(
-    "Compress",
-    summary="The slices of `input` along `axis`, or its elements, for which `condition` is true.",
+    "Compress", summary="The slices of `input` along `axis`, or its elements, for which `condition` is true."
 )
 
 T = Constraint("T", CLASSIC)
@@ -30,15 +29,13 @@ v9 = compress.first(
         Input(
             "condition",
             T1,
-            "One flag for each slice, or element, in order; those past its end are left out.",
+            "One flag for each slice, or element; those past its end are dropped.",
             differentiable=False,
         ),
     ],
-    outputs=[Output("output", T, "What was picked; a vector without `axis`.", differentiable=True)],
+    outputs=[Output("output", T, "The selected part; a vector without `axis`.", differentiable=True)],
     attributes=[
-        Attribute(
-            "axis", "int", "The dimension to pick from, from the back if negative; without it, elements."
-        )
+        Attribute("axis", "int", "The dimension to select from, from the back if negative; absent: elements.")
     ],
 )
 v11 = v9.restate(11, "A negative `axis` counts from the back.")
@@ -60,7 +57,7 @@ def infer(x: TensorType, condition: TensorType, /, *, axis: int | None) -> Tenso
     mask = contents.array_of(condition)
     if mask is not None:
         _check_places(np.flatnonzero(mask), x.size if axis is None or x.shape is None else x.shape[axis])
-    return kind if mask is None else contents.moved(kind, lambda held: _picked(held, mask, axis), x)
+    return kind if mask is None else contents.moved(kind, lambda known: _picked(known, mask, axis), x)
 
 
 @v9.evaluate
@@ -77,9 +74,9 @@ def _picked(x: Array, condition: Array, axis: int | None) -> Array:
 
 
 def _check_places(places: Array, count: Dim) -> None:
-    """Raise InferenceError where a true flag has no place; false ones may be too many."""
+    """Raise InferenceError where a true flag is beyond the data; more false ones are allowed."""
     if places.size and isinstance(count, int) and places[-1] >= count:
-        raise InferenceError(f"`condition` picks the place {places[-1]}, and there are {count}")
+        raise InferenceError(f"`condition` selects index {places[-1]} of {count}")
 
 
 @v11.downgrade
@@ -91,18 +88,14 @@ def axis_from_front(b: Builder, x: Value, condition: Value, /, *, axis: int | No
 def examples() -> Iterator[Example]:
     x = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
     for opset in (9, 11, 28):
-        yield Example(opset, x, np.array([False, True, True]), axis=0, expect=[x[1:]])
-        yield Example(
-            opset, x, np.array([False, True]), axis=1, expect=[np.array([[2], [4], [6]], np.float32)]
-        )
-        yield Example(
-            opset, x, np.array([False, True, False, False, True]), expect=[np.array([2, 5], np.float32)]
-        )
-        yield Example(opset, x, np.array([True]), axis=0, expect=[x[:1]])
-    yield Example(11, x, np.array([True, False]), axis=-1, expect=[np.array([[1], [3], [5]], np.float32)])
-    yield Example(11, x, np.array([True, False, False, False]), axis=0, expect=[x[:1]])
-    words = np.array(["a", "b", "c"], object)
-    yield Example(11, words, np.array([True, False, True]), expect=[np.array(["a", "c"], object)])
+        yield Example(opset, x, [False, True, True], axis=0, expect=[x[1:]])
+        yield Example(opset, x, [False, True], axis=1, expect=[[[2], [4], [6]]])
+        yield Example(opset, x, [False, True, False, False, True], expect=[[2, 5]])
+        yield Example(opset, x, [True], axis=0, expect=[x[:1]])
+    yield Example(11, x, [True, False], axis=-1, expect=[[[1], [3], [5]]])
+    yield Example(11, x, [True, False, False, False], axis=0, expect=[x[:1]])
+    words = ["a", "b", "c"]
+    yield Example(11, words, [True, False, True], expect=[["a", "c"]])
     yield Example(11, x, np.zeros(0, bool), axis=0, expect=[x[:0]])
     brain = np.array([1, 2], ml_dtypes.bfloat16)
-    yield Example(28, brain, np.array([False, True]), axis=0, expect=[brain[1:]])
+    yield Example(28, brain, [False, True], axis=0, expect=[brain[1:]])

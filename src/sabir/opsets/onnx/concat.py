@@ -1,4 +1,4 @@
-"""Concat: tensors joined along an axis."""
+"""Concat: tensors concatenated along an axis."""
 
 from collections.abc import Iterator
 
@@ -21,17 +21,13 @@ T = Constraint("T", FLOATS)
 v1 = concat.first(
     1,
     inputs=[Input("inputs", T, "Tensors of one rank.", variadic=True, differentiable=True)],
-    outputs=[Output("concat_result", T, "As long along `axis` as the inputs together.", differentiable=True)],
-    attributes=[Attribute("axis", "int", "The dimension to join along; 1 when absent.")],
+    outputs=[Output("concat_result", T, "Along `axis`, the sum of the inputs' sizes.", differentiable=True)],
+    attributes=[Attribute("axis", "int", "The dimension to concatenate along; 1 when absent.")],
 )
 v4 = v1.evolve(
     4,
-    "`axis` must be given; every element type is admitted.",
-    add=[
-        Attribute(
-            "axis", "int", "The dimension to join along, counted from the back if negative.", required=True
-        )
-    ],
+    "`axis` is required; every element type is admitted.",
+    add=[Attribute("axis", "int", "The dimension, counted from the back if negative.", required=True)],
     widen={"T": CLASSIC},
 )
 v11 = v4.restate(11, "A negative `axis` counts from the back.")
@@ -47,7 +43,7 @@ def infer(*inputs: TensorType, axis: int | None) -> TensorType:
         return TensorType(element)
     if len({len(s) for s in shapes}) > 1:
         raise InferenceError(
-            f"the inputs have ranks {', '.join(str(len(s)) for s in shapes)}; all must have one"
+            f"the inputs have ranks {', '.join(str(len(s)) for s in shapes)}; they must be equal"
         )
     axis = axis_in(axis, len(shapes[0]))
     dims: list[Dim] = [
@@ -55,14 +51,14 @@ def infer(*inputs: TensorType, axis: int | None) -> TensorType:
     ]
     dims.insert(axis, total(s[axis] for s in shapes) if len(shapes) == len(inputs) else None)
 
-    def joined(*held: Array) -> Array:
-        return np.concatenate(held, axis)
+    def joined(*known: Array) -> Array:
+        return np.concatenate(known, axis)
 
     return contents.moved(TensorType(element, tuple(dims)), joined, *_with_gaps(inputs))
 
 
 def _with_gaps(inputs: tuple[TensorType, ...]) -> list[TensorType]:
-    """Let inputs of unknown contents leave gaps between known ones: a shape may have one fixed size."""
+    """Give inputs of unknown contents unknown elements, so that the rest of the result stays known."""
     if all(t.known is None for t in inputs):
         return [*inputs]
     small = [t.size if t.is_static and t.known is None else None for t in inputs]
@@ -94,16 +90,12 @@ def axis_from_front(b: Builder, *inputs: Value, axis: int) -> Value:
 
 @concat.examples
 def examples() -> Iterator[Example]:
-    x, y = np.array([[1, 2], [3, 4]], np.float32), np.array([[5], [6]], np.float32)
-    joined = np.array([[1, 2, 5], [3, 4, 6]], np.float32)
+    x, y = np.array([[1, 2], [3, 4]], np.float32), [[5], [6]]
+    joined = [[1, 2, 5], [3, 4, 6]]
     yield Example(1, x, y, expect=[joined])
     for opset in (1, 4, 11, 13):
         yield Example(opset, x, y, axis=1, expect=[joined])
     yield Example(11, x, y, axis=-1, expect=[joined])
-    yield Example(
-        13, x, np.zeros((0, 2), np.float32), x, axis=0, expect=[np.array([[1, 2], [3, 4]] * 2, np.float32)]
-    )
-    yield Example(
-        4, np.array(["a"], object), np.array(["bc"], object), axis=0, expect=[np.array(["a", "bc"], object)]
-    )
-    yield Example(13, np.array([7]), axis=0, expect=[np.array([7])])
+    yield Example(13, x, np.zeros((0, 2), np.float32), x, axis=0, expect=[[[1, 2], [3, 4]] * 2])
+    yield Example(4, ["a"], ["bc"], axis=0, expect=[["a", "bc"]])
+    yield Example(13, [7], axis=0, expect=[[7]])

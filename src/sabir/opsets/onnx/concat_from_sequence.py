@@ -10,21 +10,11 @@ from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.sequences import item_of
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-    sequences,
-)
+from sabir.schema import CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of, sequences
 
 concat_from_sequence = Operator(
     "ConcatFromSequence",
-    summary="The items of a sequence one after another along `axis`, or stacked on a new axis there.",
+    summary="The items of a sequence concatenated along `axis`, or stacked on a new axis there.",
 )
 
 S = Constraint("S", sequences(CLASSIC))
@@ -32,16 +22,10 @@ T = Constraint("T", CLASSIC)
 
 v11 = concat_from_sequence.first(
     11,
-    inputs=[Input("input_sequence", S, "At least one tensor; all of one shape but for a joined `axis`.")],
+    inputs=[Input("input_sequence", S, "At least one tensor; shapes may differ along a concatenated axis.")],
     outputs=[Output("concat_result", T, "The items as one tensor.")],
     attributes=[
-        Attribute(
-            "new_axis",
-            "int",
-            "1 to stack on a new axis, 0 to join along one there is.",
-            default=0,
-            values=one_of(0, 1),
-        ),
+        Attribute("new_axis", "int", "1: stack on a new axis.", default=0, values=one_of(0, 1)),
         Attribute("axis", "int", "The axis of the result, counted from the back if negative.", required=True),
     ],
 )
@@ -53,14 +37,14 @@ def infer(sequence: SequenceType, /, *, new_axis: int, axis: int) -> TensorType:
     if item.shape is None:
         return TensorType(item.element)
     axis = axis_in(axis, len(item.shape) + new_axis)
-    behind = axis if new_axis else axis + 1
-    return TensorType(item.element, (*item.shape[:axis], None, *item.shape[behind:]))
+    after = axis if new_axis else axis + 1
+    return TensorType(item.element, (*item.shape[:axis], None, *item.shape[after:]))
 
 
 @v11.evaluate
 def evaluate(sequence: Sequence[Array], /, *, new_axis: int, axis: int) -> Array:
     if not sequence:
-        raise EvaluationError("the sequence is empty; the shape of the result would be unknown")
+        raise EvaluationError("the sequence is empty, and the shape of the result is unknown")
     rank = sequence[0].ndim
     along = axis_in(axis, rank + new_axis)
     free = None if new_axis else along
@@ -80,6 +64,6 @@ def examples() -> Iterator[Example]:
     yield Example(11, [x[0], x[1]], axis=0, new_axis=1, expect=[x])
     for axis in (1, -1):
         yield Example(11, [x[0], x[1]], axis=axis, new_axis=1, expect=[x.T])
-    yield Example(11, [np.array(7), np.array(8)], axis=0, new_axis=1, expect=[np.array([7, 8])])
+    yield Example(11, [np.array(7), np.array(8)], axis=0, new_axis=1, expect=[[7, 8]])
     words = np.array(["a", "bc"], object)
     yield Example(11, [words, words[:0]], axis=0, expect=[words])

@@ -1,4 +1,4 @@
-"""Constant: a tensor that the node itself holds."""
+"""Constant: a tensor in an attribute of the node."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,12 +12,9 @@ from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
-    FLOAT4,
     FLOAT8,
-    FLOAT8E8M0,
     FLOATS,
-    INT2,
-    INT4,
+    SMALL_TYPES,
     Attribute,
     Call,
     Constraint,
@@ -26,7 +23,7 @@ from sabir.schema import (
     Output,
 )
 
-constant = Operator("Constant", summary="The tensor that the node's one attribute holds.")
+constant = Operator("Constant", summary="The tensor in the node's only attribute.")
 
 T = Constraint("T", FLOATS)
 
@@ -40,7 +37,7 @@ v1 = constant.first(
 v9 = v1.widen(9, T=CLASSIC)
 v11 = v9.evolve(
     11,
-    "The tensor may be given in sparse form instead, by `sparse_value`.",
+    "`sparse_value` may contain the tensor in sparse form instead.",
     add=[
         Attribute("sparse_value", "sparse_tensor", "The output, in sparse form."),
         Attribute("value", "tensor", "The output itself."),
@@ -48,7 +45,7 @@ v11 = v9.evolve(
 )
 v12 = v11.extend(
     12,
-    "Numbers and strings may be given as plain attributes.",
+    "Numbers and strings may be plain attributes.",
     attributes=[
         Attribute("value_strings", "strings", "The elements of a 1-D string tensor."),
         Attribute("value_string", "string", "The element of a 0-D string tensor."),
@@ -59,20 +56,16 @@ v12 = v11.extend(
     ],
 )
 v13 = v12.widen(13, T=BFLOAT16)
-v19 = v13.widen(19, T=FLOAT8)
-v21 = v19.widen(21, T=INT4)
-v23 = v21.widen(23, T=FLOAT4)
-v24 = v23.widen(24, T=FLOAT8E8M0)
-v25 = v24.widen(25, T=INT2)
+v25 = v13.widen_stepwise({19: FLOAT8, **SMALL_TYPES}, "T")
 
 _MOST_FLOATS = 16  # known contents of float tensors serve scales and limits, not data
 _DTYPES = {"string": np.object_, "float": np.float32, "int": np.int64}
-Given = Tensor | SparseTensor | Sequence[str] | Sequence[float] | str | float | None
+Content = Tensor | SparseTensor | Sequence[str] | Sequence[float] | str | float | None
 
 
 @v1.infer
-def infer(**given: Given) -> TensorType:
-    tensor = held(given)
+def infer(**values: Content) -> TensorType:
+    tensor = tensor_of(values)
     kind = TensorType(tensor.element, tensor.shape)
     if min(tensor.shape, default=0) < 0:
         raise InferenceError(f"the dimension {min(tensor.shape)} of its value is negative")
@@ -83,16 +76,16 @@ def infer(**given: Given) -> TensorType:
 
 
 @v1.evaluate
-def evaluate(**given: Given) -> Array:
-    return held(given).array()
+def evaluate(**values: Content) -> Array:
+    return tensor_of(values).array()
 
 
-def held(given: dict[str, Given]) -> Tensor | SparseTensor:
-    """Return the tensor of the one attribute that is given."""
-    found = [(name, value) for name, value in given.items() if value is not None]
+def tensor_of(values: dict[str, Content]) -> Tensor | SparseTensor:
+    """Return the tensor of the only attribute that is set; raises InferenceError for none or several."""
+    found = [(name, value) for name, value in values.items() if value is not None]
     if len(found) != 1:
         raise InferenceError(
-            f"takes exactly one of its attributes; the node gives {', '.join(n for n, _ in found) or 'none'}"
+            f"takes exactly one of its attributes; the node has {', '.join(n for n, _ in found) or 'none'}"
         )
     name, value = found[0]
     if isinstance(value, (Tensor, SparseTensor)):
@@ -101,11 +94,11 @@ def held(given: dict[str, Given]) -> Tensor | SparseTensor:
 
 
 @constant.check
-def doubts(*, call: Call, **given: Given) -> Iterator[str]:
-    """Exporters wrote shapes as int64 before version 9 admitted them, and runtimes took them."""
-    kind = infer(**given) if call.opset == v1.since else None
+def warnings(*, call: Call, **values: Content) -> Iterator[str]:
+    """Exporters wrote int64 shapes before version 9 admitted them, and runtimes accept them."""
+    kind = infer(**values) if call.opset == v1.since else None
     if kind is not None and kind.signature not in v1.outputs[0].allowed:
-        yield f"it gives {kind.signature}, which the standard admits from version {v9.since} on"
+        yield f"its output is {kind.signature}, which the standard admits from version {v9.since} on"
 
 
 @v11.upgrade
@@ -115,13 +108,13 @@ def same_value(b: Builder, /, *, value: Tensor) -> Value:
 
 @v11.downgrade
 def sparse_becomes_dense(b: Builder, /, *, value: Tensor | None, sparse_value: SparseTensor | None) -> Value:
-    tensor = held({"value": value, "sparse_value": sparse_value})
+    tensor = tensor_of({"value": value, "sparse_value": sparse_value})
     return b.Constant(value=tensor if isinstance(tensor, Tensor) else ArrayTensor(tensor.array()))
 
 
 @v12.downgrade
-def values_become_a_tensor(b: Builder, /, **given: Given) -> Value:
-    tensor = held(given)
+def values_become_a_tensor(b: Builder, /, **values: Content) -> Value:
+    tensor = tensor_of(values)
     return b.Constant(**{"value" if isinstance(tensor, Tensor) else "sparse_value": tensor})
 
 
@@ -133,13 +126,13 @@ def examples() -> Iterator[Example]:
     flat = SparseTensor(ArrayTensor(np.array([7, 8])), ArrayTensor(np.array([1, 5])), (2, 3))
     pairs = SparseTensor(ArrayTensor(np.array([7, 8])), ArrayTensor(np.array([[0, 1], [1, 2]])), (2, 3))
     for sparse in (flat, pairs):
-        yield Example(11, sparse_value=sparse, expect=[np.array([[0, 7, 0], [0, 0, 8]])])
-    yield Example(12, value_int=-3, expect=[np.array(-3)])
+        yield Example(11, sparse_value=sparse, expect=[[[0, 7, 0], [0, 0, 8]]])
+    yield Example(12, value_int=-3, expect=[-3])
     yield Example(12, value_ints=[], expect=[np.array([], np.int64)])
-    yield Example(12, value_ints=[1, 2], expect=[np.array([1, 2])])
-    yield Example(12, value_float=0.1, expect=[np.array(0.1, np.float32)])
-    yield Example(12, value_floats=[0.1, 2], expect=[np.array([0.1, 2], np.float32)])
-    yield Example(12, value_string="ä", expect=[np.array("ä", object)])
-    yield Example(12, value_strings=["a", ""], expect=[np.array(["a", ""], object)])
+    yield Example(12, value_ints=[1, 2], expect=[[1, 2]])
+    yield Example(12, value_float=0.1, expect=[0.1])
+    yield Example(12, value_floats=[0.1, 2], expect=[[0.1, 2]])
+    yield Example(12, value_string="ä", expect=["ä"])
+    yield Example(12, value_strings=["a", ""], expect=[["a", ""]])
     yield Example(21, value=np.array([-8, 7], ml_dtypes.int4), expect=[np.array([-8, 7], ml_dtypes.int4)])
     yield Example(13, value=np.arange(20, dtype=np.float32))

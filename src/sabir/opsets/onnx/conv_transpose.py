@@ -1,4 +1,4 @@
-"""ConvTranspose: each input element adds its multiple of a window of weights to the output."""
+"""ConvTranspose: each input element, times the weights, is added to a window of the output."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,29 +7,25 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType, known_equal, mod, mul
+from sabir.ir import Dim, TensorType, known_equal, mod, mul
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.convolution import convolve_transposed, kernel_of, spatial_rank
+from sabir.opsets.families.convolution import (
+    FILTER_SHAPE,
+    GROUP,
+    convolve_transposed,
+    kernel_of,
+    spatial_rank,
+)
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.transposed import Transposed
-from sabir.opsets.families.windows import AUTO_PADS, Window
+from sabir.opsets.families.windows import AUTO_PADS, DILATIONS, STRIDES, Window
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-)
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 conv_transpose = Operator(
     "ConvTranspose",
-    summary="The transpose of a convolution: each input element spreads over the window it would come from.",
+    summary="The transpose of a convolution: each input element, times the weights, is added to its window.",
 )
 
 T = Constraint("T", FLOATS)
@@ -39,7 +35,7 @@ v1 = conv_transpose.first(
     inputs=[
         Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True),
         Input("W", T, "The weights, (C, M/group, k1, ..., kn).", differentiable=True),
-        Input("B", T, "One number to add for each output channel, (M).", optional=True, differentiable=True),
+        Input("B", T, "The bias of each output channel, (M).", optional=True, differentiable=True),
     ],
     outputs=[
         Output(
@@ -50,64 +46,51 @@ v1 = conv_transpose.first(
         )
     ],
     attributes=[
-        Attribute(
-            "group",
-            "int",
-            "How many parts the channels fall into, each with its weights.",
-            default=1,
-            values=at_least(1),
-        ),
+        GROUP,
         Attribute(
             "auto_pad",
             "string",
-            "SAME_UPPER, SAME_LOWER: padded so that O = D * stride, the odd one at the end or the beginning; "
-            "VALID: not padded; NOTSET: `pads`.",
+            "SAME_UPPER, SAME_LOWER: as much padding as makes O = D * stride, an odd element at the end or "
+            "the beginning; VALID: no padding; NOTSET: `pads`.",
             default="NOTSET",
             values=AUTO_PADS,
         ),
-        Attribute(
-            "strides", "ints", "The step between windows along each axis; 1 by default.", values=at_least(1)
-        ),
+        STRIDES,
         Attribute(
             "pads",
             "ints",
-            "What is cut off the output: all the beginnings, then all the ends; none by default.",
+            "Elements to remove at the beginning of each spatial axis of the output, then at the end of "
+            "each; 0 by default.",
             values=at_least(0),
         ),
         Attribute(
             "output_padding",
             "ints",
-            "What is added to the output's end along each axis; 0 by default.",
+            "Elements to add at the end of each spatial axis of the output; 0 by default.",
             values=at_least(0),
         ),
-        Attribute(
-            "dilations",
-            "ints",
-            "The step between a window's elements along each axis; 1 by default.",
-            values=at_least(1),
-        ),
+        DILATIONS,
         Attribute(
             "output_shape",
             "ints",
-            "(O1, ..., On), whence the padding follows, its odd one at the beginning unless SAME_UPPER.",
+            "(O1, ..., On), which determines the padding; an odd element is at the beginning unless "
+            "`auto_pad` is SAME_UPPER.",
             values=at_least(0),
         ),
-        Attribute(
-            "kernel_shape", "ints", "The windows' size, (k1, ..., kn); `W` tells it too.", values=at_least(1)
-        ),
+        FILTER_SHAPE,
     ],
 )
 v11 = v1.restate(
-    11, "States the defaults of strides and dilations, and corrects where padding puts its odd element."
+    11,
+    "States the defaults of strides and dilations, and corrects on which side an odd element of padding is.",
 )
 v22 = v11.widen(22, T=BFLOAT16)
 
 
 @v1.infer
-def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
-    x: TensorType, w: TensorType, b: TensorType | None = None, /, *, group: int, auto_pad: str,
-    kernel_shape: Sequence[int] | None, strides: Sequence[int] | None, dilations: Sequence[int] | None,
-    pads: Sequence[int] | None, output_padding: Sequence[int] | None, output_shape: Sequence[int] | None,
+def infer(
+    x: TensorType, w: TensorType, b: TensorType | None = None, /, *, group: int,
+    kernel_shape: Sequence[int] | None, **window: Any,
 ) -> TensorType:  # fmt: skip
     rank = spatial_rank(x, w, kernel_shape)
     if rank is None:
@@ -116,26 +99,31 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     weights = (None,) * (rank + 2) if w.shape is None else w.shape
     left = mod(lengths[1], group)
     if known_equal(lengths[1], weights[0]) is False or (isinstance(left, int) and left):
-        raise InferenceError(f"{lengths[1]} channels do not go with weights {w} in {group} groups")
-    kernel = kernel_of(weights, kernel_shape)
-    window = Window.of(kernel, strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations)
-    laid = Transposed.of(window, output_padding=output_padding, output_shape=output_shape, auto_pad=auto_pad)
+        raise InferenceError(f"{lengths[1]} channels do not match weights {w} in {group} groups")
+    windows = _windows(kernel_of(weights, kernel_shape), **window)
     check_shape("B", b, mul(weights[1], group))
     addends = b.shape[0] if b is not None and b.shape else None
     channels = same_dim((mul(weights[1], group), addends), "channels of W and B")
-    return TensorType(x.element, (lengths[0], channels, *laid.outputs(lengths[2:])))
+    return TensorType(x.element, (lengths[0], channels, *windows.outputs(lengths[2:])))
+
+
+def _windows(
+    kernel: Sequence[Dim], *, output_padding: Sequence[int] | None, output_shape: Sequence[int] | None,
+    auto_pad: str, **window: Any,
+) -> Transposed:  # fmt: skip
+    return Transposed.of(
+        Window.of(kernel, auto_pad=auto_pad, **window),
+        output_padding=output_padding, output_shape=output_shape, auto_pad=auto_pad,
+    )  # fmt: skip
 
 
 @v1.evaluate
-def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
-    x: Array, w: Array, b: Array | None = None, /, *, group: int, auto_pad: str,
-    kernel_shape: Sequence[int] | None, strides: Sequence[int] | None, dilations: Sequence[int] | None,
-    pads: Sequence[int] | None, output_padding: Sequence[int] | None, output_shape: Sequence[int] | None,
+def evaluate(
+    x: Array, w: Array, b: Array | None = None, /, *, group: int, kernel_shape: Sequence[int] | None,
+    **window: Any,
 ) -> Array:  # fmt: skip
-    kernel = kernel_of(w.shape, kernel_shape)
-    window = Window.of(kernel, strides=strides, pads=pads, auto_pad=auto_pad, dilations=dilations)
-    laid = Transposed.of(window, output_padding=output_padding, output_shape=output_shape, auto_pad=auto_pad)
-    y = convolve_transposed(widened(x), widened(w), laid.axes(x.shape[2:]), group)
+    axes = _windows(kernel_of(w.shape, kernel_shape), **window).axes(x.shape[2:])
+    y = convolve_transposed(widened(x), widened(w), axes, group)
     if b is not None:
         check_shape("B", b, w.shape[1] * group)
         y += widened(b).reshape(-1, *(1,) * (x.ndim - 2))
@@ -145,9 +133,10 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
 @conv_transpose.examples
 def examples() -> Iterator[Example]:
     f = np.float32
-    x, w = np.array([[[1, 10, 100]]], f), np.array([[[1, 2, 3, 4]]], f)
-    whole = [1, 12, 123, 234, 340, 400]  # by hand, each place the sum of what lies above it
+    x, w = np.array([[[1, 10, 100]]], f), [[[1, 2, 3, 4]]]
+    whole = [1, 12, 123, 234, 340, 400]  # by hand: the sum of what each input element adds there
     twice = [1, 2, 13, 24, 130, 240, 300, 400]
+    thrice = [1, 2, 3, 14, 20, 30, 140, 200, 300, 400]
     calls: list[tuple[dict[str, Any], list[int]]] = [
         ({}, whole),
         ({"pads": [1, 2]}, whole[1:4]),
@@ -155,36 +144,35 @@ def examples() -> Iterator[Example]:
         ({"strides": [2], "output_padding": [1], "pads": [1, 1]}, [*twice[1:], 0][:-1]),
         ({"dilations": [2]}, [1, 10, 102, 20, 203, 30, 304, 40, 400]),
         ({"auto_pad": "VALID", "kernel_shape": [4]}, whole),
-        # as onnxruntime pads, whatever the version
+        # padding as in onnxruntime, in every version
         ({"auto_pad": "SAME_UPPER"}, whole[1:4]),
         ({"auto_pad": "SAME_LOWER"}, whole[2:5]),
         ({"auto_pad": "SAME_UPPER", "strides": [2]}, twice[1:7]),
         ({"auto_pad": "SAME_UPPER", "strides": [5]}, [1, 2, 3, 4, 0, 10, 20, 30, 40, 0, 100, 200, 300, 400]),
         ({"output_shape": [3]}, whole[2:5]),
         ({"output_shape": [3], "auto_pad": "SAME_UPPER"}, whole[1:4]),
-        ({"output_shape": [9], "output_padding": [1], "strides": [3]},
-         [2, 3, 14, 20, 30, 140, 200, 300, 400]),
-        ({"output_shape": [12], "strides": [3]}, [1, 2, 3, 14, 20, 30, 140, 200, 300, 400, 0, 0]),
-    ]  # fmt: skip
+        ({"output_shape": [9], "output_padding": [1], "strides": [3]}, [*thrice[1:]]),
+        ({"output_shape": [12], "strides": [3]}, [*thrice, 0, 0]),
+    ]
     for opset in (1, 11, 22):
-        for facts, y in calls:
-            yield Example(opset, x, w, expect=[np.array([[y]], f)], **facts)
+        for attributes, y in calls:
+            yield Example(opset, x, w, expect=[[[y]]], **attributes)
     grid = np.arange(1, 5, dtype=f).reshape(1, 1, 2, 2)
-    pair = np.array([[[[1, 10]], [[0, 1]]]], f)  # two output channels from one
+    pair = [[[[1, 10]], [[0, 1]]]]  # two output channels from one
     rows = [[[1, 12, 20], [3, 34, 40]], [[5, 6, 7], [5, 8, 9]]]
-    yield Example(11, grid, pair, np.array([0, 5], f), expect=[np.array([rows], f)])
+    yield Example(11, grid, pair, [0, 5], expect=[[rows]])
 
 
 @conv_transpose.examples
 def examples_of_several_axes_and_groups() -> Iterator[Example]:
     f = np.float32
     halves = np.array([[[1, 2]], [[3, 4]]], np.float16).reshape(1, 2, 2)
-    each = np.array([[[1, 1]], [[10, 0]]], np.float16)
-    apart = np.array([[[1, 3, 2], [30, 40, 0]]])  # a group for each channel
-    yield Example(11, halves, each, group=2, expect=[apart.astype(np.float16)])
+    each = [[[1, 1]], [[10, 0]]]
+    apart = [[[1, 3, 2], [30, 40, 0]]]  # a group for each channel
+    yield Example(11, halves, each, group=2, expect=[apart])
     brain = ml_dtypes.bfloat16
-    yield Example(22, halves.astype(brain), each.astype(brain), group=2, expect=[apart.astype(brain)])
-    cube, corners = np.full((2, 1, 2, 2, 2), 2.0), np.array([1.0, 2, 1])  # how many windows meet
+    yield Example(22, halves.astype(brain), each, group=2, expect=[apart])
+    cube, corners = np.full((2, 1, 2, 2, 2), 2.0), [1.0, 2, 1]  # how many windows meet
     meeting = np.einsum("i,j,k->ijk", corners, corners, corners)
     yield Example(11, cube, np.ones((1, 1, 2, 2, 2)), expect=[np.full((2, 1, 3, 3, 3), 2 * meeting)])
     yield Example(11, np.zeros((0, 1, 3), f), np.ones((1, 1, 4), f), expect=[np.zeros((0, 1, 6), f)])

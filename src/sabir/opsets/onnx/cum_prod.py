@@ -1,4 +1,4 @@
-"""CumProd: running products along an axis."""
+"""CumProd: cumulative products along an axis."""
 
 from collections.abc import Iterator
 
@@ -7,26 +7,20 @@ import numpy as np
 
 from sabir.ir import mul
 from sabir.opsets.families import cumulation
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.opsets.families.arithmetic import LARGE_INTEGERS
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Output
 
 cum_prod = Operator(
     "CumProd", summary="Each element times all before it along `axis`: `y[i] = x[0] * ... * x[i]`."
 )
 
-T = Constraint("T", FLOATS, BFLOAT16, tensors("int32", "int64", "uint32", "uint64"))
-T2 = Constraint("T2", tensors("int32", "int64"))
+T = Constraint("T", FLOATS, BFLOAT16, LARGE_INTEGERS)
 
 v26 = cum_prod.first(
     26,
-    inputs=[
-        Input("x", T, "A tensor of rank 1 or more.", differentiable=True),
-        Input("axis", T2, "One number in [-rank, rank-1]: the axis to multiply along.", differentiable=False),
-    ],
-    outputs=[Output("y", T, "The running products, in the shape of `x`.", differentiable=True)],
-    attributes=[
-        Attribute("reverse", "int", "1: multiply from the end of the axis.", default=0),
-        Attribute("exclusive", "int", "1: leave out the element itself; the first product is 1.", default=0),
-    ],
+    inputs=cumulation.inputs(T),
+    outputs=[Output("y", T, "The cumulative products, in the shape of `x`.", differentiable=True)],
+    attributes=cumulation.attributes(1),
 )
 
 v26.infer(cumulation.inferred(mul, 1))
@@ -35,7 +29,7 @@ v26.evaluate(cumulation.evaluated(np.multiply, 1))
 
 @cum_prod.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    x = [[1.0, 2, 3], [4, 5, 6]]
     by_hand = {
         (0, 0): [[1, 2, 6], [4, 20, 120]],
         (1, 0): [[6, 6, 3], [120, 30, 6]],
@@ -44,20 +38,16 @@ def examples() -> Iterator[Example]:
     }
     for (reverse, exclusive), rows in by_hand.items():
         expect = [np.array(rows, np.float32)]
-        yield Example(26, x, np.array(-1), reverse=reverse, exclusive=exclusive, expect=expect)
-    yield Example(26, x, np.array(0, np.int32), expect=[np.array([[1, 2, 3], [4, 10, 18]], np.float32)])
+        yield Example(26, x, -1, reverse=reverse, exclusive=exclusive, expect=expect)
+    yield Example(26, x, np.array(0, np.int32), expect=[[[1, 2, 3], [4, 10, 18]]])
     special = np.array([0, np.inf, np.nan])
-    yield Example(26, special, np.array(0), expect=[np.array([0, np.nan, np.nan])])
-    yield Example(26, special, np.array(0), exclusive=1, expect=[np.array([1, 0, np.nan])])
+    yield Example(26, special, 0, expect=[[0, np.nan, np.nan]])
+    yield Example(26, special, 0, exclusive=1, expect=[[1, 0, np.nan]])
     wrapped = np.array([2**16, 2**16 + 1, 3], np.int32)
-    yield Example(26, wrapped, np.array(0), expect=[np.array([2**16, 2**16, 3 * 2**16], np.int32)])
-    yield Example(
-        26, np.array([2**63 + 1, 2], np.uint64), np.array([0]), expect=[np.array([2**63 + 1, 2], np.uint64)]
-    )
+    yield Example(26, wrapped, 0, expect=[[2**16, 2**16, 3 * 2**16]])
+    yield Example(26, np.array([2**63 + 1, 2], np.uint64), [0], expect=[[2**63 + 1, 2]])
     empty = np.zeros((2, 0), np.float32)
-    yield Example(26, empty, np.array(1), exclusive=1, expect=[empty])
-    for kind in (np.float16, ml_dtypes.bfloat16):  # rounded at every step, 0.99**300 would be far off
+    yield Example(26, empty, 1, exclusive=1, expect=[empty])
+    for dtype in (np.float16, ml_dtypes.bfloat16):  # rounding at each step would add up
         powers = 0.9921875 ** np.arange(1, 301)
-        yield Example(
-            26, np.full(300, 0.9921875, kind), np.array(0), expect=[powers.astype(kind)], tolerance=1e-3
-        )
+        yield Example(26, np.full(300, 0.9921875, dtype), 0, expect=[powers.astype(dtype)], tolerance=1e-3)

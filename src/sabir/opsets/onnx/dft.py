@@ -14,8 +14,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 dft = Operator(
-    "DFT",
-    summary="The spectrum `y[k] = sum of x[n] exp(-2 pi i k n / N)` along an axis, or its signal.",
+    "DFT", summary="The spectrum `y[k] = sum of x[n] exp(-2 pi i k n / N)` along an axis, or the inverse."
 )
 
 T1 = Constraint("T1", FLOATS, BFLOAT16)
@@ -24,30 +23,41 @@ T2 = Constraint("T2", tensors("int32", "int64"))
 v17 = dft.first(
     17,
     inputs=[
-        Input("input", T1, "Signals; the last dimension is a real part, or two parts.", differentiable=False),
+        Input(
+            "input",
+            T1,
+            "Signals; the last dimension is the real part, or the real and imaginary parts.",
+            differentiable=False,
+        ),
         Input(
             "dft_length",
             T2,
-            "N, to which the signal is cut or filled up with zeros; its own length by default.",
+            "N, to which the signal is truncated or padded with zeros; its length by default.",
             optional=True,
             differentiable=False,
         ),
     ],
-    outputs=[Output("output", T1, "Two parts in the last dimension; one for an inverse `onesided`.")],
+    outputs=[
+        Output(
+            "output",
+            T1,
+            "Complex numbers as two parts in the last dimension; one real part for an inverse `onesided`.",
+        )
+    ],
     attributes=[
-        Attribute("inverse", "int", "1: from a spectrum to its signal, divided by N.", default=0),
+        Attribute("inverse", "int", "1: from a spectrum to its signal, with the factor 1 / N.", default=0),
         Attribute("axis", "int", "The axis of the signal; not the last.", default=1),
         Attribute(
             "onesided",
             "int",
-            "1: of a real signal's spectrum only the first N // 2 + 1 frequencies.",
+            "1: the spectrum of a real signal has only the first N // 2 + 1 frequencies.",
             default=0,
         ),
     ],
 )
 v20 = v17.evolve(
     20,
-    "`axis` moves from attribute to input, and is the last of the signal's by default.",
+    "`axis` becomes an input, by default the last axis of the signal.",
     inputs=[
         *v17.inputs,
         Input(
@@ -61,7 +71,7 @@ v20 = v17.evolve(
     drop=["axis"],
 )
 
-LAST = -2  # of the signal's axes
+LAST = -2  # the last axis of the signal
 
 
 @v17.infer
@@ -94,28 +104,30 @@ def _inferred(
     if x.shape is None:
         return TensorType(x.element)
     if x.shape and isinstance(x.shape[-1], int) and x.shape[-1] not in {spectra.REAL, spectra.COMPLEX}:
-        raise InferenceError(f"the last dimension holds one or two parts of a number, and is {x.shape[-1]}")
+        raise InferenceError(f"the last dimension must be 1 (real) or 2 (complex), and is {x.shape[-1]}")
     real = inverse and onesided
     if onesided and x.shape and x.shape[-1] == (spectra.REAL if inverse else spectra.COMPLEX):
         raise InferenceError(
-            f"one side of a spectrum {'gives' if inverse else 'needs'} a real signal, not {x}"
+            f"`onesided` is for {'the spectrum of a' if inverse else 'a'} real signal, and the input is {x}"
         )
     dims: list[Dim] = [*x.shape[:-1], spectra.REAL if real else spectra.COMPLEX]
     if axis is None:
-        places = range(len(dims) - 1)
+        candidates = range(len(dims) - 1)
         if real and length is None:
-            places = [i for i in places if dims[i] != 1]  # one frequency makes no real signal
+            candidates = [i for i in candidates if dims[i] != 1]  # one frequency is not a real signal
         if length is None:
-            places = [i for i in places if dims[i] != 0]
-        ways = (_inferred(x, length, i, inverse=inverse, onesided=onesided).shape or () for i in places)
-        return x.with_shape(*map(shared_dim, zip(*ways, strict=True))) if places else TensorType(x.element)
+            candidates = [i for i in candidates if dims[i] != 0]
+        if not candidates:
+            return TensorType(x.element)
+        shapes = (_inferred(x, length, i, inverse=inverse, onesided=onesided).shape or () for i in candidates)
+        return x.with_shape(*map(shared_dim, zip(*shapes, strict=True)))
     along = spectra.signal_axis(axis, len(dims))
     if length is None:
         count = spectra.original_length(dims[along]) if real else dims[along]
     else:
         count = spectra.scalar(length)
     if isinstance(count, int) and count < 1:
-        raise InferenceError(f"there is no transform of length {count}")
+        raise InferenceError(f"the length of a transform must be 1 or more, and is {count}")
     dims[along] = spectra.bins(count, onesided=onesided and not inverse)
     return x.with_shape(*dims)
 
@@ -136,18 +148,18 @@ def evaluate(
 
 
 def _transformed(x: Array, length: Array | None, axis: int, *, inverse: bool, onesided: bool) -> Array:
-    along, given = spectra.signal_axis(axis, x.ndim), spectra.signal(x)
-    if onesided and (given.dtype.kind == "c") != inverse:
-        raise ValueError("one side of a spectrum belongs to a real signal")
+    along, numbers = spectra.signal_axis(axis, x.ndim), spectra.signal(x)
+    if onesided and (numbers.dtype.kind == "c") != inverse:
+        raise ValueError("`onesided` is for real signals and their spectra")
     if length is not None:
         count = int(as_number("dft_length", length))
     else:
         count = 2 * (x.shape[along] - 1) if inverse and onesided else x.shape[along]
-    spectra.make_room(given, count, along)
+    spectra.make_room(numbers, count, along)
     if inverse:
-        y = np.fft.irfft(given, count, along) if onesided else np.fft.ifft(given, count, along)
+        y = np.fft.irfft(numbers, count, along) if onesided else np.fft.ifft(numbers, count, along)
     else:
-        y = spectra.transform(given, count, along, onesided=onesided)
+        y = spectra.transform(numbers, count, along, onesided=onesided)
     return spectra.parts(y, x.dtype)
 
 
@@ -176,7 +188,7 @@ def axis_becomes_an_attribute(
 
 @dft.examples
 def examples() -> Iterator[Example]:
-    """By hand: 4 samples have the angles of whole quarter turns."""
+    """By hand: the angles of 4 samples are multiples of a quarter turn."""
     f = np.float32
     x = np.array([1, 2, 3, 4], f).reshape(1, 4, 1)
     y = np.array([[10, 0], [-2, 2], [-2, 0], [-2, -2]], f)[None]
@@ -185,11 +197,11 @@ def examples() -> Iterator[Example]:
         yield Example(opset, x, onesided=1, expect=[y[:, :3]])
         yield Example(opset, y, inverse=1, expect=[np.concatenate([x, 0 * x], axis=-1)])
         yield Example(opset, y[:, :3], inverse=1, onesided=1, expect=[x])
-        # cut to [1, 2], and filled up to [1, 2, 3, 4, 0, 0, 0, 0], of which every other frequency is new
-        yield Example(opset, x, np.array(2), expect=[np.array([[[3, 0], [-1, 0]]], f)])
-        yield Example(opset, x, np.array(2, np.int32), onesided=1, expect=[np.array([[[3, 0], [-1, 0]]], f)])
-        yield Example(opset, x, np.array(8), outputs=1)
-        yield Example(opset, y[:, :2], np.array(3), inverse=1, onesided=1, expect=[_three()])
+        # truncated to [1, 2], and padded to [1, 2, 3, 4, 0, 0, 0, 0], with a new frequency between each two
+        yield Example(opset, x, 2, expect=[[[[3, 0], [-1, 0]]]])
+        yield Example(opset, x, np.array(2, np.int32), onesided=1, expect=[[[[3, 0], [-1, 0]]]])
+        yield Example(opset, x, 8, outputs=1)
+        yield Example(opset, y[:, :2], 3, inverse=1, onesided=1, expect=[_three()])
     imaginary = np.concatenate([0 * x, x], axis=-1)
     turned = np.stack([-y[..., 1], y[..., 0]], axis=-1)
     yield Example(20, imaginary, expect=[turned])
@@ -198,8 +210,8 @@ def examples() -> Iterator[Example]:
     down = np.stack([down, 0 * down], axis=-1)
     yield Example(17, columns, axis=0, expect=[down])
     yield Example(17, columns, axis=-3, expect=[down])
-    yield Example(20, columns, None, np.array(0), expect=[down])
-    yield Example(20, columns, None, np.array([-3]), expect=[down])
+    yield Example(20, columns, None, 0, expect=[down])
+    yield Example(20, columns, None, [-3], expect=[down])
     for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
         yield Example(20, x.astype(kind), expect=[y.astype(kind)])
     yield Example(20, np.zeros((0, 4, 1), f), expect=[np.zeros((0, 4, 2), f)])

@@ -31,14 +31,23 @@ dropout = Operator(
 )
 
 T = Constraint("T", FLOATS)
+T1 = Constraint("T1", FLOATS)
+T2 = Constraint("T2", BOOL)
+
+DATA = Input("data", T, "A tensor of any shape.", differentiable=True)
+
+
+def outputs(mask: Constraint, doc: str) -> list[Output]:
+    return [
+        Output("output", T, "The input's shape.", differentiable=True),
+        Output("mask", mask, doc, optional=True, differentiable=False),
+    ]
+
 
 v1 = dropout.first(
     1,
-    inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[
-        Output("output", T, "The input's shape.", differentiable=True),
-        Output("mask", T, "1 where an element was kept, 0 where not.", optional=True, differentiable=False),
-    ],
+    inputs=[DATA],
+    outputs=outputs(T, "1 where an element is kept, 0 elsewhere."),
     attributes=[
         Attribute("is_test", "int", "Nonzero: nothing is dropped.", default=0),
         Attribute("consumed_inputs", "ints", legacy=True),
@@ -46,38 +55,21 @@ v1 = dropout.first(
     ],
 )
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
-v7 = v6.evolve(7, "Never drops: `is_test` is gone, and its inference mode is what remains.", drop=["is_test"])
-TRUTH = Constraint("T1", BOOL)
+v7 = v6.evolve(7, "Drops no elements: removes `is_test`, and behaves as if it were set.", drop=["is_test"])
 v10 = v7.evolve(
-    10,
-    "The mask is boolean.",
-    outputs=[
-        Output("output", T, "The input's shape.", differentiable=True),
-        Output("mask", TRUTH, "Which elements were kept.", optional=True, differentiable=False),
-    ],
+    10, "The mask is boolean.", outputs=outputs(Constraint("T1", BOOL), "Which elements are kept.")
 )
-T1 = Constraint("T1", FLOATS)
-T2 = Constraint("T2", BOOL)
 v12 = v10.evolve(
     12,
-    "`ratio` becomes an input; an input turns training on, and `seed` makes it repeatable.",
+    "`ratio` becomes an input; `training_mode` turns dropping on, and `seed` makes it repeatable.",
     inputs=[
-        Input("data", T, "A tensor of any shape.", differentiable=True),
+        DATA,
         Input("ratio", T1, "A scalar in [0, 1), 0.5 if absent.", optional=True, differentiable=False),
-        Input(
-            "training_mode",
-            T2,
-            "A scalar: whether to drop; no if absent.",
-            optional=True,
-            differentiable=False,
-        ),
+        Input("training_mode", T2, "A scalar: true to drop elements.", optional=True, differentiable=False),
     ],
-    outputs=[
-        Output("output", T, "The input's shape.", differentiable=True),
-        Output("mask", T2, "Which elements were kept.", optional=True, differentiable=False),
-    ],
+    outputs=outputs(T2, "Which elements are kept."),
     drop=["ratio"],
-    add=[Attribute("seed", "int", "Where the random numbers start; anywhere if absent.")],
+    add=[Attribute("seed", "int", "The seed of the generator; without it, each run differs.")],
 )
 v13 = v12.widen(13, T=BFLOAT16)
 v22 = v13.widen(22, T=FLOAT8, T1=FLOAT8 | BFLOAT16)
@@ -126,7 +118,7 @@ def evaluate(
 
 
 def _drop(x: Array, ratio: float, seed: int | None) -> tuple[Array, Array]:
-    """Draw which elements to keep, and scale them so that the expected value stays."""
+    """Draw which elements to keep, and scale them so that the expected value is unchanged."""
     if not 0 <= ratio < 1:
         raise ValueError(f"ratio {ratio} must be at least 0 and below 1")
     generator = np.random.default_rng(None if seed is None else seed % (1 << 64))
@@ -185,9 +177,8 @@ def only_in_inference(
     if training is not None and _scalar(training) is not False:
         raise Unconvertible("Dropout-10 does not train, and `training_mode` is not known to be false")
     known = None if ratio is None else _scalar(ratio)
-    return b.op(
-        "Dropout", x, outputs=len(call.outputs), ratio=known if isinstance(known, float) else DEFAULT_RATIO
-    )
+    kept = known if isinstance(known, float) else DEFAULT_RATIO
+    return b.op("Dropout", x, outputs=len(call.outputs), ratio=kept)
 
 
 def _scalar(value: Value) -> object:
@@ -197,7 +188,7 @@ def _scalar(value: Value) -> object:
 
 @dropout.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[1.0, -2.0], [np.inf, np.nan]], np.float32)
+    x = [[1.0, -2.0], [np.inf, np.nan]]
     kept = np.ones((2, 2), bool)
     for opset in (1, 6):
         yield Example(opset, x, is_test=1, ratio=0.9, expect=[x])
@@ -206,10 +197,10 @@ def examples() -> Iterator[Example]:
     yield Example(10, x, ratio=0.25, outputs=2, expect=[x, kept])
     for opset in (7, 10, 12, 13, 22):
         yield Example(opset, x, expect=[x])
-        yield Example(opset, np.float16(3), expect=[np.float16(3)])
+        yield Example(opset, np.float16(3), expect=[3])
         yield Example(opset, np.zeros((0, 2)), expect=[np.zeros((0, 2))])
     for opset in (12, 13, 22):
-        yield Example(opset, x, np.float32(0.75), np.array(0, bool), outputs=2, expect=[x, kept])
-        yield Example(opset, x, np.float64(0), np.array(1, bool), seed=5, outputs=2, expect=[x, kept])
+        yield Example(opset, x, 0.75, 0, outputs=2, expect=[x, kept])
+        yield Example(opset, x, np.float64(0), 1, seed=5, outputs=2, expect=[x, kept])
         zeros = np.zeros(3, np.float64)
-        yield Example(opset, zeros, np.float16(0.5), np.array(1, bool), seed=-1, expect=[zeros])
+        yield Example(opset, zeros, np.float16(0.5), 1, seed=-1, expect=[zeros])

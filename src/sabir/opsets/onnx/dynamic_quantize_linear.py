@@ -1,4 +1,4 @@
-"""DynamicQuantizeLinear: quantized to uint8, by a scale and a zero point that the data's own range gives."""
+"""DynamicQuantizeLinear: quantization to uint8 by the range of the data."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 
 dynamic_quantize_linear = Operator(
     "DynamicQuantizeLinear",
-    summary="`x` as uint8, where 0 to 255 stand for its range, 0 included, with the scale and zero point.",
+    summary="`x` as uint8, where 0 to 255 represent its range, extended to 0; its scale and zero point.",
 )
 
 T1 = Constraint("T1", tensors("float"))
@@ -41,9 +41,9 @@ def evaluate(x: Array, /) -> tuple[Array, Array, Array]:
     low = np.minimum.reduce(x, axis=None, initial=np.float32(0))
     high = np.maximum.reduce(x, axis=None, initial=np.float32(0))
     scale = np.asarray((high - low) / np.float32(_MOST))
-    # without a range (and with NaN in it) nothing tells the zero point, and 0 it is
-    place = np.nan_to_num(np.rint(np.clip(-low / scale, 0, _MOST)), nan=0)
-    zero = np.asarray(place, np.uint8)
+    # without a range, or with NaN in it, the zero point is 0
+    rounded = np.nan_to_num(np.rint(np.clip(-low / scale, 0, _MOST)), nan=0)
+    zero = np.asarray(rounded, np.uint8)
     return quantized(x, scale, zero, UINT8, FLOAT), scale, zero
 
 
@@ -53,8 +53,8 @@ def body(b: Builder, x: Value, /) -> tuple[Value, Value, Value]:
     low = b.Min(b.ReduceMin(x, keepdims=0), none)
     high = b.Max(b.ReduceMax(x, keepdims=0), none)
     scale = b.Div(b.Sub(high, low), most)
-    place = b.Round(b.Clip(b.Div(b.Neg(low), scale), none, most))
-    zero = b.Cast(place, to=UINT8.number)
+    rounded = b.Round(b.Clip(b.Div(b.Neg(low), scale), none, most))
+    zero = b.Cast(rounded, to=UINT8.number)
     return b.QuantizeLinear(x, scale, zero), scale, zero
 
 
@@ -62,10 +62,10 @@ def body(b: Builder, x: Value, /) -> tuple[Value, Value, Value]:
 def examples() -> Iterator[Example]:
     f, u = np.float32, np.uint8
     # by hand: a step of 2 from -100 to 410; 1 and 3 steps are ties, and go to even
-    x = np.array([[-100, 410, 0], [1, 3, 5]], f)
-    yield Example(11, x, outputs=3, expect=[np.array([[0, 255, 50], [50, 52, 52]], u), f(2), u(50)])
-    yield Example(11, np.array([255, 2, 0.5], f), outputs=3, expect=[np.array([255, 2, 0], u), f(1), u(0)])
-    yield Example(11, f(-51), outputs=3, expect=[u(0), f(0.2), u(255)])
-    yield Example(11, np.zeros(2, f), outputs=3, expect=[np.zeros(2, u), f(0), u(0)])
-    yield Example(11, np.zeros((0, 3), f), outputs=3, expect=[np.zeros((0, 3), u), f(0), u(0)])
-    yield Example(11, np.array([1, np.nan], f), outputs=3, expect=[np.zeros(2, u), f(np.nan), u(0)])
+    x = [[-100, 410, 0], [1, 3, 5]]
+    yield Example(11, x, outputs=3, expect=[[[0, 255, 50], [50, 52, 52]], 2, 50])
+    yield Example(11, [255, 2, 0.5], outputs=3, expect=[[255, 2, 0], 1, 0])
+    yield Example(11, -51, outputs=3, expect=[0, 0.2, 255])
+    yield Example(11, np.zeros(2, f), outputs=3, expect=[np.zeros(2, u), 0, 0])
+    yield Example(11, np.zeros((0, 3), f), outputs=3, expect=[np.zeros((0, 3), u), 0, 0])
+    yield Example(11, [1, np.nan], outputs=3, expect=[np.zeros(2, u), f(np.nan), 0])

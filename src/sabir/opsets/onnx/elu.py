@@ -21,7 +21,7 @@ v1 = elu.first(
     outputs=[Output("Y", T, "The input's shape, nothing below `-alpha`.", differentiable=True)],
     attributes=[
         Attribute("consumed_inputs", "ints", legacy=True),
-        Attribute("alpha", "float", "The limit, without its sign, far below 0.", default=1.0),
+        Attribute("alpha", "float", "The negative of the limit for `x` toward -infinity.", default=1.0),
     ],
 )
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])

@@ -6,21 +6,9 @@ import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
 from sabir.ir import Expr, Item, TensorType, known_equal
-from sabir.opsets.families import arithmetic, broadcasting
+from sabir.opsets.families import arithmetic, binary, broadcasting
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    BOOL,
-    NUMBERS,
-    STRING,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    tensors,
-)
+from sabir.schema import BFLOAT16, BOOL, NUMBERS, STRING, Constraint, Example, Operator, tensors
 
 equal = Operator("Equal", summary="Whether `A` equals `B`, elementwise; NaN equals nothing.")
 
@@ -29,30 +17,14 @@ T1 = Constraint("T1", BOOL)
 
 v1 = equal.first(
     1,
-    inputs=[
-        Input("A", T, "One operand.", differentiable=False),
-        Input("B", T, "The other operand.", differentiable=False),
-    ],
-    outputs=[Output("C", T1, "The shape that both inputs broadcast to.", differentiable=False)],
-    attributes=[
-        Attribute(
-            "axis", "int", "Where the dimensions of `B` begin among those of `A`; at the end by default."
-        ),
-        Attribute("broadcast", "int", "1: `B` is repeated to the shape of `A`.", default=0),
-    ],
+    inputs=binary.inputs(T, differentiable=False),
+    outputs=binary.outputs(T1, differentiable=False),
+    attributes=binary.one_way(),
 )
-v7 = v1.evolve(
-    7,
-    "Either input is broadcast, as numpy does it; the attributes that steered it are gone.",
-    drop=["axis", "broadcast"],
-)
+v7 = v1.evolve(7, "Broadcasts both inputs, as numpy does.", drop=["axis", "broadcast"])
 v11 = v7.widen(11, T=NUMBERS)
 v13 = v11.widen(13, T=BFLOAT16)
 v19 = v13.widen(19, T=STRING)
-
-v1.infer(broadcasting.one_way(BOOLEAN))
-v7.upgrade(broadcasting.upgraded("Equal"))
-v7.downgrade(broadcasting.downgraded("Equal", commutes=True))
 
 
 @v7.infer
@@ -71,24 +43,17 @@ def evaluate(a: Array, b: Array, /) -> Array:
     return np.equal(a, b).astype(np.bool_, copy=False)  # numpy compares text to objects
 
 
-v1.evaluate(broadcasting.evaluated_one_way(evaluate))
+broadcasting.one_way_before(v7, element=BOOLEAN, commutes=True)
 
 
 @equal.examples
 def examples() -> Iterator[Example]:
-    a, row, column = np.array([[1, 2], [3, 4]]), np.array([1, 4]), np.array([2, 4])
-    by_row, by_column = np.array([[True, False], [False, True]]), np.array([[False, True], [False, True]])
-    yield Example(1, a, a, expect=[np.ones((2, 2), bool)])
-    yield Example(1, a, row, broadcast=1, expect=[by_row])
-    yield Example(1, a, column, broadcast=1, axis=0, expect=[by_column])
+    a, row, column = np.array([[1, 2], [3, 4]]), np.array([1, 4]), np.array([[2], [4]])
+    yield from binary.examples_of("eq", a, row, column, one_way=(1,), both_ways=(7, 11, 13, 19))
     for opset in (7, 11, 13, 19):
-        yield Example(opset, a, row, expect=[by_row])
-        yield Example(opset, column[:, None], a, expect=[by_column])
-        yield Example(opset, np.array([True, False]), np.array(0, bool), expect=[np.array([False, True])])
-    floats = np.array([0.0, np.nan, np.inf], np.float32)
-    yield Example(
-        11, floats, np.array([-0.0, np.nan, np.inf], np.float32), expect=[np.array([True, False, True])]
-    )
-    texts = np.array(["one", "two", ""], object)
-    yield Example(19, texts, np.array("two", object), expect=[np.array([False, True, False])])
+        yield Example(opset, [True, False], np.False_, expect=[[False, True]])
+    floats = [0.0, np.nan, np.inf]
+    yield Example(11, floats, [-0.0, np.nan, np.inf], expect=[[True, False, True]])
+    texts = ["one", "two", ""]
+    yield Example(19, texts, "two", expect=[[False, True, False]])
     yield Example(19, np.zeros((0, 1), object), texts, expect=[np.zeros((0, 3), bool)])

@@ -30,16 +30,16 @@ T2 = Constraint("T2", NUMBERS, BOOL)
 
 v9 = eye_like.first(
     9,
-    inputs=[Input("input", T1, "A matrix, of which only the shape and the element type matter.")],
+    inputs=[Input("input", T1, "A matrix, for its shape and its element type.")],
     outputs=[Output("output", T2, "`output[i, i + k]` is 1.")],
     attributes=[
         Attribute(
             "dtype",
             "int",
-            "The element type of the output; that of `input` when absent.",
+            "The element type of the output; by default that of `input`.",
             values=element_types("T2"),
         ),
-        Attribute("k", "int", "Which diagonal: 0 the main one, above it if positive.", default=0),
+        Attribute("k", "int", "The diagonal: 0 the main one, above it if positive.", default=0),
     ],
 )
 v22 = v9.widen(22, T1=BFLOAT16, T2=BFLOAT16)
@@ -65,7 +65,7 @@ def examples() -> Iterator[Example]:
     x = np.zeros((2, 3), np.int32)
     for opset in (9, 22):
         yield Example(opset, x, expect=[np.array([[1, 0, 0], [0, 1, 0]], np.int32)])
-        yield Example(opset, x, dtype=1, k=1, expect=[np.array([[0, 1, 0], [0, 0, 1]], np.float32)])
+        yield Example(opset, x, dtype=1, k=1, expect=[[[0.0, 1, 0], [0, 0, 1]]])
         yield Example(opset, x, dtype=9, k=-1, expect=[np.array([[0, 0, 0], [1, 0, 0]], bool)])
     yield Example(9, x, k=-(2**63), expect=[x])
     yield Example(22, x, dtype=16, k=2, expect=[np.array([[0, 0, 1], [0, 0, 0]], element(16).dtype)])

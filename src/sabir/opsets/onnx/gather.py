@@ -1,4 +1,4 @@
-"""Gather: the parts of a tensor that indices name along one axis."""
+"""Gather: the slices of a tensor at indices along one axis."""
 
 from collections.abc import Iterator
 
@@ -6,36 +6,28 @@ import numpy as np
 
 from sabir.ir import TensorType
 from sabir.opsets.families import contents
-from sabir.opsets.families.indexing import check_known
+from sabir.opsets.families.indexing import AXIS, INDEX_TYPES, check_known
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 gather = Operator(
-    "Gather",
-    summary="The slices of `data` along `axis` that `indices` names: numpy's `take(data, indices, axis)`.",
+    "Gather", summary="The slices of `data` along `axis` at `indices`: numpy's `take(data, indices, axis)`."
 )
 
 T = Constraint("T", CLASSIC)
-Tind = Constraint("Tind", tensors("int32", "int64"))
+Tind = Constraint("Tind", INDEX_TYPES)
 
 v1 = gather.first(
     1,
     inputs=[
         Input("data", T, "A tensor of rank 1 or more.", differentiable=True),
-        Input(
-            "indices",
-            Tind,
-            "A tensor of any shape, of places along `axis`; -1 is the last.",
-            differentiable=False,
-        ),
+        Input("indices", Tind, "Of any shape; -1 is the last along `axis`.", differentiable=False),
     ],
     outputs=[
-        Output("output", T, "The shape of `data`, that of `indices` in place of `axis`.", differentiable=True)
+        Output("output", T, "The shape of `data`, that of `indices` replacing `axis`.", differentiable=True)
     ],
-    attributes=[
-        Attribute("axis", "int", "The dimension to index, counted from the back if negative.", default=0)
-    ],
+    attributes=[AXIS],
 )
 v11 = v1.restate(11, "Negative `indices` count from the back.")
 v13 = v11.widen(13, T=BFLOAT16)
@@ -51,7 +43,7 @@ def infer(data: TensorType, indices: TensorType, /, *, axis: int) -> TensorType:
         return TensorType(data.element)
     kind = TensorType(data.element, (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]))
     places = contents.array_of(indices)
-    return kind if places is None else contents.moved(kind, lambda held: _taken(held, places, axis), data)
+    return kind if places is None else contents.moved(kind, lambda known: _taken(known, places, axis), data)
 
 
 @v1.evaluate
@@ -61,31 +53,25 @@ def evaluate(data: Array, indices: Array, /, *, axis: int) -> Array:
 
 def _taken(data: Array, indices: Array, axis: int) -> Array:
     if indices.ndim == 0:
-        return data[*(slice(None),) * axis, int(indices), ...]  # a view, which `take` never is
+        return data[*(slice(None),) * axis, int(indices), ...]  # a view; `take` copies
     if data.flags.c_contiguous:
         return np.take(data, indices, axis)
-    return data[
-        *(slice(None),) * axis, indices
-    ]  # slower by the index, but `take` would copy all of `data` first
+    # slower by the index, but `take` would copy all of `data` first
+    return data[*(slice(None),) * axis, indices]
 
 
 @gather.examples
 def examples() -> Iterator[Example]:
     x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
     for opset in (1, 11, 13):
-        yield Example(opset, x, np.array([1, 0, 1]), expect=[x[[1, 0, 1]]])
-        yield Example(
-            opset,
-            x,
-            np.array([[2], [0]], np.int32),
-            axis=1,
-            expect=[np.array([[[3], [1]], [[6], [4]]], np.float32)],
-        )
-    yield Example(11, x, np.array([-1, -3]), axis=-1, expect=[np.array([[3, 1], [6, 4]], np.float32)])
-    yield Example(13, x, np.array(-1), axis=1, expect=[np.array([3, 6], np.float32)])
-    yield Example(13, np.array([7, 8]), np.array(1), expect=[np.array(8)])
-    yield Example(13, np.array(["a", "b"], object), np.array(1), expect=[np.array("b", object)])
-    yield Example(13, np.asfortranarray(x), np.array([[1, 1]]), axis=1, expect=[x[:, [[1, 1]]]])
+        yield Example(opset, x, [1, 0, 1], expect=[x[[1, 0, 1]]])
+        columns = np.array([[2], [0]], np.int32)
+        yield Example(opset, x, columns, axis=1, expect=[[[[3], [1]], [[6], [4]]]])
+    yield Example(11, x, [-1, -3], axis=-1, expect=[[[3, 1], [6, 4]]])
+    yield Example(13, x, -1, axis=1, expect=[[3, 6]])
+    yield Example(13, [7, 8], 1, expect=[8])
+    yield Example(13, ["a", "b"], 1, expect=["b"])
+    yield Example(13, np.asfortranarray(x), [[1, 1]], axis=1, expect=[x[:, [[1, 1]]]])
     yield Example(13, x, np.zeros((0, 2), np.int64), expect=[np.zeros((0, 2, 3), np.float32)])
     yield Example(
         13, np.zeros((0, 2), np.float32), np.zeros(0, np.int64), expect=[np.zeros((0, 2), np.float32)]

@@ -1,4 +1,4 @@
-"""GatherND: the parts of a tensor that tuples of indices name."""
+"""GatherND: the parts of a tensor at tuples of indices."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Shape, TensorType
 from sabir.opsets.families import contents
-from sabir.opsets.families.indexing import checked
+from sabir.opsets.families.indexing import TUPLES, checked
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
@@ -16,42 +16,22 @@ from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Inpu
 
 gather_nd = Operator(
     "GatherND",
-    summary="What each tuple, a last row of `indices`, names in `data`: at i, `data[*indices[i]]`.",
+    summary="The part of `data` at each tuple, a last row of `indices`: at i, `data[*indices[i]]`.",
 )
 
 T = Constraint("T", CLASSIC)
 
 v11 = gather_nd.first(
     11,
-    inputs=[
-        Input("data", T, "A tensor of rank 1 or more.", differentiable=True),
-        Input(
-            "indices",
-            "tensor(int64)",
-            "Tuples along the last dimension, each of places along the first axes of `data`; -1 is the last.",
-            differentiable=False,
-        ),
-    ],
+    inputs=[Input("data", T, "A tensor of rank 1 or more.", differentiable=True), TUPLES],
     outputs=[
-        Output(
-            "output",
-            T,
-            "`indices.shape[:-1]`, then the dimensions that no tuple indexes.",
-            differentiable=True,
-        )
+        Output("output", T, "`indices.shape[:-1]`, then the axes that no tuple indexes.", differentiable=True)
     ],
 )
 v12 = v11.extend(
     12,
     "`batch_dims` pairs leading dimensions of both inputs.",
-    attributes=[
-        Attribute(
-            "batch_dims",
-            "int",
-            "How many leading dimensions the inputs share, and tuples leave out.",
-            default=0,
-        )
-    ],
+    attributes=[Attribute("batch_dims", "int", "The number of leading batch dimensions.", default=0)],
 )
 v13 = v12.widen(13, T=BFLOAT16)
 
@@ -65,13 +45,12 @@ def infer(data: TensorType, indices: TensorType, /, *, batch_dims: int = 0) -> T
     _check_ranks(data.shape, indices.shape, batch_dims, width)
     pairs = zip(data.shape[:batch_dims], indices.shape[:batch_dims], strict=True)
     shared = [same_dim(pair, f"batch dimension {i}") for i, pair in enumerate(pairs)]
-    kind = TensorType(
-        data.element, (*shared, *indices.shape[batch_dims:-1], *data.shape[batch_dims + width :])
-    )
+    dims = (*shared, *indices.shape[batch_dims:-1], *data.shape[batch_dims + width :])
+    kind = TensorType(data.element, dims)
     places = contents.array_of(indices)
-    return (
-        kind if places is None else contents.moved(kind, lambda held: _picked(held, places, batch_dims), data)
-    )
+    if places is None:
+        return kind
+    return contents.moved(kind, lambda known: _picked(known, places, batch_dims), data)
 
 
 @v11.evaluate
@@ -95,7 +74,7 @@ def _check_ranks(data: Shape, indices: Shape, batch_dims: int, width: int) -> No
 
 
 def _picked(data: Array, indices: Array, batch_dims: int) -> Array:
-    """Number the places that tuples can name, so that one `take` of whole rows does it."""
+    """Number the positions of tuples, so that one `take` of rows reads all of them."""
     batch, width = data.shape[:batch_dims], indices.shape[-1]
     indexed, row = data.shape[batch_dims : batch_dims + width], data.shape[batch_dims + width :]
     places: Array = np.zeros(indices.shape[:-1], np.int64)
@@ -113,16 +92,10 @@ def _picked(data: Array, indices: Array, batch_dims: int) -> Array:
 def examples() -> Iterator[Example]:
     x = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
     for opset in (11, 12, 13):
-        yield Example(opset, x, np.array([[0, 1], [1, 0]]), expect=[np.array([[2, 3], [4, 5]], np.float32)])
-        yield Example(opset, x, np.array([[[-1, 0, 1]]]), expect=[np.array([[5]], np.float32)])
-        yield Example(opset, x, np.array([1]), expect=[x[1]])
-    yield Example(12, x, np.array([[1], [0]]), batch_dims=1, expect=[np.array([[2, 3], [4, 5]], np.float32)])
-    yield Example(
-        13,
-        x,
-        np.array([[[1], [0]], [[0], [-1]]]),
-        batch_dims=2,
-        expect=[np.array([[1, 2], [4, 7]], np.float32)],
-    )
-    yield Example(11, np.array(["a", "b"], object), np.array([1]), expect=[np.array("b", object)])
+        yield Example(opset, x, [[0, 1], [1, 0]], expect=[[[2, 3], [4, 5]]])
+        yield Example(opset, x, [[[-1, 0, 1]]], expect=[[[5]]])
+        yield Example(opset, x, [1], expect=[x[1]])
+    yield Example(12, x, [[1], [0]], batch_dims=1, expect=[[[2, 3], [4, 5]]])
+    yield Example(13, x, [[[1], [0]], [[0], [-1]]], batch_dims=2, expect=[[[1, 2], [4, 7]]])
+    yield Example(11, ["a", "b"], [1], expect=["b"])
     yield Example(13, x, np.zeros((0, 2), np.int64), expect=[np.zeros((0, 2), np.float32)])

@@ -1,7 +1,8 @@
-"""Gemm: a scaled product of two matrices plus a scaled third."""
+"""Gemm: a scaled matrix product plus a scaled matrix."""
 # ruff: file-ignore[invalid-argument-name]  transA and transB are the standard's names
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -10,6 +11,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.opsets.families import products
+from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -22,49 +24,34 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
-    tensors,
 )
 
 gemm = Operator(
-    "Gemm", summary="`alpha * A' @ B' + beta * C`, where A' and B' are A and B, transposed on request."
+    "Gemm", summary="`alpha * A' @ B' + beta * C`; A' and B' are A and B, transposed if `transA`, `transB`."
 )
 
 T = Constraint("T", FLOATS)
 
 A = Input("A", T, "Shape (M, K), or (K, M) with `transA`.", differentiable=True)
 B = Input("B", T, "Shape (K, N), or (N, K) with `transB`.", differentiable=True)
+C = Input("C", T, "The summand, of a shape that broadcasts to (M, N).", differentiable=True)
 
 v1 = gemm.first(
     1,
-    inputs=[
-        A,
-        B,
-        Input(
-            "C", T, "Added to the product; shape (M, N), or one that broadcasts to it.", differentiable=True
-        ),
-    ],
+    inputs=[A, B, C],
     outputs=[Output("Y", T, "Shape (M, N).", differentiable=True)],
     attributes=[
-        Attribute("beta", "float", "Scales C; 0 leaves C unread.", default=1.0),
-        Attribute("broadcast", "int", "1: C need not have the shape of the output.", default=0),
-        Attribute("transB", "int", "1: B is given as its transpose.", default=0),
-        Attribute("alpha", "float", "Scales the product.", default=1.0),
-        Attribute("transA", "int", "1: A is given as its transpose.", default=0),
+        Attribute("beta", "float", "The factor of C; with 0, C is not read.", default=1.0),
+        Attribute("broadcast", "int", "0: C must have the shape (M, N).", default=0),
+        Attribute("transB", "int", "1: B is transposed first.", default=0),
+        Attribute("alpha", "float", "The factor of the product.", default=1.0),
+        Attribute("transA", "int", "1: A is transposed first.", default=0),
     ],
 )
-v6 = v1.restate(6, "C may no longer be overwritten by the output.")
-v7 = v6.evolve(7, "C always broadcasts, numpy's way and to the output's shape only.", drop=["broadcast"])
-v9 = v7.widen(9, T=tensors("int32", "int64", "uint32", "uint64"))
-v11 = v9.evolve(
-    11,
-    "C may be left out.",
-    inputs=[
-        A,
-        B,
-        Input("C", T, "Added to the product; broadcasts to (M, N).", optional=True, differentiable=True),
-    ],
-    widen={"T": tensors("int32", "int64", "uint32", "uint64")},
-)
+v6 = v1.restate(6, "The output may no longer overwrite C.")
+v7 = v6.evolve(7, "C always broadcasts as in numpy, to the output's shape only.", drop=["broadcast"])
+v9 = v7.widen(9, T=LARGE_INTEGERS)
+v11 = v9.evolve(11, "C is optional.", inputs=[A, B, replace(C, optional=True)], widen={"T": LARGE_INTEGERS})
 v13 = v11.widen(13, T=BFLOAT16)
 
 
@@ -97,7 +84,7 @@ def _sides(t: TensorType, name: str, *, transposed: int) -> tuple[Dim, Dim]:
 
 
 def _with_addend(m: Dim, n: Dim, c: tuple[Dim, ...], *, exact: bool) -> tuple[Dim, Dim]:
-    """Hold (m, n) against the shape of C, which tells a dimension that A or B leave open."""
+    """Check (m, n) against the shape of C, which may determine what A and B leave unknown."""
     if len(c) > products.MATRIX or (exact and len(c) < products.MATRIX):
         raise InferenceError(f"C of rank {len(c)} does not fit an output of rank 2")
     sides: list[Dim] = [m, n]
@@ -128,13 +115,10 @@ def evaluate(
         raise ValueError(f"C of shape {list(c.shape)} does not fit the output's {list(shape)}")
     if kind.kind in "iu" and float(alpha).is_integer() and float(beta).is_integer():
         return _combined(a, b, c, _wrapped(alpha, kind), _wrapped(beta, kind))
-    # an integer times a fraction is rounded toward zero once, at the end
+    # integers times a fraction are rounded toward zero once, at the end
     wide = np.float64 if kind.kind in "iu" else np.promote_types(np.float32, kind)
-    a, b, c = (
-        a.astype(wide, copy=False),
-        b.astype(wide, copy=False),
-        None if c is None else c.astype(wide, copy=False),
-    )
+    a, b = a.astype(wide, copy=False), b.astype(wide, copy=False)
+    c = None if c is None else c.astype(wide, copy=False)
     return _combined(a, b, c, alpha, beta).astype(kind, copy=False)
 
 
@@ -152,25 +136,23 @@ def _combined(a: Array, b: Array, c: Array | None, alpha: Array | float, beta: A
 
 
 @v7.upgrade
-def broadcast_goes(
-    b: Builder, a: Value, w: Value, c: Value, /, *, broadcast: int, **attributes: float
-) -> Value:
-    return b.Gemm(a, w, c, **attributes)
+def without_broadcast(b: Builder, a: Value, w: Value, c: Value, /, *, broadcast: int, **rest: float) -> Value:
+    return b.Gemm(a, w, c, **rest)
 
 
 @v7.downgrade
-def broadcast_comes(b: Builder, a: Value, w: Value, c: Value, /, **attributes: float) -> Value:
+def with_broadcast(b: Builder, a: Value, w: Value, c: Value, /, **attributes: float) -> Value:
     return b.Gemm(a, w, c, broadcast=1, **attributes)
 
 
 @v11.upgrade
-def addend_stays(b: Builder, a: Value, w: Value, c: Value, /, **attributes: float) -> Value:
+def unchanged(b: Builder, a: Value, w: Value, c: Value, /, **attributes: float) -> Value:
     return b.Gemm(a, w, c, **attributes)
 
 
 @v11.downgrade
-def addend_is_needed(b: Builder, a: Value, w: Value, c: Value | None = None, /, **attributes: float) -> Value:
-    """From 11 to 9: a C that is left out becomes a zero."""
+def with_zero(b: Builder, a: Value, w: Value, c: Value | None = None, /, **attributes: float) -> Value:
+    """Replace an absent C by a zero."""
     if c is None:
         known = [v.type.element for v in (a, w) if isinstance(v.type, TensorType) and v.type.element.number]
         if not known:
@@ -181,10 +163,8 @@ def addend_is_needed(b: Builder, a: Value, w: Value, c: Value | None = None, /, 
 
 @gemm.examples
 def examples() -> Iterator[Example]:
-    a, b = (
-        np.array([[1.0, 2.0], [3.0, 4.0], [0.0, -1.0]], np.float32),
-        np.array([[1.0, 2.0], [-1.0, 0.5]], np.float32),
-    )
+    a = np.array([[1, 2], [3, 4], [0, -1]], np.float32)
+    b = np.array([[1, 2], [-1, 0.5]], np.float32)
     ab = np.array([[-1, 3], [-1, 8], [1, -0.5]], np.float32)  # by hand
     c = np.arange(6, dtype=np.float32).reshape(3, 2)
     for opset in (1, 6, 7, 9, 11, 13):
@@ -192,7 +172,7 @@ def examples() -> Iterator[Example]:
         yield Example(opset, a.T, b.T, c, transA=1, transB=1, alpha=0.5, beta=2.0, expect=[ab / 2 + 2 * c])
     for opset in (1, 6):
         yield Example(opset, a, b, c[0], broadcast=1, expect=[ab + c[0]])
-    for addend in (np.float32(3), c[0], c[:, :1], c[:1]):
+    for addend in (3, c[0], c[:, :1], c[:1]):
         yield Example(7, a, b, addend, beta=-1.0, expect=[ab - addend])
     for opset in (11, 13):
         yield Example(opset, a, b, expect=[ab])
@@ -202,19 +182,6 @@ def examples() -> Iterator[Example]:
     for kind in (np.float16, ml_dtypes.bfloat16):
         yield Example(13, a.astype(kind), b.astype(kind), c.astype(kind), expect=[(ab + c).astype(kind)])
     top = np.array([[2**31]], np.uint32)
-    yield Example(9, top, np.array([[3]], np.uint32), np.array(7, np.uint32), expect=[top + np.uint32(7)])
-    yield Example(
-        9,
-        -top.astype(np.int64),
-        top.astype(np.int64),
-        np.array([1]),
-        beta=-2.0,
-        expect=[np.array([[-(2**62) - 2]])],
-    )
-    yield Example(
-        11,
-        np.array([[3]], np.int32),
-        np.array([[5]], np.int32),
-        alpha=0.5,
-        expect=[np.array([[7]], np.int32)],
-    )
+    yield Example(9, top, [[3]], 7, expect=[top + 7])
+    yield Example(9, -top.astype(np.int64), top.astype(np.int64), [1], beta=-2.0, expect=[[[-(2**62) - 2]]])
+    yield Example(11, np.array([[3]], np.int32), [[5]], alpha=0.5, expect=[[[7]]])

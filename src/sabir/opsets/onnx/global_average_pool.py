@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.pooling import pooled_to_one
 from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
@@ -23,16 +23,10 @@ v1 = global_average_pool.first(
 )
 v22 = v1.widen(22, T=BFLOAT16)
 
-_LEADING = 2  # the batch and the channels
-
 
 @v1.infer
 def infer(x: TensorType, /) -> TensorType:
-    if x.shape is None:
-        return TensorType(x.element)
-    if len(x.shape) < _LEADING:
-        raise InferenceError(f"{x} has no channels; the batch comes first, they second")
-    return TensorType(x.element, (*x.shape[:2], *(1,) * (len(x.shape) - 2)))
+    return pooled_to_one(x)
 
 
 @v1.evaluate
@@ -46,13 +40,12 @@ def evaluate(x: Array, /) -> Array:
 
 @global_average_pool.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[[[1, 2], [3, 6]], [[-1, 0], [np.inf, 2]]]], np.float32)
+    f = np.float32
+    x = np.array([[[[1, 2], [3, 6]], [[-1, 0], [np.inf, 2]]]], f)
     for opset in (1, 22):
-        yield Example(opset, x, expect=[np.array([[[[3]], [[np.inf]]]], np.float32)])
-    yield Example(1, np.full((1, 1, 9), 60000, np.float16), expect=[np.array([[[60000]]], np.float16)])
-    yield Example(
-        22, np.array([[[1, 2]]], ml_dtypes.bfloat16), expect=[np.array([[[1.5]]], ml_dtypes.bfloat16)]
-    )
-    yield Example(1, np.arange(8, dtype=float).reshape(1, 1, 2, 2, 2), expect=[np.full((1, 1, 1, 1, 1), 3.5)])
-    yield Example(1, np.zeros((2, 0, 3), np.float32), expect=[np.zeros((2, 0, 1), np.float32)])
-    yield Example(1, np.zeros((1, 1, 0), np.float32), expect=[np.full((1, 1, 1), np.nan, np.float32)])
+        yield Example(opset, x, expect=[[[[[3]], [[np.inf]]]]])
+    yield Example(1, np.full((1, 1, 9), 60000, np.float16), expect=[[[[60000]]]])
+    yield Example(22, np.array([[[1, 2]]], ml_dtypes.bfloat16), expect=[[[[1.5]]]])
+    yield Example(1, np.arange(8, dtype=float).reshape(1, 1, 2, 2, 2), expect=[[[[[[3.5]]]]]])
+    yield Example(1, np.zeros((2, 0, 3), f), expect=[np.zeros((2, 0, 1), f)])
+    yield Example(1, np.zeros((1, 1, 0), f), expect=[[[[np.nan]]]])

@@ -1,8 +1,9 @@
-"""GridSample: images read at any places between their pixels."""
+"""GridSample: images sampled at arbitrary coordinates, with interpolation."""
 
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -28,28 +29,26 @@ from sabir.schema import (
 )
 
 grid_sample = Operator(
-    "GridSample",
-    summary="The image `X` read at the places in `grid`, its coordinates reaching from -1 to 1.",
+    "GridSample", summary="The image `X` sampled at the coordinates in `grid`, which range from -1 to 1."
 )
 
 T1 = Constraint("T1", CLASSIC)
 T2 = Constraint("T2", FLOATS)
 
-_FIRST_NAMES = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}  # before opset 20, and since
+_FIRST_NAMES = {
+    "bilinear": "linear",
+    "nearest": "nearest",
+    "bicubic": "cubic",
+}  # names before opset 20, and since
 
 v16 = grid_sample.first(
     16,
     inputs=[
-        Input(
-            "X",
-            T1,
-            "Images of the shape [N, C, d1, ..., dr]; [N, C, H, W] before opset 20.",
-            differentiable=True,
-        ),
+        Input("X", T1, "Images, [N, C, d1, ..., dr]; [N, C, H, W] before opset 20.", differentiable=True),
         Input(
             "grid",
             T2,
-            "Places in the shape [N, D1, ..., Dr, r], the coordinate of the last dimension first.",
+            "Coordinates, [N, D1, ..., Dr, r], that of the last dimension first.",
             differentiable=False,
         ),
     ],
@@ -57,7 +56,7 @@ v16 = grid_sample.first(
         Output(
             "Y",
             T1,
-            "What was read, in the shape [N, C, D1, ..., Dr]; of integers the fraction is cut off.",
+            "The samples, [N, C, D1, ..., Dr]; those of integer images are truncated.",
             differentiable=True,
         )
     ],
@@ -65,20 +64,20 @@ v16 = grid_sample.first(
         Attribute(
             "align_corners",
             "int",
-            "1: -1 and 1 are the middles of the first and the last pixel, 0: their outer edges.",
+            "1: -1 and 1 are the centres of the first and the last pixel, 0: their outer edges.",
             default=0,
         ),
         Attribute(
             "padding_mode",
             "string",
-            "What is outside: zeros, the nearest pixel (border), or the image mirrored (reflection).",
+            "The pixels outside: zeros, the nearest pixel (border), or the mirrored image (reflection).",
             default="zeros",
             values=one_of("zeros", "border", "reflection"),
         ),
         Attribute(
             "mode",
             "string",
-            "nearest, a half rounded to even; linear; or cubic. Before opset 20 bilinear and bicubic.",
+            "nearest, with ties to even; linear; or cubic. Before opset 20 bilinear and bicubic.",
             default="bilinear",
             values=one_of(*_FIRST_NAMES),
         ),
@@ -86,30 +85,27 @@ v16 = grid_sample.first(
 )
 v20 = v16.evolve(
     20,
-    "Images of any number of dimensions; bilinear is called linear, bicubic cubic.",
+    "Admits images of any number of dimensions; renames bilinear to linear, and bicubic to cubic.",
     defaults={"mode": "linear"},
     values={"mode": one_of("linear", "nearest", "cubic")},
 )
 v22 = v20.widen(22, T1=BFLOAT16, T2=BFLOAT16)
 
-_REACH = {
-    "nearest": (0, 1),
-    "linear": (0, 2),
-    "cubic": (-1, 3),
-}  # the pixels around a place, from the one before it
+# the pixels that each mode reads, relative to the one before the coordinate
+_REACH = {"nearest": (0, 1), "linear": (0, 2), "cubic": (-1, 3)}
 _SLOPE = -0.75  # of the cubic kernel
 _BATCH_AND_DEPTH = 2
-_NOISE = 1e-6  # of sums of weights: 4.9999999999 is 5 before its fraction is cut off
-_TURNS = 8  # array operations on one axis for each pixel around a place
-_PLACES, _CHANNELS = 1 << 13, 32  # that are read at a time: what this takes stays in the cache
-_FAR = 8  # pixels outside, from where on a place reads nothing but padding
+_NOISE = 1e-6  # the rounding error of sums of weights: 4.9999999999 is 5 before truncation
+_OPERATIONS = 8  # array operations on one axis for each pixel that is read
+_SAMPLES, _CHANNELS = 1 << 13, 32  # read at a time, so that temporaries stay in the cache
+_FAR = 8  # pixels outside the image: farther coordinates read only padding
 
 
 @v16.infer
 def infer_images(x: TensorType, grid: TensorType, /) -> TensorType:
     for t in (x, grid):
         if t.shape is not None and len(t.shape) != _BATCH_AND_DEPTH + 2:
-            raise InferenceError(f"GridSample-16 reads images of rank 4, not {len(t.shape)}")
+            raise InferenceError(f"GridSample-16 admits images of rank 4, not {len(t.shape)}")
     return infer(x, grid)
 
 
@@ -118,25 +114,25 @@ def infer(x: TensorType, grid: TensorType, /) -> TensorType:
     rank = x.rank or grid.rank
     if rank is None:
         return TensorType(x.element)
-    images, places = x.shape or (None,) * rank, grid.shape or (None,) * rank
-    _check_ranks(images, places)
-    batch = same_dim([images[0], places[0]], "the batches of `X` and `grid`")
-    return TensorType(x.element, (batch, images[1], *places[1:-1]))
+    images, sampled = x.shape or (None,) * rank, grid.shape or (None,) * rank
+    _check_ranks(images, sampled)
+    batch = same_dim([images[0], sampled[0]], "the batches of `X` and `grid`")
+    return TensorType(x.element, (batch, images[1], *sampled[1:-1]))
 
 
 def _check_ranks(x: Sequence[object], grid: Sequence[object]) -> None:
     if len(x) != len(grid) or len(x) <= _BATCH_AND_DEPTH:
-        raise InferenceError(f"`X` of rank {len(x)} cannot be read at a grid of rank {len(grid)}")
+        raise InferenceError(f"`X` of rank {len(x)} does not match a grid of rank {len(grid)}")
     if isinstance(grid[-1], int) and grid[-1] != len(x) - _BATCH_AND_DEPTH:
         raise InferenceError(
-            f"places of {grid[-1]} coordinates in images of {len(x) - _BATCH_AND_DEPTH} dimensions"
+            f"`grid` has {grid[-1]} coordinates, and the images {len(x) - _BATCH_AND_DEPTH} dimensions"
         )
 
 
 @v16.evaluate
 def evaluate_images(x: Array, grid: Array, /, *, align_corners: int, padding_mode: str, mode: str) -> Array:
     if x.ndim != _BATCH_AND_DEPTH + 2:
-        raise ValueError(f"GridSample-16 reads images of rank 4, not {x.ndim}")
+        raise ValueError(f"GridSample-16 admits images of rank 4, not {x.ndim}")
     return _sampled(x, grid, bool(align_corners), padding_mode, _FIRST_NAMES[mode])
 
 
@@ -148,39 +144,39 @@ def evaluate(x: Array, grid: Array, /, *, align_corners: int, padding_mode: str,
 def _sampled(x: Array, grid: Array, aligned: bool, padding: str, mode: str) -> Array:  # ruff: ignore[boolean-type-hint-positional-argument]  an attribute
     _check_ranks(x.shape, grid.shape)
     if x.shape[0] != grid.shape[0]:
-        raise ValueError(f"{x.shape[0]} images cannot be read at {grid.shape[0]} grids")
-    images, places = x.shape[_BATCH_AND_DEPTH:], grid.shape[1:-1]
+        raise ValueError(f"there are {x.shape[0]} images and {grid.shape[0]} grids")
+    images, sampled = x.shape[_BATCH_AND_DEPTH:], grid.shape[1:-1]
     count = math.prod(images)
-    # one pixel more in the last place is what lies outside
+    # one more pixel, at the end, represents all pixels outside
     outside = np.full((*x.shape[:2], 1), "" if x.dtype == object else 0, x.dtype)
     check_elements(x.size + outside.size, x.size, what="the image and its border", width=x.itemsize)
     pixels = np.concatenate([x.reshape(*x.shape[:2], count), outside], axis=-1)
-    y = np.empty(allotted((*x.shape[:2], math.prod(places)), x.dtype, x.size + grid.size), x.dtype)
+    y = np.empty(allotted((*x.shape[:2], math.prod(sampled)), x.dtype, x.size + grid.size), x.dtype)
     first, last = _REACH[mode]
     corners = (last - first) ** len(images)
-    blocks = -(-y.shape[-1] // _PLACES) * -(-x.shape[1] // _CHANNELS)
-    spend_work(corners * y.nbytes, (16 + _TURNS * len(images) * corners) * len(x) * blocks)
+    blocks = -(-y.shape[-1] // _SAMPLES) * -(-x.shape[1] // _CHANNELS)
+    spend_work(corners * y.nbytes, (16 + _OPERATIONS * len(images) * corners) * len(x) * blocks)
     for n, coordinates in enumerate(grid.reshape(grid.shape[0], y.shape[-1], len(images))):
-        for start in range(0, y.shape[-1], _PLACES):
-            block = slice(start, start + _PLACES)
+        for start in range(0, y.shape[-1], _SAMPLES):
+            block = slice(start, start + _SAMPLES)
             around = [
                 _around(coordinates[block, -1 - d], size, aligned, padding, mode)
                 for d, size in enumerate(images)
             ]
             for channel in range(0, x.shape[1], _CHANNELS):
-                some = slice(channel, channel + _CHANNELS)
-                y[n, some, block] = _read(pixels[n, some], around, images, mode)
-    return y.reshape(*x.shape[:2], *places)
+                chosen = slice(channel, channel + _CHANNELS)
+                y[n, chosen, block] = _read(pixels[n, chosen], around, images, mode)
+    return y.reshape(*x.shape[:2], *sampled)
 
 
-def _around(places: Array, size: int, aligned: bool, padding: str, mode: str) -> tuple[Array, Array]:  # ruff: ignore[boolean-type-hint-positional-argument]  an attribute
-    """Return the pixels around each place along an axis, -1 for outside, and their weights, by rows."""
-    wide = places.astype(np.float64)
+def _around(coordinates: Array, size: int, aligned: bool, padding: str, mode: str) -> tuple[Array, Array]:  # ruff: ignore[boolean-type-hint-positional-argument]  an attribute
+    """Return the pixels around each coordinate along an axis, -1 for outside, and their weights, by rows."""
+    wide = coordinates.astype(np.float64)
     at = (wide + 1) / 2 * (size - 1) if aligned else ((wide + 1) * size - 1) / 2
     at = np.rint(at) if mode == "nearest" else at
     low, high = (0.0, size - 1.0) if aligned else (-0.5, size - 0.5)
     if padding == "reflection":
-        at = _mirrored(at, low, high)  # before far places are brought near, where nothing else changes
+        at = _mirrored(at, low, high)  # before far coordinates are clipped
     at = np.clip(np.nan_to_num(at, nan=-_FAR), -_FAR, size + _FAR)
     first, last = _REACH[mode]
     pixels: Array = np.floor(at) + np.arange(first, last, dtype=np.float64)[:, None]
@@ -194,7 +190,7 @@ def _around(places: Array, size: int, aligned: bool, padding: str, mode: str) ->
 
 
 def _mirrored(at: Array, low: float, high: float) -> Array:
-    """Fold what is outside back at the ends, as often as it takes."""
+    """Mirror coordinates outside the limits at the limits until they are inside."""
     reach = high - low
     if reach <= 0:
         return np.full_like(at, low)
@@ -204,7 +200,7 @@ def _mirrored(at: Array, low: float, high: float) -> Array:
 
 
 def _read(pixels: Array, around: Sequence[tuple[Array, Array]], images: Sequence[int], mode: str) -> Array:
-    """Add up the pixels around each place, one after another."""
+    """Add the weighted pixels around each coordinate, one after another."""
     if mode == "nearest":
         return np.take(pixels, _flat([p[0] for p, _ in around], images), axis=1)
     if pixels.dtype.kind in "bO":
@@ -226,13 +222,13 @@ def _read(pixels: Array, around: Sequence[tuple[Array, Array]], images: Sequence
     return saturated(cut, pixels.dtype)
 
 
-def _flat(places: Sequence[Array], images: Sequence[int]) -> Array:
-    """Return the numbers of pixels; the last one stands for all that are outside."""
-    number: Array = np.zeros_like(places[0])
+def _flat(indices: Sequence[Array], images: Sequence[int]) -> Array:
+    """Return flat indices of pixels; the last one represents all pixels outside."""
+    number: Array = np.zeros_like(indices[0])
     outside = np.zeros(number.shape, bool)
-    for place, size in zip(places, images, strict=True):
-        number = np.asarray(number * size + place)
-        outside |= place < 0
+    for index, size in zip(indices, images, strict=True):
+        number = np.asarray(number * size + index)
+        outside |= index < 0
     return np.where(outside, math.prod(images), number)
 
 
@@ -250,7 +246,7 @@ def rename_back(
     b: Builder, x: Value, grid: Value, /, *, align_corners: int, padding_mode: str, mode: str
 ) -> Value:
     if not isinstance(x.type, TensorType) or x.type.rank != _BATCH_AND_DEPTH + 2:
-        raise Unconvertible("GridSample-16 reads images of rank 4")
+        raise Unconvertible("GridSample-16 admits images of rank 4")
     names = {new: old for old, new in _FIRST_NAMES.items()}
     return b.GridSample(
         x, grid, align_corners=align_corners, padding_mode=padding_mode, mode=names.get(mode, mode)
@@ -262,7 +258,7 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[[0, 1, 2], [3, 4, 5]]]], f)
     grid = np.array([[[[-1, -1], [0, 0], [1, 1], [2, 0.5]]]], f)  # rows of x and y
-    cases: list[tuple[str, str, int, list[float]]] = [  # by hand; the cubic ones are onnxruntime's
+    cases: list[tuple[str, str, int, list[float]]] = [  # by hand; cubic: by onnxruntime
         ("linear", "zeros", 0, [0, 2.5, 1.25, 0]), ("linear", "zeros", 1, [0, 2.5, 5, 0]),
         ("linear", "border", 0, [0, 2.5, 5, 5]), ("linear", "border", 1, [0, 2.5, 5, 4.25]),
         ("linear", "reflection", 0, [0, 2.5, 5, 4]), ("linear", "reflection", 1, [0, 2.5, 5, 3.25]),
@@ -275,36 +271,27 @@ def examples() -> Iterator[Example]:
     before = {new: old for old, new in _FIRST_NAMES.items()}
     for mode, padding, aligned, read in cases:
         for opset in (16, 20, 22):
-            yield Example(
-                opset,
-                x,
-                grid,
-                mode=before[mode] if opset < v20.since else mode,
-                padding_mode=padding,
-                align_corners=aligned,
-                expect=[np.array(read, f).reshape(1, 1, 1, 4)],
-            )
+            options: dict[str, Any] = {"padding_mode": padding, "align_corners": aligned}
+            name = before[mode] if opset < v20.since else mode
+            yield Example(opset, x, grid, mode=name, **options, expect=[np.array([[[read]]], f)])
     yield from _examples_of_types(x, grid)
 
 
 def _examples_of_types(x: Array, grid: Array) -> Iterator[Example]:
     f = np.float32
     for kind in (np.int8, np.uint8, np.int64):
-        yield Example(16, x.astype(kind), grid, padding_mode="border",
-                      expect=[np.array([[[[0, 2, 5, 5]]]], kind)])  # fmt: skip
+        yield Example(16, x.astype(kind), grid, padding_mode="border", expect=[[[[[0, 2, 5, 5]]]]])
     for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
-        yield Example(22, x.astype(kind), grid.astype(kind), expect=[np.array([[[[0, 2.5, 1.25, 0]]]], kind)])
-    words = np.array([[["a", "b"]]], object)
+        yield Example(22, x.astype(kind), grid.astype(kind), expect=[[[[[0, 2.5, 1.25, 0]]]]])
+    words = [[["a", "b"]]]
     line = np.array([[[-0.5], [0.5], [9]]], f)
-    yield Example(20, words, line, mode="nearest", expect=[np.array([[["a", "b", ""]]], object)])
-    wild = np.array([[[np.nan], [np.inf], [-1e30], [-8.0]]], f)  # -8 is at -13.5 of four places
+    yield Example(20, words, line, mode="nearest", expect=[[[["a", "b", ""]]]])
+    wild = np.array([[[np.nan], [np.inf], [-1e30], [-8.0]]], f)  # -8 is at -13.5 of four pixels
     row = np.array([[[1, 2, 3, 4]]], f)
-    yield Example(20, row, wild, padding_mode="border", expect=[np.array([[[1, 4, 1, 1]]], f)])
+    yield Example(20, row, wild, padding_mode="border", expect=[[[[1, 4, 1, 1]]]])
     yield Example(20, row, wild, expect=[np.zeros((1, 1, 4), f)])
-    yield Example(
-        20, row, wild[:, 3:], padding_mode="reflection", align_corners=1, expect=[np.array([[[2.5]]], f)]
-    )
+    yield Example(20, row, wild[:, 3:], padding_mode="reflection", align_corners=1, expect=[[[[2.5]]]])
     cube = np.arange(8, dtype=f).reshape(1, 1, 2, 2, 2)
     inside = np.array([[[[[0, 0, 0], [1, -1, 0]]]]], f)
-    yield Example(20, cube, inside, align_corners=1, expect=[np.array([[[[[3.5, 3]]]]], f)])
+    yield Example(20, cube, inside, align_corners=1, expect=[[[[[[3.5, 3]]]]]])
     yield Example(20, row[:0], line[:0], expect=[np.zeros((0, 1, 3), f)])

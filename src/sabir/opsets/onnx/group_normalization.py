@@ -1,7 +1,8 @@
-"""GroupNormalization: each group of channels to zero mean and unit variance, then scaled and shifted."""
+"""GroupNormalization: each group of channels normalised to zero mean and unit variance, then scaled."""
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -30,7 +31,7 @@ from sabir.schema import (
 
 group_normalization = Operator(
     "GroupNormalization",
-    summary="`scale * (X - mean) / sqrt(var + epsilon) + bias`, over each group of channels with its places.",
+    summary="`scale * (X - mean) / sqrt(var + epsilon) + bias`, over each group of channels.",
 )
 
 T = Constraint("T", FLOATS, BFLOAT16)
@@ -39,7 +40,7 @@ v18 = group_normalization.record(
     Version(
         group_normalization,
         18,
-        "First version, with a scale and a bias for each group; later deprecated in place, "
+        "First version, with a scale and a bias for each group; later deprecated without a new version, "
         "since version 21 has them for each channel.",
         (
             Input("X", T, differentiable=True),
@@ -48,14 +49,8 @@ v18 = group_normalization.record(
         ),
         (Output("Y", T, differentiable=True),),
         (
-            Attribute(
-                "num_groups",
-                "int",
-                "How many groups the channels fall into.",
-                required=True,
-                values=at_least(1),
-            ),
-            Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
+            Attribute("num_groups", "int", "The number of groups.", required=True, values=at_least(1)),
+            normalization.EPSILON,
         ),
         deprecated=True,
     )
@@ -66,14 +61,14 @@ v21 = v18.evolve(
     inputs=[
         Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True),
         Input("scale", T, "The factor of each channel, (C).", differentiable=True),
-        Input("bias", T, "What is added to each channel, (C).", differentiable=True),
+        Input("bias", T, "The bias of each channel, (C).", differentiable=True),
     ],
     outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
     add=[
         Attribute(
             "stash_type",
             "int",
-            "The type to normalise in, as a number of TensorProto.DataType; scale and bias come after it.",
+            "The type to normalise in, as a number of TensorProto.DataType, before scale and bias.",
             default=1,
             values=normalization.STASHES,
         )
@@ -98,11 +93,11 @@ def infer(x: TensorType, scale: TensorType, bias: TensorType, /, *, num_groups: 
 def _grouped(x: TensorType, count: Dim, groups: int) -> tuple[Dim, ...] | None:
     left = mod(count, groups)
     if isinstance(left, int) and left:
-        raise InferenceError(f"{count} channels do not fall into {groups} groups")
+        raise InferenceError(f"{count} channels cannot be divided into {groups} groups")
     if x.shape is None:
         return None
     if len(x.shape) < 2:  # ruff: ignore[magic-value-comparison]  a batch and channels
-        raise InferenceError(f"{x} has no channels; the batch comes first, they second")
+        raise InferenceError(f"{x} has no channels; the first axis is the batch, the second the channels")
     return (x.shape[0], count, *x.shape[2:])
 
 
@@ -129,15 +124,15 @@ def evaluate(
 
 def _normalized(x: Array, groups: int, epsilon: float) -> Array:
     if groups < 1 or x.shape[1] % groups:
-        raise ValueError(f"{x.shape[1]} channels do not fall into {groups} groups")
+        raise ValueError(f"{x.shape[1]} channels cannot be divided into {groups} groups")
     rows = x.reshape(len(x) * groups, x.shape[1] // groups * math.prod(x.shape[2:]))
     return normalization.standardized(rows, epsilon).reshape(x.shape)
 
 
 def _shifted(y: Array, scale: Array, bias: Array, dtype: np.dtype[np.generic]) -> Array:
-    places = (-1, *(1,) * (y.ndim - 2))
-    y *= widened(scale).reshape(places)
-    y += widened(bias).reshape(places)
+    shape = (-1, *(1,) * (y.ndim - 2))
+    y *= widened(scale).reshape(shape)
+    y += widened(bias).reshape(shape)
     return y.astype(dtype, copy=False)
 
 
@@ -148,7 +143,7 @@ def _shifted(y: Array, scale: Array, bias: Array, dtype: np.dtype[np.generic]) -
 def body_by_group(
     b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float
 ) -> Value:
-    """A group is a channel of the input with its channels split in two dimensions."""
+    """Each group is one channel of the reshaped input."""
     wide = [halves.widened(b, v) for v in (x, scale, bias)]
     split = b.Reshape(wide[0], _split_shape(b, x, num_groups), allowzero=1)
     y = b.InstanceNormalization(split, *wide[1:], epsilon=epsilon)
@@ -167,7 +162,7 @@ def body(
         b.initializer(name, np.full(num_groups, v, wide.dtype)) for name, v in (("one", 1), ("zero", 0))
     )
     y = b.Reshape(b.InstanceNormalization(split, one, zero, epsilon=epsilon), b.Shape(x), allowzero=1)
-    for step in (stash, kind):  # rounded to the type that is stashed, then to the input's
+    for step in (stash, kind):  # rounded to the stash type, then to the input's
         y = b.Cast(y, to=step.number)
     return _scaled_by_channel(b, y, scale, bias)
 
@@ -180,18 +175,18 @@ def _split_shape(b: Builder, x: Value, groups: int) -> Value:
 
 
 def _scaled_by_channel(b: Builder, y: Value, scale: Value, bias: Value) -> Value:
-    """Return `y * scale + bias`, the parameters given as many trailing dimensions as there are places."""
+    """Return `y * scale + bias`; the parameters get trailing dimensions of 1 for the spatial axes."""
     one = b.initializer("one", np.array(1, np.int64))
-    places = b.Range(one, b.Sub(b.Size(b.Shape(y)), one), one)
-    factor, shift = (b.Unsqueeze(halves.widened(b, p), places) for p in (scale, bias))
+    spatial = b.Range(one, b.Sub(b.Size(b.Shape(y)), one), one)
+    factor, shift = (b.Unsqueeze(halves.widened(b, p), spatial) for p in (scale, bias))
     return halves.rounded(b, b.Add(b.Mul(halves.widened(b, y), factor), shift), y)
 
 
 @v21.upgrade
-def to_each_channel(
+def parameters_per_channel(
     b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float
 ) -> Value:
-    """Repeat what a group has for each of its channels."""
+    """Repeat the parameters of a group for each of its channels."""
     each = b.Div(b.Shape(x, start=1, end=2), as_input(b, "groups", [num_groups]))
     shape = b.Concat(as_input(b, "groups", [num_groups]), each, axis=0)
     last, flat = as_input(b, "last", [1]), as_input(b, "flat", [-1])
@@ -201,10 +196,10 @@ def to_each_channel(
 
 
 @v21.downgrade
-def scale_apart(
+def parameters_outside(
     b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float, stash_type: int
 ) -> Value:
-    """Normalise alone, then scale and shift each channel."""
+    """Normalise with neutral parameters, then scale and shift each channel."""
     stash, kind = element(stash_type), _element(x)
     stored = x if stash is kind else b.Cast(x, to=stash.number)
     one, zero = (
@@ -237,23 +232,17 @@ def examples() -> Iterator[Example]:
     by_channel = unit * channel[0][:, None] + channel[1][:, None]
     yield Example(18, x, *group, num_groups=2, epsilon=1.0, expect=[by_group])
     yield Example(21, x, *channel, num_groups=2, epsilon=1.0, expect=[by_channel])
+    groups: dict[str, Any] = {"num_groups": 2, "epsilon": 1.0}
     square = (1, 4, 2, 1)
-    yield Example(18, x.reshape(square), *group, num_groups=2, epsilon=1.0, expect=[by_group.reshape(square)])
-    yield Example(
-        21, x.reshape(square), *channel, num_groups=2, epsilon=1.0, expect=[by_channel.reshape(square)]
-    )
-    for kind in (np.float16, ml_dtypes.bfloat16, np.float64):
-        rough = 0.02 if kind is ml_dtypes.bfloat16 else 2e-3
-        yield Example(18, *(a.astype(kind) for a in (x, *group)), num_groups=2, epsilon=1.0, tolerance=rough,
-                      expect=[by_group.astype(kind)])  # fmt: skip
+    yield Example(18, x.reshape(square), *group, **groups, expect=[by_group.reshape(square)])
+    yield Example(21, x.reshape(square), *channel, **groups, expect=[by_channel.reshape(square)])
+    for dtype, rough in ((np.float16, 2e-3), (ml_dtypes.bfloat16, 0.02), (np.float64, 2e-3)):
+        call, expected = [a.astype(dtype) for a in (x, *group)], by_group.astype(dtype)
+        yield Example(18, *call, **groups, tolerance=rough, expect=[expected])
+        call, expected = [a.astype(dtype) for a in (x, *channel)], by_channel.astype(dtype)
         for stash, loose in ((1, rough), (10, rough), (11, rough), (16, 0.05)):
-            yield Example(21, *(a.astype(kind) for a in (x, *channel)), num_groups=2, epsilon=1.0,
-                          stash_type=stash, tolerance=loose,
-                          expect=[by_channel.astype(kind)])  # fmt: skip
-    far = np.array([[[20001, 20003]]], f)
-    for opset in (18, 21):
-        yield Example(
-            opset, far, np.ones(1, f), np.zeros(1, f), num_groups=1, expect=[np.array([[[-1, 1]]], f)]
-        )
-        yield Example(opset, np.zeros((0, 2, 3), f), np.ones(2, f), np.ones(2, f), num_groups=2,
-                      expect=[np.zeros((0, 2, 3), f)])  # fmt: skip
+            yield Example(21, *call, **groups, stash_type=stash, tolerance=loose, expect=[expected])
+    empty = np.zeros((0, 2, 3), f)
+    for opset in (18, 21):  # a large mean, and no items
+        yield Example(opset, [[[20001, 20003]]], np.ones(1, f), [0], num_groups=1, expect=[[[[-1, 1]]]])
+        yield Example(opset, empty, np.ones(2, f), np.ones(2, f), num_groups=2, expect=[empty])

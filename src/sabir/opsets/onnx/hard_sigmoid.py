@@ -1,4 +1,4 @@
-"""HardSigmoid: a line kept between 0 and 1, elementwise."""
+"""HardSigmoid: a linear function limited to [0, 1], elementwise."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 hard_sigmoid = Operator(
-    "HardSigmoid", summary="A line kept between 0 and 1: `max(0, min(1, alpha * x + beta))`."
+    "HardSigmoid", summary="A linear function limited to [0, 1]: `max(0, min(1, alpha * x + beta))`."
 )
 
 T = Constraint("T", FLOATS)
@@ -20,9 +20,7 @@ T = Constraint("T", FLOATS)
 v1 = hard_sigmoid.first(
     1,
     inputs=[Input("X", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[
-        Output("Y", T, "The input's shape, nothing outside [0, 1]; NaN stays NaN.", differentiable=True)
-    ],
+    outputs=[Output("Y", T, "The input's shape, within [0, 1]; NaN stays NaN.", differentiable=True)],
     attributes=[
         Attribute("consumed_inputs", "ints", legacy=True),
         Attribute("beta", "float", "The value at 0.", default=0.5),
@@ -54,5 +52,5 @@ def examples() -> Iterator[Example]:
     y = [0.75, 0, 0.5, 1, 0, 1, 0, np.nan]
     yield from over_floats(x, y, 1, 6, 22, bfloat16=22, alpha=0.25)
     for opset in (1, 6, 22):  # 0.2 * x + 0.5
-        yield Example(opset, np.float32(-1), expect=[np.float32(0.3)])
-        yield Example(opset, np.array([2.25]), beta=0.25, expect=[np.array([0.7])], tolerance=1e-7)
+        yield Example(opset, -1.0, expect=[0.3])
+        yield Example(opset, np.array([2.25]), beta=0.25, expect=[[0.7]], tolerance=1e-7)

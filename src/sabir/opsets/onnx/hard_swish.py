@@ -1,4 +1,4 @@
-"""HardSwish: each element times a line kept between 0 and 1."""
+"""HardSwish: each element times a linear function limited to [0, 1]."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ def body(b: Builder, x: Value, /) -> Value:
 
 @hard_swish.examples
 def examples() -> Iterator[Example]:
-    # by hand; minus infinity times 0 is no number
+    # by hand; -infinity times 0 is NaN
     x = [1, -1.5, 0, 3, -3, 7, -7, np.inf, -np.inf, np.nan]
     y = [2 / 3, -0.375, 0, 3, 0, 7, 0, np.inf, np.nan, np.nan]
     yield from over_floats(x, y, 14, 22, bfloat16=22)

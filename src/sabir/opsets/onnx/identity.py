@@ -1,4 +1,4 @@
-"""Identity: its input, as it is."""
+"""Identity: its input, unchanged."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -10,11 +10,8 @@ from sabir.ir import Builder, TensorType, Type, Value
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
-    FLOAT4,
     FLOAT8,
-    FLOAT8E8M0,
-    INT2,
-    INT4,
+    SMALL_TYPES,
     Constraint,
     Example,
     Input,
@@ -43,16 +40,12 @@ v14 = v13.evolve(
     outputs=[Output("output", V, "The same value.", differentiable=True)],
 )
 v16 = v14.widen(16, V=optionals(CLASSIC | sequences(CLASSIC)))
-v19 = v16.widen(19, V=FLOAT8)
-v21 = v19.widen(21, V=INT4)
-v23 = v21.widen(23, V=FLOAT4)
-v24 = v23.widen(24, V=FLOAT8E8M0)
-v25 = v24.widen(25, V=INT2)
+v25 = v16.widen_stepwise({19: FLOAT8, **SMALL_TYPES}, "V")
 
 
 @v1.infer
 def infer(x: Type, /) -> Type:
-    return dataclasses.replace(x, note=None)  # what a file remarks on a value is not true of its copy
+    return dataclasses.replace(x, note=None)  # a file's note on a value does not apply to its copy
 
 
 @v1.evaluate

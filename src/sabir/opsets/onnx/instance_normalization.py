@@ -1,4 +1,4 @@
-"""InstanceNormalization: each channel of each item to zero mean and unit variance, then scaled."""
+"""InstanceNormalization: each channel of each item normalised, then scaled and shifted."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.normalization import channels, standardized
+from sabir.opsets.families.normalization import EPSILON, channels, normalized_type, standardized
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
@@ -25,17 +25,14 @@ v1 = instance_normalization.first(
     inputs=[
         Input("input", T, "The input, (N, C, D1, ..., Dn).", differentiable=True),
         Input("scale", T, "The factor of each channel, (C).", differentiable=True),
-        Input("B", T, "What is added to each channel, (C).", differentiable=True),
+        Input("B", T, "The bias of each channel, (C).", differentiable=True),
     ],
     outputs=[Output("output", T, "The input's shape.", differentiable=True)],
-    attributes=[
-        Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
-        Attribute("consumed_inputs", "ints", legacy=True),
-    ],
+    attributes=[EPSILON, Attribute("consumed_inputs", "ints", legacy=True)],
 )
 v6 = v1.evolve(
     6,
-    "Drops the legacy hint `consumed_inputs`; any number of spatial axes is admitted.",
+    "Drops the legacy attribute `consumed_inputs`; admits any number of spatial axes.",
     drop=["consumed_inputs"],
 )
 v22 = v6.widen(22, T=BFLOAT16)
@@ -44,8 +41,7 @@ v22 = v6.widen(22, T=BFLOAT16)
 @v1.infer
 def infer(x: TensorType, scale: TensorType, bias: TensorType, /) -> TensorType:
     check_least_rank("input", x, 2)
-    count = channels(x, scale, bias)
-    return TensorType(x.element, x.shape and (*x.shape[:1], *(count,) * (len(x.shape) > 1), *x.shape[2:]))
+    return normalized_type(x, scale, bias)
 
 
 @v1.evaluate
@@ -69,21 +65,14 @@ def examples() -> Iterator[Example]:
     y = np.array([[[[-2, 2], [-2, 2]], [[1, 1], [1 - r, 1 + r]]]], f)
     for opset in (1, 6, 22):
         yield Example(opset, x, scale, bias, epsilon=0.0, expect=[y])
-    rows = np.array([[[1, 3, 5]], [[7, 7, 7]]], f)  # variances 8/3 and 0
-    flat = np.array([[[-2 / 3, 0, 2 / 3]], [[0, 0, 0]]], f)
+    rows = [[[1, 3, 5]], [[7, 7, 7]]]  # variances 8/3 and 0
+    flat = [[[-2 / 3, 0, 2 / 3]], [[0, 0, 0]]]
     yield Example(6, rows, np.ones(1, f), np.zeros(1, f), epsilon=19 / 3, expect=[flat])
-    # a large mean, by which squares alone would lose the variance
-    far = np.array([[[10001, 10003]]], f)
-    yield Example(6, far, np.ones(1, f), np.zeros(1, f), expect=[np.array([[[-1, 1]]], f)])
+    # a large mean: `mean(x ** 2) - mean(x) ** 2` would lose the variance
+    far = [[[10001, 10003]]]
+    yield Example(6, far, np.ones(1, f), np.zeros(1, f), expect=[[[[-1, 1]]]])
     cube = np.array([1.0, 3] * 4).reshape(1, 1, 2, 2, 2)
-    yield Example(
-        6,
-        cube,
-        np.array([3.0]),
-        np.array([1.0]),
-        epsilon=0.0,
-        expect=[np.array([-2.0, 4] * 4).reshape(cube.shape)],
-    )
+    yield Example(6, cube, [3.0], [1.0], epsilon=0.0, expect=[np.array([-2.0, 4] * 4).reshape(cube.shape)])
     for kind, opset in ((np.float16, 6), (ml_dtypes.bfloat16, 22)):
         typed = [a.astype(kind) for a in (x, scale, bias, y)]
         yield Example(opset, *typed[:3], epsilon=0.0, expect=typed[3:])

@@ -1,4 +1,4 @@
-"""LayerNormalization: zero mean and unit variance over the last axes, then scaled and shifted."""
+"""LayerNormalization: the last axes normalised to zero mean and unit variance, then scaled and shifted."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import reductions
+from sabir.opsets.families import normalization, reductions
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_broadcast
 from sabir.opsets.families.scalars import Numbers, element_of
@@ -41,8 +41,8 @@ v17 = layer_normalization.first(
     17,
     inputs=[
         Input("X", T, "A tensor of rank 1 or more."),
-        Input("Scale", T, "Factors, to be broadcast to X."),
-        Input("B", T, "What is added, to be broadcast to X; nothing by default.", optional=True),
+        Input("Scale", T, "The scale, which broadcasts to X."),
+        Input("B", T, "The bias, which broadcasts to X; 0 by default.", optional=True),
     ],
     outputs=[
         Output("Y", T, "The input's shape."),
@@ -50,12 +50,17 @@ v17 = layer_normalization.first(
         Output("InvStdDev", U, "`1 / sqrt(var + epsilon)`; the normalised dimensions are 1.", optional=True),
     ],
     attributes=[
-        Attribute("stash_type", "int", "The type to compute in and of the statistics: 1 float, 16 bfloat16.",
-                  default=1, values=element_types("U")),
-        Attribute("epsilon", "float", "Added to the variance, against division by 0.", default=1e-05),
+        Attribute(
+            "stash_type",
+            "int",
+            "The element type of the computation and of the statistics: 1 float, 16 bfloat16.",
+            default=1,
+            values=element_types("U"),
+        ),
+        normalization.EPSILON,
         Attribute("axis", "int", "The first dimension to normalise over.", default=-1),
     ],
-)  # fmt: skip
+)
 
 
 @v17.infer
@@ -76,7 +81,7 @@ def infer(
 def evaluate(
     x: Array, scale: Array, b: Array | None = None, /, *, axis: int, epsilon: float, stash_type: int
 ) -> tuple[Array, Array, Array]:
-    """For the stash type bfloat16, compute in float32 and round."""
+    """The stash type bfloat16 is computed in float32 and rounded."""
     check_broadcast("Scale", scale, x.shape)
     check_broadcast("B", b, x.shape)
     kept, stash = axis_in(axis, x.ndim), element(stash_type).dtype
@@ -104,17 +109,17 @@ def body(
     b: Builder, x: Value, scale: Value, bias: Value | None = None, /,
     *, axis: int, epsilon: float, stash_type: int, call: Call,
 ) -> tuple[Value, ...]:  # fmt: skip
-    """Build the statistics in the stash type, and the rest in the type of `x`."""
+    """Compute the statistics in the stash type, and the rest in the type of `x`."""
     rank = x.type.rank if isinstance(x.type, TensorType) else None
     if axis >= 0 and rank is None:
-        raise Unconvertible("the rank is unknown, and with it the number of dimensions to normalise over")
+        raise Unconvertible("the rank is unknown, and so the number of dimensions to normalise over")
     axes = range(axis, 0 if axis < 0 else rank or 0)
     stashed = b.Cast(x, to=stash_type)
     mean = reductions.call(b, "ReduceMean", stashed, axes)
-    rest = b.Sub(stashed, mean)
-    variance = reductions.call(b, "ReduceMean", b.Mul(rest, rest), axes)
+    deviation = b.Sub(stashed, mean)
+    variance = reductions.call(b, "ReduceMean", b.Mul(deviation, deviation), axes)
     inverse = b.Reciprocal(b.Sqrt(Numbers(b, element(stash_type)).op("Add", variance, epsilon)))
-    y = b.Mul(b.Cast(b.Mul(rest, inverse), to=element_of(x).number), scale)
+    y = b.Mul(b.Cast(b.Mul(deviation, inverse), to=element_of(x).number), scale)
     outputs = (y if bias is None else b.Add(y, bias), mean, inverse)
     return outputs[: len(call.outputs)]
 
@@ -124,16 +129,16 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[1, 3], [5, 7]], [[2, 2], [-2, 6]]], f)
     scale, bias = np.array([2, 1], f), np.array([0, 1], f)
-    last = np.array([[[-2, 2], [-2, 2]], [[0, 1], [-2, 2]]], f)  # by hand: deviations of one, scaled, shifted
+    last = [[[-2, 2], [-2, 2]], [[0, 1], [-2, 2]]]  # by hand: deviations of 1, scaled and shifted
     means, inverses = np.array([[[2], [6]], [[2], [2]]], f), np.array([[[1], [1]], [[1e3], [0.25]]], f)
     yield Example(17, x, scale, bias, outputs=3, epsilon=1e-6, tolerance=1e-5, expect=[last, means, inverses])
-    five, eight = np.sqrt(f(5)), np.sqrt(f(8))  # deviations over both trailing dimensions
+    five, eight = np.sqrt(f(5)), np.sqrt(8)  # deviations over both trailing dimensions
     both = np.array([[[-3 / five, -1 / five], [1 / five, 3 / five]], [[0, 0], [-4 / eight, 4 / eight]]], f)
     for axis in (1, -2):
-        items = np.array([[[4]], [[2]]], f), np.array([[[1 / five]], [[1 / eight]]], f)
+        items = [[[4]], [[2]]], np.array([[[1 / five]], [[1 / eight]]], f)
         yield Example(17, x, np.ones((2, 2), f), outputs=3, axis=axis, epsilon=0.0, expect=[both, *items])
-    yield Example(17, x.astype(np.float16), scale.astype(np.float16), epsilon=1e-6, outputs=2, tolerance=1e-3,
-                  expect=[(last - bias).astype(np.float16), means])  # fmt: skip
+    call, y = (x.astype(np.float16), scale.astype(np.float16)), (last - bias).astype(np.float16)
+    yield Example(17, *call, epsilon=1e-6, outputs=2, tolerance=1e-3, expect=[y, means])
     yield Example(17, x.astype(float), np.ones((2, 1, 2)), axis=0, outputs=3)
     brain = ml_dtypes.bfloat16
     halves = [a.astype(brain) for a in (x, scale, last - bias, means, inverses)]

@@ -1,4 +1,4 @@
-"""LeakyRelu: each element, less steep below 0."""
+"""LeakyRelu: each element, with a smaller slope below 0."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ v1.infer(same_as_first)
 @v1.evaluate
 @pointwise
 def evaluate(x: Array, /, *, alpha: float) -> Array:
-    """Look each slope up by the sign: numpy chooses between two arrays far more slowly."""
+    """Look up each slope by the sign, which is much faster than numpy's choice between two arrays."""
     slopes = np.array([1, alpha], x.dtype)
     return x * slopes.take(np.less(x, 0).view(np.uint8))
 
@@ -49,8 +49,8 @@ def examples() -> Iterator[Example]:
     x = [-1, 2, -0.5, 0, -0.0, np.inf, -np.inf, np.nan]
     y = [-0.25, 2, -0.125, 0, -0.0, np.inf, -np.inf, np.nan]
     yield from over_floats(x, y, 1, 6, 16, bfloat16=16, alpha=0.25)
-    flat = [0, 2, 0, 0, 0, np.inf, np.nan, np.nan]  # an infinity times 0 is no number
+    flat = [0, 2, 0, 0, 0, np.inf, np.nan, np.nan]  # an infinity times 0 is NaN
     yield from over_floats(x, flat, 1, 6, 16, bfloat16=16, alpha=0.0)
     for opset in (1, 6, 16):
-        yield Example(opset, np.array([-3, 4], np.float32), expect=[np.array([-0.03, 4], np.float32)])
-        yield Example(opset, np.array([-3, 4], np.float32), alpha=2.0, expect=[np.array([-6, 4], np.float32)])
+        yield Example(opset, [-3.0, 4], expect=[[-0.03, 4]])
+        yield Example(opset, [-3.0, 4], alpha=2.0, expect=[[-6, 4]])

@@ -6,76 +6,37 @@ import ml_dtypes
 import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
-from sabir.opsets.families import broadcasting, comparison
-from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    BOOL,
-    FLOATS,
-    NUMBERS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-)
+from sabir.opsets.families import binary, broadcasting, comparison
+from sabir.schema import BFLOAT16, BOOL, FLOATS, NUMBERS, Constraint, Example, Operator
 
-less = Operator("Less", summary="Whether `A < B`, elementwise; false beside NaN.")
+less = Operator("Less", summary="Whether `A < B`, elementwise; false for NaN.")
 
 T = Constraint("T", FLOATS)
 T1 = Constraint("T1", BOOL)
 
 v1 = less.first(
     1,
-    inputs=[
-        Input("A", T, "The operand that may be less.", differentiable=False),
-        Input("B", T, "The operand that may be greater.", differentiable=False),
-    ],
-    outputs=[Output("C", T1, "The shape that both inputs broadcast to.", differentiable=False)],
-    attributes=[
-        Attribute(
-            "axis", "int", "Where the dimensions of `B` begin among those of `A`; at the end by default."
-        ),
-        Attribute("broadcast", "int", "1: `B` is repeated to the shape of `A`.", default=0),
-    ],
+    inputs=binary.inputs(T, differentiable=False),
+    outputs=binary.outputs(T1, differentiable=False),
+    attributes=binary.one_way(),
 )
-v7 = v1.evolve(
-    7,
-    "Either input is broadcast, as numpy does it; the attributes that steered it are gone.",
-    drop=["axis", "broadcast"],
-)
+v7 = v1.evolve(7, "Broadcasts both inputs, as numpy does.", drop=["axis", "broadcast"])
 v9 = v7.widen(9, T=NUMBERS)
 v13 = v9.widen(13, T=BFLOAT16)
 
-v1.infer(broadcasting.one_way(BOOLEAN))
 v7.infer(comparison.less)
-v7.upgrade(broadcasting.upgraded("Less"))
-v7.downgrade(broadcasting.downgraded("Less"))
-
-
-@v7.evaluate
-def evaluate(a: Array, b: Array, /) -> Array:
-    return np.less(a, b)
-
-
-v1.evaluate(broadcasting.evaluated_one_way(evaluate))
+v7.evaluate(binary.elementwise(np.less))
+broadcasting.one_way_before(v7, element=BOOLEAN)
 
 
 @less.examples
 def examples() -> Iterator[Example]:
-    a = np.array([[1.0, 2.0], [np.nan, -np.inf]], np.float32)
-    row, column = np.array([1.0, np.inf], np.float32), np.array([2.0, 0.0], np.float32)
-    by_row, by_column = np.array([[False, True], [False, True]]), np.array([[True, False], [False, True]])
-    yield Example(1, a, a, expect=[np.zeros((2, 2), bool)])
-    yield Example(1, a, row, broadcast=1, expect=[by_row])
-    yield Example(1, a, column, broadcast=1, axis=0, expect=[by_column])
+    a = np.array([[1, 2], [np.nan, -np.inf]], np.float32)
+    row, column = np.array([1, np.inf], np.float32), np.array([[2], [0]], np.float32)
+    yield from binary.examples_of("lt", a, row, column, one_way=(1,), both_ways=(7, 9, 13))
     for opset in (7, 9, 13):
-        yield Example(opset, a, row, expect=[by_row])
-        yield Example(opset, a, column[:, None], expect=[by_column])
-        yield Example(opset, np.float16(1), np.zeros((2, 0), np.float16), expect=[np.zeros((2, 0), bool)])
-    large = np.array([0, 2**64 - 1], np.uint64)
-    yield Example(9, large, np.uint64(2**63), expect=[np.array([True, False])])
-    yield Example(9, np.array([-128, 127], np.int8), np.int8(127), expect=[np.array([True, False])])
+        yield Example(opset, 1, np.zeros((2, 0), np.float16), expect=[np.zeros((2, 0), bool)])
+    yield Example(9, np.array([0, 2**64 - 1], np.uint64), 2**63, expect=[[True, False]])
+    yield Example(9, np.array([-128, 127], np.int8), 127, expect=[[True, False]])
     halves = np.array([1, -2], ml_dtypes.bfloat16)
-    yield Example(13, halves, halves[::-1], expect=[np.array([False, True])])
+    yield Example(13, halves, halves[::-1], expect=[[False, True]])

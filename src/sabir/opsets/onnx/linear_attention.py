@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -29,7 +29,7 @@ from sabir.schema import (
 
 linear_attention = Operator(
     "LinearAttention",
-    summary="What queries read of a state S, one step after another: `S = exp(g) S'`, then "
+    summary="The product of queries with a state S, step by step: `S = exp(g) S'`, then "
     "`S += k (beta (v - S k))`, then `o = scale S q`; some rules lack g or the correction.",
 )
 
@@ -37,18 +37,18 @@ T = Constraint("T", BFLOAT16, tensors("float", "float16"))
 S = Constraint("S", BFLOAT16, tensors("float", "float16"))
 
 
-class Rule(NamedTuple):
-    """What a step does beside adding a key and a value."""
+class UpdateRule(NamedTuple):
+    """What a step does besides adding the product of a key and a value."""
 
     decays: bool
     corrects: bool
 
 
 RULES = {
-    "linear": Rule(decays=False, corrects=False),
-    "gated": Rule(decays=True, corrects=False),
-    "delta": Rule(decays=False, corrects=True),
-    "gated_delta": Rule(decays=True, corrects=True),
+    "linear": UpdateRule(decays=False, corrects=False),
+    "gated": UpdateRule(decays=True, corrects=False),
+    "delta": UpdateRule(decays=False, corrects=True),
+    "gated_delta": UpdateRule(decays=True, corrects=True),
 }
 
 v27 = linear_attention.first(
@@ -84,18 +84,22 @@ v27 = linear_attention.first(
         Output("present_state", S, "The state after the last step.", differentiable=False),
     ],
     attributes=[
-        Attribute("chunk_size", "int", "A hint how many steps to take at once.", default=64),
-        Attribute("kv_num_heads", "int", "The heads of keys and values.", required=True, values=at_least(1)),
+        Attribute("chunk_size", "int", "A hint: the number of steps to compute together.", default=64),
         Attribute(
-            "q_num_heads",
+            "kv_num_heads",
             "int",
-            "The heads of queries, a multiple of the keys'.",
+            "The number of heads of keys and values.",
             required=True,
             values=at_least(1),
         ),
         Attribute(
-            "scale", "float", "Factor of the output; 0: one over the root of the key size.", default=0.0
+            "q_num_heads",
+            "int",
+            "The number of heads of queries, a multiple of that of keys.",
+            required=True,
+            values=at_least(1),
         ),
+        Attribute("scale", "float", "The factor of the output; 0: 1 / sqrt(key size).", default=0.0),
         Attribute(
             "update_rule",
             "string",
@@ -124,19 +128,19 @@ def infer(
     kv_num_heads: int,
 ) -> tuple[TensorType, TensorType]:
     _check(update_rule, decay, beta, (q_num_heads, kv_num_heads))
-    given = [t for t in (q, k, v, decay, beta) if t is not None and t.shape is not None]
-    wrong = next((t for t in given if len(t.shape or ()) != RANK), None)
+    known = [t for t in (q, k, v, decay, beta) if t is not None and t.shape is not None]
+    wrong = next((t for t in known if len(t.shape or ()) != RANK), None)
     if wrong is not None:
-        raise InferenceError(f"inputs are of rank {RANK}, and one is {wrong}")
-    batch = same_dim([t.shape[0] for t in given if t.shape], "the batch of the inputs")
-    steps = same_dim([t.shape[1] for t in given if t.shape], "the steps of the inputs")
+        raise InferenceError(f"inputs must have rank {RANK}, and one is {wrong}")
+    batch = same_dim([t.shape[0] for t in known if t.shape], "the batch of the inputs")
+    steps = same_dim([t.shape[1] for t in known if t.shape], "the steps of the inputs")
     key_size = same_dim([_each(q, q_num_heads), _each(k, kv_num_heads)], "the sizes of queries and keys")
     value_size = _each(v, kv_num_heads)
     _check_gates(decay, beta, key_size, kv_num_heads)
     heads: Dim = kv_num_heads
     if past is not None and past.shape is not None:
         if len(past.shape) != RANK + 1:
-            raise InferenceError(f"a state is of rank {RANK + 1}, and is {past}")
+            raise InferenceError(f"`past_state` must have rank {RANK + 1}, and is {past}")
         found = zip((batch, heads, key_size, value_size), past.shape, strict=True)
         batch, heads, key_size, value_size = (same_dim(pair, "the state and the inputs") for pair in found)
     state = (q if past is None else past).with_shape(batch, heads, key_size, value_size)
@@ -144,11 +148,11 @@ def infer(
 
 
 def _check_gates(decay: TensorType | None, beta: TensorType | None, key_size: Dim, heads: int) -> None:
-    """Raise InferenceError for a decay that is not by head or by key element, a rate not by head nor one."""
+    """Raise InferenceError unless decay is per head or key element, and beta per head or one for all."""
     for name, gate, widths in (("decay", decay, (heads, mul(key_size, heads))), ("beta", beta, (heads, 1))):
         if gate is not None and gate.shape and all(known_equal(gate.shape[-1], w) is False for w in widths):
-            told = " or ".join(map(str, widths))
-            raise InferenceError(f"the last dimension of `{name}` must be {told}, and is {gate.shape[-1]}")
+            allowed = " or ".join(map(str, widths))
+            raise InferenceError(f"the last dimension of `{name}` must be {allowed}, and is {gate.shape[-1]}")
 
 
 def _each(t: TensorType, heads: int) -> Dim:
@@ -158,16 +162,16 @@ def _each(t: TensorType, heads: int) -> Dim:
     return exact_quotient(width, heads)
 
 
-def _check(update_rule: str, decay: object, beta: object, heads: tuple[int, int]) -> Rule:
-    """Return a rule by its name; raises InferenceError where its inputs are not the ones given."""
+def _check(update_rule: str, decay: object, beta: object, heads: tuple[int, int]) -> UpdateRule:
+    """Return a rule by its name; raises InferenceError if it requires other inputs."""
     rule = RULES[update_rule]
-    for name, needed, given in (("decay", rule.decays, decay), ("beta", rule.corrects, beta)):
-        if needed != (given is not None):
+    for name, needed, operand in (("decay", rule.decays, decay), ("beta", rule.corrects, beta)):
+        if needed != (operand is not None):
             raise InferenceError(
                 f"the rule {update_rule!r} {'needs' if needed else 'does not take'} `{name}`"
             )
     if heads[0] % heads[1]:
-        raise InferenceError(f"{heads[0]} heads of queries are no multiple of {heads[1]} of keys")
+        raise InferenceError(f"{heads[0]} heads of queries are not a multiple of {heads[1]} heads of keys")
     return rule
 
 
@@ -187,10 +191,10 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     kv_num_heads: int,
     chunk_size: int,
 ) -> tuple[Array, Array]:
-    """Step in float32; the state is (batch, kv heads, key size, value size)."""
+    """Compute in float32; the state is (batch, kv heads, key size, value size)."""
     hold(
-        infer, q, k, v, past, decay, beta, update_rule=update_rule, q_num_heads=q_num_heads,
-        kv_num_heads=kv_num_heads,
+        infer, q, k, v, past, decay, beta,
+        update_rule=update_rule, q_num_heads=q_num_heads, kv_num_heads=kv_num_heads,
     )  # fmt: skip
     batch, steps, width = q.shape
     size, group = width // q_num_heads, q_num_heads // kv_num_heads
@@ -206,7 +210,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     shape = (batch, kv_num_heads, size, values.shape[-1])
     state = np.zeros(shape, np.float32) if past is None else past.astype(np.float32)
     if state.shape != shape:
-        raise ValueError(f"a state of the shape {list(state.shape)} must be of the shape {list(shape)}")
+        raise ValueError(f"`past_state` must have the shape {list(shape)}, and has {list(state.shape)}")
     y = np.empty((steps, batch, kv_num_heads, group, shape[-1]), np.float32)
     spend_work(state.nbytes * steps, 8 * steps)
     for t in range(steps):
@@ -244,7 +248,7 @@ def body(  # ruff: ignore[too-many-arguments]  the operator's signature
     q_num_heads: int,
     kv_num_heads: int,
 ) -> tuple[Value, Value]:
-    """Emit a scan over the steps; the heads of one group of queries are rows of a matrix."""
+    """Build a scan over the steps; the heads of one group of queries are rows of a matrix."""
     rule = _check(update_rule, decay, beta, (q_num_heads, kv_num_heads))
     group = _ints(b, q_num_heads // kv_num_heads)
     heads, one = _ints(b, kv_num_heads), _ints(b, 1)
@@ -273,8 +277,8 @@ def body(  # ruff: ignore[too-many-arguments]  the operator's signature
     return b.Cast(y, to=kinds[0].number), b.Cast(state, to=kinds[1].number)
 
 
-def _step(b: Builder, rule: Rule) -> Graph:
-    """Return the graph of one step: from a state and matrices to the next state and what is read of it."""
+def _step(b: Builder, rule: UpdateRule) -> Graph:
+    """Return the graph of one step: from a state and matrices to the next state and the output."""
     inner = Builder(b.opset, name="step", opsets=b.opsets)
     shape = (None,) * 4
     state, query, key, new = (inner.input(n, FLOAT, shape) for n in ("state", "query", "key", "value"))
@@ -301,7 +305,7 @@ def _ints(b: Builder, *values: int) -> Value:
 
 @linear_attention.examples
 def by_hand() -> Iterator[Example]:  # ruff: ignore[too-many-locals]  four rules on one set of inputs
-    """Keys pick one of two elements, queries add them up; g halves, and beta corrects by a half."""
+    """Keys select one of two elements, queries sum them; g halves, and beta corrects by a half."""
     f = np.float32
     q, k, v = np.ones((1, 3, 2), f), np.array([[[1, 0], [0, 1], [1, 0]]], f), np.array([[[4], [8], [2]]], f)
     g, beta = np.full((1, 3, 1), math.log(0.5), f), np.full((1, 3, 1), 0.5, f)
@@ -313,21 +317,21 @@ def by_hand() -> Iterator[Example]:  # ruff: ignore[too-many-locals]  four rules
     )
     for rule, decay, rate, read, state in found:
         y, last = np.array(read, f).reshape(1, 3, 1), np.array(state, f).reshape(1, 1, 2, 1)
-        given = [q, k, v, None, decay, rate]
-        yield _example(rule, 1, 1, *given, expect=[y, last])
-        yield _example(rule, 1, 1, *given, scale=0.0, expect=[y / np.sqrt(f(2)), last])
-        # the state after the first step goes into the other two
+        inputs = [q, k, v, None, decay, rate]
+        yield _example(rule, 1, 1, *inputs, expect=[y, last])
+        yield _example(rule, 1, 1, *inputs, scale=0.0, expect=[y / np.sqrt(f(2)), last])
+        # the state after the first step is the past state of the other two
         between = np.array([[[[read[0]], [0]]]], f)
-        first, later = ([None if x is None else x[:, s] for x in given] for s in (slice(1), slice(1, 3)))
+        first, later = ([None if x is None else x[:, s] for x in inputs] for s in (slice(1), slice(1, 3)))
         yield _example(rule, 1, 1, *first, expect=[y[:, :1], between])
         yield _example(rule, 1, 1, *later[:3], between, *later[4:], expect=[y[:, 1:], last])
-        # two heads, one with values ten times as large; beta serves both
+        # two heads, one with values ten times as large; they share beta
         ten, twice = np.array([1, 10], f), [None if x is None else np.tile(x, 2) for x in (q, k, v, decay)]
         twice[2] = v * ten
         both = [y * ten, last * ten[:, None, None]]
         yield _example(rule, 2, 2, *twice[:3], None, twice[3], rate, expect=both)
         for kind in (np.float16, ml_dtypes.bfloat16):
-            halves = [None if x is None else x.astype(kind) for x in given]
+            halves = [None if x is None else x.astype(kind) for x in inputs]
             yield _example(rule, 1, 1, *halves, expect=[y.astype(kind), last.astype(kind)], tolerance=1e-2)
             halves[3] = np.zeros((1, 1, 2, 1), f)
             yield _example(rule, 1, 1, *halves, expect=[y.astype(kind), last], tolerance=1e-2)
@@ -338,24 +342,19 @@ def shapes() -> Iterator[Example]:
     f = np.float32
     k, v = np.array([[[1, 0], [0, 1], [1, 0]]], f), np.array([[[4], [8], [2]]], f)
     state = np.array([[[[6], [8]]]], f)
-    # two heads of queries: one adds up the state, the other reads its first element
+    # two heads of queries: one sums the state, the other reads its first element
     q = np.tile(np.array([1, 1, 1, 0], f), (1, 3, 1))
-    yield _example("linear", 2, 1, q, k, v, expect=[np.array([[[4, 4], [12, 4], [14, 6]]], f), state])
+    yield _example("linear", 2, 1, q, k, v, expect=[[[[4, 4], [12, 4], [14, 6]]], state])
     # a decay for each element of a key: only the second is halved
     g = np.tile(np.array([0, math.log(0.5)], f), (1, 3, 1))
     ones, halved = np.ones((1, 3, 2), f), np.array([[[[6], [4]]]], f)
-    yield _example("gated", 1, 1, ones, k, v, None, g, expect=[np.array([[[4], [12], [10]]], f), halved])
+    yield _example("gated", 1, 1, ones, k, v, None, g, expect=[[[[4], [12], [10]]], halved])
     yield _example("linear", 1, 1, ones[:, :0], k[:, :0], v[:, :0], state, expect=[v[:, :0], state])
-    wide = np.array([[[4, 1, 0]]], f)
+    wide = [[[4, 1, 0]]]
     outer = np.array([[[[0, 0, 0], [4, 1, 0]]]], f)
     yield _example("linear", 1, 1, ones[:, :1], k[:, 1:2], wide, expect=[wide, outer])
 
 
-def _example(
-    rule: str, queries: int, keys: int, /, *inputs: Array | None, expect: list[Array], scale: float = 1.0,
-    tolerance: float = 1e-5,
-) -> Example:  # fmt: skip
-    return Example(
-        27, *inputs, outputs=2, update_rule=rule, q_num_heads=queries, kv_num_heads=keys, scale=scale,
-        expect=expect, tolerance=tolerance,
-    )  # fmt: skip
+def _example(rule: str, queries: int, keys: int, /, *inputs: Any, scale: float = 1.0, **more: Any) -> Example:
+    heads: dict[str, Any] = {"q_num_heads": queries, "kv_num_heads": keys}
+    return Example(27, *inputs, outputs=2, update_rule=rule, scale=scale, **heads, **more)

@@ -16,9 +16,7 @@ T = Constraint("T", FLOATS)
 v1 = log.first(
     1,
     inputs=[Input("input", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[
-        Output("output", T, "The input's shape; minus infinity where the input is 0.", differentiable=True)
-    ],
+    outputs=[Output("output", T, "The input's shape; -infinity where the input is 0.", differentiable=True)],
     attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
 )
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])

@@ -21,29 +21,20 @@ T = Constraint("T", FLOATS)
 v1 = log_softmax.first(
     1,
     inputs=[Input("input", T, "A tensor of any rank.", differentiable=True)],
-    outputs=[Output("output", T, "The input's shape; no value is above 0.", differentiable=True)],
-    attributes=[Attribute("axis", "int", "Where the coercion to a matrix splits the shape.", default=1)],
+    outputs=[Output("output", T, "The input's shape; no value exceeds 0.", differentiable=True)],
+    attributes=[flattening.SPLIT],
 )
-v11 = v1.restate(11, "A negative `axis` counts from the back.")
+v11 = v1.restate(11, "A negative `axis` counts from the end.")
 v13 = v11.evolve(
     13,
-    "`axis` names the one dimension to normalise; the coercion to a matrix is gone.",
+    "`axis` is the dimension to normalise; the input is no longer flattened.",
     add=[Attribute("axis", "int", "The dimension along which the exponentials sum to one.", default=-1)],
     widen={"T": BFLOAT16},
 )
 
-v1.infer(flattening.infer_split)
-v13.infer(flattening.infer_axis)
-
-
-@v1.evaluate
-def over_flattened_tail(x: Array, /, *, axis: int) -> Array:
-    """Coerce `x` to a matrix at `axis`, then normalise each row."""
-    return flattening.over_rows(over_axis, x, axis)
-
 
 @v13.evaluate
-def over_axis(x: Array, /, *, axis: int) -> Array:
+def evaluate(x: Array, /, *, axis: int) -> Array:
     return losses.log_softmax(widened(x), axis_in(axis, x.ndim)).astype(x.dtype, copy=False)
 
 
@@ -52,8 +43,7 @@ def body(b: Builder, x: Value, /, *, axis: int) -> Value:
     return losses.emit_log_softmax(b, x, axis)
 
 
-v13.upgrade(flattening.split_to_axis("LogSoftmax"))
-v13.downgrade(flattening.axis_to_split("LogSoftmax"))
+flattening.split_before(v13)
 
 
 @log_softmax.examples
@@ -62,7 +52,7 @@ def examples() -> Iterator[Example]:
     for axis in (0, 1, 2):
         for opset in (1, 11, 13):
             yield Example(opset, x, axis=axis)
-    # by hand: the logarithms of 1 and 3, less that of their sum; the old version sums over both dimensions
+    # by hand: the logarithms of 1 and 3 minus that of their sum; the old version sums over two dimensions
     rows = np.log(np.array([[[1, 3], [4, 4]]], np.float32))
     parts = np.array([[[0.25, 0.75], [0.5, 0.5]]], np.float32)
     yield Example(13, rows, axis=2, expect=[np.log(parts)])
@@ -70,11 +60,11 @@ def examples() -> Iterator[Example]:
         yield Example(opset, rows, axis=1, expect=[np.log(np.array([[[1, 3], [4, 4]]], np.float32) / 12)])
         yield Example(opset, rows, axis=2, expect=[np.log(parts)])
     for kind in (np.float16, np.float32, np.float64):
-        yield Example(13, np.array([[1000, 0]], kind), expect=[np.array([[0, -1000]], kind)])
+        yield Example(13, np.array([[1000, 0]], kind), expect=[[[0, -1000]]])
     brain = ml_dtypes.bfloat16
-    yield Example(13, np.array([[1000, 0]], brain), axis=1, expect=[np.array([[0, -1000]], brain)])
+    yield Example(13, np.array([[1000, 0]], brain), axis=1, expect=[[[0, -1000]]])
     yield Example(13, np.array([1, np.nan]), expect=[np.full(2, np.nan)])
-    yield Example(13, np.array([0, -np.inf]), expect=[np.array([0, -np.inf])])
+    yield Example(13, np.array([0, -np.inf]), expect=[[0, -np.inf]])
     yield Example(
         13, np.zeros(40000, np.float16), tolerance=1e-3, expect=[np.full(40000, -np.log(40000), np.float16)]
     )

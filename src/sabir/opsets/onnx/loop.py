@@ -1,8 +1,8 @@
-"""Loop: a subgraph again and again, a number of times or while a condition holds.
+"""Loop: a subgraph repeated a number of times or while a condition is true.
 
-The iteration's number and the condition are scalars, the standard says. Some exporters declare them
-`int64[1]` and `bool[1]`, and compute with that shape in the body; onnxruntime passes what is declared. So
-does this room: a body that declares neither gets scalars.
+The standard says that the iteration number and the condition are scalars. Some exporters declare them
+`int64[1]` and `bool[1]`, and compute with that shape in the body. This room passes the declared shape, as
+onnxruntime does; a body that declares none gets scalars.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,16 +15,12 @@ from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import INT64
 from sabir.ir import Builder, Dim, Expr, Graph, OptionalType, TensorType, Type, Value, dim_max, lower_bound
 from sabir.opsets.families import iterations
-from sabir.opsets.typing import Array, Body
+from sabir.opsets.typing import Array, Subgraph
 from sabir.schema import (
-    BFLOAT16,
     BOOL,
     CLASSIC,
-    FLOAT4,
     FLOAT8,
-    FLOAT8E8M0,
-    INT2,
-    INT4,
+    SMALL_TYPES,
     Attribute,
     Call,
     Constraint,
@@ -33,14 +29,12 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
-    optionals,
-    sequences,
     tensors,
 )
 
 loop = Operator(
     "Loop",
-    summary="Runs `body` up to M times while its condition holds; values go round, others are stacked.",
+    summary="Runs `body` up to M times while its condition is true; carries values, stacks other outputs.",
 )
 
 V = Constraint("V", CLASSIC)
@@ -50,14 +44,14 @@ B = Constraint("B", BOOL)
 M = Input(
     "M",
     I,
-    "The most iterations; without it only the condition ends the loop.",
+    "The maximum of iterations; without it only the condition ends the loop.",
     optional=True,
     to_subgraph=True,
 )
 COND = Input(
     "cond",
     B,
-    "Whether to begin; without it the body's conditions do not count.",
+    "Whether the loop starts; without it the body's conditions are ignored.",
     optional=True,
     to_subgraph=True,
 )
@@ -68,19 +62,14 @@ v1 = loop.first(
         M,
         COND,
         Input(
-            "v_initial",
-            V,
-            "The carried values at first.",
-            variadic=True,
-            heterogeneous=True,
-            to_subgraph=True,
+            "v_initial", V, "The initial carried values.", variadic=True, heterogeneous=True, to_subgraph=True
         ),
     ],
     outputs=[
         Output(
             "v_final_and_scan_outputs",
             V,
-            "The carried values at last, then the body's other outputs stacked over the iterations.",
+            "The final carried values, then the body's other outputs stacked over the iterations.",
             variadic=True,
             heterogeneous=True,
         )
@@ -89,22 +78,22 @@ v1 = loop.first(
         Attribute(
             "body",
             "graph",
-            "Takes the iteration's number, the condition and the carried values; gives the next condition, "
-            "carried values and what is stacked.",
+            "Its inputs are the iteration number, the condition and the carried values; its outputs are the "
+            "next condition, the next carried values and the outputs to stack.",
             required=True,
         )
     ],
 )
 v11 = v1.evolve(
     11,
-    "A loop may carry no values at all.",
+    "A loop may have no carried values.",
     inputs=[
         M,
         COND,
         Input(
             "v_initial",
             V,
-            "The carried values at first.",
+            "The initial carried values.",
             variadic=True,
             minimum=0,
             heterogeneous=True,
@@ -112,18 +101,9 @@ v11 = v1.evolve(
         ),
     ],
 )
-v13 = v11.widen(13, V=sequences(CLASSIC))
-v16 = v13.widen(
-    16,
-    V=BFLOAT16
-    | sequences(BFLOAT16)
-    | optionals(CLASSIC | sequences(CLASSIC) | BFLOAT16 | sequences(BFLOAT16)),
-)
-v19 = v16.widen(19, V=FLOAT8 | sequences(FLOAT8) | optionals(FLOAT8))
-v21 = v19.widen(21, V=INT4 | sequences(INT4) | optionals(INT4))
-v23 = v21.widen(23, V=FLOAT4 | sequences(FLOAT4) | optionals(FLOAT4))
-v24 = v23.widen(24, V=FLOAT8E8M0 | sequences(FLOAT8E8M0) | optionals(FLOAT8E8M0))
-v25 = v24.widen(25, V=INT2 | sequences(INT2) | optionals(INT2))
+v13 = v11.widen(13, V=iterations.SEQUENCES)
+v16 = v13.widen(16, V=iterations.OPTIONALS_AND_BFLOAT16)
+v25 = v16.widen_stepwise(iterations.with_containers({19: FLOAT8, **SMALL_TYPES}), "V")
 
 
 @v1.infer
@@ -132,11 +112,11 @@ def infer(
     cond: TensorType | None = None,
     /,
     *initial: Type | None,
-    body: Body[Type | None],
+    body: Subgraph[Type | None],
     call: Call,
 ) -> tuple[Type | None, ...]:
-    for what, kind in (("M", most), ("cond", cond)):
-        iterations.check_one(f"`{what}`", kind)
+    iterations.check_one("`M`", most)
+    iterations.check_one("`cond`", cond)
     number = TensorType(INT64, iterations.shape_of_one(body.inputs, 0))
     going = TensorType(BOOLEAN, iterations.shape_of_one(body.inputs, 1))
 
@@ -145,32 +125,34 @@ def infer(
         return (*(_again(kind, going) for kind in again), *rest)
 
     begins = going.with_known((True,) if cond is None else cond.known)
-    held, results = iterations.settle(step, [begins, *initial])
+    carried, results = iterations.settle(step, [begins, *initial])
     if len(results) <= len(call.outputs):
-        raise InferenceError(f"the body gives {len(results)} outputs, and must give {len(call.outputs) + 1}")
-    # a condition that is true at first, and true again wherever it was, is true throughout
-    goes_on = cond is None or _first(held[0]) is True
+        raise InferenceError(f"the body has {len(results)} outputs, and must have {len(call.outputs) + 1}")
+    # a condition that is true initially, and after every iteration in which it is true, is always true
+    goes_on = cond is None or _first(carried[0]) is True
     count = _trip_count(most, never=begins.known == (False,), goes_on=goes_on)
-    final: tuple[Type | None, ...] = tuple(map(_either, held[1:], results[1:]))
+    final: tuple[Type | None, ...] = tuple(map(_either, carried[1:], results[1:]))
     if count == 0:
         final = initial
     elif (lower_bound(count) or 0) > 0:
-        final = results[1 : len(held)]
-    return (*final, *(iterations.stacked(r, count) for r in results[len(held) :]))
+        final = results[1 : len(carried)]
+    return (*final, *(iterations.stacked(r, count) for r in results[len(carried) :]))
 
 
 def _again(kind: Type | None, going: TensorType) -> Type | None:
-    """Return the condition that a body gives as the one that the next iteration gets."""
+    """Return the type of the body's condition as an input of the next iteration."""
     iterations.check_one("the body's condition", kind)
     if not isinstance(kind, TensorType):
         return kind
     return TensorType(kind.element, going.shape, kind.known)
 
 
-def _either(held: Type | None, result: Type | None) -> Type | None:
-    """Return the type of a carried value, whether or not an iteration runs."""
-    changes = isinstance(held, OptionalType) and result is not None and not isinstance(result, OptionalType)
-    return None if changes else held
+def _either(carried: Type | None, result: Type | None) -> Type | None:
+    """Return the type of a final value, whether or not an iteration runs."""
+    changes = (
+        isinstance(carried, OptionalType) and result is not None and not isinstance(result, OptionalType)
+    )
+    return None if changes else carried
 
 
 def _trip_count(most: TensorType | None, *, never: bool, goes_on: bool) -> Dim:
@@ -195,17 +177,13 @@ def check(
 
 @v1.evaluate
 def evaluate(
-    most: Array | None = None,
-    cond: Array | None = None,
-    /,
-    *initial: Any,
-    body: Body[Any],
+    most: Array | None = None, cond: Array | None = None, /, *initial: Any, body: Subgraph[Any]
 ) -> tuple[Any, ...]:
     if most is None and cond is None:
         raise EvaluationError("without M and without cond the loop would never end")
     carried = len(initial)
     if len(body.outputs) <= carried:
-        raise EvaluationError(f"the body gives {len(body.outputs)} outputs, and carries {carried} values")
+        raise EvaluationError(f"the body has {len(body.outputs)} outputs for {carried} carried values")
     limit = None if most is None else iterations.one_of("`M`", most).item()
     going = np.ones((), np.bool_) if cond is None else iterations.one_of("`cond`", cond)
     shape_of_number, shape_of_going = (iterations.shape_of_one(body.inputs, place) for place in (0, 1))
@@ -221,8 +199,8 @@ def evaluate(
     return (*state, *map(iterations.stack, gathered.taken(), kinds))
 
 
-def _unrun(body: Body[Any], going: Array, initial: Sequence[Any]) -> tuple[Type | None, ...]:
-    """Return the types of what a first iteration would give to be stacked."""
+def _unrun(body: Subgraph[Any], going: Array, initial: Sequence[Any]) -> tuple[Type | None, ...]:
+    """Return the types of the stacked outputs where no iteration runs."""
     if len(body.outputs) == 1 + len(initial):
         return ()
     number = np.zeros(iterations.shape_of_one(body.inputs, 0), np.int64)
@@ -238,7 +216,7 @@ def may_carry_nothing(b: Builder, *inputs: Value | None, call: Call, body: Graph
 @v11.downgrade
 def must_carry_something(b: Builder, *inputs: Value | None, call: Call, body: Graph) -> Any:
     if len(inputs) < len(v1.inputs):
-        raise Unconvertible("Loop-1 carries at least one value, and this loop none")
+        raise Unconvertible("Loop-1 needs at least one carried value, and this loop has none")
     return b.Loop(*inputs, body=body, outputs=len(call.outputs))
 
 
@@ -262,24 +240,20 @@ KEEPS = """body (int64 i, bool c, seq(float[2]) s) => (bool again, seq(float[2])
 
 @loop.examples
 def examples() -> Iterator[Example]:
-    (yes, no), s = np.array([[True], [False]]), np.array([1, 2], np.float32)
-    three, nothing = np.array(3), np.zeros((0, 2), np.float32)
+    (yes, no), s = [[True], [False]], np.array([1, 2], np.float32)
+    three, nothing = 3, np.zeros((0, 2), np.float32)
     stack = np.array([[1, 2], [2, 4], [4, 8]], np.float32)
     for opset in (1, 11, 13, 16, 19, 21, 23, 24, 25):
         yield Example(opset, three, yes, s, body=DOUBLES, outputs=2, expect=[8 * s, stack])
-        yield Example(opset, np.array(0), yes, s, body=DOUBLES, outputs=2, expect=[s, nothing])
+        yield Example(opset, 0, yes, s, body=DOUBLES, outputs=2, expect=[s, nothing])
         yield Example(opset, three, no, s, body=DOUBLES, outputs=2, expect=[s, nothing])
     for opset in (7, 11, 25):
         counted = np.array([0, 1, 2])
         yield Example(opset, None, yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted])
-        yield Example(
-            opset, np.array(9), yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted]
-        )
-        yield Example(
-            opset, np.array(2), yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(4), counted[:2]]
-        )
-        # without cond what the body says does not count
-        yield Example(opset, np.array(4), None, np.array(1), body=UNTIL_8, expect=[np.array(16)])
-        yield Example(opset, np.array([2]), None, s, body=GROWS, expect=[np.array([1, 2] * 4, np.float32)])
+        yield Example(opset, 9, yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(8), counted])
+        yield Example(opset, 2, yes, np.array(1), body=UNTIL_8, outputs=2, expect=[np.array(4), counted[:2]])
+        # without cond the body's conditions are ignored
+        yield Example(opset, 4, None, np.array(1), body=UNTIL_8, expect=[np.array(16)])
+        yield Example(opset, [2], None, s, body=GROWS, expect=[np.array([1, 2] * 4, np.float32)])
     yield Example(11, three, yes, body=COUNTS, expect=[np.arange(3)])
     yield Example(16, three, None, [s, s], body=KEEPS, expect=[[s, s]])

@@ -1,6 +1,7 @@
-"""LRN: each element scaled down by the energy of its neighbours across channels."""
+"""LRN: each element divided by a power of the sum of squares of neighbouring channels."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -10,21 +11,11 @@ from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-)
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 lrn = Operator(
     "LRN",
-    summary="`x / (bias + alpha / size * s) ** beta`, with `s` the sum of squares of `size` channels around.",
+    summary="`x / (bias + alpha / size * s) ** beta`, where `s` is the sum of squares over `size` channels.",
 )
 
 T = Constraint("T", FLOATS)
@@ -34,17 +25,22 @@ v1 = lrn.first(
     inputs=[Input("X", T, "The input, (N, C, D1, ..., Dn).", differentiable=True)],
     outputs=[Output("Y", T, "The input's shape.", differentiable=True)],
     attributes=[
-        Attribute("bias", "float", "What is added before the power.", default=1.0),
+        Attribute("bias", "float", "Added before the power.", default=1.0),
         Attribute("beta", "float", "The exponent.", default=0.75),
         Attribute("alpha", "float", "The weight of the mean of squares.", default=0.0001),
-        Attribute("size", "int", "How many channels to sum, the own in the middle; if even, one more "
-                  "follows than precedes.", required=True, values=at_least(1)),
+        Attribute(
+            "size",
+            "int",
+            "The number of channels to sum, centred; if even, one more after the centre than before it.",
+            required=True,
+            values=at_least(1),
+        ),
     ],
-)  # fmt: skip
+)
 v13 = v1.widen(13, T=BFLOAT16)
 
-_TURNS = 8  # array operations for an image, beside those for each neighbour
-_QUARTERS = 0.75  # the exponent that every known model has; two square roots are much faster than a power
+_OPERATIONS = 8  # array operations for an image, besides those for each neighbour
+_QUARTERS = 0.75  # the exponent of every known model; two square roots are much faster than a power
 
 
 @v1.infer
@@ -61,7 +57,7 @@ def evaluate(x: Array, /, *, size: int, alpha: float, beta: float, bias: float) 
     if not y.size:
         return y.astype(x.dtype, copy=False)
     shifts = min(size, x.shape[1])
-    spend_work(shifts * y.nbytes, (shifts + _TURNS) * len(x))
+    spend_work(shifts * y.nbytes, (shifts + _OPERATIONS) * len(x))
     for image, result in zip(wide, y, strict=True):
         base = _neighbourhood(image * image, size)
         base *= alpha / size
@@ -91,20 +87,19 @@ def _power(base: Array, beta: float) -> Array:
 @lrn.examples
 def examples() -> Iterator[Example]:
     x = np.array([1, 2, 3, 4], np.float32).reshape(1, 4, 1, 1)
-    thirds = np.array([1 / 6, 2 / 15, 3 / 30, 4 / 26], np.float32).reshape(
-        1, 4, 1, 1
-    )  # x / (1 + sum of squares)
-    even = np.array([1 / 15, 2 / 31, 3 / 30, 4 / 26], np.float32).reshape(1, 4, 1, 1)  # one before, two after
+    # x / (1 + the sum of squares): of one channel before and one after, and of one before and two after
+    odd = [[[[1 / 6]], [[2 / 15]], [[3 / 30]], [[4 / 26]]]]
+    even = [[[[1 / 15]], [[2 / 31]], [[3 / 30]], [[4 / 26]]]]
+    alone = x / (1 + 1e-4 * x.astype(float) ** 2).astype(np.float32) ** 0.75
     for opset in (1, 13):
-        yield Example(opset, x, size=3, alpha=3.0, beta=1.0, expect=[thirds])
+        yield Example(opset, x, size=3, alpha=3.0, beta=1.0, expect=[odd])
         yield Example(opset, x, size=4, alpha=4.0, beta=1.0, expect=[even])
         yield Example(opset, x, size=9, alpha=9.0, bias=-14.0, expect=[x / 8])  # 16 ** 0.75
-        yield Example(
-            opset, x, size=1, expect=[x / (1 + 1e-4 * x.astype(float) ** 2).astype(np.float32) ** 0.75]
-        )
-    yield Example(1, x.astype(np.float16) * 100, size=1, alpha=1.0, bias=0.0, beta=0.5, tolerance=1e-3,
-                  expect=[np.ones((1, 4, 1, 1), np.float16)])  # fmt: skip
-    yield Example(13, x.astype(ml_dtypes.bfloat16), size=1, alpha=0.0, bias=4.0, beta=0.5,
-                  expect=[(x / 2).astype(ml_dtypes.bfloat16)])  # fmt: skip
+        yield Example(opset, x, size=1, expect=[alone])
+    large, ones = x.astype(np.float16) * 100, np.ones((1, 4, 1, 1), np.float16)
+    root: dict[str, Any] = {"size": 1, "beta": 0.5}
+    yield Example(1, large, **root, alpha=1.0, bias=0.0, tolerance=1e-3, expect=[ones])
+    brain = x.astype(ml_dtypes.bfloat16)
+    yield Example(13, brain, **root, alpha=0.0, bias=4.0, expect=[(x / 2).astype(ml_dtypes.bfloat16)])
     yield Example(13, np.zeros((1, 0, 2), float), size=3, expect=[np.zeros((1, 0, 2))])
-    yield Example(13, np.array([[np.inf, np.nan]]), size=1, expect=[np.array([[np.nan, np.nan]])])
+    yield Example(13, np.array([[np.inf, np.nan]]), size=1, expect=[[[np.nan, np.nan]]])

@@ -1,4 +1,4 @@
-"""MatMulInteger: the matrix product of 8-bit integers less their zero points, summed in 32 bits."""
+"""MatMulInteger: the matrix product of 8-bit integers minus their zero points, as 32-bit integers."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 
 mat_mul_integer = Operator(
     "MatMulInteger",
-    summary="`(A - a_zero_point) @ (B - b_zero_point)` as int32; what exceeds 32 bits wraps around.",
+    summary="`(A - a_zero_point) @ (B - b_zero_point)` as int32, with overflow wrapping around.",
 )
 
 T1 = Constraint("T1", tensors("int8", "uint8"))
@@ -36,23 +36,19 @@ v10 = mat_mul_integer.first(
         Input(
             "a_zero_point",
             T1,
-            "What stands for 0 in A: a scalar, (M), or (..., M, 1); 0 by default.",
+            "The number in A that represents 0: a scalar, (M), or (..., M, 1); 0 by default.",
             optional=True,
             differentiable=False,
         ),
         Input(
             "b_zero_point",
             T2,
-            "What stands for 0 in B: a scalar, (N), or (..., 1, N); 0 by default.",
+            "The number in B that represents 0: a scalar, (N), or (..., 1, N); 0 by default.",
             optional=True,
             differentiable=False,
         ),
     ],
-    outputs=[
-        Output(
-            "Y", T3, "Shape (..., M, N), without the M or N that a 1-D operand lacks.", differentiable=False
-        )
-    ],
+    outputs=[Output("Y", T3, "Shape (..., M, N), without M or N for a 1-D operand.", differentiable=False)],
 )
 
 
@@ -76,21 +72,17 @@ def evaluate(a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | No
 def examples() -> Iterator[Example]:
     i, u, s = np.int32, np.uint8, np.int8
     a, b = np.array([[11, 7, 3], [10, 6, 2]], u), np.array([[1, 4], [2, 5], [3, 6]], u)
-    yield Example(10, a, b, expect=[np.array([[34, 97], [28, 82]], i)])
-    yield Example(10, a, b, u(12), u(0), expect=[np.array([[-38, -83], [-44, -98]], i)])
-    yield Example(10, a, b.astype(s) - s(9), np.array([11, 10], u), np.array([-8, -5], s),
-                  expect=[np.full((2, 2), -4 * 1 - 8 * 2, i)])  # fmt: skip
-    # each row of A and each column of B less its own zero point, in stacks of matrices
+    yield Example(10, a, b, expect=[[[34, 97], [28, 82]]])
+    yield Example(10, a, b, 12, 0, expect=[[[-38, -83], [-44, -98]]])
+    yield Example(10, a, b.astype(s) - 9, [11, 10], [-8, -5], expect=[np.full((2, 2), -4 * 1 - 8 * 2, i)])
+    # each row of A and each column of B has its own zero point, in stacks of matrices
     stack = np.arange(8, dtype=s).reshape(2, 2, 2)
-    zeros = np.array([[[0], [2]], [[4], [6]]], s), np.array([[[0, 1]]], s)
+    zeros = [[[0], [2]], [[4], [6]]], [[[0, 1]]]
     rows, columns = np.array([[0, 1]] * 4).reshape(2, 2, 2), np.array([[0, 1], [2, 3]]) - [0, 1]
     yield Example(10, stack, stack[:1], *zeros, expect=[(rows @ columns).astype(i)])
-    yield Example(10, a[0], b[:, 0], expect=[i(34)])
-    yield Example(10, a, b[:, 0], np.array([10], u), np.array(1, u), expect=[np.array([-17, -20], i)])
+    yield Example(10, a[0], b[:, 0], expect=[34])
+    yield Example(10, a, b[:, 0], [10], 1, expect=[[-17, -20]])
     yield Example(10, np.zeros((2, 0), u), np.zeros((0, 3), s), expect=[np.zeros((2, 3), i)])
-    # 259 products of 255 * 255 exceed what float32 counts exactly
-    yield Example(
-        10, np.full((1, 259), 255, u), np.full((259, 1), 255, u), expect=[np.array([[16841475]], i)]
-    )
-    yield Example(10, np.full((1, 2), -128, s), np.full((2, 1), 127, s), s(127), s(-128),
-                  expect=[np.array([[-130050]], i)])  # fmt: skip
+    # 259 products of 255 * 255 exceed the integers that are exact in float32
+    yield Example(10, np.full((1, 259), 255, u), np.full((259, 1), 255, u), expect=[[[16841475]]])
+    yield Example(10, np.full((1, 2), -128, s), np.full((2, 1), 127, s), 127, -128, expect=[[[-130050]]])

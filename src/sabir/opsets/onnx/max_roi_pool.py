@@ -1,4 +1,4 @@
-"""MaxRoiPool: the greatest elements of regions, over a grid of bins in whole pixels."""
+"""MaxRoiPool: the maxima of regions, over a grid of bins of whole pixels."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,20 +11,10 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-)
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 max_roi_pool = Operator(
-    "MaxRoiPool", summary="The greatest element in each bin of a grid laid over each region, 0 in empty bins."
+    "MaxRoiPool", summary="The maximum of each bin of a grid over each region, 0 for empty bins."
 )
 
 T = Constraint("T", FLOATS)
@@ -40,17 +30,21 @@ v1 = max_roi_pool.first(
         Attribute(
             "spatial_scale",
             "float",
-            "Pixels of `X` for a unit of the corners, which are then rounded.",
+            "The pixels of `X` for a unit of the corners, which are then rounded.",
             default=1.0,
         ),
         Attribute(
-            "pooled_shape", "ints", "How many bins along height and width.", required=True, values=at_least(1)
+            "pooled_shape",
+            "ints",
+            "The number of bins along height and width.",
+            required=True,
+            values=at_least(1),
         ),
     ],
 )
 v22 = v1.widen(22, T=BFLOAT16)
 
-_ROW = 5  # numbers that tell a region
+_ROW = 5  # numbers of a region
 _AXES = 2
 
 
@@ -67,28 +61,28 @@ def evaluate(x: Array, rois: Array, /, *, pooled_shape: Sequence[int], spatial_s
     wide, boxes = widened(x), widened(rois)
     items = items_in(boxes[:, 0], x)
     spend_work(0, len(items) * (8 + sum(pooled_shape)))
-    # halves go away from 0, as in onnxruntime; the corners belong to the region
+    # ties round away from 0, as in onnxruntime; the corners are inside the region
     scaled = boxes[:, 1:] * boxes.dtype.type(spatial_scale)
     corners = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)
     maps = channels_last(wide)
     y: Array = np.empty(allotted((len(items), *pooled_shape, x.shape[1]), wide.dtype, x.size), wide.dtype)
-    for place, (item, (left, top, right, bottom)) in enumerate(zip(items, corners, strict=True)):
+    for number, (item, (left, top, right, bottom)) in enumerate(zip(items, corners, strict=True)):
         rows = _bins(int(top), int(bottom), pooled_shape[0], x.shape[2])
         columns = _bins(int(left), int(right), pooled_shape[1], x.shape[3])
         near, far = columns[0][0], columns[1][-1]
         inside = columns[0] - near, columns[1] - near
         found = over_bins(np.maximum, -np.inf, maps[item, :, near:far], rows, inside)
         empty = np.logical_or.outer(rows[0] >= rows[1], columns[0] >= columns[1])
-        y[place] = np.where(empty[..., None], 0, found)
+        y[number] = np.where(empty[..., None], 0, found)
     return np.moveaxis(y, -1, 1).astype(x.dtype, copy=False)
 
 
 def _bins(first: int, last: int, count: int, length: int) -> tuple[Array, Array]:
-    """Return where the bins of a region start and stop; neighbours may share a pixel."""
+    """Return the starts and stops of the bins of a region; neighbours may share a pixel."""
     size = np.float32(max(last - first + 1, 1)) / np.float32(count)
-    place = np.arange(count + 1, dtype=np.float32) * size
-    starts = np.floor(place[:-1]).astype(np.int64) + first
-    stops = np.ceil(place[1:]).astype(np.int64) + first
+    edges = np.arange(count + 1, dtype=np.float32) * size
+    starts = np.floor(edges[:-1]).astype(np.int64) + first
+    stops = np.ceil(edges[1:]).astype(np.int64) + first
     return np.clip(starts, 0, length), np.clip(stops, 0, length)
 
 
@@ -97,19 +91,18 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.arange(24, dtype=f).reshape(1, 1, 4, 6)
     x = np.concatenate([x, -x - 1])
-    # rows of bins over all of the map; over five columns, of which two bins share the middle one
+    # bins over the whole map; and over five columns, whose middle one is in two bins
     rois = np.array([[0, 0, 0, 5, 3], [1, 1, 1, 5, 2]], f)
-    y = np.array([[[[8, 11], [20, 23]]], [[[-8, -10], [-14, -16]]]], f)
+    y = [[[[8, 11], [20, 23]]], [[[-8, -10], [-14, -16]]]]
     for opset in (1, 22):
         yield Example(opset, x, rois, pooled_shape=[2, 2], expect=[y])
-        yield Example(opset, x, rois[:1] * f(2), pooled_shape=[1, 3], spatial_scale=0.5,
-                      expect=[np.array([[[[19, 21, 23]]]], f)])  # fmt: skip
-    # half of it beyond the map, and all of it; 0.5 rounds away from 0
-    beyond = np.array([[0, 4, 2.5, 7, 6], [0, 9, 9, 12, 12]], f)
-    yield Example(1, x, beyond, pooled_shape=[2, 2],
-                  expect=[np.array([[[[23, 0], [0, 0]]], [[[0, 0], [0, 0]]]], f)])  # fmt: skip
+        yield Example(
+            opset, x, rois[:1] * 2, pooled_shape=[1, 3], spatial_scale=0.5, expect=[[[[[19, 21, 23]]]]]
+        )
+    # regions half and completely outside the map; 0.5 rounds away from 0
+    beyond = [[0, 4, 2.5, 7, 6], [0, 9, 9, 12, 12]]
+    yield Example(1, x, beyond, pooled_shape=[2, 2], expect=[[[[[23, 0], [0, 0]]], [[[0, 0], [0, 0]]]]])
     for kind, opset in ((np.float16, 1), (np.float64, 1), (ml_dtypes.bfloat16, 22)):
-        yield Example(opset, x.astype(kind), rois.astype(kind), pooled_shape=[2, 2], expect=[y.astype(kind)])
-    yield Example(1, np.array([[[[np.nan, 1]]]], f), np.array([[0, 0, 0, 1, 0]], f), pooled_shape=[1, 1],
-                  expect=[np.array([[[[np.nan]]]], f)])  # fmt: skip
+        yield Example(opset, x.astype(kind), rois.astype(kind), pooled_shape=[2, 2], expect=[y])
+    yield Example(1, [[[[np.nan, 1]]]], [[0, 0, 0, 1, 0]], pooled_shape=[1, 1], expect=[[[[[np.nan]]]]])
     yield Example(1, x, np.zeros((0, 5), f), pooled_shape=[2, 3], expect=[np.zeros((0, 1, 2, 3), f)])

@@ -9,35 +9,19 @@ import numpy as np
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import arithmetic, broadcasting, variadic
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    Unconvertible,
-)
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Unconvertible
 
-mean = Operator("Mean", summary="The sum of all inputs, elementwise, divided by how many they are.")
+mean = Operator("Mean", summary="The sum of all inputs, elementwise, divided by their number.")
 
 T = Constraint("T", FLOATS)
 
 v1 = mean.first(
-    1,
-    inputs=[Input("data_0", T, "One or more tensors.", variadic=True, differentiable=True)],
-    outputs=[Output("mean", T, "The shape that all inputs broadcast to.", differentiable=True)],
-    attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
+    1, inputs=variadic.inputs(T), outputs=variadic.outputs(T, "mean"), attributes=variadic.ATTRIBUTES
 )
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
-v8 = v6.restate(8, "The inputs are broadcast; before, they had to be of one shape.")
+v8 = v6.restate(8, "Broadcasts the inputs; before, they had to have one shape.")
 v13 = v8.widen(13, T=BFLOAT16)
 
-FIRST_BROADCASTING_ADD = 7
-
-v1.infer(variadic.infer_one_shape)
 v8.infer(broadcasting.merged)
 
 
@@ -47,35 +31,30 @@ def evaluate(*inputs: Array) -> Array:
     return (functools.reduce(np.add, wide) / len(inputs)).astype(inputs[0].dtype, copy=False)
 
 
-v1.evaluate(variadic.of_one_shape(evaluate))
-
-
-@v8.downgrade
-def unless_of_one_shape_a_chain(b: Builder, /, *inputs: Value) -> Value:
-    if variadic.are_of_one_shape(*inputs):
-        return b.Mean(*inputs)
-    if b.opset < FIRST_BROADCASTING_ADD:
-        raise Unconvertible("the inputs are not known to be of one shape, and Mean-6 does not broadcast")
+def divided_sum(b: Builder, *inputs: Value) -> Value:
     element = next((v.type.element for v in inputs if isinstance(v.type, TensorType)), None)
     if element is None or not element.number:
-        raise Unconvertible("the element type is unknown, and a mean by hand divides in it")
+        raise Unconvertible("the element type is unknown, and the count of inputs must be of it")
     count = b.initializer("count", np.array(len(inputs), element.dtype))
     return b.Div(functools.reduce(b.Add, inputs), count)
 
 
+variadic.one_shape_before(v8, divided_sum)
+
+
 @mean.examples
 def examples() -> Iterator[Example]:
-    a, b = np.array([[1.0, np.nan, np.inf]], np.float32), np.array([[2.0, 0.0, -3.0]], np.float32)
-    both = np.array([[1.5, np.nan, np.inf]], np.float32)
+    a, b = [[1.0, np.nan, np.inf]], np.array([[2.0, 0.0, -3.0]], np.float32)
+    both = [[1.5, np.nan, np.inf]]
     for opset in (1, 6, 8, 13):
         yield Example(opset, a, b, expect=[both])
         yield Example(opset, b, expect=[b])
         yield Example(opset, b, b + 1, b - 1, expect=[b])
-    column = np.array([[0.0], [5.0]], np.float32)
-    yield Example(8, b, column, expect=[np.array([[1, 0, -1.5], [3.5, 2.5, 1]], np.float32)])
-    yield Example(8, np.float64(1), np.float64(4), expect=[np.float64(2.5)])
-    yield Example(8, np.float64(1), np.zeros((0, 2)), expect=[np.zeros((0, 2))])
-    yield Example(8, *[np.array([60000], np.float16)] * 2, expect=[np.array([60000], np.float16)])
-    # in bfloat16 itself, 256 + 1 would be 256 at every step
+    column = [[0.0], [5.0]]
+    yield Example(8, b, column, expect=[[[1, 0, -1.5], [3.5, 2.5, 1]]])
+    yield Example(8, np.float64(1), 4, expect=[2.5])
+    yield Example(8, 1, np.zeros((0, 2)), expect=[np.zeros((0, 2))])
+    yield Example(8, *[np.array([60000], np.float16)] * 2, expect=[[60000]])
+    # an accumulator in bfloat16 would stay at 256
     parts = [np.array([p], ml_dtypes.bfloat16) for p in (256, 1, 1, 1, 1)]
-    yield Example(13, *parts, expect=[np.array([52], ml_dtypes.bfloat16)])
+    yield Example(13, *parts, expect=[[52]])

@@ -1,4 +1,4 @@
-"""MelWeightMatrix: weights that sum up a spectrum into bands of equal width to the ear."""
+"""MelWeightMatrix: weights that sum a spectrum over bands of equal width on the mel scale."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -29,8 +29,8 @@ from sabir.schema import (
 
 mel_weight_matrix = Operator(
     "MelWeightMatrix",
-    summary="For each band a triangle over the frequencies of a spectrum, the bands' edges at equal steps of "
-    "`2595 log10(1 + f / 700)`.",
+    summary="For each band a triangle over the frequencies of a spectrum; the edges of the bands are at "
+    "equal steps of `2595 log10(1 + f / 700)`.",
 )
 
 T1 = Constraint("T1", tensors("int32", "int64"))
@@ -40,13 +40,11 @@ T3 = Constraint("T3", NUMBERS, BFLOAT16)
 v17 = mel_weight_matrix.first(
     17,
     inputs=[
-        Input("num_mel_bins", T1, "How many bands.", differentiable=False),
-        Input(
-            "dft_length", T1, "The length of the frames whose spectra are summed up.", differentiable=False
-        ),
+        Input("num_mel_bins", T1, "The number of bands.", differentiable=False),
+        Input("dft_length", T1, "The length of the frames whose spectra are summed.", differentiable=False),
         Input("sample_rate", T1, "Samples per second of the signal.", differentiable=False),
-        Input("lower_edge_hertz", T2, "Where the lowest band starts.", differentiable=False),
-        Input("upper_edge_hertz", T2, "Where the bands end.", differentiable=False),
+        Input("lower_edge_hertz", T2, "The start of the lowest band.", differentiable=False),
+        Input("upper_edge_hertz", T2, "The end of the highest band.", differentiable=False),
     ],
     outputs=[Output("output", T3, "(dft_length // 2 + 1, num_mel_bins).", differentiable=False)],
     attributes=[
@@ -62,18 +60,17 @@ def infer(
     bands: TensorType, length: TensorType, rate: TensorType, lower: TensorType, upper: TensorType, /,
     *, output_datatype: int,
 ) -> TensorType:  # fmt: skip
-    for port, given in zip(v17.inputs, (bands, length, rate, lower, upper), strict=True):
-        check_one(port.name, given)
-    kind = element(output_datatype)
+    for port, operand in zip(v17.inputs, (bands, length, rate, lower, upper), strict=True):
+        check_one(port.name, operand)
     rows = spectra.bins(spectra.scalar(length), onesided=True)
-    return TensorType(kind, (rows, spectra.scalar(bands)))
+    return TensorType(element(output_datatype), (rows, spectra.scalar(bands)))
 
 
 @v17.evaluate
 def evaluate(
     bands: Array, length: Array, rate: Array, lower: Array, upper: Array, /, *, output_datatype: int
 ) -> Array:
-    """The edges are `bands + 2` whole frequencies; each three in a row make a triangle."""
+    """Round `bands + 2` edges to frequencies; each three consecutive ones form a triangle."""
     kind = element(output_datatype)
     count, frame, samples, *hertz = _numbers(bands, length, rate, lower, upper)
     return converted(_triangles(int(count) + 2, int(frame), int(samples), hertz), kind)
@@ -86,7 +83,7 @@ def _numbers(*inputs: Array) -> list[Any]:
 def _triangles(count: int, frame: int, samples: int, limits: Sequence[float]) -> Array:
     """Return the triangles over `count` edges, the first and the last at the limits."""
     low, high = (2595 * np.log10(1 + np.float64(x) / 700) for x in limits)
-    allotted([frame // 2 + 1, count], np.dtype(np.complex128))  # several of float64
+    allotted([frame // 2 + 1, count], np.dtype(np.complex128))  # several temporaries in float64
     hertz = 700 * (10 ** ((np.arange(count) * ((high - low) / count) + low) / 2595) - 1)
     edges = np.floor((frame + 1) * hertz / samples).astype(np.int64)
     start, peak, end = edges[:-2], edges[1:-1], edges[2:]
@@ -102,16 +99,16 @@ def _triangles(count: int, frame: int, samples: int, limits: Sequence[float]) ->
 def examples() -> Iterator[Example]:
     """By hand: up to 10500 Hz two bands have edges at 700 (2^i - 1) Hz, of 21 frequencies 1, 4 and 10."""
     f = np.float32
-    given = [np.array(2), np.array(20), np.array(10_000), f(0), f(10_500)]
+    inputs = [2, 20, 10_000, f(0), 10_500]
     two = np.array([[0, 6, 4, 2, 0, 0, 0, 0, 0, 0, 0], [0, 0, 2, 4, 6, 5, 4, 3, 2, 1, 0]]).T / 6
-    yield Example(17, *given, expect=[two.astype(f)])
+    yield Example(17, *inputs, expect=[two.astype(f)])
     for number, kind in ((11, np.float64), (10, np.float16), (16, ml_dtypes.bfloat16), (6, np.int32)):
-        yield Example(17, *given, output_datatype=number, tolerance=1e-3, expect=[two.astype(kind)])
-    # up to 4900 Hz one band, from 0 over 7 to 22, of which there are but 10
-    given = [np.array(n, np.int32) for n in (1, 20, 2000)]
+        yield Example(17, *inputs, output_datatype=number, tolerance=1e-3, expect=[two.astype(kind)])
+    # up to 4900 Hz one band, from 0 over 7 to 22, beyond the last frequency, 10
+    inputs = [np.array(n, np.int32) for n in (1, 20, 2000)]
     one = [*(np.arange(7) / 7), 1, 14 / 15, 13 / 15, 12 / 15]
     for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
-        yield Example(17, *given, kind(0), kind(4900), expect=[np.array(one, f)[:, None]])
-    # edges that fall together leave one frequency
-    yield Example(17, *given[:2], np.array(10**6, np.int32), f(0), f(100), expect=[np.eye(11, 1, dtype=f)])
-    yield Example(17, np.array(0), np.array(6), np.array(8), f(0), f(4), expect=[np.zeros((4, 0), f)])
+        yield Example(17, *inputs, kind(0), kind(4900), expect=[np.array(one, f)[:, None]])
+    # equal edges leave one frequency
+    yield Example(17, *inputs[:2], 10**6, f(0), 100, expect=[np.eye(11, 1, dtype=f)])
+    yield Example(17, 0, 6, 8, f(0), 4, expect=[np.zeros((4, 0), f)])

@@ -25,8 +25,7 @@ from sabir.schema import (
 )
 
 mod = Operator(
-    "Mod",
-    summary="`A - floor(A / B) * B`, or with `fmod` the quotient cut toward zero; integers modulo 0 are 0.",
+    "Mod", summary="`A - floor(A / B) * B`, with `fmod` the quotient truncated; integers modulo 0 are 0."
 )
 
 T = Constraint("T", NUMBERS)
@@ -42,16 +41,16 @@ v10 = mod.first(
         Attribute(
             "fmod",
             "int",
-            "The remainder has the sign of, 0: the divisor, 1: the dividend.",
+            "The remainder has the sign of the divisor (0) or of the dividend (1).",
             default=0,
             values=one_of(0, 1),
         )
     ],
 )
 v13 = v10.widen(13, T=BFLOAT16)
-v28 = v13.restate(28, "Floats are divided with `fmod` 0 too; before, that was for integers only.")
+v28 = v13.restate(28, "Admits floats with `fmod` 0; before, only integers.")
 
-_FEW = 1 << 14  # elements that take no time worth counting
+_FEW = 1 << 14  # elements, whose remainders take a negligible time
 NEEDS_FMOD = "floats have no floored remainder before Mod-28; `fmod` must be 1"
 
 
@@ -87,7 +86,7 @@ def evaluate(a: Array, b: Array, /, *, fmod: int) -> Array:
 
 
 def _spend(a: Array, b: Array) -> None:
-    """Count a remainder of floats as work: it is found bit by bit of the quotient, which may have 2000."""
+    """Count remainders of floats as work: their time grows with the bits of the quotient, up to 2000."""
     count = max(a.size, b.size) if a.size and b.size else 0
     if count > _FEW:
         bits = int(np.frexp(a)[1].max()) - int(np.frexp(b)[1].min())
@@ -95,8 +94,8 @@ def _spend(a: Array, b: Array) -> None:
 
 
 @v28.downgrade
-def floored_by_hand(b: Builder, x: Value, y: Value, /, *, fmod: int) -> Value:
-    """Take the remainder with the dividend's sign, and add the divisor where theirs differ."""
+def floored_from_fmod(b: Builder, x: Value, y: Value, /, *, fmod: int) -> Value:
+    """Emit the remainder with the dividend's sign, plus the divisor where the signs differ."""
     element = x.type.element if isinstance(x.type, TensorType) else None
     if element is None or not element.number:
         raise Unconvertible("the element type is unknown, and Mod-13 takes `fmod` 0 for integers only")
@@ -111,17 +110,15 @@ def floored_by_hand(b: Builder, x: Value, y: Value, /, *, fmod: int) -> Value:
 @mod.examples
 def integers() -> Iterator[Example]:
     a, b = np.array([-7, 7, -7, 7, 5, -6]), np.array([3, 3, -3, -3, 0, 3])
-    floor, cut = np.array([2, 1, -1, -2, 0, 0]), np.array([-1, 1, -1, 1, 0, 0])  # by hand
+    floor, truncated = np.array([2, 1, -1, -2, 0, 0]), np.array([-1, 1, -1, 1, 0, 0])  # by hand
     for opset in (10, 13, 28):
         for kind in (np.int8, np.int32, np.int64):
             yield Example(opset, a.astype(kind), b.astype(kind), expect=[floor.astype(kind)])
-            yield Example(opset, a.astype(kind), b.astype(kind), fmod=1, expect=[cut.astype(kind)])
+            yield Example(opset, a.astype(kind), b.astype(kind), fmod=1, expect=[truncated.astype(kind)])
         rows = np.array([[5], [2**64 - 1]], np.uint64)
-        yield Example(
-            opset, rows, np.array([4, 0], np.uint64), expect=[np.array([[1, 0], [3, 0]], np.uint64)]
-        )
-        yield Example(opset, np.int64(-(2**63)), np.int64(-1), expect=[np.int64(0)])
-        yield Example(opset, np.zeros((0, 2), np.int16), np.int16(2), expect=[np.zeros((0, 2), np.int16)])
+        yield Example(opset, rows, [4, 0], expect=[[[1, 0], [3, 0]]])
+        yield Example(opset, -(2**63), -1, expect=[0])
+        yield Example(opset, np.zeros((0, 2), np.int16), 2, expect=[np.zeros((0, 2), np.int16)])
 
 
 @mod.examples
@@ -129,18 +126,12 @@ def floats() -> Iterator[Example]:
     inf, nan = np.inf, np.nan
     a = np.array([-7.5, 7.5, -7.5, 7.5, inf, 1, nan, 2, -2], np.float32)
     b = np.array([2, 2, -2, -2, 2, 0, 1, inf, inf], np.float32)
-    cut = np.array([-1.5, 1.5, -1.5, 1.5, nan, nan, nan, 2, -2], np.float32)
+    truncated = np.array([-1.5, 1.5, -1.5, 1.5, nan, nan, nan, 2, -2], np.float32)
     floor = np.array([0.5, 1.5, -1.5, -0.5, nan, nan, nan, 2, inf], np.float32)
     for opset in (10, 13, 28):
         for kind in (np.float16, np.float32, np.float64):
-            yield Example(opset, a.astype(kind), b.astype(kind), fmod=1, expect=[cut.astype(kind)])
+            yield Example(opset, a.astype(kind), b.astype(kind), fmod=1, expect=[truncated.astype(kind)])
     for kind in (np.float16, np.float32, np.float64, ml_dtypes.bfloat16):
         yield Example(28, a.astype(kind), b.astype(kind), expect=[floor.astype(kind)])
-        yield Example(28, a.astype(kind), b.astype(kind), fmod=1, expect=[cut.astype(kind)])
-    yield Example(
-        13,
-        np.array([5, -5], ml_dtypes.bfloat16),
-        ml_dtypes.bfloat16(3),
-        fmod=1,
-        expect=[np.array([2, -2], ml_dtypes.bfloat16)],
-    )
+        yield Example(28, a.astype(kind), b.astype(kind), fmod=1, expect=[truncated.astype(kind)])
+    yield Example(13, [5, -5], ml_dtypes.bfloat16(3), fmod=1, expect=[[2, -2]])

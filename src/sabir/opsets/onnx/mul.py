@@ -4,20 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.opsets.families import arithmetic, broadcasting
-from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    NUMBERS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    tensors,
-)
+from sabir.opsets.families import arithmetic, binary, broadcasting
+from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
 
 mul = Operator("Mul", summary="The product of two tensors, elementwise: `A * B`.")
 
@@ -25,76 +13,30 @@ T = Constraint("T", FLOATS)
 
 v1 = mul.first(
     1,
-    inputs=[
-        Input("A", T, "One factor.", differentiable=True),
-        Input("B", T, "The other factor.", differentiable=True),
-    ],
-    outputs=[Output("C", T, "The shape that both inputs broadcast to.", differentiable=True)],
-    attributes=[
-        Attribute(
-            "axis", "int", "Where the dimensions of `B` begin among those of `A`; at the end by default."
-        ),
-        Attribute("consumed_inputs", "ints", legacy=True),
-        Attribute("broadcast", "int", "1: `B` is repeated to the shape of `A`.", default=0),
-    ],
+    inputs=binary.inputs(T, "One factor.", "The other factor.", differentiable=True),
+    outputs=binary.outputs(T, differentiable=True),
+    attributes=arithmetic.ATTRIBUTES,
 )
 v6 = v1.evolve(
     6,
     "Drops the legacy hint `consumed_inputs`; admits 32- and 64-bit integers.",
     drop=["consumed_inputs"],
-    widen={"T": tensors("int32", "int64", "uint32", "uint64")},
+    widen={"T": arithmetic.LARGE_INTEGERS},
 )
-v7 = v6.evolve(
-    7,
-    "Either input is broadcast, as numpy does it; the attributes that steered it are gone.",
-    drop=["axis", "broadcast"],
-)
+v7 = v6.evolve(7, "Broadcasts both inputs, as numpy does.", drop=["axis", "broadcast"])
 v13 = v7.widen(13, T=BFLOAT16)
 v14 = v13.widen(14, T=NUMBERS)
 
-v1.infer(broadcasting.one_way())
 v7.infer(arithmetic.known_product)
-
-
-@v7.evaluate
-def evaluate(a: Array, b: Array, /) -> Array:
-    return np.multiply(a, b)
-
-
-v1.evaluate(broadcasting.evaluated_one_way(evaluate))
-v7.upgrade(broadcasting.upgraded("Mul"))
-v7.downgrade(broadcasting.downgraded("Mul", commutes=True))
+v7.evaluate(binary.elementwise(np.multiply))
+broadcasting.one_way_before(v7, commutes=True)
 
 
 @mul.examples
 def examples() -> Iterator[Example]:
-    a = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
-    row, column = np.array([1, 2, 4], np.float32), np.array([2, 4], np.float32)
-    by_row, by_column = (
-        np.array([[1, 4, 12], [4, 10, 24]], np.float32),
-        np.array([[2, 4, 6], [16, 20, 24]], np.float32),
-    )
-    for opset in (1, 6):
-        yield Example(opset, a, a, expect=[np.array([[1, 4, 9], [16, 25, 36]], np.float32)])
-        yield Example(opset, a, row, broadcast=1, expect=[by_row])
-        yield Example(opset, a, column, broadcast=1, axis=0, expect=[by_column])
-        yield Example(
-            opset,
-            a,
-            np.array([[2]], np.float32),
-            broadcast=1,
-            expect=[np.array([[2, 4, 6], [8, 10, 12]], np.float32)],
-        )
-    yield Example(6, np.array([[7, 8]]), np.array([2]), broadcast=1, expect=[np.array([[14, 16]])])
-    for opset in (7, 13, 14):
-        yield Example(opset, a, row, expect=[by_row])
-        yield Example(opset, a, column[:, None], expect=[by_column])
-        yield Example(
-            opset, np.zeros((0, 3), np.float16), np.float16(1), expect=[np.zeros((0, 3), np.float16)]
-        )
-    yield Example(7, np.array([2], np.float32), a, expect=[2 * a])
-    yield Example(14, np.array([100, -128], np.int8), np.int8(-1), expect=[np.array([-100, -128], np.int8)])
-    yield Example(
-        14, np.array([300], np.uint16), np.array([300], np.uint16), expect=[np.array([24464], np.uint16)]
-    )
-    yield Example(7, np.float64(0), np.float64(np.inf), expect=[np.float64(np.nan)])
+    yield from arithmetic.examples_of("mul", one_way=(1, 6), both_ways=(7, 13, 14))
+    yield Example(6, [[7, 8]], [2], broadcast=1, expect=[[[14, 16]]])
+    yield Example(7, [2.0], [[1, 2, 3], [4, 5, 6]], expect=[[[2, 4, 6], [8, 10, 12]]])
+    yield Example(14, np.array([100, -128], np.int8), -1, expect=[[-100, -128]])
+    yield Example(14, np.array([300], np.uint16), [300], expect=[[24464]])
+    yield Example(7, np.float64(0), np.inf, expect=[np.nan])

@@ -22,7 +22,6 @@ from sabir.schema import (
     Operator,
     Output,
     at_least,
-    element_types,
     tensors,
 )
 
@@ -37,22 +36,12 @@ T2 = Constraint("T2", tensors("int32", "int64"))
 
 v7 = multinomial.first(
     7,
-    inputs=[
-        Input("input", T1, "The logarithms of the probabilities or of multiples of them, (batch, outcomes).")
-    ],
+    inputs=[Input("input", T1, "Unnormalised logarithms of the probabilities, (batch, outcomes).")],
     outputs=[Output("output", T2, "The numbers of the outcomes, (batch, sample_size).")],
     attributes=[
-        Attribute(
-            "dtype",
-            "int",
-            "The element type, as a number of TensorProto.DataType; int32 by default.",
-            default=6,
-            values=element_types("T2"),
-        ),
-        Attribute("seed", "float", "Where the random numbers start; anywhere if absent."),
-        Attribute(
-            "sample_size", "int", "How many outcomes to draw of each row.", default=1, values=at_least(0)
-        ),
+        randomness.dtype("T2", "int32", default=6),
+        randomness.SEED,
+        Attribute("sample_size", "int", "The number of outcomes per row.", default=1, values=at_least(0)),
     ],
 )
 v22 = v7.widen(22, T1=BFLOAT16)
@@ -69,12 +58,12 @@ def infer(x: TensorType, /, *, dtype: int, sample_size: int) -> TensorType:
 @v7.evaluate
 def evaluate(x: Array, /, *, dtype: int, sample_size: int, seed: float | None) -> Array:
     check_rank("input", x, RANK)
-    sums = x.astype(np.float64)  # of the shares, which are computed in place
+    sums = x.astype(np.float64)  # cumulative sums of the probabilities, computed in place
     sums -= sums.max(axis=1, keepdims=True, initial=-np.inf)
     np.exp(sums, out=sums)
     np.add.accumulate(sums, axis=1, out=sums)
     rows = (x.shape[0], sample_size)
-    allotted(rows, np.dtype(np.complex128), x.size)  # several of float64
+    allotted(rows, np.dtype(np.complex128), x.size)  # several arrays of float64
     if 0 in rows:
         return np.zeros(rows, element(dtype).dtype)
     if not x.shape[1] or not (sums[:, -1] > 0).all():
@@ -85,7 +74,7 @@ def evaluate(x: Array, /, *, dtype: int, sample_size: int, seed: float | None) -
 
 
 def _first_above(sums: Array, drawn: Array) -> Array:
-    """Return for each number drawn where in its row of rising sums the first greater one is, by bisection."""
+    """Return for each drawn number the index of the first greater one in its row of sums, by bisection."""
     low = np.zeros(drawn.shape, np.intp)
     high = np.full(drawn.shape, sums.shape[1] - 1)
     for _ in range(sums.shape[1].bit_length()):
@@ -101,15 +90,10 @@ def examples() -> Iterator[Example]:
     x = np.array([[never, 5, never, never], [-9, never, never, never], [never, never, never, 0]])
     for opset in (7, 22):
         for kind in (np.float16, np.float32, np.float64):
-            outcomes = np.array([[1, 1], [0, 0], [3, 3]])
+            outcomes = [[1, 1], [0, 0], [3, 3]]
             yield Example(opset, x.astype(kind), sample_size=2, dtype=7, expect=[outcomes])
         yield Example(opset, x, expect=[np.array([[1], [0], [3]], np.int32)])
-        yield Example(
-            opset,
-            np.array([[1000, 0], [0, 1000]], np.float32),
-            seed=2.0,
-            expect=[np.array([[0], [1]], np.int32)],
-        )
+        yield Example(opset, [[1000.0, 0], [0, 1000]], seed=2.0, expect=[np.array([[0], [1]], np.int32)])
         yield Example(opset, np.zeros((2, 5), np.float32), sample_size=7, seed=1.5)
         yield Example(opset, np.zeros((0, 3), np.float32), sample_size=2, expect=[np.zeros((0, 2), np.int32)])
         yield Example(opset, x, sample_size=0, expect=[np.zeros((3, 0), np.int32)])

@@ -1,4 +1,4 @@
-"""NegativeLogLikelihoodLoss: minus the log-probabilities of given labels."""
+"""NegativeLogLikelihoodLoss: the negative log-probabilities of labels."""
 
 from collections.abc import Iterator
 
@@ -9,42 +9,25 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import losses
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Operator, Output
 
 negative_log_likelihood_loss = Operator(
     "NegativeLogLikelihoodLoss",
-    summary="`-input[n, target[n]] * weight[target[n]]` at each place, reduced as `reduction` says.",
+    summary="`-input[n, target[n]] * weight[target[n]]` for each label, then `reduction`.",
 )
 
 T = Constraint("T", FLOATS)
-Tind = Constraint("Tind", tensors("int32", "int64"))
 
 v12 = negative_log_likelihood_loss.first(
     12,
-    inputs=[
-        Input("input", T, "Log-probabilities, (N, C, d1, ..., dk).", differentiable=True),
-        Input(
-            "target", Tind, "The classes, (N, d1, ..., dk), each in [0, C) or ignored.", differentiable=False
-        ),
-        Input(
-            "weight", T, "A factor for each class, (C); 1 by default.", optional=True, differentiable=False
-        ),
-    ],
-    outputs=[
-        Output("loss", T, "A scalar, or where nothing is reduced the target's shape.", differentiable=True)
-    ],
+    inputs=losses.inputs(T, ("input", "Log-probabilities, (N, C, d1, ..., dk)."), "target", "weight"),
+    outputs=[Output("loss", T, "A scalar; the shape of `target` without reduction.", differentiable=True)],
     attributes=[
-        Attribute("ignore_index", "int", "A target whose loss and weight are 0; none by default."),
-        Attribute(
-            "reduction",
-            "string",
-            "none, sum, or mean: the sum divided by that of the weights.",
-            default="mean",
-            values=losses.REDUCTIONS,
-        ),
+        Attribute("ignore_index", "int", "A class whose losses and weights count as 0; none by default."),
+        losses.REDUCTION,
     ],
 )
-v13 = v12.restate(13, "Says through which ports gradients go; means the same.")
+v13 = v12.restate(13, "States which inputs and outputs are differentiable.")
 v22 = v13.widen(22, T=BFLOAT16)
 
 
@@ -82,7 +65,7 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[1, 2], [2, 2], [3, 2]], [[0, 1], [2, 2], [1, 2]]], f)
     target, weight = np.array([[2, 1], [0, 2]]), np.array([0.25, 0.5, 2], f)
-    plain, scaled = np.array([[-3, -2], [0, -2]], f), np.array([[-6, -1], [0, -4]], f)  # by hand
+    plain, scaled = [[-3, -2], [0, -2]], np.array([[-6, -1], [0, -4]], f)  # by hand
     for opset in (12, 13, 22):
         yield Example(opset, x, target, reduction="none", expect=[plain])
         yield Example(opset, x, target, weight, reduction="none", expect=[scaled])
@@ -90,18 +73,18 @@ def examples() -> Iterator[Example]:
         yield Example(opset, x, target, reduction="sum", expect=[f(-7)])
         yield Example(opset, x, target.astype(np.int32), weight, expect=[f(-11 / 4.75)])
         yield Example(opset, x, target, weight, reduction="sum", expect=[f(-11)])
-        # the place whose target is ignored counts for nothing, whether or not there is such a class
+        # an ignored target counts for nothing, whether or not there is such a class
         for ignored in (-1, 2, 5):
             marked = np.array([[ignored, 1], [0, ignored]])
-            left = np.array([[0, -2], [0, 0]], f)
+            left = [[0, -2], [0, 0]]
             yield Example(opset, x, marked, ignore_index=ignored, reduction="none", expect=[left])
             yield Example(opset, x, marked, ignore_index=ignored, expect=[f(-2 / 2)])
             yield Example(opset, x, marked, weight, ignore_index=ignored, expect=[f(-1 / 0.75)])
             yield Example(opset, x, marked, weight, ignore_index=ignored, reduction="sum", expect=[f(-1)])
         yield Example(opset, x, np.full((2, 2), -1), ignore_index=-1, expect=[f(np.nan)])
-        yield Example(opset, np.log(x[:, :, 1].astype(np.float64)), np.array([1, 0]), expect=[-np.log(2) / 2])
-        many = np.full((1000, 1), -100, np.float16)  # their sum is beyond float16
-        yield Example(opset, many, np.zeros(1000, np.int64), expect=[np.float16(100)])
+        yield Example(opset, np.log(x[:, :, 1].astype(np.float64)), [1, 0], expect=[-np.log(2) / 2])
+        many = np.full((1000, 1), -100, np.float16)  # their sum exceeds float16
+        yield Example(opset, many, np.zeros(1000, np.int64), expect=[100])
         yield Example(opset, np.zeros((0, 3), f), np.zeros(0, np.int64), reduction="sum", expect=[f(0)])
     brain = ml_dtypes.bfloat16
     yield Example(

@@ -9,59 +9,54 @@ from sabir.elements import INT64
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.families.ranks import check_one, check_rank, check_shape
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    Attribute,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-)
+from sabir.schema import Attribute, Example, Input, Operator, Output, one_of
 
 non_max_suppression = Operator(
     "NonMaxSuppression",
-    summary="The boxes of each class by falling score, without those that overlap one taken before by more"
-    " than `iou_threshold` of what both cover.",
+    summary="The boxes of each class by descending score, without those whose overlap with a selected box"
+    " exceeds `iou_threshold` of their union.",
 )
 
 v10 = non_max_suppression.first(
     10,
     inputs=[
-        Input("boxes", "tensor(float)", "Boxes of the shape [batch, boxes, 4], as `center_point_box` says."),
-        Input("scores", "tensor(float)", "Their scores, of the shape [batch, classes, boxes]."),
+        Input("boxes", "tensor(float)", "Boxes, [batch, boxes, 4], in the format of `center_point_box`."),
+        Input("scores", "tensor(float)", "Scores, [batch, classes, boxes]."),
         Input(
             "max_output_boxes_per_class",
             "tensor(int64)",
-            "One number: the most boxes to take of a class; none when absent.",
+            "One number: the maximum of selected boxes per class; 0 by default.",
             optional=True,
         ),
-        Input("iou_threshold", "tensor(float)", "One number from 0 to 1; 0 when absent.", optional=True),
+        Input("iou_threshold", "tensor(float)", "One number from 0 to 1; 0 by default.", optional=True),
         Input(
             "score_threshold",
             "tensor(float)",
-            "One number: boxes with a lower score are left out.",
+            "One number: boxes with a lower score are not selected.",
             optional=True,
         ),
     ],
     outputs=[
         Output(
-            "selected_indices", "tensor(int64)", "A row for each box taken: its batch, its class, its number."
+            "selected_indices",
+            "tensor(int64)",
+            "A row for each selected box: its batch, its class, its index.",
         )
     ],
     attributes=[
         Attribute(
             "center_point_box",
             "int",
-            "0: [y1, x1, y2, x2], any two opposite corners; 1: [x, y, width, height], x and y the middle.",
+            "0: [y1, x1, y2, x2], any two opposite corners; 1: [x, y, width, height], with the centre x, y.",
             default=0,
             values=one_of(0, 1),
         )
     ],
 )
-v11 = v10.restate(11, "Says that a box stays whose overlap equals the threshold.")
+v11 = v10.restate(11, "States that a box remains if its overlap equals the threshold.")
 
 _ROW = 3
-_TURNS = 8  # array operations for the boxes of one class
+_OPERATIONS = 8  # array operations for the boxes of one class
 
 
 @v10.infer
@@ -86,7 +81,7 @@ def infer(
 
 
 def _check_numbers(*inputs: TensorType | Array | None) -> None:
-    """Raise InferenceError for a bound of more than one number; one of no elements counts as absent."""
+    """Raise InferenceError for a limit that is not one number; an empty tensor counts as absent."""
     names = "max_output_boxes_per_class", "iou_threshold", "score_threshold"
     for name, x in zip(names, inputs, strict=True):
         if x is not None and x.size != 0:
@@ -110,9 +105,9 @@ def evaluate(
     limit = int(most.item()) if most is not None and most.size else 0
     overlap = np.float32(iou_threshold.item() if iou_threshold is not None and iou_threshold.size else 0)
     found = [np.zeros((0, _ROW), np.int64)]
-    if limit <= 0 or not scores.size:  # there may be very many classes without a box
+    if limit <= 0 or not scores.size:  # there may be very many classes without boxes
         return found[0]
-    spend_work(scores.nbytes, _TURNS * scores.shape[0] * scores.shape[1])
+    spend_work(scores.nbytes, _OPERATIONS * scores.shape[0] * scores.shape[1])
     for batch in range(boxes.shape[0]):
         corners = _corners(boxes[batch], center_point_box)
         for number, row in enumerate(scores[batch]):
@@ -125,7 +120,7 @@ def evaluate(
 
 
 def _corners(boxes: Array, center_point_box: int) -> Array:
-    """Return the least and the greatest coordinates of boxes, a row for each coordinate."""
+    """Return the minimum and the maximum coordinates of boxes, a row for each coordinate."""
     a, b, c, d = boxes.T
     if center_point_box:
         return np.stack([a - c / 2, b - d / 2, a + c / 2, b + d / 2])
@@ -133,7 +128,7 @@ def _corners(boxes: Array, center_point_box: int) -> Array:
 
 
 def _kept(corners: Array, candidates: Array, limit: int, overlap: np.float32) -> Array:
-    """Take the best box, drop those that overlap it, and so on."""
+    """Select the best box, remove those that overlap it, and repeat."""
     kept: list[int] = []
     left = corners[:, candidates]
     while candidates.size and len(kept) < limit:
@@ -150,13 +145,13 @@ def _kept(corners: Array, candidates: Array, limit: int, overlap: np.float32) ->
 
 
 def _touches(box: Array, others: Array) -> Array:
-    """Return which boxes may have a part in common with `box`: few of many, and cheaper to tell."""
+    """Return which boxes may overlap `box`: a cheap test that leaves few of many."""
     lower, upper = (others[0] < box[2]) & (others[1] < box[3]), (others[2] > box[0]) & (others[3] > box[1])
     return lower & upper
 
 
 def _overlap(box: Array, others: Array) -> Array:
-    """Return the intersection over the union; 0 where there is none."""
+    """Return the intersection over the union; 0 without an intersection."""
     height = np.minimum(box[2], others[2]) - np.maximum(box[0], others[0])
     width = np.minimum(box[3], others[3]) - np.maximum(box[1], others[1])
     common = np.maximum(height, 0) * np.maximum(width, 0)
@@ -167,21 +162,19 @@ def _overlap(box: Array, others: Array) -> Array:
 @non_max_suppression.examples
 def examples() -> Iterator[Example]:
     f = np.float32
-    # the first three lie one over another: 0 and 1 share 9 of 11 parts, 0 and 2 share 1/3 of what they cover
+    # the first three overlap: boxes 0 and 1 by 9/11 of their union, 0 and 2 by 1/3
     boxes = np.array([[[0, 0, 1, 10], [0, 1, 1, 11], [0, 5, 1, 15], [0, 20, 1, 30]]], f)
-    scores = np.array([[[0.9, 0.75, 0.6, 0.95], [0.1, 0.2, 0.2, 0]]], f)
-    centers = np.stack([(boxes[..., 1] + boxes[..., 3]) / 2, np.full((1, 4), 0.5, f),
-                        boxes[..., 3] - boxes[..., 1], np.ones((1, 4), f)], axis=-1)  # fmt: skip
-    most, half = np.array([3]), np.array([0.5], f)
+    scores = [[[0.9, 0.75, 0.6, 0.95], [0.1, 0.2, 0.2, 0]]]
+    centers = np.array([[[5, 0.5, 10, 1], [6, 0.5, 10, 1], [10, 0.5, 10, 1], [25, 0.5, 10, 1]]], f)
+    most, half = [3], [0.5]
     taken = np.array([[0, 0, 3], [0, 0, 0], [0, 0, 2], [0, 1, 1], [0, 1, 2], [0, 1, 3]])
     for opset in (10, 11):
-        yield Example(opset, boxes, scores, most, half, np.array([0.65], f), expect=[taken[:2]])
+        yield Example(opset, boxes, scores, most, half, [0.65], expect=[taken[:2]])
         yield Example(opset, boxes[..., [2, 1, 0, 3]], scores, most, half, expect=[taken])
-        yield Example(opset, centers, scores, np.array(1), half, center_point_box=1, expect=[taken[[0, 3]]])
+        yield Example(opset, centers, scores, 1, half, center_point_box=1, expect=[taken[[0, 3]]])
         yield Example(opset, boxes, scores, expect=[taken[:0]])
-    equal = np.array(
-        [[[0, 0, 1, 2], [0, 1, 1, 2], [0, 0, 1, 2]]], f
-    )  # half of the first, and the first again
+    # half of the first box, and the first again
+    equal = np.array([[[0, 0, 1, 2], [0, 1, 1, 2], [0, 0, 1, 2]]], f)
     same = np.ones((1, 1, 3), f)
-    yield Example(11, equal, same, most, half, np.array(1, f), expect=[np.array([[0, 0, 0], [0, 0, 1]])])
+    yield Example(11, equal, same, most, half, 1, expect=[[[0, 0, 0], [0, 0, 1]]])
     yield Example(11, equal[:, :0], same[..., :0], most, half, expect=[np.zeros((0, 3), np.int64)])

@@ -1,4 +1,4 @@
-"""NonZero: where the elements are that are not zero."""
+"""NonZero: the indices of the elements that are not zero."""
 
 from collections.abc import Iterator
 
@@ -39,15 +39,15 @@ def infer(x: TensorType, /) -> TensorType:
     if x.shape is None:
         return TensorType(INT64, (None, None))
     kind = TensorType(INT64, (len(x.shape), _count(x)))
-    return contents.moved(kind, lambda held: _found(held != 0), x) if kind.is_static else kind
+    return contents.moved(kind, lambda known: _found(known != 0), x) if kind.is_static else kind
 
 
 def _count(x: TensorType) -> Dim:
-    """Return how many elements are not zero, where that can be told of each."""
-    told = None if x.known is None else [_is_nonzero(item) for item in x.known]
-    if told is None or None in told:
+    """Return the number of elements that are not zero; None where one of them is unknown."""
+    nonzero = None if x.known is None else [_is_nonzero(item) for item in x.known]
+    if nonzero is None or None in nonzero:
         return 0 if x.size == 0 else None
-    return sum(map(bool, told))
+    return sum(map(bool, nonzero))
 
 
 def _is_nonzero(item: Item) -> bool | None:
@@ -67,8 +67,8 @@ def evaluate(x: Array, /) -> Array:
 
 def _found(mask: Array) -> Array:
     if mask.ndim == 0:
-        return np.zeros((0, int(bool(mask))), np.int64)  # numpy would see a vector of one element
-    copies = 1 if mask.ndim == 1 else 2  # apart, and stacked
+        return np.zeros((0, int(bool(mask))), np.int64)  # numpy treats a scalar as a vector of one element
+    copies = 1 if mask.ndim == 1 else 2  # separate, and stacked
     allotted((mask.ndim, copies, int(np.count_nonzero(mask))), np.dtype(np.int64), mask.size)
     if copies == 1:
         return np.flatnonzero(mask)[None]
@@ -77,13 +77,13 @@ def _found(mask: Array) -> Array:
 
 @non_zero.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[1, 0, np.nan], [-0.0, -3, 0]], np.float32)
+    x = [[1, 0, np.nan], [-0.0, -3, 0]]
     for opset in (9, 13):
-        yield Example(opset, x, expect=[np.array([[0, 0, 1], [0, 2, 1]])])
-        yield Example(opset, np.array([0, 7, 0, 9]), expect=[np.array([[1, 3]])])
-        yield Example(opset, np.array(5), expect=[np.zeros((0, 1), np.int64)])
+        yield Example(opset, x, expect=[[[0, 0, 1], [0, 2, 1]]])
+        yield Example(opset, [0, 7, 0, 9], expect=[[[1, 3]]])
+        yield Example(opset, 5, expect=[np.zeros((0, 1), np.int64)])
         yield Example(opset, np.bool_(0), expect=[np.zeros((0, 0), np.int64)])
-    yield Example(13, np.array([0, 1, 0.5], ml_dtypes.bfloat16), expect=[np.array([[1, 2]])])
-    yield Example(13, np.array(["", "0"], object), expect=[np.array([[1]])])
-    yield Example(13, np.array([1j, 0], np.complex64), expect=[np.array([[0]])])
+    yield Example(13, np.array([0, 1, 0.5], ml_dtypes.bfloat16), expect=[[[1, 2]]])
+    yield Example(13, ["", "0"], expect=[[[1]]])
+    yield Example(13, np.array([1j, 0], np.complex64), expect=[[[0]]])
     yield Example(13, np.zeros((2, 0, 3), np.int8), expect=[np.zeros((3, 0), np.int64)])

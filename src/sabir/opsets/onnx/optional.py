@@ -1,4 +1,4 @@
-"""Optional: a value as one that may also be missing."""
+"""Optional: an optional value."""
 
 from collections.abc import Iterator
 
@@ -7,27 +7,27 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
-from sabir.opsets.families.options import HELD, HELD_SINCE_28
+from sabir.opsets.families.options import CONTENT, NEWER_CONTENT
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
-optional = Operator("Optional", summary="An optional that holds the input, or that holds nothing.")
+optional = Operator("Optional", summary="An optional with the input as its element, or an empty one.")
 
-V = Constraint("V", HELD)
-O = Constraint("O", optionals(HELD))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+V = Constraint("V", CONTENT)
+O = Constraint("O", optionals(CONTENT))  # ruff: ignore[ambiguous-variable-name]  the standard's name
 
 v15 = optional.first(
     15,
-    inputs=[Input("input", V, "What it holds; absent for nothing.", optional=True)],
+    inputs=[Input("input", V, "The element; absent for an empty optional.", optional=True)],
     outputs=[Output("output", O, "The optional.")],
-    attributes=[Attribute("type", "type", "The type of what is not there, given in place of the input.")],
+    attributes=[Attribute("type", "type", "The element type of an empty optional, in place of the input.")],
 )
-v28 = v15.widen(28, V=HELD_SINCE_28, O=optionals(HELD_SINCE_28))
+v28 = v15.widen(28, V=NEWER_CONTENT, O=optionals(NEWER_CONTENT))
 
 
 @v15.infer
 def infer(x: Type | None = None, /, *, type: Type | None) -> OptionalType:  # ruff: ignore[builtin-argument-shadowing]  the attribute's own name
     if x is None and type is None:
-        raise InferenceError("an optional that holds nothing needs the attribute `type`")
+        raise InferenceError("an empty optional needs the attribute `type`")
     return OptionalType(x or type)
 
 
@@ -38,9 +38,9 @@ def evaluate(x: object = None, /, *, type: Type | None) -> object:  # ruff: igno
 
 @v28.downgrade
 def of_an_older_type(b: Builder, x: Value | None = None, /, *, type: Type | None) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attribute's own name
-    held = type if x is None else x.type
-    if held is not None and held.signature not in HELD:
-        raise Unconvertible(f"Optional-15 cannot hold {held}")
+    item = type if x is None else x.type
+    if item is not None and item.signature not in CONTENT:
+        raise Unconvertible(f"Optional-15 does not admit {item}")
     return b.Optional(x, type=type) if x is None else b.Optional(x)
 
 

@@ -1,4 +1,4 @@
-"""OptionalGetElement: what an optional holds."""
+"""OptionalGetElement: the element of an optional."""
 
 from collections.abc import Iterator
 
@@ -8,23 +8,23 @@ import numpy as np
 from sabir.base import EvaluationError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
-from sabir.opsets.families.options import HELD, HELD_SINCE_28
+from sabir.opsets.families.options import CONTENT, NEWER_CONTENT
 from sabir.schema import Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
 optional_get_element = Operator(
-    "OptionalGetElement", summary="What the optional holds; a tensor or a sequence as it is."
+    "OptionalGetElement", summary="The element of the optional; a tensor or a sequence is returned unchanged."
 )
 
-O = Constraint("O", optionals(HELD))  # ruff: ignore[ambiguous-variable-name]  the standard's name
-V = Constraint("V", HELD)
+O = Constraint("O", optionals(CONTENT))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+V = Constraint("V", CONTENT)
 
 v15 = optional_get_element.first(
     15,
     inputs=[Input("input", O, "An optional that is not empty, or a tensor or sequence.")],
-    outputs=[Output("output", V, "The tensor or sequence in it.")],
+    outputs=[Output("output", V, "The tensor or sequence.")],
 )
-v18 = v15.widen(18, O=HELD)
-v28 = v18.widen(28, O=HELD_SINCE_28 | optionals(HELD_SINCE_28), V=HELD_SINCE_28)
+v18 = v15.widen(18, O=CONTENT)
+v28 = v18.widen(28, O=NEWER_CONTENT | optionals(NEWER_CONTENT), V=NEWER_CONTENT)
 
 
 @v15.infer
@@ -35,7 +35,7 @@ def infer(x: Type, /) -> Type | None:
 @v15.evaluate
 def evaluate(x: object, /) -> object:
     if x is None:
-        raise EvaluationError("the optional holds nothing")
+        raise EvaluationError("the optional is empty")
     return x
 
 

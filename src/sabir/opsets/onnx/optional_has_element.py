@@ -1,4 +1,4 @@
-"""OptionalHasElement: whether an optional holds something."""
+"""OptionalHasElement: whether an optional has an element."""
 
 from collections.abc import Iterator
 
@@ -7,36 +7,33 @@ import numpy as np
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import FLOAT
 from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
-from sabir.opsets.families.options import HELD, HELD_SINCE_28
+from sabir.opsets.families.options import CONTENT, NEWER_CONTENT
 from sabir.opsets.typing import Array
 from sabir.schema import BOOL, Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
 optional_has_element = Operator(
-    "OptionalHasElement",
-    summary="True where the input is there and, if it is an optional, holds something.",
+    "OptionalHasElement", summary="True if the input is present and is not an empty optional."
 )
 
-O = Constraint("O", optionals(HELD))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+O = Constraint("O", optionals(CONTENT))  # ruff: ignore[ambiguous-variable-name]  the standard's name
 B = Constraint("B", BOOL)
 
 v15 = optional_has_element.first(
-    15,
-    inputs=[Input("input", O, "An optional.", presence=True)],
-    outputs=[Output("output", B, "A scalar.")],
+    15, inputs=[Input("input", O, "An optional.", presence=True)], outputs=[Output("output", B, "A scalar.")]
 )
 v18 = v15.evolve(
     18,
-    "The input may be left out, which gives false, or be a tensor or sequence, which gives true.",
+    "The input may be absent (false), or be a tensor or sequence (true).",
     inputs=[Input("input", O, "An optional, tensor or sequence, or nothing.", optional=True, presence=True)],
-    widen={"O": HELD},
+    widen={"O": CONTENT},
 )
-v28 = v18.widen(28, O=HELD_SINCE_28 | optionals(HELD_SINCE_28))
+v28 = v18.widen(28, O=NEWER_CONTENT | optionals(NEWER_CONTENT))
 
 
 @v15.infer
 def infer(x: Type | None = None, /) -> TensorType:
-    told = TensorType(BOOLEAN, ())
-    return told if isinstance(x, OptionalType) else told.with_known((x is not None,))
+    result = TensorType(BOOLEAN, ())
+    return result if isinstance(x, OptionalType) else result.with_known((x is not None,))
 
 
 @v15.evaluate

@@ -1,4 +1,4 @@
-"""Pad: elements put around a tensor, or cut off it."""
+"""Pad: elements added around a tensor, or removed from its ends."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,13 +16,11 @@ from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
-    FLOAT4,
     FLOAT8,
-    FLOAT8E8M0,
     FLOATS,
-    INT2,
     INT4,
     NUMBERS,
+    SMALL_TYPES,
     Attribute,
     Constraint,
     Example,
@@ -35,13 +33,12 @@ from sabir.schema import (
 )
 
 pad = Operator(
-    "Pad",
-    summary="`data` with `pads` elements more at the beginning and the end of each axis (fewer if negative).",
+    "Pad", summary="`data` with `pads` elements added before and after each axis, or removed if negative."
 )
 
 T = Constraint("T", FLOATS)
-_PADS = "How many elements to add before each axis, then how many behind each; a negative number cuts."
-_MODE = "constant; edge, which repeats the ends; reflect, which mirrors at them; wrap, which starts over."
+_PADS = "The elements to add before each axis, then after each; a negative number removes elements."
+_MODE = "constant; edge: repeats the ends; reflect: mirrors at the ends; wrap: continues at the other end."
 _MODES = ("constant", "reflect", "edge")
 
 v1 = pad.first(
@@ -49,27 +46,27 @@ v1 = pad.first(
     inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
     outputs=[Output("output", T, "The padded tensor.", differentiable=True)],
     attributes=[
-        Attribute("value", "float", "What the mode constant puts in.", default=0.0),
+        Attribute("value", "float", "The padding of the mode constant.", default=0.0),
         Attribute("mode", "string", _MODE, default="constant", values=one_of(*_MODES)),
         Attribute("paddings", "ints", _PADS, required=True),
     ],
 )
 v2 = v1.evolve(
     2,
-    "`paddings` becomes `pads`, which may be negative.",
+    "Renames `paddings` to `pads`, which may be negative.",
     drop=["paddings"],
     add=[Attribute("pads", "ints", _PADS, required=True)],
 )
 v11 = v2.evolve(
     11,
-    "`pads` and the constant move from attributes to inputs; all numbers are admitted.",
+    "`pads` and the constant become inputs; admits all numbers.",
     inputs=[
         Input("data", T, "A tensor of any shape.", differentiable=True),
         Input("pads", "tensor(int64)", _PADS, differentiable=False),
         Input(
             "constant_value",
             T,
-            "What the mode constant puts in: one element; 0, the empty string or False when absent.",
+            "The padding of the mode constant: one element; 0, the empty string or False by default.",
             optional=True,
             differentiable=False,
         ),
@@ -81,22 +78,19 @@ v13 = v11.widen(13, T=CLASSIC | BFLOAT16)
 Tind = Constraint("Tind", tensors("int32", "int64"))
 v18 = v13.extend(
     18,
-    "`axes` names the axes that `pads` is for.",
+    "`axes` states the axes that `pads` applies to.",
     inputs=[
         Input(
             "axes",
             Tind,
-            "The axes to pad, from the back if negative; all of them when absent.",
+            "The axes to pad, from the back if negative; all by default.",
             optional=True,
             differentiable=False,
         )
     ],
 )
-v19 = v18.restate(19, "The mode wrap.", values={"mode": one_of(*_MODES, "wrap")})
-v21 = v19.widen(21, T=FLOAT8 | INT4)
-v23 = v21.widen(23, T=FLOAT4)
-v24 = v23.widen(24, T=FLOAT8E8M0)
-v25 = v24.widen(25, T=INT2)
+v19 = v18.restate(19, "Adds the mode wrap.", values={"mode": one_of(*_MODES, "wrap")})
+v25 = v19.widen_stepwise({**SMALL_TYPES, 21: FLOAT8 | INT4}, "T")
 
 # ---------------------------------------------------------------- types
 
@@ -134,13 +128,13 @@ def infer(
 
 
 def _check_filling(constant: TensorType | Array | None) -> None:
-    """Raise InferenceError for a constant that is no scalar; an empty one stands for none."""
+    """Raise InferenceError for a constant that is not a scalar; an empty one counts as absent."""
     if constant is not None and constant.size != 0:
         check_one("constant_value", constant)
 
 
 def _sizes(pads: TensorType, axes: int | None) -> Sequence[Dim] | None:
-    """Return the pads, unknown ones where only their number is known, else None."""
+    """Return the pads, as None where only their number is known, or None."""
     if pads.known is not None:
         return [as_dim(p) for p in pads.known]
     count = pads.size if axes is None else 2 * axes
@@ -162,7 +156,7 @@ def _inferred(
     begin, end = by_axis(pads, axes, len(data.shape))
     dims = tuple(map(total, zip(data.shape, begin, end, strict=True)))
     if any(isinstance(d, int) and d < 0 for d in dims):
-        raise InferenceError(f"`pads` {[*map(str, pads)]} cut more off than {data} has")
+        raise InferenceError(f"`pads` {[*map(str, pads)]} remove more elements than {data} has")
     kind = TensorType(data.element, dims)
     numbers = [p for p in (*begin, *end) if isinstance(p, int)]
     if len(numbers) < 2 * len(dims):
@@ -170,7 +164,7 @@ def _inferred(
     half = len(dims)
     check_sources(data.shape, numbers[:half], numbers[half:], mode)
     return contents.moved(
-        kind, lambda held: padded(held, numbers[:half], numbers[half:], mode, filling), data
+        kind, lambda known: padded(known, numbers[:half], numbers[half:], mode, filling), data
     )
 
 
@@ -192,16 +186,11 @@ def evaluate(
     data: Array, pads: Array, constant: Array | None = None, axes: Array | None = None, /, *, mode: str
 ) -> Array:
     _check_filling(constant)
-    filling = (
-        constant.reshape(-1)[0]
-        if constant is not None and constant.size
-        else ""
-        if data.dtype == object
-        else 0
-    )
-    return _with_pads(
-        data, as_list("pads", pads), None if axes is None else as_list("axes", axes), mode, filling
-    )
+    named = None if axes is None else as_list("axes", axes)
+    filling: object = "" if data.dtype == object else 0
+    if constant is not None and constant.size:
+        filling = constant.reshape(-1)[0]
+    return _with_pads(data, as_list("pads", pads), named, mode, filling)
 
 
 def _with_pads(
@@ -221,7 +210,7 @@ def rename(b: Builder, data: Value, /, *, paddings: Sequence[int], mode: str, va
 @v2.downgrade
 def rename_back(b: Builder, data: Value, /, *, pads: Sequence[int], mode: str, value: float) -> Value:
     if any(p < 0 for p in pads):
-        raise Unconvertible("Pad-1 cuts nothing off")
+        raise Unconvertible("Pad-1 cannot remove elements")
     return b.Pad(data, paddings=ints("paddings", pads), mode=mode, value=float(value))
 
 
@@ -232,7 +221,7 @@ def attributes_become_inputs(
     more = [as_input(b, "pads", pads)]
     if value:
         if not isinstance(data.type, TensorType) or not data.type.element.number:
-            raise Unconvertible("the constant needs the element type of `data`, which is unknown")
+            raise Unconvertible("the constant has the element type of `data`, which is unknown")
         more.append(b.initializer("constant", np.array(value, data.type.element.dtype)))
     return b.Pad(data, *more, mode=mode)
 
@@ -242,14 +231,14 @@ def inputs_become_attributes(
     b: Builder, data: Value, pads: Value, constant: Value | None = None, /, *, mode: str
 ) -> Value:
     if not isinstance(data.type, TensorType) or not data.type.element.is_float:
-        raise Unconvertible("Pad-2 takes floating-point tensors only")
-    held = () if constant is None or mode != "constant" else _held(constant)
+        raise Unconvertible("Pad-2 admits floating-point tensors only")
+    numbers = () if constant is None or mode != "constant" else _float_of(constant)
     return b.Pad(
-        data, pads=ints("pads", as_ints("pads", pads)), mode=mode, value=float(held[0]) if held else 0.0
+        data, pads=ints("pads", as_ints("pads", pads)), mode=mode, value=float(numbers[0]) if numbers else 0.0
     )
 
 
-def _held(constant: Value) -> Sequence[float]:
+def _float_of(constant: Value) -> Sequence[float]:
     known = constant.type.known if isinstance(constant.type, TensorType) else None
     numbers = [k for k in known or () if isinstance(k, (int, float))]
     if not numbers or np.not_equal(np.float32(numbers[0]), numbers[0]):
@@ -304,29 +293,26 @@ def examples() -> Iterator[Example]:
     for mode, pads, result in wraps:
         yield Example(19, x, np.array(pads), mode=mode, expect=[np.array(result, f)])
     far = [3, 2, 1, 2, 3, 2, 1, 2, 3, 2]
-    yield Example(19, x[0], np.array([4, 3]), mode="reflect", expect=[np.array(far[2:] + far[2:4], f)])
-    yield Example(
-        19, x[:, :1], np.array([0, 1, 0, 2]), mode="reflect", expect=[np.repeat(x[:, :1], 4, axis=1)]
-    )
+    yield Example(19, x[0], [4, 3], mode="reflect", expect=[far[2:] + far[2:4]])
+    yield Example(19, x[:, :1], [0, 1, 0, 2], mode="reflect", expect=[np.repeat(x[:, :1], 4, axis=1)])
     yield from _examples_of_fillings(x)
 
 
 def _examples_of_fillings(x: Array) -> Iterator[Example]:
-    nine = np.array([[1, 2, 3, 9], [4, 5, 6, 9]], np.float32)
+    nine = [[1, 2, 3, 9], [4, 5, 6, 9]]
     yield Example(1, x, value=9.0, paddings=[0, 0, 0, 1], expect=[nine])
     yield Example(2, x, value=9.0, pads=[0, 0, 0, 1], expect=[nine])
     for opset in (11, 18):
-        yield Example(opset, x, np.array([0, 0, 0, 1]), np.float32(9), expect=[nine])
-    yield Example(18, x, np.array([0, 1]), np.float32(9), np.array([-1]), expect=[nine])
-    yield Example(18, x, np.array([0, 1]), None, np.array([1], np.int32), mode="edge",
-                  expect=[x[:, [0, 1, 2, 2]]])  # fmt: skip
+        yield Example(opset, x, [0, 0, 0, 1], 9, expect=[nine])
+    yield Example(18, x, [0, 1], 9, [-1], expect=[nine])
+    yield Example(18, x, [0, 1], None, np.array([1], np.int32), mode="edge", expect=[x[:, [0, 1, 2, 2]]])
     for kind in (np.int8, bool, ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.float8_e5m2, np.complex64):
         one = np.array([1], np.int8).astype(kind)
         ends = np.array([0, 1, 0, 0], np.int8).astype(kind)
-        yield Example(21, one, np.array([1, 2]), expect=[ends])
-        yield Example(21, one, np.array([1, 0]), one, mode="reflect", expect=[np.concatenate([one, one])])
-    words = np.array(["a"], object)
-    yield Example(13, words, np.array([1, 0]), expect=[np.array(["", "a"], object)])
-    yield Example(13, words, np.array([0, 1]), np.array(["b"], object), expect=[np.array(["a", "b"], object)])
-    yield Example(13, np.array(4), np.zeros(0, np.int64), expect=[np.array(4)])
-    yield Example(13, np.zeros((0, 1)), np.array([1, 0, 1, 0]), np.float64(7), expect=[np.full((2, 1), 7.0)])
+        yield Example(21, one, [1, 2], expect=[ends])
+        yield Example(21, one, [1, 0], one, mode="reflect", expect=[np.concatenate([one, one])])
+    words = ["a"]
+    yield Example(13, words, [1, 0], expect=[["", "a"]])
+    yield Example(13, words, [0, 1], ["b"], expect=[["a", "b"]])
+    yield Example(13, 4, np.zeros(0, np.int64), expect=[4])
+    yield Example(13, np.zeros((0, 1)), [1, 0, 1, 0], 7, expect=[np.full((2, 1), 7.0)])

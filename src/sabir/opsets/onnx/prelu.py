@@ -1,4 +1,4 @@
-"""PRelu: each element, below 0 with a slope of its own."""
+"""PRelu: each element, multiplied by a slope where it is below 0."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, known_equal
 from sabir.opsets.families import broadcasting
-from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.families.shapes import broadcast
 from sabir.opsets.typing import Array
@@ -22,7 +22,6 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
-    tensors,
 )
 
 prelu = Operator("PRelu", summary="`X` where it is 0 or above, `slope * X` below.")
@@ -33,14 +32,14 @@ v1 = prelu.first(
     1,
     inputs=[
         Input("X", T, "A tensor of any shape.", differentiable=True),
-        Input("slope", T, "The slopes below 0, to be broadcast to X.", differentiable=True),
+        Input("slope", T, "The slopes below 0, which are broadcast to X.", differentiable=True),
     ],
     outputs=[Output("Y", T, "The shape of X.", differentiable=True)],
     attributes=[Attribute("consumed_inputs", "ints", legacy=True)],
 )
 v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_inputs"])
-v7 = v6.evolve(7, "`slope` is broadcast to X from the back; it was one number, or one for each channel.")
-v9 = v7.widen(9, T=tensors("int32", "int64", "uint32", "uint64"))
+v7 = v6.evolve(7, "Broadcasts `slope` to X as numpy does; before, it had one number, or one per channel.")
+v9 = v7.widen(9, T=LARGE_INTEGERS)
 v16 = v9.widen(16, T=BFLOAT16)
 
 _CHANNELS = 1  # the axis
@@ -53,10 +52,10 @@ def infer_by_channel(x: TensorType, slope: TensorType, /) -> TensorType:
 
 @v7.infer
 def infer(x: TensorType, slope: TensorType, /) -> TensorType:
-    whole = broadcast(x.shape, slope.shape)
-    if x.shape is not None and whole is not None:
-        grown = len(whole) > len(x.shape)
-        if grown or any(known_equal(a, b) is False for a, b in zip(x.shape, whole, strict=True)):
+    common = broadcast(x.shape, slope.shape)
+    if x.shape is not None and common is not None:
+        grown = len(common) > len(x.shape)
+        if grown or any(known_equal(a, b) is False for a, b in zip(x.shape, common, strict=True)):
             raise InferenceError(f"{slope} cannot be broadcast to {x}")
     return TensorType(x.element, x.shape)
 
@@ -75,12 +74,12 @@ def evaluate(x: Array, slope: Array, /) -> Array:
 
 
 @v7.upgrade
-def channels_to_the_back(b: Builder, x: Value, slope: Value, /) -> Value:
+def upgrade(b: Builder, x: Value, slope: Value, /) -> Value:
     return broadcasting.upgraded("PRelu")(b, x, slope, broadcast=1, axis=_CHANNELS)
 
 
 @v7.downgrade
-def channels_alone(b: Builder, x: Value, slope: Value, /) -> Value:
+def downgrade(b: Builder, x: Value, slope: Value, /) -> Value:
     wide, narrow = (v.type.shape if isinstance(v.type, TensorType) else None for v in (x, slope))
     if narrow is not None and all(d == 1 for d in narrow):
         return b.PRelu(x, slope)
@@ -110,7 +109,7 @@ def examples() -> Iterator[Example]:
         for kind in (np.float32, np.float64, np.float16):
             yield Example(opset, x.astype(kind), one.astype(kind), expect=[by_one.astype(kind)])
             yield Example(opset, x.astype(kind), each.astype(kind), expect=[columns.astype(kind)])
-        yield Example(opset, np.float32(-4), one.reshape(()), expect=[np.float32(-2)])
+        yield Example(opset, -4, one.reshape(()), expect=[-2])
         yield Example(opset, np.zeros((0, 3), np.float32), one, expect=[np.zeros((0, 3), np.float32)])
     for opset in (7, 9, 16):
         yield Example(opset, x, each.reshape(2, 1), expect=[by_channel])
@@ -118,8 +117,8 @@ def examples() -> Iterator[Example]:
         yield Example(opset, x, np.full_like(x, 0.5), expect=[by_one])
     for opset in (9, 16):
         signed = np.array([-3, 4, -(2**31)], np.int32)
-        yield Example(opset, signed, np.int32(3), expect=[np.array([-9, 4, -(2**31)], np.int32)])
+        yield Example(opset, signed, 3, expect=[[-9, 4, -(2**31)]])
         unsigned = np.array([3, 2**64 - 1], np.uint64)
-        yield Example(opset, unsigned, np.uint64(2), expect=[unsigned])
+        yield Example(opset, unsigned, 2, expect=[unsigned])
     brain = ml_dtypes.bfloat16
     yield Example(16, x.astype(brain), each.astype(brain), expect=[by_column.astype(brain)])

@@ -1,4 +1,4 @@
-"""QLinearMatMul: the matrix product of quantized numbers, quantized again."""
+"""QLinearMatMul: the matrix product of quantized numbers, as quantized numbers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -38,13 +38,23 @@ T3 = Constraint("T3", tensors("int8", "uint8"))
 def _inputs(scale: Constraint | str) -> list[Input]:
     return [
         Input("a", T1, "Shape (..., M, K), or (K).", differentiable=False),
-        Input("a_scale", scale, "One step of `a`: a scalar, (M), or (..., M, 1).", differentiable=False),
-        Input("a_zero_point", T1, "What stands for 0 in `a`, shaped as its scale.", differentiable=False),
+        Input("a_scale", scale, "The scale of `a`: a scalar, (M), or (..., M, 1).", differentiable=False),
+        Input(
+            "a_zero_point",
+            T1,
+            "The number in `a` that represents 0, in the shape of its scale.",
+            differentiable=False,
+        ),
         Input("b", T2, "Shape (..., K, N), or (K).", differentiable=False),
-        Input("b_scale", scale, "One step of `b`: a scalar, (N), or (..., 1, N).", differentiable=False),
-        Input("b_zero_point", T2, "What stands for 0 in `b`, shaped as its scale.", differentiable=False),
-        Input("y_scale", scale, "One step of `y`, a scalar.", differentiable=False),
-        Input("y_zero_point", T3, "What stands for 0 in `y`, a scalar.", differentiable=False),
+        Input("b_scale", scale, "The scale of `b`: a scalar, (N), or (..., 1, N).", differentiable=False),
+        Input(
+            "b_zero_point",
+            T2,
+            "The number in `b` that represents 0, in the shape of its scale.",
+            differentiable=False,
+        ),
+        Input("y_scale", scale, "The scale of `y`, a scalar.", differentiable=False),
+        Input("y_zero_point", T3, "The number in `y` that represents 0, a scalar.", differentiable=False),
     ]
 
 
@@ -54,13 +64,9 @@ v10 = qlinear_mat_mul.first(
 TS = Constraint("TS", BFLOAT16, tensors("float", "float16"))
 v21 = v10.evolve(
     21,
-    "Admits 8-bit floats, and scales that are halves.",
+    "Admits 8-bit floats, and 16-bit floats as scales.",
     inputs=_inputs(TS),
-    outputs=[
-        Output(
-            "y", T3, "Shape (..., M, N), without the M or N that a 1-D operand lacks.", differentiable=False
-        )
-    ],
+    outputs=[Output("y", T3, "Shape (..., M, N), without M or N for a 1-D operand.", differentiable=False)],
     widen={"T1": FLOAT8, "T2": FLOAT8, "T3": FLOAT8},
 )
 
@@ -105,69 +111,54 @@ def same_call(b: Builder, /, *inputs: Value) -> Value:
 
 @v21.downgrade
 def only_float_scales(b: Builder, /, *inputs: Value) -> Value:
-    """A half is a float: the product of scales is computed in float anyway."""
-    fitting: list[Value] = []
+    """16-bit floats are cast to float, in which the product of the scales is computed anyway."""
+    operands: list[Value] = []
     for port, value in zip(v10.inputs, inputs, strict=True):
         signature = value.type.signature if isinstance(value.type, TensorType) else None
         if signature is None or signature in port.allowed:
-            fitting.append(value)
+            operands.append(value)
         elif port.type == "tensor(float)":
-            fitting.append(b.Cast(value, to=FLOAT.number))
+            operands.append(b.Cast(value, to=FLOAT.number))
         else:
             raise Unconvertible(f"{v10} does not admit {signature} for {port.name!r}")
-    return b.QLinearMatMul(*fitting)
+    return b.QLinearMatMul(*operands)
 
 
-def _call(kind: type[Any], scale: Any = np.float32) -> list[Any]:
-    a, b = (
-        np.array([[208, 236, 0, 238], [3, 214, 255, 29]]),
-        np.array([[152, 51], [60, 26], [0, 127], [244, 255]]),
-    )
-    less = 0 if kind is np.uint8 else 128
-    return [
-        (a - less).astype(kind), np.array(0.5, scale), kind(113 - less),
-        (b - less).astype(kind), np.array(0.25, scale), kind(114 - less),
-        np.array(64, scale), kind(118 - less),
-    ]  # fmt: skip
+def _call(dtype: type[Any], scale: Any = np.float32) -> list[Any]:
+    less = 0 if dtype is np.uint8 else 128
+    a = (np.array([[208, 236, 0, 238], [3, 214, 255, 29]]) - less).astype(dtype)
+    b = (np.array([[152, 51], [60, 26], [0, 127], [244, 255]]) - less).astype(dtype)
+    return [a, np.array(0.5, scale), 113 - less, b, 0.25, 114 - less, 64, dtype(118 - less)]
 
 
 @qlinear_mat_mul.examples
 def examples() -> Iterator[Example]:
-    # what lies between the numbers and their zero points, multiplied in exact integers
-    sums = np.array([[95, 123, -113, 125], [-110, 101, 142, -84]]) @ [
-        [38, -63],
-        [-54, -88],
-        [-114, 13],
-        [130, 141],
-    ]
-    quotients = np.rint(sums / 512).astype(int)
-    for kind in (np.uint8, np.int8):
-        expected = (118 - (0 if kind is np.uint8 else 128) + quotients).astype(kind)
-        yield Example(10, *_call(kind), expect=[expected])
+    # the differences from the zero points, multiplied as integers
+    rows, columns = (
+        [[95, 123, -113, 125], [-110, 101, 142, -84]],
+        [[38, -63], [-54, -88], [-114, 13], [130, 141]],
+    )
+    quotients = np.rint(np.array(rows) @ columns / 512).astype(int)
+    for dtype in (np.uint8, np.int8):
+        expected = (118 - (0 if dtype is np.uint8 else 128) + quotients).astype(dtype)
+        yield Example(10, *_call(dtype), expect=[expected])
         for scale in (np.float32, np.float16, ml_dtypes.bfloat16):
-            yield Example(21, *_call(kind, scale), expect=[expected])
+            yield Example(21, *_call(dtype, scale), expect=[expected])
 
 
 @qlinear_mat_mul.examples
 def examples_of_rounding_and_shapes() -> Iterator[Example]:
     f, u, s = np.float32, np.uint8, np.int8
     # ties to even, then the zero point; and saturation at both ends
-    one, none = f(1), u(0)
-    row = np.array([[1, 3, 5, 255]], u)
-    yield Example(10, row.T, f(0.5), none, np.array([[1]], s), one, s(0), one, s(1),
-                  expect=[np.array([[1], [3], [3], [127]], s)])  # fmt: skip
-    yield Example(10, row.T, one, none, np.array([[-1]], s), one, s(0), one, u(4),
-                  expect=[np.array([[3], [1], [0], [0]], u)])  # fmt: skip
+    column, up, down = np.array([[1], [3], [5], [255]], u), np.array([[1]], s), np.array([[-1]], s)
+    yield Example(10, column, 0.5, 0, up, 1, 0, 1, s(1), expect=[[[1], [3], [3], [127]]])
+    yield Example(10, column, 1, 0, down, 1, 0, 1, u(4), expect=[[[3], [1], [0], [0]]])
     # a scale and zero point for each row of a, and for each column of b
     a, b = np.array([[1, 2], [3, 4]], u), np.array([[1, 0], [0, 1]], s)
-    steps = np.array([1, 10], f), np.array([1, 2], f)
-    yield Example(10, a, steps[0], np.array([0, 3], u), b, steps[1], np.array([0, 1], s), one, s(0),
-                  expect=[np.array([[1, -2], [0, 0]], s)])  # fmt: skip
-    yield Example(21, a[0], one, none, b, one, s(0), f(0.5), none, expect=[np.array([2, 4], u)])
-    stack = np.stack([a, a + u(4)])
-    yield Example(10, stack, one, none, b, one, s(0), one, none, expect=[stack])
-    yield Example(10, np.zeros((0, 2), u), one, none, b, one, s(0), one, none, expect=[np.zeros((0, 2), u)])
-    eight = ml_dtypes.float8_e4m3fn
-    x, zero = np.array([[1.5, -2], [448, 0]], eight), np.zeros((), eight)
-    yield Example(21, x, one, zero, x, f(0.5), zero, one, zero,
-                  expect=[np.array([[-448, -1.5], [336, -448]], eight)])  # fmt: skip
+    yield Example(10, a, [1, 10], [0, 3], b, [1, 2], [0, 1], 1, s(0), expect=[[[1, -2], [0, 0]]])
+    yield Example(21, a[0], f(1), 0, b, 1, 0, 0.5, u(0), expect=[[2, 4]])
+    stack = np.stack([a, a + 4])
+    yield Example(10, stack, 1, 0, b, 1, 0, 1, u(0), expect=[stack])
+    yield Example(10, a[:0], 1, 0, b, 1, 0, 1, u(0), expect=[a[:0]])
+    x, zero = [[1.5, -2], [448, 0]], np.zeros((), ml_dtypes.float8_e4m3fn)
+    yield Example(21, x, f(1), zero, x, 0.5, zero, 1, zero, expect=[[[-448, -1.5], [336, -448]]])

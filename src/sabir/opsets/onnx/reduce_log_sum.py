@@ -1,5 +1,6 @@
 """ReduceLogSum: the logarithm of the sum over some axes."""
 
+import math
 from collections.abc import Iterator
 
 import ml_dtypes
@@ -7,124 +8,48 @@ import numpy as np
 
 from sabir.elements import element
 from sabir.ir import Builder, Value
-from sabir.opsets.families import casting, reductions
-from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families import casting, reducing, reductions
+from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    tensors,
-)
+from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
 reduce_log_sum = Operator("ReduceLogSum", summary="The logarithm of the sum over `axes`: `log(sum(x))`.")
 
-T = Constraint("T", FLOATS, tensors("int32", "int64", "uint32", "uint64"))
+T = Constraint("T", FLOATS, LARGE_INTEGERS)
 
 v1 = reduce_log_sum.first(
     1,
-    inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
-    outputs=[Output("reduced", T, "The logarithms; -infinity of no elements.", differentiable=True)],
-    attributes=[
-        Attribute("keepdims", "int", "1: the axes stay, with size 1; 0: they go.", default=1),
-        Attribute("axes", "ints", "The axes to reduce; all of them where it is left out."),
-    ],
+    inputs=reducing.data(T),
+    outputs=reducing.reduced(T, "The logarithms; -infinity for no elements."),
+    attributes=reducing.ATTRIBUTES,
 )
-v11 = v1.restate(11, "A negative axis counts from the back.")
+v11 = v1.restate(11, "A negative axis counts from the end.")
 v13 = v11.widen(13, T=BFLOAT16)
-v18 = v13.evolve(
-    18,
-    "`axes` moves from attribute to input; `noop_with_empty_axes` lets no axes mean none.",
-    inputs=[
-        *v13.inputs,
-        Input(
-            "axes",
-            "tensor(int64)",
-            "The axes to reduce, each in [-rank, rank-1].",
-            optional=True,
-            differentiable=False,
-        ),
-    ],
-    drop=["axes"],
-    add=[Attribute("noop_with_empty_axes", "int", "What no axes mean, 0: all of them, 1: none.", default=0)],
-)
-FLOATING = Constraint("T", FLOATS, BFLOAT16)
-v28 = v18.evolve(
-    28,
-    "Integers are no longer admitted.",
-    inputs=[Input("data", FLOATING, "A tensor of any shape.", differentiable=True), v18.inputs[1]],
-    outputs=[Output("reduced", FLOATING, "The logarithms; -infinity of no elements.", differentiable=True)],
-)
+v18 = reducing.axes_as_input(v13, 18, "`axes` becomes an input; adds `noop_with_empty_axes`.")
+v28 = reducing.floats_only(v18, 28, "No longer admits integers.")
 
 
-def log_of_sum(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:  # ruff: ignore[boolean-type-hint-positional-argument]  a reduction's signature
+def log_of_sum(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
     """Compute integers in float64, and convert their logarithms as Cast does."""
     wide = x.astype(np.float64) if x.dtype.kind in "iu" else widened(x)
-    logs = np.log(reductions.total(wide, axes, keepdims))
+    logs = np.log(reductions.total(wide, axes, keepdims=keepdims))
     return casting.converted(logs, element(x.dtype))
 
 
-v1.infer(reductions.infer_attribute())
-v1.evaluate(reductions.over_attribute(log_of_sum))
-v18.infer(reductions.infer_input())
-v18.evaluate(reductions.over_input(log_of_sum))
-v18.upgrade(reductions.to_input("ReduceLogSum"))
-v18.downgrade(reductions.to_attribute("ReduceLogSum"))
-v28.upgrade(reductions.without_integers("ReduceLogSum"))
-v28.downgrade(reductions.same("ReduceLogSum"))
+reductions.attach(v1, v18, log_of_sum)
+reductions.attach_without_integers(v28)
 
 
 @v18.body
-def body(
-    b: Builder, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
-) -> Value:
+def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: int) -> Value:
     wide = reductions.as_floats(b, data)
-    options = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
-    return reductions.as_before(b, b.Log(b.ReduceSum(wide, axes, **options)), data)
+    return reductions.as_before(b, b.Log(b.ReduceSum(wide, axes, **attributes)), data)
 
 
 @reduce_log_sum.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[[1, 2, 3], [4, 5, 9]], [[-1, 0, 1], [2, 2, 2]]], np.float32)
-    last = np.array(
-        [[np.log(6), np.log(18)], [-np.inf, np.log(6)]], np.float32
-    )  # by hand, like the other two
-    whole = np.float32(np.log(30))
-    ends = np.array(np.log([[[6], [24]]]), np.float32)
-    for opset in (1, 11, 13):
-        yield Example(opset, x, axes=[2], keepdims=0, expect=[last])
-        yield Example(opset, x, axes=[0, 2], expect=[ends])
-        yield Example(opset, x, expect=[whole.reshape(1, 1, 1)])
-    yield Example(11, x, axes=[-1], expect=[last[..., None]])
-    for opset in (18, 28):
-        yield Example(opset, x, np.array([-1]), keepdims=0, expect=[last])
-        yield Example(opset, x, np.array([0, 2]), expect=[ends])
-        yield Example(opset, x, np.array([], np.int64), keepdims=0, expect=[whole])
-        yield Example(opset, x, expect=[whole.reshape(1, 1, 1)])
-        yield Example(opset, x + 2, None, noop_with_empty_axes=1, keepdims=0, expect=[np.log(x + 2)])
-        yield Example(
-            opset, np.zeros((2, 0), np.float32), np.array([1]), expect=[np.full((2, 1), -np.inf, np.float32)]
-        )
-        yield Example(
-            opset, np.zeros((0, 2), np.float16), np.array([1]), expect=[np.zeros((0, 1), np.float16)]
-        )
-        yield Example(opset, np.float64(3), expect=[np.float64(np.log(3))])
-    yield Example(
-        18,
-        np.array([[20, 1], [0, 1]], np.int32),
-        np.array([1]),
-        keepdims=0,
-        expect=[np.array([3, 0], np.int32)],
-    )
-    yield Example(
-        28, np.array([[np.inf, 1], [-1, 0]]), np.array([1]), keepdims=0, expect=[np.array([np.inf, np.nan])]
-    )
-    for kind in (np.float16, ml_dtypes.bfloat16):  # the sums are beyond float16
-        yield Example(
-            28, np.full(4, 2.0**15, kind), expect=[np.array([np.log(2.0**17)], kind)], tolerance=1e-2
-        )
+    yield from reducing.examples_of(lambda x: np.log(sum(x)), by_attribute=(1, 11, 13), by_input=(18, 28))
+    yield Example(18, np.array([[20, 1], [0, 1]], np.int32), [1], keepdims=0, expect=[[3, 0]])
+    yield Example(28, np.array([[np.inf, 1], [-1, 0]]), [1], keepdims=0, expect=[[np.inf, np.nan]])
+    for dtype in (np.float16, ml_dtypes.bfloat16):  # the sums exceed float16
+        yield Example(28, np.full(4, 2.0**15, dtype), expect=[[math.log(2**17)]], tolerance=1e-2)

@@ -39,11 +39,11 @@ def body(b: Builder, x: Value, /) -> Value:
 
 @relu.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[-1.5, 0.0, 2.0], [np.inf, -np.inf, np.nan]], np.float32)
-    y = np.array([[0.0, 0.0, 2.0], [np.inf, 0.0, np.nan]], np.float32)
+    x = [[-1.5, 0.0, 2.0], [np.inf, -np.inf, np.nan]]
+    y = [[0.0, 0.0, 2.0], [np.inf, 0.0, np.nan]]
     yield Example(1, x, expect=[y])
     yield Example(6, x, expect=[y])
     yield Example(13, x, expect=[y])
-    yield Example(14, np.array([-128, 127], np.int8), expect=[np.array([0, 127], np.int8)])
-    yield Example(14, np.float64(-3.0), expect=[np.float64(0)])
+    yield Example(14, np.array([-128, 127], np.int8), expect=[[0, 127]])
+    yield Example(14, np.float64(-3.0), expect=[0])
     yield Example(14, np.zeros((0, 2), np.float16))

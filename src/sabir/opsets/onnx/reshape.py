@@ -5,29 +5,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import (
-    Builder,
-    Dim,
-    Shape,
-    TensorType,
-    Value,
-    exact_quotient,
-    known_equal,
-    lower_bound,
-    product,
-)
+from sabir.ir import Builder, Dim, Shape, TensorType, Value, exact_quotient, known_equal, lower_bound, product
 from sabir.opsets.families import contents
 from sabir.opsets.families.ranks import as_list, check_rank
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Ints
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
-    FLOAT4,
     FLOAT8,
-    FLOAT8E8M0,
     FLOATS,
-    INT2,
-    INT4,
+    SMALL_TYPES,
     Attribute,
     Constraint,
     Example,
@@ -40,29 +27,20 @@ from sabir.schema import (
 reshape = Operator("Reshape", summary="The elements of `data`, in order, under another shape.")
 
 T = Constraint("T", FLOATS)
+_SHAPE = "The new shape; 0 copies the input's dimension, a single -1 is computed from the rest."
 
 v1 = reshape.first(
     1,
     inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
     outputs=[Output("reshaped", T, "The same elements, row by row.", differentiable=True)],
-    attributes=[
-        Attribute("consumed_inputs", "ints", legacy=True),
-        Attribute(
-            "shape", "ints", "The new shape; 0 copies the input's dimension, one -1 takes what is left."
-        ),
-    ],
+    attributes=[Attribute("consumed_inputs", "ints", legacy=True), Attribute("shape", "ints", _SHAPE)],
 )
 v5 = v1.evolve(
     5,
     "`shape` moves from attribute to input; every element type is admitted.",
     inputs=[
         Input("data", T, "A tensor of any shape.", differentiable=True),
-        Input(
-            "shape",
-            "tensor(int64)",
-            "The new shape; 0 copies the input's dimension (unless `allowzero`), one -1 takes what is left.",
-            differentiable=False,
-        ),
+        Input("shape", "tensor(int64)", _SHAPE, differentiable=False),
     ],
     drop=["consumed_inputs", "shape"],
     widen={"T": CLASSIC},
@@ -70,18 +48,14 @@ v5 = v1.evolve(
 v13 = v5.widen(13, T=BFLOAT16)
 v14 = v13.extend(
     14,
-    "`allowzero` lets a 0 mean no elements.",
+    "`allowzero` makes a 0 in `shape` a dimension of size 0.",
     attributes=[Attribute("allowzero", "int", "1: a 0 in `shape` is a dimension of size 0.", default=0)],
 )
-v19 = v14.widen(19, T=FLOAT8)
-v21 = v19.widen(21, T=INT4)
-v23 = v21.widen(23, T=FLOAT4)
-v24 = v23.widen(24, T=FLOAT8E8M0)
-v25 = v24.widen(25, T=INT2)
+v25 = v14.widen_stepwise({19: FLOAT8, **SMALL_TYPES}, "T")
 
 
 @v1.infer
-def infer_from_attribute(data: TensorType, /, *, shape: Sequence[int] | None) -> TensorType:
+def infer_from_attribute(data: TensorType, /, *, shape: Ints) -> TensorType:
     return _reshaped(data, resolve(shape or (), data.shape, allowzero=0))
 
 
@@ -98,7 +72,7 @@ def infer(data: TensorType, shape: TensorType, /, *, allowzero: int = 0) -> Tens
 
 
 @v1.evaluate
-def evaluate_from_attribute(data: Array, /, *, shape: Sequence[int] | None) -> Array:
+def evaluate_from_attribute(data: Array, /, *, shape: Ints) -> Array:
     return _sized(data, resolve(shape or (), data.shape, allowzero=0))
 
 
@@ -108,7 +82,7 @@ def evaluate(data: Array, shape: Array, /, *, allowzero: int = 0) -> Array:
 
 
 @v5.upgrade
-def shape_becomes_an_input(b: Builder, data: Value, /, *, shape: Sequence[int] | None) -> Value:
+def shape_becomes_an_input(b: Builder, data: Value, /, *, shape: Ints) -> Value:
     return b.Reshape(data, b.initializer("shape", np.array(shape or (), np.int64)))
 
 
@@ -116,7 +90,7 @@ def shape_becomes_an_input(b: Builder, data: Value, /, *, shape: Sequence[int] |
 def shape_becomes_an_attribute(b: Builder, data: Value, shape: Value, /) -> Value:
     known = contents.ints(shape.type.known) if isinstance(shape.type, TensorType) else None
     if not known:
-        raise Unconvertible("`shape` is computed at run time, and Reshape-1 needs it in the model")
+        raise Unconvertible("`shape` is computed at run time, and Reshape-1 needs it as an attribute")
     return b.Reshape(data, shape=known)
 
 
@@ -124,12 +98,12 @@ def shape_becomes_an_attribute(b: Builder, data: Value, shape: Value, /) -> Valu
 def zero_must_copy(b: Builder, data: Value, shape: Value, /, *, allowzero: int) -> Value:
     known = shape.type.known if isinstance(shape.type, TensorType) else None
     if allowzero and (known is None or 0 in known):
-        raise Unconvertible("a 0 in `shape` cannot mean no elements before Reshape-14")
+        raise Unconvertible("before Reshape-14 a 0 in `shape` cannot be a dimension of size 0")
     return b.Reshape(data, shape)
 
 
 def resolve(target: Sequence[Dim], source: Shape | None, *, allowzero: int) -> tuple[Dim, ...]:
-    """Replace each 0 by the dimension it copies, and -1 by what is left over."""
+    """Replace each 0 by the dimension that it copies, and -1 by the remaining size."""
     dims = list(target)
     if sum(d == -1 for d in dims) > 1 or any(isinstance(d, int) and d < -1 for d in dims):
         raise InferenceError(f"`shape` {_shown(dims)} must be sizes, with at most one -1")
@@ -139,13 +113,13 @@ def resolve(target: Sequence[Dim], source: Shape | None, *, allowzero: int) -> t
         return _completed(dims, source)
     rest = [d for d in dims if d != -1]
     if allowzero and 0 in rest:
-        raise InferenceError(f"`shape` {_shown(dims)}: -1 cannot be told beside a dimension of size 0")
+        raise InferenceError(f"`shape` {_shown(dims)}: -1 cannot be computed next to a dimension of size 0")
     left = None if source is None else _left_over(source, rest)
     return tuple(left if d == -1 else d for d in dims)
 
 
 def _completed(dims: list[Dim], source: Shape | None) -> tuple[Dim, ...]:
-    """Return sizes of which one may be unknown: then it takes what is left over, as -1 does."""
+    """Return the sizes; a single unknown one is computed from the rest, as -1 is."""
     rest = [d for d in dims if d is not None]
     if source is None or len(rest) != len(dims) - 1 or not lower_bound(product(rest)):
         return tuple(dims)
@@ -162,7 +136,7 @@ def _copied(source: Shape | None, place: int) -> Dim:
 
 
 def _left_over(source: Shape, rest: Sequence[Dim]) -> Dim:
-    """Divide the sizes, common unknown dimensions cancelled first."""
+    """Divide the sizes; common unknown dimensions cancel first."""
     whole, parts = list(source), list(rest)
     for part in rest:
         match = next((i for i, d in enumerate(whole) if part is not None and known_equal(d, part)), None)
@@ -195,10 +169,10 @@ def examples() -> Iterator[Example]:
     data = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     yield Example(1, data, shape=[0, -1], expect=[data.reshape(2, 12)])
     for opset in (5, 13, 14, 19, 21, 23, 24, 25):
-        yield Example(opset, data, np.array([4, 0, -1]), expect=[data.reshape(4, 3, 2)])
+        yield Example(opset, data, [4, 0, -1], expect=[data.reshape(4, 3, 2)])
     yield Example(
-        14, np.zeros((0, 3), np.float32), np.array([3, 0]), allowzero=1, expect=[np.zeros((3, 0), np.float32)]
+        14, np.zeros((0, 3), np.float32), [3, 0], allowzero=1, expect=[np.zeros((3, 0), np.float32)]
     )
-    yield Example(14, np.zeros((0, 3), np.float32), np.array([0, -1]), expect=[np.zeros((0, 3), np.float32)])
-    yield Example(5, np.array("text", object), np.array([1, 1]), expect=[np.array([["text"]], object)])
-    yield Example(5, np.array([7]), np.array([], np.int64), expect=[np.array(7)])
+    yield Example(14, np.zeros((0, 3), np.float32), [0, -1], expect=[np.zeros((0, 3), np.float32)])
+    yield Example(5, "text", [1, 1], expect=[[["text"]]])
+    yield Example(5, [7], [], expect=[7])

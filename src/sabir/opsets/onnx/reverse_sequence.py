@@ -1,4 +1,4 @@
-"""ReverseSequence: the first steps of each sequence of a batch, backward."""
+"""ReverseSequence: the first steps of each sequence of a batch in reverse order."""
 
 from collections.abc import Iterator
 
@@ -10,17 +10,7 @@ from sabir.ir import TensorType
 from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-)
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
 reverse_sequence = Operator(
     "ReverseSequence",
@@ -33,18 +23,12 @@ v10 = reverse_sequence.first(
     10,
     inputs=[
         Input("input", T, "Sequences: one axis for the batch and one for time, any others after them."),
-        Input("sequence_lens", "tensor(int64)", "The length of each sequence; steps past it stay in place."),
+        Input("sequence_lens", "tensor(int64)", "The length of each sequence; later steps are unchanged."),
     ],
     outputs=[Output("Y", T, "The sequences, in the shape of `input`.")],
     attributes=[
-        Attribute(
-            "batch_axis",
-            "int",
-            "Which of the first two axes is the batch: 1 or 0.",
-            default=1,
-            values=one_of(0, 1),
-        ),
-        Attribute("time_axis", "int", "Which of them is time: 0 or 1.", default=0, values=one_of(0, 1)),
+        Attribute("batch_axis", "int", "The axis of the batch: 1 or 0.", default=1, values=one_of(0, 1)),
+        Attribute("time_axis", "int", "The axis of time: 0 or 1.", default=0, values=one_of(0, 1)),
     ],
 )
 v28 = v10.widen(28, T=BFLOAT16)
@@ -56,7 +40,7 @@ def infer(x: TensorType, lengths: TensorType, /, *, batch_axis: int, time_axis: 
     if x.shape is None:
         return TensorType(x.element)
     if len(x.shape) < 2:  # ruff: ignore[magic-value-comparison]  an axis for the batch, and one for time
-        raise InferenceError(f"`input` of rank {len(x.shape)} holds no batch of sequences")
+        raise InferenceError(f"`input` of rank {len(x.shape)} is not a batch of sequences")
     check_rank("sequence_lens", lengths, 1)
     if lengths.shape is not None:
         dims = list(x.shape)
@@ -88,13 +72,12 @@ def evaluate(x: Array, lengths: Array, /, *, batch_axis: int, time_axis: int) ->
 def examples() -> Iterator[Example]:
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     for opset in (10, 28):
-        yield Example(opset, x, np.array([3, 2]), expect=[np.array([[4, 3], [2, 1], [0, 5]], np.float32)])
-        yield Example(opset, x, np.array([2, 1, 0]), batch_axis=0, time_axis=1,
-                      expect=[np.array([[1, 0], [2, 3], [4, 5]], np.float32)])  # fmt: skip
+        yield Example(opset, x, [3, 2], expect=[[[4, 3], [2, 1], [0, 5]]])
+        yield Example(opset, x, [2, 1, 0], batch_axis=0, time_axis=1, expect=[[[1, 0], [2, 3], [4, 5]]])
     deep = np.arange(8).reshape(2, 2, 2)
-    yield Example(10, deep, np.array([1, 2]), expect=[np.array([[[0, 1], [6, 7]], [[4, 5], [2, 3]]])])
+    yield Example(10, deep, [1, 2], expect=[[[[0, 1], [6, 7]], [[4, 5], [2, 3]]]])
     words = np.array([["a", "b"]], object)
-    yield Example(10, words, np.array([2]), batch_axis=0, time_axis=1, expect=[words[:, ::-1]])
-    yield Example(10, np.zeros((0, 2), bool), np.array([0, 0]), expect=[np.zeros((0, 2), bool)])
+    yield Example(10, words, [2], batch_axis=0, time_axis=1, expect=[words[:, ::-1]])
+    yield Example(10, np.zeros((0, 2), bool), [0, 0], expect=[np.zeros((0, 2), bool)])
     brain = np.array([[1], [2]], ml_dtypes.bfloat16)
-    yield Example(28, brain, np.array([2]), expect=[brain[::-1]])
+    yield Example(28, brain, [2], expect=[brain[::-1]])

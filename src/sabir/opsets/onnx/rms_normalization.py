@@ -1,4 +1,4 @@
-"""RMSNormalization: divided by the root of the mean square over the last axes, then scaled."""
+"""RMSNormalization: division by the root mean square over the last axes, then scaling."""
 
 import math
 from collections.abc import Iterator
@@ -27,18 +27,18 @@ v23 = rms_normalization.first(
     23,
     inputs=[
         Input("X", T, "A tensor of rank 1 or more."),
-        Input("scale", V, "Factors, to be broadcast to X."),
+        Input("scale", V, "The scale, which broadcasts to X."),
     ],
     outputs=[Output("Y", V, "The input's shape, in the type of `scale`.")],
     attributes=[
         Attribute(
             "stash_type",
             "int",
-            "The type to normalise in, as a number of TensorProto.DataType; the scale comes after it.",
+            "The type to normalise in, as a number of TensorProto.DataType, before the scale.",
             default=1,
             values=normalization.STASHES,
         ),
-        Attribute("epsilon", "float", "Added to the mean square, against division by 0.", default=1e-05),
+        Attribute("epsilon", "float", "Added to the mean square, so that it is not 0.", default=1e-05),
         Attribute("axis", "int", "The first dimension to normalise over.", default=-1),
     ],
 )
@@ -66,7 +66,7 @@ def evaluate(x: Array, scale: Array, /, *, axis: int, epsilon: float, stash_type
 
 @v23.body
 def body(b: Builder, x: Value, scale: Value, /, *, axis: int, epsilon: float, stash_type: int) -> Value:
-    """The axes are counted at run time, since the rank may be unknown."""
+    """The axes are computed at run time, since the rank may be unknown."""
     stash = element(stash_type)
     wide = halves.widened(b, b.Cast(x, to=stash.number))
     rank, one = b.Size(b.Shape(x)), b.initializer("one", np.array(1, np.int64))
@@ -78,7 +78,7 @@ def body(b: Builder, x: Value, scale: Value, /, *, axis: int, epsilon: float, st
     kinds = [v.type.element if isinstance(v.type, TensorType) else None for v in (x, scale)]
     if kinds[0] is kinds[1]:
         factors = [halves.widened(b, v) for v in (normal, scale)]
-    else:  # a product takes one type, and double holds both
+    else:  # both operands of a product have one type, and double represents both
         factors = [b.Cast(v, to=DOUBLE.number) for v in (normal, scale)]
     return b.CastLike(b.Mul(*factors), scale)
 
@@ -88,10 +88,10 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[1, 7], [3, -4]], [[0, 0], [6, 8]]], f)  # mean squares 25, 12.5, 0, 50
     scale = np.array([1, 10], f)
-    h = np.sqrt(f(0.5))
+    h = np.sqrt(0.5)
     last = np.array([[[0.2, 14], [1.2 * h, -16 * h]], [[0, 0], [1.2 * h, 16 * h]]], f)
-    last[0, 1] = np.array([3, -40], f) / np.sqrt(f(12.5))
-    last[1, 1] = np.array([6, 80], f) / np.sqrt(f(50))
+    last[0, 1] = [3, -40] / np.sqrt(12.5)
+    last[1, 1] = [6, 80] / np.sqrt(50)
     yield Example(23, x, scale, epsilon=1e-12, expect=[last])
     both = x / np.sqrt(np.array([75 / 4, 25], f))[:, None, None]
     for axis in (1, -2):
@@ -99,8 +99,9 @@ def examples() -> Iterator[Example]:
     yield Example(23, x, f(2), axis=0, epsilon=3.125, expect=[x * 2 / 5])  # the mean of all squares is 21.875
     for kind, rough in ((np.float16, 2e-3), (ml_dtypes.bfloat16, 0.02), (np.float64, 1e-5)):
         for stash, loose in ((1, 2e-3), (10, 2e-3), (11, 2e-3), (16, 0.05)):
-            yield Example(23, x.astype(kind), scale.astype(kind), epsilon=1e-6, stash_type=stash,
-                          tolerance=max(rough, loose), expect=[last.astype(kind)])  # fmt: skip
+            inputs, y = [x.astype(kind), scale.astype(kind)], last.astype(kind)
+            far = max(rough, loose)
+            yield Example(23, *inputs, epsilon=1e-6, stash_type=stash, tolerance=far, expect=[y])
         yield Example(23, x.astype(kind), scale, epsilon=1e-6, tolerance=rough, expect=[last])
         yield Example(23, x, scale.astype(kind), epsilon=1e-6, tolerance=rough, expect=[last.astype(kind)])
     yield Example(23, np.zeros((0, 3), f), np.ones(3, f), expect=[np.zeros((0, 3), f)])

@@ -1,4 +1,4 @@
-"""RotaryEmbedding: positions as rotations of pairs of elements."""
+"""RotaryEmbedding: the position of each element as a rotation of pairs of elements."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ from sabir.schema import (
 
 rotary_embedding = Operator(
     "RotaryEmbedding",
-    summary="Pairs (a, b) of each head's elements turned by the angle of their position: "
+    summary="Pairs (a, b) of elements of each head, rotated by the angle of their position: "
     "`(a cos - b sin, a sin + b cos)`.",
 )
 
@@ -35,22 +35,24 @@ v23 = rotary_embedding.first(
     23,
     inputs=[
         Input("X", T, "(batch, heads, sequence, size), or (batch, sequence, heads * size)."),
-        Input("cos_cache", T, "Cosines for each pair, (positions, pairs), or else (batch, sequence, pairs)."),
+        Input("cos_cache", T, "Cosines for each pair, (positions, pairs), or (batch, sequence, pairs)."),
         Input("sin_cache", T, "Sines, in the shape of the cosines."),
         Input(
             "position_ids",
             M,
-            "(batch, sequence): rows of the caches, where they go by position.",
+            "(batch, sequence): rows of caches of the shape (positions, pairs).",
             optional=True,
         ),
     ],
-    outputs=[Output("Y", T, "The shape of X; elements that are not turned stay.")],
+    outputs=[Output("Y", T, "The shape of X; other elements stay unchanged.")],
     attributes=[
-        Attribute("num_heads", "int", "The heads of an X of rank 3."),
+        Attribute("num_heads", "int", "The number of heads of X of rank 3."),
         Attribute(
-            "rotary_embedding_dim", "int", "How many elements of a head are turned; 0: all.", default=0
+            "rotary_embedding_dim", "int", "The number of elements of a head to rotate; 0: all.", default=0
         ),
-        Attribute("interleaved", "int", "1: neighbours are pairs; 0: the two halves are.", default=0),
+        Attribute(
+            "interleaved", "int", "1: neighbours are pairs; 0: elements of the two halves are.", default=0
+        ),
     ],
 )
 
@@ -80,17 +82,17 @@ def infer(
             )
         size = exact_quotient(size, num_heads)
     elif len(x.shape) != APART:
-        raise InferenceError(f"X must be of rank 3 or 4, and is {x}")
-    turned = rotary_embedding_dim or size
-    if isinstance(turned, int) and (turned % 2 or (isinstance(size, int) and turned > size)):
-        raise InferenceError(f"{turned} of {size} elements cannot be turned; they are turned in pairs")
+        raise InferenceError(f"X must have rank 3 or 4, and is {x}")
+    rotated = rotary_embedding_dim or size
+    if isinstance(rotated, int) and (rotated % 2 or (isinstance(size, int) and rotated > size)):
+        raise InferenceError(f"{rotated} of {size} elements cannot be rotated in pairs")
     batch, steps = x.shape[0], x.shape[1 if len(x.shape) == PACKED else 2]
     check_alike(["cos_cache", "sin_cache"], [cos, sin])
     if positions is not None:
         check_shape("position_ids", positions, batch, steps)
     angles = (None,) if positions is not None else (batch, steps)
     for name, cache in (("cos_cache", cos), ("sin_cache", sin)):
-        check_shape(name, cache, *angles, floor_div(turned, 2))
+        check_shape(name, cache, *angles, floor_div(rotated, 2))
     return TensorType(x.element, x.shape)
 
 
@@ -108,16 +110,16 @@ def evaluate(
 ) -> Array:
     hold(infer, x, cos, sin, positions, num_heads=num_heads, rotary_embedding_dim=rotary_embedding_dim)
     heads = x.reshape(*x.shape[:2], num_heads or 0, x.shape[2] // (num_heads or 1)) if x.ndim == PACKED else x
-    turned = rotary_embedding_dim or heads.shape[-1]
+    rotated = rotary_embedding_dim or heads.shape[-1]
     if positions is not None:
         if positions.size and not 0 <= positions.min() <= positions.max() < len(cos):
             raise EvaluationError(f"`position_ids` must be from 0 to {len(cos) - 1}")
         cos, sin = cos[positions], sin[positions]
-    across = 2 if x.ndim == PACKED else 1  # where the heads lie
+    across = 2 if x.ndim == PACKED else 1  # the axis of the heads
     cos, sin = (np.expand_dims(widened(t), across) for t in (cos, sin))
-    first, second = slice(0, turned, 2), slice(1, turned, 2)
+    first, second = slice(0, rotated, 2), slice(1, rotated, 2)
     if not interleaved:
-        first, second = slice(0, turned // 2), slice(turned // 2, turned)
+        first, second = slice(0, rotated // 2), slice(rotated // 2, rotated)
     wide, y = widened(heads), heads.copy()
     y[..., first] = wide[..., first] * cos - wide[..., second] * sin
     y[..., second] = wide[..., first] * sin + wide[..., second] * cos
@@ -131,22 +133,22 @@ def body(
 ) -> Value:  # fmt: skip
     rank = x.type.rank if isinstance(x.type, TensorType) else None
     if rank is None:
-        raise Unconvertible("the rank of X is unknown, which tells where its heads are")
+        raise Unconvertible("the rank of X is unknown, and the axis of its heads depends on it")
     packed, last = rank == PACKED, _ints(b, -1)
     heads = b.Reshape(x, _ints(b, 0, 0, num_heads or 1, -1)) if packed else x
     if positions is not None:
         cos, sin = b.Gather(cos, positions), b.Gather(sin, positions)
     cos, sin = (b.Unsqueeze(t, _ints(b, 2 if packed else 1)) for t in (cos, sin))
-    turned = heads
+    rotated = heads
     if rotary_embedding_dim:
-        turned = b.Slice(heads, _ints(b, 0), _ints(b, rotary_embedding_dim), last)
+        rotated = b.Slice(heads, _ints(b, 0), _ints(b, rotary_embedding_dim), last)
     if interleaved:
-        one, two = (b.Slice(turned, _ints(b, i), _ints(b, END), last, _ints(b, 2)) for i in range(2))
+        one, two = (b.Slice(rotated, _ints(b, i), _ints(b, END), last, _ints(b, 2)) for i in range(2))
     else:
-        one, two = b.Split(turned, num_outputs=2, outputs=2, axis=-1)
+        one, two = b.Split(rotated, num_outputs=2, outputs=2, axis=-1)
     pair = b.Sub(b.Mul(one, cos), b.Mul(two, sin)), b.Add(b.Mul(one, sin), b.Mul(two, cos))
     if interleaved:
-        y = b.Reshape(b.Concat(*(b.Unsqueeze(p, last) for p in pair), axis=-1), b.Shape(turned))
+        y = b.Reshape(b.Concat(*(b.Unsqueeze(p, last) for p in pair), axis=-1), b.Shape(rotated))
     else:
         y = b.Concat(*pair, axis=-1)
     if rotary_embedding_dim:
@@ -160,11 +162,11 @@ def _ints(b: Builder, *values: int) -> Value:
 
 @rotary_embedding.examples
 def examples() -> Iterator[Example]:
-    """One head turned by 0, 90 and 180 degrees; by hand."""
+    """One head rotated by 0, 90 and 180 degrees; by hand."""
     f = np.float32
     cos, sin = np.array([[1, 0], [0, -1], [-1, 1]], f), np.array([[0, 1], [1, 0], [0, 0]], f)
     x = np.array([[[[1, 2, 3, 4], [5, 6, 7, 8]]]], f)
-    at = np.array([[1, 0]])
+    at = [[1, 0]]
     halves = np.array([[[[-3, -2, 1, -4], [5, -8, 7, 6]]]], f)
     neighbours = np.array([[[[-2, 1, -3, -4], [5, 6, -8, 7]]]], f)
     for interleaved, y in enumerate((halves, neighbours)):
@@ -172,18 +174,18 @@ def examples() -> Iterator[Example]:
         yield Example(23, x, cos[at], sin[at], interleaved=interleaved, expect=[y])
         # the same elements as one item of sequence 2, with one head; and as two heads at one position
         yield Example(23, x[0], cos, sin, at, num_heads=1, interleaved=interleaved, expect=[y[0]])
-        packed = x.reshape(1, 1, 8), np.array([[2]])
-        by_half = np.array([[[-1, 2, -3, 4, -5, 6, -7, 8]]], f)
-        by_pair = np.array([[[-1, -2, 3, 4, -5, -6, 7, 8]]], f)
-        turned = by_pair if interleaved else by_half
+        packed = x.reshape(1, 1, 8), [[2]]
+        by_half = [[[-1, 2, -3, 4, -5, 6, -7, 8]]]
+        by_pair = [[[-1, -2, 3, 4, -5, -6, 7, 8]]]
+        rotated = by_pair if interleaved else by_half
         yield Example(
-            23, packed[0], cos, sin, packed[1], num_heads=2, interleaved=interleaved, expect=[turned]
+            23, packed[0], cos, sin, packed[1], num_heads=2, interleaved=interleaved, expect=[rotated]
         )
         for kind in (np.float16, ml_dtypes.bfloat16):
-            given = [t.astype(kind) for t in (x, cos, sin)]
-            yield Example(23, *given, at, interleaved=interleaved, expect=[y.astype(kind)])
-        # only the first two elements are turned, as one pair
-        part = np.array([[[[-2, 1, 3, 4], [5, 6, 7, 8]]]], f)
+            inputs = [t.astype(kind) for t in (x, cos, sin)]
+            yield Example(23, *inputs, at, interleaved=interleaved, expect=[y.astype(kind)])
+        # only the first two elements are rotated, as one pair
+        part = [[[[-2, 1, 3, 4], [5, 6, 7, 8]]]]
         yield Example(
             23, x, cos[:, :1], sin[:, :1], at, rotary_embedding_dim=2, interleaved=interleaved, expect=[part]
         )

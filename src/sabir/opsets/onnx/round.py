@@ -1,4 +1,4 @@
-"""Round: rounding to the nearest whole number, elementwise."""
+"""Round: rounding to the nearest integer, elementwise."""
 
 from collections.abc import Iterator
 
@@ -8,14 +8,16 @@ from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import known_rounding, over_floats
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
-rounding = Operator("Round", summary="The whole number nearest to each element, of two as near the even one.")
+rounding = Operator(
+    "Round", summary="The integer nearest to each element; of two equally near ones, the even one."
+)
 
 T = Constraint("T", FLOATS)
 
 v11 = rounding.first(
     11,
     inputs=[Input("X", T, "A tensor of any shape.", differentiable=False)],
-    outputs=[Output("Y", T, "The input's shape, in whole numbers.", differentiable=False)],
+    outputs=[Output("Y", T, "The input's shape, of integers.", differentiable=False)],
 )
 v22 = v11.widen(22, T=BFLOAT16)
 

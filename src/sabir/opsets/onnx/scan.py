@@ -1,6 +1,6 @@
-"""Scan: a subgraph over the slices of tensors, one after another, values going round."""
+"""Scan: a subgraph applied to one slice of tensors after another, with carried states."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,15 +22,12 @@ from sabir.opsets.families.scanning import (
     without,
 )
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array, Body
+from sabir.opsets.typing import Array, Ints, Subgraph
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
-    FLOAT4,
     FLOAT8,
-    FLOAT8E8M0,
-    INT2,
-    INT4,
+    SMALL_TYPES,
     Attribute,
     Constraint,
     Example,
@@ -44,7 +41,7 @@ from sabir.schema import (
 
 scan = Operator(
     "Scan",
-    summary="Runs `body` on slice after slice of its inputs; states go round, other outputs are stacked.",
+    summary="Runs `body` on one slice of its inputs after another; carries states, and stacks other outputs.",
 )
 
 I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
@@ -53,7 +50,7 @@ V = Constraint("V", CLASSIC)
 _INPUTS = Input(
     "initial_state_and_scan_inputs",
     V,
-    "The states at first, then the `num_scan_inputs` tensors to go through, of one length.",
+    "The initial states, then the `num_scan_inputs` tensors to iterate over, of one length.",
     variadic=True,
     heterogeneous=True,
     to_subgraph=True,
@@ -61,64 +58,46 @@ _INPUTS = Input(
 _OUTPUTS = Output(
     "final_state_and_scan_outputs",
     V,
-    "The states at last, then the body's other outputs stacked.",
+    "The final states, then the body's other outputs stacked.",
     variadic=True,
     heterogeneous=True,
 )
+_BODY = (
+    "Its inputs are the states and a slice of each scan input; its outputs are the next states and the "
+    "outputs to stack."
+)
+_REVERSED = one_of(0, 1)
+
+
+def _direction(name: str) -> Attribute:
+    return Attribute(name, "ints", "For each scan input, 1 to iterate from its end.", values=_REVERSED)
+
 
 v8 = scan.first(
     8,
-    inputs=[
-        Input("sequence_lens", I, "How many steps each sequence of the batch has.", optional=True),
-        _INPUTS,
-    ],
+    inputs=[Input("sequence_lens", I, "The length of each sequence of the batch.", optional=True), _INPUTS],
     outputs=[_OUTPUTS],
     attributes=[
-        Attribute("directions", "ints", "For each scan input, 1 to begin at its end.", values=one_of(0, 1)),
-        Attribute(
-            "num_scan_inputs",
-            "int",
-            "How many of the inputs are gone through.",
-            required=True,
-            values=at_least(1),
-        ),
-        Attribute(
-            "body",
-            "graph",
-            "Takes the states and a slice of each scan input; gives the next states and what is stacked.",
-            required=True,
-        ),
+        _direction("directions"),
+        Attribute("num_scan_inputs", "int", "The number of scan inputs.", required=True, values=at_least(1)),
+        Attribute("body", "graph", _BODY, required=True),
     ],
 )
 v9 = v8.evolve(
     9,
-    "No batch and no lengths: any axis may be gone through, and outputs stacked on any, in either direction.",
+    "No batch and no lengths: iterates over any axis, and stacks outputs on any axis, in either direction.",
     inputs=[_INPUTS],
     drop=["directions"],
     add=[
-        Attribute("scan_input_axes", "ints", "For each scan input, the axis to go through; 0 when absent."),
+        Attribute("scan_input_axes", "ints", "For each scan input, the axis to iterate over; 0 when absent."),
         Attribute("scan_output_axes", "ints", "For each stacked output, its new axis; 0 when absent."),
-        Attribute(
-            "scan_output_directions",
-            "ints",
-            "For each stacked output, 1 to put what comes first last.",
-            values=one_of(0, 1),
-        ),
-        Attribute(
-            "scan_input_directions",
-            "ints",
-            "For each scan input, 1 to begin at its end.",
-            values=one_of(0, 1),
-        ),
+        Attribute("scan_output_directions", "ints", "For each, 1 to stack in reverse.", values=_REVERSED),
+        _direction("scan_input_directions"),
     ],
 )
 v11 = v9.restate(11, "Negative axes count from the back.")
 v16 = v11.widen(16, V=BFLOAT16)
-v19 = v16.widen(19, V=FLOAT8)
-v21 = v19.widen(21, V=INT4)
-v23 = v21.widen(23, V=FLOAT4)
-v24 = v23.widen(24, V=FLOAT8E8M0)
-v25 = v24.widen(25, V=INT2)
+v25 = v16.widen_stepwise({19: FLOAT8, **SMALL_TYPES}, "V")
 
 
 @v8.infer
@@ -127,11 +106,11 @@ def infer_batch(
     /,
     *inputs: TensorType,
     num_scan_inputs: int,
-    body: Body[Type | None],
-    directions: Sequence[int] | None,
+    body: Subgraph[Type | None],
+    directions: Ints,
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
-    each("directions", directions, len(scanned))
+    each("directions", {"directions": directions}, len(scanned))
     batched = inputs if lengths is None else (*inputs, lengths)
     batch = common(batched, [0] * len(batched), "the batch")
     count = common(scanned, [1] * len(scanned), "the length of the scan inputs")
@@ -148,90 +127,70 @@ def infer_batch(
 
 @v9.infer
 def infer(
-    *inputs: TensorType,
-    num_scan_inputs: int,
-    body: Body[Type | None],
-    scan_input_axes: Sequence[int] | None,
-    scan_output_axes: Sequence[int] | None,
-    scan_output_directions: Sequence[int] | None,
-    scan_input_directions: Sequence[int] | None,
+    *inputs: TensorType, num_scan_inputs: int, body: Subgraph[Type | None], **lists: Ints
 ) -> tuple[Type | None, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
-    each("scan_input_directions", scan_input_directions, len(scanned))
-    axes = each("scan_input_axes", scan_input_axes, len(scanned))
-    each("scan_input_directions", scan_input_directions, len(scanned))
+    axes = each("scan_input_axes", lists, len(scanned))
+    each("scan_input_directions", lists, len(scanned))
     count = common(scanned, axes, "the length of the scan inputs")
     slices = list(map(without, scanned, axes))
     finals, items = infer_steps(body, states, slices, count)
-    outer = each("scan_output_axes", scan_output_axes, len(items))
-    each("scan_output_directions", scan_output_directions, len(items))
+    outer = each("scan_output_axes", lists, len(items))
+    each("scan_output_directions", lists, len(items))
     return (*finals, *(stacked(item, count, a) for item, a in zip(items, outer, strict=True)))
 
 
 @v8.evaluate
 def evaluate_batch(
-    lengths: Array | None,
-    /,
-    *inputs: Array,
-    num_scan_inputs: int,
-    body: Body[Array],
-    directions: Sequence[int] | None,
+    lengths: Array | None, /, *inputs: Array, num_scan_inputs: int, body: Subgraph[Array], directions: Ints
 ) -> tuple[Array, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
-    backward = each("directions", directions, len(scanned))
+    backward = each("directions", {"directions": directions}, len(scanned))
     if any(x.ndim < len("BT") for x in scanned) or any(not s.ndim for s in states):
         raise EvaluationError(
             "the first dimension of all inputs is the batch, the second of scan inputs is time"
         )
     batch, longest = scanned[0].shape[:2]
     if any(len(x) != batch for x in inputs) or any(x.shape[1] != longest for x in scanned):
-        raise EvaluationError("all inputs are of one batch, and the scan inputs of one length")
+        raise EvaluationError("all inputs must have the same batch size, and the scan inputs the same length")
     counts: list[int] = [longest] * batch if lengths is None else lengths.ravel().tolist()
     if lengths is not None and lengths.shape != (batch,):
         raise EvaluationError(f"`sequence_lens` must have the shape [{batch}], not {list(lengths.shape)}")
     check_lengths(counts, longest)
     finals, stacks = list[tuple[Array, ...]](), list[list[list[Array]]]()
     for i, count in enumerate(counts):
-        # a sequence that is gone through backwards begins at its own end, not at that of the longest
+        # in reverse, a sequence starts at its own end, not at that of the longest
         slices = [x[i, :count][:: -1 if back else 1] for x, back in zip(scanned, backward, strict=True)]
         final, stack_of_one = run_steps(body, tuple(s[i, ...] for s in states), slices, count)
         finals.append(final)
         stacks.append(stack_of_one)
     last = tuple(map(np.stack, zip(*finals, strict=True))) if batch else states
-    kinds = body.outputs[len(states) :]
+    types = body.outputs[len(states) :]
     if not any(counts):
         first = [without(item_type(x), 0) for x in inputs]
-        kinds = unrun(body, first[: len(states)], [without(x, 0) for x in first[len(states) :]])
-    return (*last, *(padded([s[k] for s in stacks], longest, kind) for k, kind in enumerate(kinds)))
+        types = unrun(body, first[: len(states)], [without(x, 0) for x in first[len(states) :]])
+    return (*last, *(padded([s[k] for s in stacks], longest, type_) for k, type_ in enumerate(types)))
 
 
 @v9.evaluate
-def evaluate(
-    *inputs: Array,
-    num_scan_inputs: int,
-    body: Body[Array],
-    scan_input_axes: Sequence[int] | None,
-    scan_output_axes: Sequence[int] | None,
-    scan_output_directions: Sequence[int] | None,
-    scan_input_directions: Sequence[int] | None,
-) -> tuple[Array, ...]:
+def evaluate(*inputs: Array, num_scan_inputs: int, body: Subgraph[Array], **lists: Ints) -> tuple[Array, ...]:
     states, scanned = parts(inputs, num_scan_inputs)
-    axes = each("scan_input_axes", scan_input_axes, len(scanned))
-    backward = each("scan_input_directions", scan_input_directions, len(scanned))
+    axes = each("scan_input_axes", lists, len(scanned))
+    backward = each("scan_input_directions", lists, len(scanned))
     in_front = [np.moveaxis(x, axis_in(a, x.ndim), 0) for x, a in zip(scanned, axes, strict=True)]
     counts = {len(x) for x in in_front}
     if len(counts) > 1:
-        told = " and ".join(map(str, sorted(counts)))
-        raise EvaluationError(f"scan inputs are of one length, and not of {told}")
+        lengths = " and ".join(map(str, sorted(counts)))
+        raise EvaluationError(f"the scan inputs must have the same length, not {lengths}")
     slices, count = [x[::-1] if back else x for x, back in zip(in_front, backward, strict=True)], counts.pop()
     last, stacks = run_steps(body, states, slices, count)
-    outer = each("scan_output_axes", scan_output_axes, len(stacks))
-    reverse = each("scan_output_directions", scan_output_directions, len(stacks))
+    outer = each("scan_output_axes", lists, len(stacks))
+    reverse = each("scan_output_directions", lists, len(stacks))
     ordered = [items[::-1] if back else items for items, back in zip(stacks, reverse, strict=True)]
-    kinds = body.outputs[len(states) :]
+    types = body.outputs[len(states) :]
     if not count:
-        kinds = unrun(body, list(map(type_of, states)), [without(item_type(x), 0) for x in in_front])
-    return (*last, *map(stack, ordered, kinds, outer))
+        types = unrun(body, list(map(type_of, states)), [without(item_type(x), 0) for x in in_front])
+    return (*last, *map(stack, ordered, types, outer))
 
 
 v9.upgrade(batch_becomes_a_scan)
@@ -255,6 +214,7 @@ def examples() -> Iterator[Example]:
     sums, sums_back = s + np.cumsum(x, 0), s + np.cumsum(x[::-1], 0)
     i = np.array([3, 4, 5])
     one: dict[str, Any] = {"num_scan_inputs": 1, "outputs": 2, "body": RUNNING}
+    pairs: dict[str, Any] = {"num_scan_inputs": 2, "outputs": 2, "body": PAIRS}
     for opset in (9, 11, 16, 19, 21, 23, 24, 25):
         yield Example(opset, s, x, **one, expect=[sums[-1], sums])
         yield Example(opset, s, x, **one, scan_input_directions=[1], expect=[sums[-1], sums_back])
@@ -263,17 +223,11 @@ def examples() -> Iterator[Example]:
             opset, s, x.T, **one, scan_input_axes=[1], scan_output_axes=[1], expect=[sums[-1], sums.T]
         )
         yield Example(opset, s, nothing, **one, expect=[s, nothing])
-        yield Example(
-            opset, x, i, num_scan_inputs=2, outputs=2, body=PAIRS, scan_input_directions=[0, 1],
-            expect=[x, np.array([10, 8, 6])],
-        )  # fmt: skip
+        yield Example(opset, x, i, **pairs, scan_input_directions=[0, 1], expect=[x, np.array([10, 8, 6])])
     for opset in (11, 25):
-        yield Example(
-            opset, s, x.T, **one, scan_input_axes=[-1], scan_output_axes=[-1], expect=[sums[-1], sums.T]
-        )
-        yield Example(
-            opset, s, nothing.T, **one, scan_input_axes=[1], scan_output_axes=[-1], expect=[s, nothing.T]
-        )
+        last: dict[str, Any] = {**one, "scan_output_axes": [-1]}
+        yield Example(opset, s, x.T, **last, scan_input_axes=[-1], expect=[sums[-1], sums.T])
+        yield Example(opset, s, nothing.T, **last, scan_input_axes=[1], expect=[s, nothing.T])
 
 
 def _of_batches() -> Iterator[Example]:
@@ -283,11 +237,11 @@ def _of_batches() -> Iterator[Example]:
     one: dict[str, Any] = {"num_scan_inputs": 1, "outputs": 2, "body": RUNNING}
     yield Example(8, None, s, x, **one, expect=[sums[:, 1], sums])
     yield Example(8, None, s, x, **one, directions=[1], expect=[sums[:, 1], sums_back])
-    # the numbers behind a sequence's end are those of onnxruntime, zeros; the standard leaves them open
-    shorter = np.array([[[1.5, 2], [0, 0]], [[3, 4.5], [33, 44.5]]], np.float32)
-    yield Example(8, np.array([1, 2]), s, x, **one, expect=[np.stack([sums[0, 0], sums[1, 1]]), shorter])
-    shorter_back = np.array([[[1.5, 2], [0, 0]], [[30, 40.5], [33, 44.5]]], np.float32)
+    # after the end of a sequence zeros follow, as in onnxruntime; the standard leaves them open
+    shorter = [[[1.5, 2], [0, 0]], [[3, 4.5], [33, 44.5]]]
+    yield Example(8, [1, 2], s, x, **one, expect=[np.stack([sums[0, 0], sums[1, 1]]), shorter])
+    shorter_back = [[[1.5, 2], [0, 0]], [[30, 40.5], [33, 44.5]]]
     last = [np.stack([sums[0, 0], sums[1, 1]]), shorter_back]
-    yield Example(8, np.array([1, 2]), s, x, **one, directions=[1], expect=last)
-    yield Example(8, np.array([0, 0]), s, x, **one, expect=[s, np.zeros((2, 2, 2), np.float32)])
+    yield Example(8, [1, 2], s, x, **one, directions=[1], expect=last)
+    yield Example(8, [0, 0], s, x, **one, expect=[s, np.zeros((2, 2, 2), np.float32)])
     yield Example(8, None, s[:0], x[:0], **one, expect=[s[:0], x[:0]])

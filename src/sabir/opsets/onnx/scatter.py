@@ -1,42 +1,36 @@
-"""Scatter: ScatterElements, under its first name."""
+"""Scatter: the first name of ScatterElements."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families.scattering import NONE, elements, infer_elements
-from sabir.opsets.typing import Array
-from sabir.schema import CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.opsets.families.indexing import AXIS, INDEX_TYPES
+from sabir.opsets.families.scattering import elements, infer_elements
+from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output
 
 scatter = Operator(
     "Scatter",
-    summary="`data` with one of `updates` for each index: at i, j to `[i, indices[i, j]]` where `axis` is 1.",
+    summary="`data` with one update for each index: that of i, j at `[i, indices[i, j]]` if `axis` is 1.",
 )
 
 T = Constraint("T", CLASSIC)
-Tind = Constraint("Tind", tensors("int32", "int64"))
+Tind = Constraint("Tind", INDEX_TYPES)
 
 v9 = scatter.first(
     9,
     inputs=[
         Input("data", T, "A tensor of rank 1 or more.", differentiable=True),
-        Input(
-            "indices", Tind, "Places along `axis`, -1 the last; of the rank of `data`.", differentiable=False
-        ),
+        Input("indices", Tind, "Of the rank of `data`; -1 is the last along `axis`.", differentiable=False),
         Input("updates", T, "One element for each index.", differentiable=True),
     ],
-    outputs=[Output("output", T, "A copy of `data` with the updates in it.", differentiable=True)],
-    attributes=[Attribute("axis", "int", "The dimension to index, from the back if negative.", default=0)],
+    outputs=[Output("output", T, "A copy of `data` with the updates.", differentiable=True)],
+    attributes=[AXIS],
 )
-v11 = v9.retire(11, "Gives way to ScatterElements, which is the same by a better name.")
+v11 = v9.retire(11, "Replaced by ScatterElements, which computes the same.")
 
 v9.infer(infer_elements)
-
-
-@v9.evaluate
-def evaluate(data: Array, indices: Array, updates: Array, /, *, axis: int) -> Array:
-    return elements(data, indices, updates, axis, NONE)
+v9.evaluate(elements)
 
 
 @v11.upgrade
@@ -51,17 +45,9 @@ def same_call(b: Builder, data: Value, indices: Value, updates: Value, /, *, axi
 
 @scatter.examples
 def examples() -> Iterator[Example]:
-    f = np.float32
-    places = np.array([[1, 0, 2], [0, 2, 1]])
-    updates = np.array([[1, 1.5, 2], [3, 3.5, 4]], f)
-    rows = np.array([[3, 1.5, 0], [1, 0, 4], [0, 3.5, 2]], f)
+    places, updates = [[1, 0, 2], [0, 2, 1]], [[1, 1.5, 2], [3, 3.5, 4]]
+    line, columns = np.array([[1, 2, 3, 4, 5]], np.float32), np.array([[1, -2]], np.int32)
     for opset in (9, 11):
-        yield Example(opset, np.zeros((3, 3), f), places, updates, expect=[rows])
-        yield Example(
-            opset,
-            np.array([[1, 2, 3, 4, 5]], f),
-            np.array([[1, -2]], np.int32),
-            np.array([[6, 7]], f),
-            axis=1,
-            expect=[np.array([[1, 6, 3, 7, 5]], f)],
-        )
+        zeros = np.zeros((3, 3), np.float32)
+        yield Example(opset, zeros, places, updates, expect=[[[3, 1.5, 0], [1, 0, 4], [0, 3.5, 2]]])
+        yield Example(opset, line, columns, [[6, 7]], axis=1, expect=[[[1, 6, 3, 7, 5]]])

@@ -21,8 +21,8 @@ v1 = selu.first(
     outputs=[Output("Y", T, "The input's shape, nothing below `-gamma * alpha`.", differentiable=True)],
     attributes=[
         Attribute("consumed_inputs", "ints", legacy=True),
-        Attribute("gamma", "float", "The factor of everything.", default=1.0507),
-        Attribute("alpha", "float", "A second factor, of what is not above 0.", default=1.6732),
+        Attribute("gamma", "float", "The factor of all results.", default=1.0507),
+        Attribute("alpha", "float", "A further factor where `x` is not above 0.", default=1.6732),
     ],
 )
 v6 = v1.evolve(
@@ -44,7 +44,7 @@ def evaluate(x: Array, /, *, alpha: float, gamma: float) -> Array:
 
 @v6.upgrade
 @v6.downgrade
-def constants_are_spelled_out(b: Builder, x: Value, /, *, alpha: float, gamma: float) -> Value:
+def with_explicit_constants(b: Builder, x: Value, /, *, alpha: float, gamma: float) -> Value:
     return b.Selu(x, alpha=alpha, gamma=gamma)
 
 

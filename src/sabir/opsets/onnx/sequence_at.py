@@ -5,16 +5,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir.ir import SequenceType, TensorType
+from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.sequences import item_of, place
 from sabir.opsets.typing import Array
-from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences, tensors
+from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
 sequence_at = Operator("SequenceAt", summary="The item of a sequence at `position`.")
 
 S = Constraint("S", sequences(CLASSIC))
 T = Constraint("T", CLASSIC)
-I = Constraint("I", tensors("int32", "int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+I = Constraint("I", INDEX_TYPES)  # ruff: ignore[ambiguous-variable-name]  the standard's name
 
 v11 = sequence_at.first(
     11,
@@ -41,6 +42,6 @@ def evaluate(sequence: Sequence[Array], position: Array, /) -> Array:
 def examples() -> Iterator[Example]:
     a, b, c = np.array([1, 2], np.float16), np.array([[3]], np.float16), np.array(4, np.float16)
     for position, expect in ((0, a), (2, c), (-1, c), (-3, a)):
-        yield Example(11, [a, b, c], np.array(position), expect=[expect])
+        yield Example(11, [a, b, c], position, expect=[expect])
     yield Example(11, [b, b], np.array(1, np.int32), expect=[b])
-    yield Example(11, [np.array(["a"], object)], np.array(0), expect=[np.array(["a"], object)])
+    yield Example(11, [np.array(["a"], object)], 0, expect=[["a"]])

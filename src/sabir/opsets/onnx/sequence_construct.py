@@ -1,4 +1,4 @@
-"""SequenceConstruct: tensors gathered into a sequence."""
+"""SequenceConstruct: a sequence of tensors."""
 
 from collections.abc import Iterator
 

@@ -5,16 +5,7 @@ from collections.abc import Iterator
 from sabir.elements import FLOAT, element
 from sabir.ir import SequenceType, TensorType
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Operator,
-    Output,
-    element_types,
-    sequences,
-)
+from sabir.schema import CLASSIC, Attribute, Constraint, Example, Operator, Output, element_types, sequences
 
 sequence_empty = Operator(
     "SequenceEmpty", summary="A sequence of no items, of tensors of the element type `dtype`."
@@ -25,7 +16,7 @@ S = Constraint("S", sequences(CLASSIC))
 v11 = sequence_empty.first(
     11,
     inputs=[],
-    outputs=[Output("output", S, "Has no items; what is inserted may be of any shape.")],
+    outputs=[Output("output", S, "A sequence without items; items of any shape may be inserted.")],
     attributes=[
         Attribute(
             "dtype", "int", "The number of an element type; float when absent.", values=element_types("S")

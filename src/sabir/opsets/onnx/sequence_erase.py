@@ -1,21 +1,22 @@
-"""SequenceErase: a sequence with one tensor less."""
+"""SequenceErase: a sequence without one of its tensors."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from sabir.ir import SequenceType, TensorType
+from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.sequences import item_of, place
 from sabir.opsets.typing import Array
-from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences, tensors
+from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
 sequence_erase = Operator(
     "SequenceErase", summary="The sequence without the item at `position`, or without its last one."
 )
 
 S = Constraint("S", sequences(CLASSIC))
-I = Constraint("I", tensors("int32", "int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+I = Constraint("I", INDEX_TYPES)  # ruff: ignore[ambiguous-variable-name]  the standard's name
 
 v11 = sequence_erase.first(
     11,
@@ -44,5 +45,5 @@ def examples() -> Iterator[Example]:
     a, b, c = np.array([1, 2]), np.array([[3]]), np.array(4)
     yield Example(11, [a, b, c], expect=[[a, b]])
     for position, expect in ((0, [b, c]), (2, [a, b]), (-1, [a, b]), (-3, [b, c])):
-        yield Example(11, [a, b, c], np.array(position), expect=[expect])
+        yield Example(11, [a, b, c], position, expect=[expect])
     yield Example(11, [a], np.array(0, np.int32), expect=[[]])

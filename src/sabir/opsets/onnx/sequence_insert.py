@@ -6,10 +6,11 @@ import numpy as np
 
 from sabir.elements import INT64
 from sabir.ir import SequenceType, TensorType, tensor_type
+from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.sequences import check_items, item_of, place, sequence_of
 from sabir.opsets.typing import Array
-from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences, tensors
+from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
 sequence_insert = Operator(
     "SequenceInsert", summary="The sequence with `tensor` before the item at `position`, or at its end."
@@ -17,13 +18,13 @@ sequence_insert = Operator(
 
 T = Constraint("T", CLASSIC)
 S = Constraint("S", sequences(CLASSIC))
-I = Constraint("I", tensors("int32", "int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+I = Constraint("I", INDEX_TYPES)  # ruff: ignore[ambiguous-variable-name]  the standard's name
 
 v11 = sequence_insert.first(
     11,
     inputs=[
         Input("input_sequence", S, "A sequence of n tensors.", items=True),
-        Input("tensor", T, "What to insert; it has the element type of the others.", items=True),
+        Input("tensor", T, "The tensor to insert, of the element type of the others.", items=True),
         Input("position", I, "A scalar in [-n, n], counted from the back if negative.", optional=True),
     ],
     outputs=[Output("output_sequence", S, "n + 1 items.")],
@@ -48,6 +49,6 @@ def examples() -> Iterator[Example]:
     a, b, c = np.array([1, 2]), np.array([[3]]), np.array(4)
     yield Example(11, [a, b], c, expect=[[a, b, c]])
     for position, expect in ((0, [c, a, b]), (2, [a, b, c]), (-1, [a, c, b]), (-2, [c, a, b])):
-        yield Example(11, [a, b], c, np.array(position), expect=[expect])
+        yield Example(11, [a, b], c, position, expect=[expect])
     yield Example(11, [a, b], c, np.array(1, np.int32), expect=[[a, c, b]])
     yield Example(11, [], a, expect=[[a]], types=[SequenceType(TensorType(INT64)), tensor_type("int64", [2])])

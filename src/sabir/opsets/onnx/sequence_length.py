@@ -1,4 +1,4 @@
-"""SequenceLength: how many items a sequence has."""
+"""SequenceLength: the number of items of a sequence."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,9 +15,7 @@ S = Constraint("S", sequences(CLASSIC))
 I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
 
 v11 = sequence_length.first(
-    11,
-    inputs=[Input("input_sequence", S, "Any sequence.")],
-    outputs=[Output("length", I, "A scalar.")],
+    11, inputs=[Input("input_sequence", S, "Any sequence.")], outputs=[Output("length", I, "A scalar.")]
 )
 
 
@@ -34,5 +32,5 @@ def evaluate(sequence: Sequence[Array], /) -> Array:
 @sequence_length.examples
 def examples() -> Iterator[Example]:
     x = np.array([1, 2], np.float32)
-    yield Example(11, [x, x, x[:0]], expect=[np.array(3)])
-    yield Example(11, [], expect=[np.array(0)], types=[SequenceType(TensorType(FLOAT))])
+    yield Example(11, [x, x, x[:0]], expect=[3])
+    yield Example(11, [], expect=[0], types=[SequenceType(TensorType(FLOAT))])

@@ -11,7 +11,7 @@ from sabir.ir import Builder, Graph, SequenceType, TensorType, Type, Value
 from sabir.opsets.families import iterations
 from sabir.opsets.families.inlining import inlined
 from sabir.opsets.families.sequences import item_of
-from sabir.opsets.typing import Body
+from sabir.opsets.typing import Subgraph
 from sabir.schema import (
     CLASSIC,
     Attribute,
@@ -25,8 +25,7 @@ from sabir.schema import (
 )
 
 sequence_map = Operator(
-    "SequenceMap",
-    summary="For each output of `body` the sequence of what it gives on the items, one after another.",
+    "SequenceMap", summary="For each output of `body` the sequence of its results for the items, in order."
 )
 
 S = Constraint("S", sequences(CLASSIC))
@@ -39,7 +38,7 @@ v17 = sequence_map.first(
         Input(
             "additional_inputs",
             V,
-            "More sequences of n tensors, whose items go along, and tensors, which are the same each time.",
+            "Further sequences of n tensors, of which items are passed, and tensors, passed each time.",
             variadic=True,
             minimum=0,
             heterogeneous=True,
@@ -47,29 +46,29 @@ v17 = sequence_map.first(
     ],
     outputs=[Output("out_sequence", S, "n items each.", variadic=True, heterogeneous=True)],
     attributes=[
-        Attribute("body", "graph", "Takes an item or tensor of each input; gives tensors.", required=True)
+        Attribute("body", "graph", "Takes an item or tensor of each input; returns tensors.", required=True)
     ],
 )
 
 
 @v17.infer
-def infer(*inputs: Type | None, body: Body[Type | None]) -> tuple[Type | None, ...]:
+def infer(*inputs: Type | None, body: Subgraph[Type | None]) -> tuple[Type | None, ...]:
     found = body(*(item_of(x) if isinstance(x, SequenceType) else _contentless(x) for x in inputs))
     return tuple(SequenceType(_contentless(kind)) for kind in found)
 
 
 def _contentless(kind: Type | None) -> TensorType | None:
     if kind is not None and not isinstance(kind, TensorType):
-        raise InferenceError(f"a sequence holds tensors, and no {kind}")
+        raise InferenceError(f"a sequence contains tensors, not {kind}")
     return None if kind is None else TensorType(kind.element, kind.shape)
 
 
 @v17.evaluate
-def evaluate(*inputs: Any, body: Body[Any]) -> tuple[list[Any], ...]:
+def evaluate(*inputs: Any, body: Subgraph[Any]) -> tuple[list[Any], ...]:
     sequences_in: list[list[Any]] = [x for x in inputs if isinstance(x, list)]
     lengths = [len(x) for x in sequences_in]
     if len(set(lengths)) > 1:
-        raise EvaluationError(f"the sequences are of one length, and not of {lengths}")
+        raise EvaluationError(f"the sequences must have the same length, not {lengths}")
     gathered = iterations.Gathered(len(body.outputs))
     for i in range(len(inputs[0])):
         gathered.add(body(*(x[i] if isinstance(x, list) else x for x in inputs)))
@@ -78,8 +77,8 @@ def evaluate(*inputs: Any, body: Body[Any]) -> tuple[list[Any], ...]:
 
 @v17.body
 def as_loop(b: Builder, *inputs: Value, body: Graph) -> Any:
-    """Emit a loop over positions, which takes the items there and appends to sequences, empty at first."""
-    inner = Builder(b.opset, name="of_one_position", opsets=b.opsets)
+    """Emit a loop over positions that appends the body's results to sequences, initially empty."""
+    inner = Builder(b.opset, name="one_position", opsets=b.opsets)
     position, going = inner.input("position", INT64, []), inner.input("going", BOOL, [])
     kinds = [_declared(v) for v in body.outputs]
     before = [inner.input(f"before_{i}", SequenceType(kind)) for i, kind in enumerate(kinds)]
@@ -100,10 +99,10 @@ def as_loop(b: Builder, *inputs: Value, body: Graph) -> Any:
 
 
 def _declared(output: Value | None) -> TensorType:
-    """Return the declared type of what the body gives, of any shape: items may differ."""
+    """Return the declared type of a body's output with an unknown shape: items may differ."""
     kind = None if output is None else output.type
     if not isinstance(kind, TensorType) or not kind.element.number:
-        raise Unconvertible("the body does not declare the type of what it gives")
+        raise Unconvertible("the body does not declare the type of an output")
     return TensorType(kind.element)
 
 

@@ -1,6 +1,7 @@
 """Slice: a part of a tensor, by start, end and step along some axes."""
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -8,10 +9,10 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, known_equal
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
-from sabir.opsets.families.indexing import sliced_dim, span
+from sabir.opsets.families.indexing import INDEX_TYPES, sliced_dim, span
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axes_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Ints
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -22,7 +23,6 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
-    tensors,
 )
 
 slicing = Operator(
@@ -36,43 +36,28 @@ v1 = slicing.first(
     inputs=[Input("data", T, "A tensor of any shape.", differentiable=True)],
     outputs=[Output("output", T, "The part, of the rank of `data`.", differentiable=True)],
     attributes=[
-        Attribute("ends", "ints", "Where to stop on each axis, that place excluded.", required=True),
-        Attribute("starts", "ints", "The first place on each axis.", required=True),
-        Attribute("axes", "ints", "The axes that are cut; the first ones when absent."),
+        Attribute("ends", "ints", "The exclusive end on each axis.", required=True),
+        Attribute("starts", "ints", "The first index on each axis.", required=True),
+        Attribute("axes", "ints", "The axes to slice; the first ones when absent."),
     ],
 )
-Tind = Constraint("Tind", tensors("int32", "int64"))
+Operand = TypeVar("Operand")
+Tind = Constraint("Tind", INDEX_TYPES)
+
+
+def _bounds(name: str, doc: str, *, optional: bool = False) -> Input:
+    return Input(name, Tind, doc, optional=optional, differentiable=False)
+
+
 v10 = v1.evolve(
     10,
-    "What to cut moves from attributes to inputs; `steps` skip places, or walk backward.",
+    "`starts`, `ends` and `axes` move from attributes to inputs; `steps` skip indices, or reverse the order.",
     inputs=[
         Input("data", T, "A tensor of any shape.", differentiable=True),
-        Input(
-            "starts",
-            Tind,
-            "The first place on each axis; from the back if negative, clamped.",
-            differentiable=False,
-        ),
-        Input(
-            "ends",
-            Tind,
-            "Where to stop, that place excluded; from the back if negative, clamped.",
-            differentiable=False,
-        ),
-        Input(
-            "axes",
-            Tind,
-            "The axes that are cut; the first ones when absent.",
-            optional=True,
-            differentiable=False,
-        ),
-        Input(
-            "steps",
-            Tind,
-            "The distance between places, never 0; 1 when absent.",
-            optional=True,
-            differentiable=False,
-        ),
+        _bounds("starts", "The first index on each axis; from the back if negative, clamped."),
+        _bounds("ends", "The exclusive end on each axis; from the back if negative, clamped."),
+        _bounds("axes", "The axes to slice; the first ones when absent.", optional=True),
+        _bounds("steps", "The distance between indices, never 0; 1 when absent.", optional=True),
     ],
     drop=["ends", "starts", "axes"],
 )
@@ -82,7 +67,7 @@ v13 = v11.widen(13, T=BFLOAT16)
 
 @v1.infer
 def infer_from_attributes(
-    data: TensorType, /, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None
+    data: TensorType, /, *, starts: Sequence[int], ends: Sequence[int], axes: Ints
 ) -> TensorType:
     axes = range(len(starts)) if axes is None else axes
     return _cut(data, tuple(starts), tuple(ends), axes, (1,) * len(starts))
@@ -90,26 +75,23 @@ def infer_from_attributes(
 
 @v10.infer
 def infer(
-    data: TensorType,
-    starts: TensorType,
-    ends: TensorType,
-    axes: TensorType | None = None,
-    steps: TensorType | None = None,
-    /,
+    data: TensorType, starts: TensorType, ends: TensorType, /, *others: TensorType | None
 ) -> TensorType:
+    axes, steps = _both(others)
     _check_vectors(starts, ends, axes, steps)
     count = _count(starts, ends, axes, steps)
     places = [*range(count or 0)] if axes is None else contents.ints(axes.known)
     if count is None or places is None:
         return TensorType(data.element, None if data.shape is None else (None,) * len(data.shape))
     gaps: Known = (None,) * count
-    return _cut(
-        data,
-        starts.known or gaps,
-        ends.known or gaps,
-        places,
-        (1,) * count if steps is None else steps.known or gaps,
-    )
+    step = (1,) * count if steps is None else steps.known or gaps
+    return _cut(data, starts.known or gaps, ends.known or gaps, places, step)
+
+
+def _both(others: Sequence[Operand | None]) -> tuple[Operand | None, Operand | None]:
+    """Return the optional inputs `axes` and `steps`."""
+    axes, steps = (*others, None, None)[:2]
+    return axes, steps
 
 
 def _check_vectors(*inputs: TensorType | Array | None) -> None:
@@ -124,7 +106,7 @@ def _check_vectors(*inputs: TensorType | Array | None) -> None:
 
 
 def _count(*inputs: TensorType | None) -> int | None:
-    """Return how many axes are cut, as far as one of the inputs tells."""
+    """Return the number of sliced axes by the size of an input; None where all sizes are unknown."""
     sizes = [t.size for t in inputs if t is not None]
     return next((n for n in sizes if isinstance(n, int) and n <= contents.MOST), None)
 
@@ -134,7 +116,7 @@ def _cut(
 ) -> TensorType:
     if len({len(starts), len(ends), len(axes), len(steps)}) > 1:
         raise InferenceError(
-            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps do not match"
+            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps must be as many"
         )
     if data.shape is None:
         return TensorType(data.element)
@@ -147,46 +129,38 @@ def _cut(
     if any(n is None for n in numbers):
         return kind
     first, last, step = (n or [] for n in numbers)
-    return contents.moved(kind, lambda held: _part(held, first, last, axes, step), data)
+    return contents.moved(kind, lambda known: _part(known, first, last, axes, step), data)
 
 
 @v1.evaluate
 def evaluate_from_attributes(
-    data: Array, /, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None
+    data: Array, /, *, starts: Sequence[int], ends: Sequence[int], axes: Ints
 ) -> Array:
     return _part(data, starts, ends, axes, None)
 
 
 @v10.evaluate
-def evaluate(
-    data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None, /
-) -> Array:
+def evaluate(data: Array, starts: Array, ends: Array, /, *others: Array | None) -> Array:
+    axes, steps = _both(others)
     if starts.ndim != 1 or any(x is not None and x.shape != starts.shape for x in (ends, axes, steps)):
         _check_vectors(starts, ends, axes, steps)
     listed = [None if x is None else x.tolist() for x in (axes, steps)]
     return _part(data, starts.tolist(), ends.tolist(), *listed)
 
 
-def _part(
-    data: Array,
-    starts: Sequence[int],
-    ends: Sequence[int],
-    axes: Sequence[int] | None,
-    steps: Sequence[int] | None,
-) -> Array:
+def _part(data: Array, starts: Sequence[int], ends: Sequence[int], axes: Ints, steps: Ints) -> Array:
     """Return the part as a view."""
     axes = axes_in(range(len(starts)) if axes is None else axes, data.ndim)
     whole = [slice(None)] * data.ndim
-    for axis, start, end, step in zip(
-        axes, starts, ends, (1,) * len(starts) if steps is None else steps, strict=True
-    ):
+    steps = (1,) * len(starts) if steps is None else steps
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         whole[axis] = span(start, end, step, data.shape[axis]).slice
     return data[*whole, ...]
 
 
 @v10.upgrade
 def attributes_become_inputs(
-    b: Builder, data: Value, /, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None
+    b: Builder, data: Value, /, *, starts: Sequence[int], ends: Sequence[int], axes: Ints
 ) -> Value:
     more = [] if axes is None else [as_input(b, "axes", axes)]
     return b.Slice(data, as_input(b, "starts", starts), as_input(b, "ends", ends), *more)
@@ -194,16 +168,11 @@ def attributes_become_inputs(
 
 @v10.downgrade
 def inputs_become_attributes(
-    b: Builder,
-    data: Value,
-    starts: Value,
-    ends: Value,
-    axes: Value | None = None,
-    steps: Value | None = None,
-    /,
+    b: Builder, data: Value, starts: Value, ends: Value, /, *others: Value | None
 ) -> Value:
+    axes, steps = _both(others)
     if steps is not None and any(s != 1 for s in as_ints("steps", steps)):
-        raise Unconvertible("Slice-1 knows no steps")
+        raise Unconvertible("Slice-1 has no steps")
     return b.Slice(
         data,
         starts=ints("starts", as_ints("starts", starts)),
@@ -213,15 +182,8 @@ def inputs_become_attributes(
 
 
 @v11.downgrade
-def axes_from_front(
-    b: Builder,
-    data: Value,
-    starts: Value,
-    ends: Value,
-    axes: Value | None = None,
-    steps: Value | None = None,
-    /,
-) -> Value:
+def axes_from_front(b: Builder, data: Value, starts: Value, ends: Value, /, *others: Value | None) -> Value:
+    axes, steps = _both(others)
     if axes is not None and any(a < 0 for a in as_ints("axes", axes)):
         dtype = axes.type.element.dtype if isinstance(axes.type, TensorType) else np.int64
         axes = b.initializer("axes", np.array(from_front(as_ints("axes", axes), data), dtype))
@@ -234,22 +196,26 @@ def examples() -> Iterator[Example]:
     yield Example(1, x, starts=[1, 0], ends=[2, -1], expect=[x[1:2, :-1]])
     yield Example(1, x, starts=[-9], ends=[1000], axes=[1], expect=[x])
     least, most = -(2**63), 2**63 - 1
-    cases: list[tuple[int, int, int, list[int]]] = [  # start, end, step, and the columns they name
-        (1, most, 1, [1, 2, 3]), (0, -1, 2, [0, 2]), (-1, least, -1, [3, 2, 1, 0]), (most, 0, -2, [3, 1]),
-        (3, 1, 1, []), (1, 3, -1, []), (-9, least, -1, [0]), (2, most, most, [2]), (2, least, least, [2]),
-        (7, 9, 1, []), (-2, 9, 1, [2, 3]),
-    ]  # fmt: skip
+    cases: list[tuple[int, int, int, list[int]]] = [  # start, end, step, and the selected columns
+        (1, most, 1, [1, 2, 3]),
+        (0, -1, 2, [0, 2]),
+        (-1, least, -1, [3, 2, 1, 0]),
+        (most, 0, -2, [3, 1]),
+        (3, 1, 1, []),
+        (1, 3, -1, []),
+        (-9, least, -1, [0]),
+        (2, most, most, [2]),
+        (2, least, least, [2]),
+        (7, 9, 1, []),
+        (-2, 9, 1, [2, 3]),
+    ]
     for start, end, step, columns in cases:
         for opset in (10, 11, 13):
-            cut = [np.array([v]) for v in (start, end, 1, step)]
+            cut = [[v] for v in (start, end, 1, step)]
             yield Example(opset, x, *cut, expect=[x[:, columns]])
-    yield Example(
-        11, x, np.array([1], np.int32), np.array([3], np.int32), np.array([-2], np.int32), expect=[x[1:3]]
-    )
-    yield Example(13, x, np.array([1, 1]), np.array([3, 2]), None, np.array([1, 1]), expect=[x[1:3, 1:2]])
-    yield Example(
-        13, np.array(["a", "b"], object), np.array([-1]), np.array([9]), expect=[np.array(["b"], object)]
-    )
-    yield Example(13, x[:0], np.array([-1]), np.array([least]), np.array([0]), np.array([-1]), expect=[x[:0]])
+    yield Example(11, x, np.array([1], np.int32), [3], [-2], expect=[x[1:3]])
+    yield Example(13, x, [1, 1], [3, 2], None, [1, 1], expect=[x[1:3, 1:2]])
+    yield Example(13, ["a", "b"], [-1], [9], expect=[["b"]])
+    yield Example(13, x[:0], [-1], [least], [0], [-1], expect=[x[:0]])
     none = np.array([], np.int64)
     yield Example(13, x, none, none, none, expect=[x])

@@ -7,22 +7,13 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families import flattening, reductions
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-)
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 softmax = Operator(
-    "Softmax", summary="Exponentials along `axis`, scaled to sum to one: `exp(x) / sum(exp(x))`."
+    "Softmax", summary="Exponentials along `axis`, normalised to the sum 1: `exp(x) / sum(exp(x))`."
 )
 
-_BLOCK = 1 << 16  # elements at a time: few enough that they stay in the cache
+_BLOCK = 1 << 16  # elements at a time, which fit the cache
 
 T = Constraint("T", FLOATS)
 
@@ -30,30 +21,20 @@ v1 = softmax.first(
     1,
     inputs=[Input("input", T, "A tensor of any rank.", differentiable=True)],
     outputs=[Output("output", T, "The input's shape; every value between 0 and 1.", differentiable=True)],
-    attributes=[Attribute("axis", "int", "Where the coercion to a matrix splits the shape.", default=1)],
+    attributes=[flattening.SPLIT],
 )
-v11 = v1.restate(11, "A negative `axis` counts from the back.")
+v11 = v1.restate(11, "A negative `axis` counts from the end.")
 v13 = v11.evolve(
     13,
-    "`axis` names the one dimension to normalise; the coercion to a matrix is gone.",
+    "`axis` is the dimension to normalise; the input is no longer flattened.",
     add=[Attribute("axis", "int", "The dimension along which the outputs sum to one.", default=-1)],
     widen={"T": BFLOAT16},
 )
 
 
-v1.infer(flattening.infer_split)
-v13.infer(flattening.infer_axis)
-
-
-@v1.evaluate
-def over_flattened_tail(x: Array, /, *, axis: int) -> Array:
-    """Coerce `x` to a matrix at `axis`, then normalise each row."""
-    return flattening.over_rows(over_axis, x, axis)
-
-
 @v13.evaluate
-def over_axis(x: Array, /, *, axis: int) -> Array:
-    """Shift by the maximum first, so that no exponential overflows; accumulate halves in float32."""
+def evaluate(x: Array, /, *, axis: int) -> Array:
+    """Shift by the maximum first, so that no exponential overflows; sum halves in float32."""
     wide = x if x.dtype.itemsize >= 4 else x.astype(np.float32)  # ruff: ignore[magic-value-comparison] - bytes of a float32
     y = np.empty_like(wide)
     if wide.ndim > 1 and wide.size and wide.flags.c_contiguous and axis in {-1, wide.ndim - 1}:
@@ -72,8 +53,7 @@ def _normalise(x: Array, axis: int, out: Array) -> None:
     out /= out.sum(axis=axis, keepdims=True)
 
 
-v13.upgrade(flattening.split_to_axis("Softmax"))
-v13.downgrade(flattening.axis_to_split("Softmax"))
+flattening.split_before(v13)
 
 
 @v13.body
@@ -93,7 +73,7 @@ def examples() -> Iterator[Example]:
     yield Example(13, x.astype(np.float16), axis=-1, tolerance=1e-3)
     # by hand: exp(0), exp(ln 3) over their sum; the old version sums over both trailing dimensions
     rows = np.log(np.array([[[1, 3], [4, 4]]], np.float32))
-    yield Example(13, rows, axis=2, expect=[np.array([[[0.25, 0.75], [0.5, 0.5]]], np.float32)])
+    yield Example(13, rows, axis=2, expect=[[[[0.25, 0.75], [0.5, 0.5]]]])
     yield Example(1, rows, axis=1, expect=[np.array([[[1, 3], [4, 4]]], np.float32) / 12])
-    yield Example(13, np.array([[1000.0, 0.0]], np.float32), expect=[np.array([[1, 0]], np.float32)])
+    yield Example(13, [[1000.0, 0.0]], expect=[[[1, 0]]])
     yield Example(13, np.zeros((2, 0), np.float32), axis=1)

@@ -1,4 +1,4 @@
-"""SoftmaxCrossEntropyLoss: minus the logarithms of Softmax at given labels."""
+"""SoftmaxCrossEntropyLoss: the negative logarithms of Softmax at labels."""
 
 from collections.abc import Iterator
 
@@ -9,18 +9,7 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import losses
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    FLOATS,
-    Attribute,
-    Call,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    tensors,
-)
+from sabir.schema import BFLOAT16, FLOATS, Attribute, Call, Constraint, Example, Operator, Output
 
 softmax_cross_entropy_loss = Operator(
     "SoftmaxCrossEntropyLoss",
@@ -28,36 +17,17 @@ softmax_cross_entropy_loss = Operator(
 )
 
 T = Constraint("T", FLOATS)
-Tind = Constraint("Tind", tensors("int32", "int64"))
 
 v12 = softmax_cross_entropy_loss.first(
     12,
-    inputs=[
-        Input("scores", T, "Any numbers, (N, C, d1, ..., dk).", differentiable=True),
-        Input(
-            "labels", Tind, "The classes, (N, d1, ..., dk), each in [0, C) or ignored.", differentiable=False
-        ),
-        Input(
-            "weights", T, "A factor for each class, (C); 1 by default.", optional=True, differentiable=False
-        ),
-    ],
+    inputs=losses.inputs(T, ("scores", "Any numbers, (N, C, d1, ..., dk)."), "labels", "weights"),
     outputs=[
-        Output(
-            "output", T, "A scalar, or where nothing is reduced the shape of `labels`.", differentiable=True
-        ),
-        Output(
-            "log_prob", T, "Log-probabilities in the shape of `scores`.", optional=True, differentiable=True
-        ),
+        Output("output", T, "A scalar; the shape of `labels` without reduction.", differentiable=True),
+        Output("log_prob", T, "LogSoftmax of `scores` over C.", optional=True, differentiable=True),
     ],
     attributes=[
-        Attribute("ignore_index", "int", "A label whose loss and weight are 0; none by default."),
-        Attribute(
-            "reduction",
-            "string",
-            "none, sum, or mean: the sum divided by that of the weights.",
-            default="mean",
-            values=losses.REDUCTIONS,
-        ),
+        Attribute("ignore_index", "int", "A class whose losses and weights count as 0; none by default."),
+        losses.REDUCTION,
     ],
 )
 v13 = v12.widen(13, T=BFLOAT16)
@@ -84,9 +54,16 @@ def evaluate(
 
 @v12.body
 def body(
-    b: Builder, scores: Value, labels: Value, weights: Value | None = None, /, *,
-    ignore_index: int | None, reduction: str, call: Call,
-) -> Value | tuple[Value, Value]:  # fmt: skip
+    b: Builder,
+    scores: Value,
+    labels: Value,
+    weights: Value | None = None,
+    /,
+    *,
+    ignore_index: int | None,
+    reduction: str,
+    call: Call,
+) -> Value | tuple[Value, Value]:
     logs = losses.emit_log_softmax(b, scores, CLASSES)
     loss = losses.emit(b, logs, labels, weights, ignore_index, reduction)
     return (loss, logs) if call.wants(1) else loss
@@ -96,12 +73,12 @@ def body(
 def examples() -> Iterator[Example]:
     f = np.float32
     scores = np.log(np.array([[[1, 2], [3, 2], [4, 4]], [[3, 1], [0.5, 6], [0.5, 1]]], f))  # sums: 8, 8, 4, 8
-    shares = np.array([
+    shares = [
         [[1 / 8, 1 / 4], [3 / 8, 1 / 4], [1 / 2, 1 / 2]],
         [[3 / 4, 1 / 8], [1 / 8, 3 / 4], [1 / 8, 1 / 8]],
-    ])
+    ]
     logs = np.log(shares).astype(f)
-    labels, weights = np.array([[2, 1], [0, 2]]), np.array([0.25, 0.5, 2], f)
+    labels, weights = np.array([[2, 1], [0, 2]]), [0.25, 0.5, 2]
     plain = -np.log([[1 / 2, 1 / 4], [3 / 4, 1 / 8]]).astype(f)
     scaled = plain * np.array([[2, 0.5], [0.25, 2]], f)
     for opset in (12, 13):
@@ -117,8 +94,8 @@ def examples() -> Iterator[Example]:
             rest = f((scaled.sum() - scaled[0, 1]) / 4.25)
             yield Example(opset, scores, marked, weights, ignore_index=ignored, expect=[rest])
         far = np.array([[1000, 0], [0, -1000]], np.float64)
-        yield Example(opset, far, np.array([1, 1]), reduction="none", expect=[np.array([1000.0, 1000.0])])
-        many = np.full((1000, 2), 3, np.float16)  # the losses' sum needs more than float16 has
+        yield Example(opset, far, [1, 1], reduction="none", expect=[[1000.0, 1000.0]])
+        many = np.full((1000, 2), 3, np.float16)  # the sum of the losses exceeds float16
         yield Example(opset, many, np.zeros(1000, np.int64), expect=[np.float16(np.log(2))], tolerance=1e-3)
         yield Example(opset, np.zeros((0, 3), f), np.zeros(0, np.int64), reduction="sum", expect=[f(0)])
     brain = ml_dtypes.bfloat16

@@ -28,7 +28,7 @@ v1.infer(same_as_first)
 @v1.evaluate
 @pointwise
 def evaluate(x: Array, /) -> Array:
-    """Only the distance from the positive part needs an exponential, which then cannot overflow."""
+    """Compute only the distance from the positive part by an exponential, which cannot overflow."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
@@ -42,15 +42,6 @@ def body(b: Builder, x: Value, /) -> Value:
 def examples() -> Iterator[Example]:
     # mpmath, with 30 digits
     x = [1, -2, 0, 8, 100, -30, np.inf, -np.inf, np.nan]
-    y = [
-        1.3132616875182228,
-        0.1269280110429725,
-        0.6931471805599453,
-        8.000335406372896,
-        100,
-        9.357622968839737e-14,
-        np.inf,
-        0,
-        np.nan,
-    ]
+    y = [1.3132616875182228, 0.1269280110429725, 0.6931471805599453, 8.000335406372896, 100]
+    y += [9.357622968839737e-14, np.inf, 0, np.nan]
     yield from over_floats(x, y, 1, 22, bfloat16=22)

@@ -38,7 +38,7 @@ def body(b: Builder, x: Value, /) -> Value:
 
 @softsign.examples
 def examples() -> Iterator[Example]:
-    # by hand; infinity over infinity is no number
+    # by hand; infinity over infinity is NaN
     x = [1, -3, 0, -0.0, 7, -0.25, np.inf, np.nan]
     y = [0.5, -0.75, 0, -0.0, 0.875, -0.2, np.nan, np.nan]
     yield from over_floats(x, y, 1, 22, bfloat16=22)

@@ -1,4 +1,4 @@
-"""SpaceToDepth: blocks of pixels piled up in the depth of an image."""
+"""SpaceToDepth: each block of pixels in the depth of one pixel."""
 
 from collections.abc import Iterator
 
@@ -6,23 +6,12 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.blocks import MODES, build_to_depth, infer_to_depth, to_depth
+from sabir.opsets.families.blocks import BLOCKSIZE, MODE, build_to_depth, infer_to_depth, to_depth
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-)
+from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 space_to_depth = Operator(
-    "SpaceToDepth",
-    summary="Each block of `blocksize` by `blocksize` pixels of `input` made one pixel, all in its depth.",
+    "SpaceToDepth", summary="Each block of `blocksize` by `blocksize` pixels of `input` becomes one pixel."
 )
 
 T = Constraint("T", CLASSIC)
@@ -38,25 +27,11 @@ v1 = space_to_depth.first(
             differentiable=True,
         )
     ],
-    attributes=[
-        Attribute(
-            "blocksize", "int", "The height and the width of a block.", required=True, values=at_least(1)
-        )
-    ],
+    attributes=[BLOCKSIZE],
 )
 v13 = v1.widen(13, T=BFLOAT16)
 v28 = v13.extend(
-    28,
-    "`mode` says how the depth is ordered; defined as a function of other operators.",
-    attributes=[
-        Attribute(
-            "mode",
-            "string",
-            "DCR: the place in the block is the outer part of the depth; CRD: it is the inner one.",
-            default="DCR",
-            values=MODES,
-        )
-    ],
+    28, "`mode` selects the order of the depth; defined as a function of other operators.", attributes=[MODE]
 )
 
 
@@ -78,19 +53,15 @@ def body(b: Builder, x: Value, /, *, blocksize: int, mode: str) -> Value:
 @space_to_depth.examples
 def examples() -> Iterator[Example]:
     image = np.array([[[[0, 1, 2, 3], [4, 5, 6, 7]]]], np.float32)
-    piled = np.array([[[[0, 2]], [[1, 3]], [[4, 6]], [[5, 7]]]], np.float32)
-    layers = np.array([[[[0, 1], [2, 3]], [[4, 5], [6, 7]]]])
+    deep, layers = [[[[0, 2]], [[1, 3]], [[4, 6]], [[5, 7]]]], [[[[0, 1], [2, 3]], [[4, 5], [6, 7]]]]
+    alternating = np.array([0, 4, 1, 5, 2, 6, 3, 7]).reshape(1, 8, 1, 1)
     for opset in (1, 13, 28):
-        yield Example(opset, image, blocksize=2, expect=[piled])
-        yield Example(
-            opset, layers, blocksize=2, expect=[np.array([0, 4, 1, 5, 2, 6, 3, 7]).reshape(1, 8, 1, 1)]
-        )
+        yield Example(opset, image, blocksize=2, expect=[deep])
+        yield Example(opset, layers, blocksize=2, expect=[alternating])
         yield Example(opset, np.zeros((0, 1, 6, 3), bool), blocksize=3, expect=[np.zeros((0, 9, 2, 1), bool)])
     yield Example(28, layers, blocksize=2, mode="CRD", expect=[np.arange(8).reshape(1, 8, 1, 1)])
-    words = np.array([[[["a", "b"]] * 2]], object)
     for opset in (13, 28):
         yield Example(
-            opset, words, blocksize=2, expect=[np.array(["a", "b"] * 2, object).reshape(1, 4, 1, 1)]
+            opset, [[[["a", "b"]] * 2]], blocksize=2, expect=[[[[["a"]], [["b"]], [["a"]], [["b"]]]]]
         )
-        brain = piled.astype(ml_dtypes.bfloat16)
-        yield Example(opset, image.astype(ml_dtypes.bfloat16), blocksize=2, expect=[brain])
+        yield Example(opset, image.astype(ml_dtypes.bfloat16), blocksize=2, expect=[deep])

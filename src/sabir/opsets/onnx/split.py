@@ -1,6 +1,6 @@
-"""Split: a tensor cut into parts along an axis."""
+"""Split: a tensor divided into parts along an axis."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sabir.opsets.families.axes import as_input, as_ints, from_front
 from sabir.opsets.families.ranks import as_list, check_shape
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.splitting import cut, equal, parts, parts_of, parts_of_unknown, uneven
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Ints
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -24,6 +24,7 @@ from sabir.schema import (
     Operator,
     Output,
     Unconvertible,
+    as_results,
 )
 
 split = Operator(
@@ -31,30 +32,24 @@ split = Operator(
 )
 
 T = Constraint("T", FLOATS)
-_LENGTHS = "The size of each part along `axis`; together the whole."
+_LENGTHS = "The size of each part along `axis`; their sum is the dimension."
 
 v1 = split.first(
     1,
     inputs=[
-        Input("input", T, "The tensor to cut.", differentiable=True),
-        Input(
-            "split",
-            T,
-            "The size of each part, in place of the attribute.",
-            optional=True,
-            differentiable=False,
-        ),
+        Input("input", T, "The tensor to divide.", differentiable=True),
+        Input("split", T, "In place of the attribute.", optional=True, differentiable=False),
     ],
     outputs=[Output("outputs...", T, "The parts, in order.", variadic=True)],
     attributes=[
         Attribute("split", "ints", _LENGTHS),
-        Attribute("axis", "int", "The dimension to cut; the first when absent."),
+        Attribute("axis", "int", "The dimension to divide; the first when absent."),
     ],
 )
 v2 = v1.evolve(
     2,
     "Sizes are an attribute only, `axis` is 0 by default, and every element type is admitted.",
-    inputs=[Input("input", T, "The tensor to cut.", differentiable=True)],
+    inputs=[Input("input", T, "The tensor to divide.", differentiable=True)],
     outputs=[Output("outputs", T, "The parts, in order.", variadic=True, differentiable=True)],
     defaults={"axis": 0},
     widen={"T": CLASSIC},
@@ -64,40 +59,32 @@ v13 = v11.evolve(
     13,
     "`split` moves from attribute to input.",
     inputs=[
-        Input("input", T, "The tensor to cut.", differentiable=True),
+        Input("input", T, "The tensor to divide.", differentiable=True),
         Input("split", "tensor(int64)", _LENGTHS, optional=True, differentiable=False),
     ],
     drop=["split"],
-    add=[Attribute("axis", "int", "The dimension to cut, counted from the back if negative.", default=0)],
+    add=[Attribute("axis", "int", "The dimension to divide, counted from the back if negative.", default=0)],
     widen={"T": CLASSIC | BFLOAT16},
 )
 v18 = v13.extend(
     18,
-    "Equal parts are asked for by `num_outputs`, and the last one may be smaller.",
-    attributes=[Attribute("num_outputs", "int", "How many parts to make, in place of `split`.")],
+    "`num_outputs` requests equal parts, of which the last may be smaller.",
+    attributes=[Attribute("num_outputs", "int", "The number of parts, in place of `split`.")],
 )
 
 
 @v1.infer
 def infer_first(
-    x: TensorType,
-    lengths: TensorType | None = None,
-    /,
-    *,
-    split: Sequence[int] | None,
-    axis: int | None,
-    call: Call,
+    x: TensorType, lengths: TensorType | None = None, /, *, split: Ints, axis: int | None, call: Call
 ) -> tuple[TensorType, ...]:
     if lengths is not None:
         check_shape("split", lengths, len(call.outputs))
-        return parts_of_unknown(x, axis or 0, call)  # they come as floating-point numbers
+        return parts_of_unknown(x, axis or 0, call)  # their contents are floating-point numbers
     return infer_from_attribute(x, split=split, axis=axis or 0, call=call)
 
 
 @v2.infer
-def infer_from_attribute(
-    x: TensorType, /, *, split: Sequence[int] | None, axis: int, call: Call
-) -> tuple[TensorType, ...]:
+def infer_from_attribute(x: TensorType, /, *, split: Ints, axis: int, call: Call) -> tuple[TensorType, ...]:
     return parts(x, axis, split, call)
 
 
@@ -130,16 +117,14 @@ def _check_choice(lengths: object, num_outputs: int | None, call: Call) -> None:
 
 @v1.evaluate
 def evaluate_first(
-    x: Array, lengths: Array | None = None, /, *, split: Sequence[int] | None, axis: int | None, call: Call
+    x: Array, lengths: Array | None = None, /, *, split: Ints, axis: int | None, call: Call
 ) -> tuple[Array, ...]:
     sizes = split if lengths is None else as_list("split", lengths.astype(np.int64))
     return evaluate_from_attribute(x, split=sizes, axis=axis or 0, call=call)
 
 
 @v2.evaluate
-def evaluate_from_attribute(
-    x: Array, /, *, split: Sequence[int] | None, axis: int, call: Call
-) -> tuple[Array, ...]:
+def evaluate_from_attribute(x: Array, /, *, split: Ints, axis: int, call: Call) -> tuple[Array, ...]:
     axis = axis_in(axis, x.ndim)
     return cut(x, split if split is not None else equal(x.shape[axis], len(call.outputs)), axis)
 
@@ -163,45 +148,31 @@ def evaluate_uneven(
 
 
 def _emit(b: Builder, *inputs: Value, call: Call, **attributes: Any) -> tuple[Value, ...]:
-    made = b.op("Split", *inputs, outputs=len(call.outputs), **attributes)
-    return (made,) if isinstance(made, Value) else made
+    return as_results(b.op("Split", *inputs, outputs=len(call.outputs), **attributes))
 
 
 @v2.upgrade
 def sizes_become_an_attribute(
-    b: Builder,
-    x: Value,
-    lengths: Value | None = None,
-    /,
-    *,
-    split: Sequence[int] | None,
-    axis: int | None,
-    call: Call,
+    b: Builder, x: Value, lengths: Value | None = None, /, *, split: Ints, axis: int | None, call: Call
 ) -> tuple[Value, ...]:
     if lengths is not None:
-        raise Unconvertible(
-            "`split` comes as floating-point numbers at run time, and Split-2 needs it in the model"
-        )
+        raise Unconvertible("the input `split` is floating-point, and Split-2 needs it as an attribute")
     return _emit(b, x, split=split, axis=axis or 0, call=call)
 
 
 @v2.downgrade
-def same_sizes(
-    b: Builder, x: Value, /, *, split: Sequence[int] | None, axis: int, call: Call
-) -> tuple[Value, ...]:
+def same_sizes(b: Builder, x: Value, /, *, split: Ints, axis: int, call: Call) -> tuple[Value, ...]:
     return _emit(b, x, split=split, axis=axis, call=call)
 
 
 @v11.downgrade
-def axis_from_front(
-    b: Builder, x: Value, /, *, split: Sequence[int] | None, axis: int, call: Call
-) -> tuple[Value, ...]:
+def axis_from_front(b: Builder, x: Value, /, *, split: Ints, axis: int, call: Call) -> tuple[Value, ...]:
     return _emit(b, x, split=split, axis=from_front([axis], x)[0], call=call)
 
 
 @v13.upgrade
 def split_becomes_an_input(
-    b: Builder, x: Value, /, *, split: Sequence[int] | None, axis: int, call: Call
+    b: Builder, x: Value, /, *, split: Ints, axis: int, call: Call
 ) -> tuple[Value, ...]:
     return _emit(b, x, *([] if split is None else [as_input(b, "split", split)]), axis=axis, call=call)
 
@@ -214,7 +185,7 @@ def split_becomes_an_attribute(
 
 
 @v18.upgrade
-def ask_for_equalparts(
+def request_equal_parts(
     b: Builder, x: Value, lengths: Value | None = None, /, *, axis: int, call: Call
 ) -> tuple[Value, ...]:
     if lengths is not None:
@@ -223,7 +194,7 @@ def ask_for_equalparts(
 
 
 @v18.downgrade
-def spell_out_the_last(
+def list_all_sizes(
     b: Builder, x: Value, lengths: Value | None = None, /, *, axis: int, num_outputs: int | None, call: Call
 ) -> tuple[Value, ...]:
     if lengths is not None:
@@ -234,9 +205,9 @@ def spell_out_the_last(
         return _emit(b, x, axis=axis, call=call)
     numbers = [s for s in sizes if isinstance(s, int)]
     if len(numbers) < max(len(sizes), len(call.outputs)):
-        raise Unconvertible("the last part may be smaller, and the size to cut is unknown")
-    made = b.op("Split", x, as_input(b, "split", numbers), outputs=len(numbers), axis=axis)
-    return (made,) if isinstance(made, Value) else made[: len(call.outputs)]
+        raise Unconvertible("the last part may be smaller, and the size of the dimension is unknown")
+    results = b.op("Split", x, as_input(b, "split", numbers), outputs=len(numbers), axis=axis)
+    return as_results(results)[: len(call.outputs)]
 
 
 @split.examples
@@ -245,18 +216,18 @@ def examples() -> Iterator[Example]:
     halves, thirds = [x[:1], x[1:]], [x[:, :2], x[:, 2:4], x[:, 4:]]
     uneven_parts = [x[:, :1], x[:, 1:1], x[:, 1:]]
     yield Example(1, x, outputs=2, expect=halves)
-    yield Example(1, x, np.array([1, 0, 5], np.float32), outputs=3, axis=1, expect=uneven_parts)
+    yield Example(1, x, [1, 0, 5], outputs=3, axis=1, expect=uneven_parts)
     for opset in (1, 2, 11):
         yield Example(opset, x, outputs=3, axis=1, expect=thirds)
         yield Example(opset, x, outputs=3, axis=1, split=[1, 0, 5], expect=uneven_parts)
     yield Example(11, x, outputs=2, axis=-2, expect=halves)
     yield Example(13, x, outputs=3, axis=-1, expect=thirds)
     for opset in (13, 18):
-        yield Example(opset, x, np.array([1, 0, 5]), outputs=3, axis=1, expect=uneven_parts)
-        yield Example(opset, x[0], np.array([6]), expect=[x[0]])
+        yield Example(opset, x, [1, 0, 5], outputs=3, axis=1, expect=uneven_parts)
+        yield Example(opset, x[0], [6], expect=[x[0]])
     yield Example(18, x, outputs=3, axis=1, num_outputs=3, expect=thirds)
     yield Example(18, x, outputs=4, axis=1, num_outputs=4, expect=[*thirds, x[:, 6:]])
-    words = np.array(["a", "b", "c"], object)
+    words = ["a", "b", "c"]
     yield Example(18, words, outputs=2, num_outputs=2, expect=[words[:2], words[2:]])
-    yield Example(18, np.array([5, 6, 7]), num_outputs=1, expect=[np.array([5, 6, 7])])
+    yield Example(18, [5, 6, 7], num_outputs=1, expect=[[5, 6, 7]])
     yield Example(13, x[:0], outputs=2, expect=[x[:0], x[:0]])

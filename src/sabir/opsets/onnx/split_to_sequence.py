@@ -1,4 +1,4 @@
-"""SplitToSequence: a tensor cut along an axis, the parts as a sequence."""
+"""SplitToSequence: the parts of a tensor along an axis, as a sequence."""
 
 from collections.abc import Iterator
 
@@ -7,23 +7,13 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Dim, SequenceType, TensorType, exact_quotient, known_equal, total
+from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import sizes_in
 from sabir.opsets.families.splitting import check_parts, cut
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    sequences,
-    tensors,
-)
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, sequences
 
 split_to_sequence = Operator(
     "SplitToSequence",
@@ -31,25 +21,24 @@ split_to_sequence = Operator(
 )
 
 T = Constraint("T", CLASSIC)
-I = Constraint("I", tensors("int32", "int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
+I = Constraint("I", INDEX_TYPES)  # ruff: ignore[ambiguous-variable-name]  the standard's name
 S = Constraint("S", sequences(CLASSIC))
 
 v11 = split_to_sequence.first(
     11,
     inputs=[
-        Input("input", T, "The tensor to cut."),
+        Input("input", T, "The tensor to divide."),
         Input(
             "split",
             I,
-            "The size of each part, together the whole; or a scalar above 0, the size of all but a smaller "
-            "last one. 1 when absent.",
+            "The sizes of the parts; or the size of all but a smaller last one, a scalar. 1 when absent.",
             optional=True,
         ),
     ],
     outputs=[Output("output_sequence", S, "The parts, in order.")],
     attributes=[
         Attribute("keepdims", "int", "0 drops `axis` from the parts where `split` is absent.", default=1),
-        Attribute("axis", "int", "The dimension to cut, counted from the back if negative.", default=0),
+        Attribute("axis", "int", "The dimension to divide, counted from the back if negative.", default=0),
     ],
 )
 v24 = v11.widen(24, T=BFLOAT16, S=sequences(BFLOAT16))
@@ -69,14 +58,14 @@ def infer(x: TensorType, split: TensorType | None = None, /, *, keepdims: int, a
 
 
 def _size_of_all(size: Dim, split: TensorType) -> Dim:
-    """Return the size of each part where all parts have the same."""
+    """Return the common size of the parts; None where they differ or are unknown."""
     if split.rank == 0:
         return _size_of_chunks(size, split.known[0]) if split.known else None
     sizes = sizes_in("split", split) if split.rank == 1 else None
     if sizes is None:
         return None
     if known_equal(total(sizes), size) is False:
-        raise InferenceError(f"parts that make {total(sizes)} cannot cut a dimension of {size}")
+        raise InferenceError(f"sizes with the sum {total(sizes)} do not fit a dimension of {size}")
     return sizes[0] if sizes and all(known_equal(s, sizes[0]) for s in sizes) else None
 
 
@@ -118,10 +107,10 @@ def examples() -> Iterator[Example]:
         yield Example(opset, x, axis=-1, expect=[columns])
         yield Example(opset, x, keepdims=0, expect=[[x[0], x[1], x[2]]])
         yield Example(opset, x, axis=1, keepdims=0, expect=[[x[:, 0], x[:, 1]]])
-        yield Example(opset, x, np.array(2), expect=[[x[:2], x[2:]]])
+        yield Example(opset, x, 2, expect=[[x[:2], x[2:]]])
         yield Example(opset, x, np.array(5, np.int32), expect=[[x]])
-        yield Example(opset, x, np.array([1, 0, 2]), expect=[[x[:1], x[1:1], x[1:]]])
-        yield Example(opset, x, np.array(1), axis=1, keepdims=0, expect=[columns])  # `split` is there
-        yield Example(opset, x[:0], np.array(2), expect=[[]])
+        yield Example(opset, x, [1, 0, 2], expect=[[x[:1], x[1:1], x[1:]]])
+        yield Example(opset, x, 1, axis=1, keepdims=0, expect=[columns])  # no effect with `split`
+        yield Example(opset, x[:0], 2, expect=[[]])
     half = np.array([1, 2], ml_dtypes.bfloat16)
     yield Example(24, half, np.array([1, 1], np.int32), expect=[[half[:1], half[1:]]])

@@ -1,8 +1,8 @@
 """STFT: Fourier transforms of windows that slide along a signal.
 
 A signal is "expected to have rank 3", the standard says. PyTorch exports a real one of rank 2,
-`[batch, length]`, and onnxruntime runs it; what is meant is clear. So a signal of rank 2 is a real one, and
-the checker warns.
+`[batch, length]`, and onnxruntime runs it; the meaning is clear. So a signal of rank 2 is a real one, and the
+checker warns.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input
 
 stft = Operator(
     "STFT",
-    summary="The spectra of a signal's frames, weighted by a window; frame f starts at `f * frame_step`.",
+    summary="The spectra of the frames of a signal, times a window; frame f starts at `f * frame_step`.",
 )
 
 T1 = Constraint("T1", FLOATS, BFLOAT16)
@@ -32,15 +32,21 @@ v17 = stft.first(
         Input(
             "signal",
             T1,
-            "(batch, length, 1), or (batch, length, 2) of complex numbers; (batch, length) is taken as real.",
+            "Real (batch, length, 1), or complex (batch, length, 2); (batch, length) is accepted as real.",
             differentiable=False,
         ),
-        Input("frame_step", T2, "How far apart frames start.", differentiable=False),
-        Input("window", T1, "Weights of a frame; ones by default.", optional=True, differentiable=False),
+        Input("frame_step", T2, "The distance between the starts of frames.", differentiable=False),
+        Input(
+            "window",
+            T1,
+            "The factors of the elements of a frame; 1 by default.",
+            optional=True,
+            differentiable=False,
+        ),
         Input(
             "frame_length",
             T2,
-            "The length of a frame; the window's, else the signal's by default.",
+            "The length of a frame; by default that of the window, else of the signal.",
             optional=True,
             differentiable=False,
         ),
@@ -48,7 +54,10 @@ v17 = stft.first(
     outputs=[Output("output", T1, "(batch, frames, frequencies, 2).", differentiable=False)],
     attributes=[
         Attribute(
-            "onesided", "int", "1: only the first `frame_length // 2 + 1` frequencies of each.", default=1
+            "onesided",
+            "int",
+            "1: only the first `frame_length // 2 + 1` frequencies of each frame.",
+            default=1,
         )
     ],
 )
@@ -69,10 +78,10 @@ def infer(
 ) -> TensorType:
     _check_shapes(signal.shape, step, window, length)
     batch, samples, *_ = signal.shape or (None, None)
-    given = [w.shape[0] for w in (window,) if w is not None and w.shape]
+    lengths = [w.shape[0] for w in (window,) if w is not None and w.shape]
     if length is not None:
-        given.append(spectra.scalar(length))
-    frame = same_dim(given, "`frame_length` and the window") if window or length else samples
+        lengths.append(spectra.scalar(length))
+    frame = same_dim(lengths, "`frame_length` and the window") if window or length else samples
     distance = spectra.scalar(step)
     if isinstance(distance, int) and distance < 1:
         raise InferenceError(f"`frame_step` is {distance}, and must be 1 or more")
@@ -92,10 +101,12 @@ def evaluate(
     if window is not None or length is not None:
         frame = int(length.item()) if length is not None else len(window) if window is not None else 0
     if window is not None and window.shape != (frame,):
-        raise ValueError(f"a window of the shape {list(window.shape)} cannot weight frames of {frame}")
+        raise ValueError(f"a window of shape {list(window.shape)} does not match frames of {frame}")
     distance = int(step.item())
     if distance < 1 or not 0 < frame <= x.shape[1]:
-        raise ValueError(f"frames of {frame} every {distance} do not fit a signal of {x.shape[1]}")
+        raise ValueError(
+            f"frames of {frame} every {distance} elements do not fit into a signal of {x.shape[1]}"
+        )
     frames = np.lib.stride_tricks.sliding_window_view(x, frame, axis=1)[:, ::distance]
     weighted = frames if window is None else frames * widened(window)
     return spectra.parts(spectra.transform(weighted, frame, 2, onesided=bool(onesided)), signal.dtype)
@@ -107,22 +118,24 @@ def _check_shapes(
     window: TensorType | Array | None,
     length: TensorType | Array | None,
 ) -> None:
-    """Raise InferenceError for inputs whose shapes are known not to be what the standard asks for."""
+    """Raise InferenceError for inputs whose known shapes are not those that the standard requires."""
     if signal is not None:
         if len(signal) not in {BARE, RANK}:
             raise InferenceError(f"`signal` must be of rank {RANK}, not of shape {list(signal)}")
         if signal[1] == 0:
-            raise InferenceError("`signal` is empty, and a frame has one element or more")
+            raise InferenceError("`signal` is empty, and a frame has 1 or more elements")
         if (
             len(signal) == RANK
             and isinstance(signal[2], int)
             and signal[2] not in {spectra.REAL, spectra.COMPLEX}
         ):
-            raise InferenceError(f"`signal` has numbers of {signal[2]} parts, and must have 1 or 2")
+            raise InferenceError(
+                f"the last dimension of `signal` must be 1 (real) or 2 (complex), and is {signal[2]}"
+            )
     if window is not None and window.shape is not None and len(window.shape) != 1:
         raise InferenceError(f"`window` must be 1-D, not of shape {list(window.shape)}")
     if window is not None and window.shape == (0,):
-        raise InferenceError("`window` is empty, and a frame has one element or more")
+        raise InferenceError("`window` is empty, and a frame has 1 or more elements")
     for name, x in (("frame_step", step), ("frame_length", length)):
         if x is not None and isinstance(x.size, int) and x.size != 1:
             raise InferenceError(f"`{name}` must be a scalar, not of shape {list(x.shape or ())}")
@@ -131,12 +144,13 @@ def _check_shapes(
 @stft.check
 def check(signal: TensorType, /, *_: TensorType | None) -> Iterator[str]:
     if signal.shape is not None and len(signal.shape) == BARE:
-        yield f"`signal` is {signal} and is taken as real; the text wants rank {RANK}: add a dimension of 1"
+        needed = f"the standard requires rank {RANK}: add a dimension of 1"
+        yield f"`signal` is {signal} and is taken as real; {needed}"
 
 
 @stft.examples
 def examples() -> Iterator[Example]:
-    """By hand: frames of two have sums and differences, frames of four quarter turns."""
+    """By hand: sums and differences in frames of two, quarter turns in frames of four."""
     f = np.float32
     x = np.array([[1, 2, 4, 7, 11]], f)[..., None]
     pairs = np.array([[[3, 0], [-1, 0]], [[6, 0], [-2, 0]], [[11, 0], [-3, 0]], [[18, 0], [-4, 0]]], f)[None]
@@ -146,14 +160,14 @@ def examples() -> Iterator[Example]:
     yield Example(17, x, two, np.ones(2, f), two, expect=[pairs[:, ::2]])
     yield Example(17, x, two, None, two, onesided=0, expect=[pairs[:, ::2]])
     weighted = np.array([[[1, 0], [1, 0]], [[4, 0], [4, 0]]], f)[None]
-    yield Example(17, x, two, np.array([1, 0], f), expect=[weighted])
+    yield Example(17, x, two, [1, 0], expect=[weighted])
     four = np.array([[[14, 0], [-3, 5], [-4, 0], [-3, -5]]], f)[None]
     yield Example(17, x[:, :4], one, onesided=0, expect=[four])
     yield Example(17, x[:, :4], one, expect=[four[:, :, :3]])
     rotated = np.concatenate([0 * x, x], axis=-1)  # the signal times i
     turned = np.stack([-pairs[..., 1], pairs[..., 0]], axis=-1)
     yield Example(17, rotated, one, None, two, onesided=0, expect=[turned])
-    yield Example(17, rotated[:, :4], one, expect=[np.array([[[[0, 14], [-5, -3], [0, -4]]]], f)])
+    yield Example(17, rotated[:, :4], one, expect=[[[[[0, 14], [-5, -3], [0, -4]]]]])
     for kind in (np.float16, np.float64, ml_dtypes.bfloat16):
         yield Example(17, x.astype(kind), one, np.ones(2, kind), expect=[pairs.astype(kind)])
     yield Example(17, x[:0], one, None, two, expect=[pairs[:0]])

@@ -6,23 +6,21 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.base import check_elements
+from sabir.opsets.families import binary
 from sabir.opsets.families.broadcasting import merged
 from sabir.opsets.typing import Array
-from sabir.schema import STRING, Constraint, Example, Input, Operator, Output
+from sabir.schema import STRING, Constraint, Example, Operator
 
 string_concat = Operator(
-    "StringConcat", summary="Each string of `X` followed by the one of `Y`, broadcast as numpy does."
+    "StringConcat", summary="Each string of `X` followed by that of `Y`, broadcast as in numpy."
 )
 
 T = Constraint("T", STRING)
 
 v20 = string_concat.first(
     20,
-    inputs=[
-        Input("X", T, "What comes first.", differentiable=False),
-        Input("Y", T, "What comes behind.", differentiable=False),
-    ],
-    outputs=[Output("Z", T, "The shape to which X and Y broadcast.", differentiable=False)],
+    inputs=binary.inputs(T, "The first parts.", "The second parts.", names="XY", differentiable=False),
+    outputs=binary.outputs(T, "Z", differentiable=False),
 )
 
 v20.infer(merged)
@@ -31,21 +29,21 @@ v20.infer(merged)
 @v20.evaluate
 def evaluate(x: Array, y: Array, /) -> Array:
     shape = np.broadcast_shapes(x.shape, y.shape)
-    check_elements(_letters(x, shape) + _letters(y, shape), what="the texts", width=1)
+    check_elements(_characters(x, shape) + _characters(y, shape), what="the strings", width=1)
     z: Array = np.empty(shape, object)
     np.add(x, y, out=z)
     return z
 
 
-def _letters(x: Array, shape: tuple[int, ...]) -> int:
-    """Return how many letters `x` has, repeated to a shape."""
+def _characters(x: Array, shape: tuple[int, ...]) -> int:
+    """Return the number of characters of `x` when it is broadcast to a shape."""
     return sum(map(len, x.ravel().tolist())) * (math.prod(shape) // max(1, x.size))
 
 
 @string_concat.examples
 def examples() -> Iterator[Example]:
-    x, y = np.array(["abc", "", "€"], object), np.array([["."], [""]], object)
-    yield Example(20, x, x[::-1], expect=[np.array(["abc€", "", "€abc"], object)])
-    yield Example(20, x, y, expect=[np.array([["abc.", ".", "€."], ["abc", "", "€"]], object)])
-    yield Example(20, np.array("cat", object), np.array("s", object), expect=[np.array("cats", object)])
-    yield Example(20, x[:0], np.array("s", object), expect=[x[:0]])
+    x, y = ["abc", "", "€"], [["."], [""]]
+    yield Example(20, x, x[::-1], expect=[["abc€", "", "€abc"]])
+    yield Example(20, x, y, expect=[[["abc.", ".", "€."], ["abc", "", "€"]]])
+    yield Example(20, "cat", "s", expect=["cats"])
+    yield Example(20, x[:0], "s", expect=[x[:0]])

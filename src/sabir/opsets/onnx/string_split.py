@@ -1,4 +1,4 @@
-"""StringSplit: strings cut at a delimiter."""
+"""StringSplit: strings split at a delimiter."""
 
 from collections.abc import Iterator
 
@@ -11,8 +11,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 string_split = Operator(
-    "StringSplit",
-    summary="The substrings between delimiters, along a new last dimension, and how many there are.",
+    "StringSplit", summary="The substrings between delimiters, along a new last dimension, and their number."
 )
 
 T1 = Constraint("T1", STRING)
@@ -29,8 +28,8 @@ v20 = string_split.first(
         Output("Z", T3, "The input's shape: the number of substrings of each.", differentiable=False),
     ],
     attributes=[
-        Attribute("maxsplit", "int", "The most cuts in one string, from the left; no limit if absent."),
-        Attribute("delimiter", "string", "What to cut at; if absent or empty, any stretch of white space."),
+        Attribute("maxsplit", "int", "The maximum of splits per string, from the left; no limit if absent."),
+        Attribute("delimiter", "string", "The delimiter; if absent or empty, any run of white space."),
     ],
 )
 
@@ -51,7 +50,7 @@ def evaluate(x: Array, /, *, delimiter: str | None, maxsplit: int | None) -> tup
     words: list[str] = x.ravel().tolist()
     if delimiter:
         parts = [word.split(delimiter, limit) for word in words]
-    else:  # what stands behind the last cut loses the white space at its end, too
+    else:  # the remainder after the last split loses its trailing white space, too
         parts = [word.strip().split(None, limit) for word in words]
     lengths = np.array([len(p) for p in parts], np.int64)
     longest = max(map(len, parts), default=0)
@@ -63,20 +62,19 @@ def evaluate(x: Array, /, *, delimiter: str | None, maxsplit: int | None) -> tup
 
 @string_split.examples
 def examples() -> Iterator[Example]:
-    x = np.array(["abc.com", "a.b.", ""], object)
-    y = np.array([["abc", "com", ""], ["a", "b", ""], ["", "", ""]], object)
-    yield Example(20, x, delimiter=".", outputs=2, expect=[y, np.array([2, 3, 1])])
-    once = np.array([["abc", "com"], ["a", "b."], ["", ""]], object)
-    yield Example(20, x, delimiter=".", maxsplit=1, outputs=2, expect=[once, np.array([2, 2, 1])])
-    spaced = np.array([["  hello   world  ", " "]], object)
-    words = np.array([[["hello", "world"], ["", ""]]], object)
+    x = ["abc.com", "a.b.", ""]
+    y = [["abc", "com", ""], ["a", "b", ""], ["", "", ""]]
+    yield Example(20, x, delimiter=".", outputs=2, expect=[y, [2, 3, 1]])
+    once = [["abc", "com"], ["a", "b."], ["", ""]]
+    yield Example(20, x, delimiter=".", maxsplit=1, outputs=2, expect=[once, [2, 2, 1]])
+    spaced = [["  hello   world  ", " "]]
+    words = [[["hello", "world"], ["", ""]]]
     for delimiter in (None, ""):
-        yield Example(20, spaced, delimiter=delimiter, outputs=2, expect=[words, np.array([[2, 0]])])
-    many = np.array(" a  b  c ", object)
-    yield Example(20, many, maxsplit=1, outputs=2, expect=[np.array(["a", "b  c"], object), np.array(2)])
-    yield Example(20, many, maxsplit=0, outputs=2, expect=[np.array(["a  b  c"], object), np.array(1)])
-    doubled = np.array(["o--n", "----"], object)
-    yield Example(20, doubled, delimiter="--", outputs=2,
-                  expect=[np.array([["o", "n", ""], ["", "", ""]], object), np.array([2, 3])])  # fmt: skip
+        yield Example(20, spaced, delimiter=delimiter, outputs=2, expect=[words, [[2, 0]]])
+    many = " a  b  c "
+    yield Example(20, many, maxsplit=1, outputs=2, expect=[["a", "b  c"], 2])
+    yield Example(20, many, maxsplit=0, outputs=2, expect=[["a  b  c"], 1])
+    doubled = ["o--n", "----"]
+    yield Example(20, doubled, delimiter="--", outputs=2, expect=[[["o", "n", ""], ["", "", ""]], [2, 3]])
     none = [np.zeros((0, 2, 0), object), np.zeros((0, 2), np.int64)]
     yield Example(20, np.zeros((0, 2), object), outputs=2, expect=none)

@@ -1,4 +1,4 @@
-"""Swish: each element times its own logistic function."""
+"""Swish: each element times its logistic function."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
-swish = Operator("Swish", summary="`x * sigmoid(alpha * x)`, elementwise; of `alpha` 1 it is called SiLU.")
+swish = Operator("Swish", summary="`x * sigmoid(alpha * x)`, elementwise; with `alpha` 1 it is SiLU.")
 
 T = Constraint("T", FLOATS, BFLOAT16)
 
@@ -38,7 +38,7 @@ def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
 
 @swish.examples
 def examples() -> Iterator[Example]:
-    # mpmath, with 30 digits; minus infinity times 0 is no number
+    # mpmath, with 30 digits; minus infinity times 0 is NaN
     x = [1, -2, 0, 8, 100, np.inf, -np.inf, np.nan]
     y = [0.7310585786300049, -0.23840584404423512, 0, 7.997317198956268, 100, np.inf, np.nan, np.nan]
     yield from over_floats(x, y, 24, bfloat16=24)

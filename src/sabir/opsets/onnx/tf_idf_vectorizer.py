@@ -11,7 +11,7 @@ from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.lookups import places
 from sabir.opsets.families.sizes import allotted, set_aside
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Floats
 from sabir.schema import (
     STRING,
     Attribute,
@@ -27,48 +27,48 @@ from sabir.schema import (
 
 tf_idf_vectorizer = Operator(
     "TfIdfVectorizer",
-    summary="How often each n-gram of a pool occurs in each row, its items side by side or evenly apart, "
-    "weighted as `mode` says.",
+    summary="The number of occurrences of each n-gram of a pool in each row, with adjacent or evenly "
+    "spaced items, weighted by `mode`.",
 )
 
 T = Constraint("T", STRING, tensors("int32", "int64"))
 T1 = Constraint("T1", tensors("float"))
+
+_MODE = "TF: counts; IDF: weights of the n-grams that occur; TFIDF: counts times weights."
+_SKIPS = "The maximum of items skipped between neighbours of an n-gram."
 
 v9 = tf_idf_vectorizer.first(
     9,
     inputs=[Input("X", T, "Items, shape [C] or [N, C].", differentiable=False)],
     outputs=[Output("Y", T1, "Shape [K] or [N, K], K the greatest column + 1.", differentiable=False)],
     attributes=[
-        Attribute("mode", "string", "TF: counts; IDF: weights of what occurs; TFIDF: counts times weights.",
-                  required=True, values=one_of("TF", "IDF", "TFIDF")),
-        Attribute("ngram_indexes", "ints", "The column of Y of each n-gram of the pool.", required=True,
-                  values=at_least(0)),
+        Attribute("mode", "string", _MODE, required=True, values=one_of("TF", "IDF", "TFIDF")),
+        Attribute("ngram_indexes", "ints", "The column of each n-gram.", required=True, values=at_least(0)),
         Attribute("weights", "floats", "The weight of each n-gram of the pool; 1 if absent."),
-        Attribute("ngram_counts", "ints", "Where the 1-grams, 2-grams, ... begin in it.", required=True),
+        Attribute("ngram_counts", "ints", "The starts of the 1-grams, 2-grams, ... in it.", required=True),
         Attribute("pool_int64s", "ints", "The n-grams' items, 1-grams first, if they are integers."),
         Attribute("pool_strings", "strings", "The n-grams' items, if they are strings."),
-        Attribute("max_skip_count", "int", "The most items left out between two neighbours of an n-gram.",
-                  required=True, values=at_least(0)),
-        Attribute("min_gram_length", "int", "The least n that counts.", required=True, values=at_least(1)),
-        Attribute("max_gram_length", "int", "The greatest n that counts.", required=True),
+        Attribute("max_skip_count", "int", _SKIPS, required=True, values=at_least(0)),
+        Attribute("min_gram_length", "int", "The minimum of n.", required=True, values=at_least(1)),
+        Attribute("max_gram_length", "int", "The maximum of n.", required=True),
     ],
-)  # fmt: skip
+)
 
-_FOLLOWED = 80  # bytes, about, of an item while the n-grams that begin with it are followed
+_FOLLOWED = 80  # bytes, about, of an item while its n-grams are searched
 _TURNS = 16  # array operations for the n-grams of one length and distance
 
 
-class _Level(NamedTuple):
-    """One step of the tree of n-grams: which node follows from a node and an item, and what ends there."""
+class _TreeLevel(NamedTuple):
+    """One level of the tree of n-grams: the next node for a node and an item, and the n-gram ending there."""
 
     codes: Array  # node * vocabulary + item, sorted
-    grams: Array  # of each the n-gram that it ends, or -1
+    grams: Array  # for each, the n-gram that ends there, or -1
 
 
 @v9.infer
 def infer(x: TensorType, /, *, ngram_indexes: Sequence[int]) -> TensorType:
     if not ngram_indexes:
-        raise InferenceError("`ngram_indexes` is empty, and the output has as many columns as it names")
+        raise InferenceError("`ngram_indexes` is empty, and the output would have no columns")
     if x.shape is None:
         return TensorType(element("float"))
     if len(x.shape) not in {1, 2}:
@@ -78,21 +78,15 @@ def infer(x: TensorType, /, *, ngram_indexes: Sequence[int]) -> TensorType:
 
 @v9.evaluate
 def evaluate(
-    x: Array,
-    /,
-    *,
-    mode: str,
-    ngram_indexes: Sequence[int],
-    weights: Sequence[float] | None,
-    **attributes: Any,
+    x: Array, /, *, mode: str, ngram_indexes: Sequence[int], weights: Floats, **attributes: Any
 ) -> Array:
     if x.ndim not in {1, 2}:
         raise ValueError(f"shape {list(x.shape)} must be [C] or [N, C]")
     columns, factors = np.array(ngram_indexes, np.int64), np.array(weights or [1.0], np.float32)
     if not len(columns):
-        raise ValueError("`ngram_indexes` is empty, and the output has as many columns as it names")
+        raise ValueError("`ngram_indexes` is empty, and the output would have no columns")
     if weights and len(weights) != len(columns):
-        raise ValueError(f"{len(weights)} weights are given for {len(columns)} n-grams")
+        raise ValueError(f"there are {len(weights)} weights for {len(columns)} n-grams")
     counts = _counts(x if x.ndim > 1 else x[None], len(columns), **attributes)
     if mode == "IDF":
         counts = np.minimum(counts, 1)
@@ -104,17 +98,11 @@ def evaluate(
 
 
 def _counts(
-    x: Array,
-    grams: int,
-    *,
-    ngram_counts: Sequence[int],
-    pool_int64s: Sequence[int] | None,
-    pool_strings: Sequence[str] | None,
-    max_skip_count: int,
-    min_gram_length: int,
-    max_gram_length: int,
+    x: Array, grams: int, *, ngram_counts: Sequence[int], max_skip_count: int, **attributes: Any
 ) -> Array:
-    """Return how often each n-gram of the pool occurs in each row."""
+    """Return the number of occurrences of each n-gram of the pool in each row."""
+    min_gram_length, max_gram_length = attributes["min_gram_length"], attributes["max_gram_length"]
+    pool_strings, pool_int64s = attributes["pool_strings"], attributes["pool_int64s"]
     if not min_gram_length <= max_gram_length <= len(ngram_counts):
         raise ValueError("n-grams need min_gram_length <= max_gram_length <= len(ngram_counts)")
     pool = np.array(pool_strings, object) if pool_strings else np.array(pool_int64s or (), np.int64)
@@ -133,19 +121,19 @@ def _counts(
     return total.reshape(len(x), grams)
 
 
-def _levels(items: Array, starts: Sequence[int], least: int, most: int, grams: int) -> list[_Level]:
+def _levels(items: Array, starts: Sequence[int], least: int, most: int, grams: int) -> list[_TreeLevel]:
     """Return the tree of the n-grams of at most `most` items, level by level."""
     if any(a > b for a, b in itertools.pairwise(starts)) or starts[0] < 0:
-        raise ValueError(f"ngram_counts {list(starts[:-1])} do not cut a pool of {len(items)} items")
+        raise ValueError(f"ngram_counts {list(starts[:-1])} do not divide a pool of {len(items)} items")
     parts = [items[a:b] for a, b in itertools.pairwise(starts)]
     if any(len(part) % n for n, part in enumerate(parts, 1)):
-        raise ValueError("a part of the pool does not hold whole n-grams")
+        raise ValueError("a part of the pool does not consist of whole n-grams")
     tables = [part.reshape(-1, n) for n, part in enumerate(parts, 1)]
     numbers = np.split(np.arange(sum(map(len, tables))), np.cumsum([len(t) for t in tables])[:-1])
     if len(numbers) and sum(map(len, tables)) > grams:
-        raise ValueError(f"the pool holds more than the {grams} n-grams that ngram_indexes tells of")
+        raise ValueError(f"the pool has more n-grams than the {grams} of ngram_indexes")
     nodes = [np.zeros(len(t), np.int64) for t in tables]
-    levels: list[_Level] = []
+    levels: list[_TreeLevel] = []
     for depth in range(most):
         deep = [nodes[n] * len(items) + tables[n][:, depth] for n in range(depth, most)]
         codes = np.unique(np.concatenate(deep))
@@ -153,17 +141,17 @@ def _levels(items: Array, starts: Sequence[int], least: int, most: int, grams: i
             nodes[n] = np.searchsorted(codes, code)
         ends = np.full(len(codes), -1)
         if len(np.unique(nodes[depth])) < len(nodes[depth]):
-            raise ValueError(f"the pool holds a {depth + 1}-gram twice")
+            raise ValueError(f"the pool has a {depth + 1}-gram twice")
         if depth + 1 >= least:
             ends[nodes[depth]] = numbers[depth]
-        levels.append(_Level(codes, ends))
+        levels.append(_TreeLevel(codes, ends))
     return levels
 
 
 def _found(
-    numbers: Array, levels: Sequence[_Level], apart: int, vocabulary: int
+    numbers: Array, levels: Sequence[_TreeLevel], apart: int, vocabulary: int
 ) -> Iterator[tuple[Array, Array]]:
-    """Return for each n the n-grams of the pool whose items stand `apart`, and the row of each."""
+    """Yield for each n the n-grams of the pool with a distance of `apart` between items, and their rows."""
     row, start = np.nonzero(numbers >= 0)
     node = np.zeros(len(row), np.int64)
     for depth, level in enumerate(levels):
@@ -178,7 +166,7 @@ def _found(
         follows = np.flatnonzero((item >= 0) & (level.codes[node] == code))
         row, start, node = row[follows], start[follows], node[follows]
         gram = level.grams[node]
-        if apart == 1 or depth > 0:  # a single item has no neighbour to be apart from
+        if apart == 1 or depth > 0:  # a single item has no distance
             yield gram[gram >= 0], row[gram >= 0]
 
 
@@ -193,9 +181,9 @@ def examples() -> Iterator[Example]:
         "pool_int64s": [2, 3, 5, 4, 5, 6, 7, 8, 6, 7],
         "max_gram_length": 2,
     }
-    both = np.array([[0, 3, 0, 0, 0, 0, 0], [0, 0, 1, 0, 1, 1, 1]], f)
-    pairs = np.array([[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0, 1]], f)
-    far = np.array([[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1]], f)
+    both = [[0, 3, 0, 0, 0, 0, 0], [0, 0, 1, 0, 1, 1, 1]]
+    pairs = [[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0, 1]]
+    far = [[0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1]]
     yield Example(9, x, **standard, min_gram_length=2, max_skip_count=0, expect=[pairs])
     yield Example(9, x, **standard, min_gram_length=2, max_skip_count=5, expect=[far])
     yield Example(9, x, **standard, min_gram_length=1, max_skip_count=5, expect=[both])
@@ -203,7 +191,7 @@ def examples() -> Iterator[Example]:
         9, x[1].astype(np.int32), **standard, min_gram_length=1, max_skip_count=1 << 40, expect=[both[1]]
     )
     yield Example(9, x[:, :0], **standard, min_gram_length=1, max_skip_count=1, expect=[np.zeros((2, 7), f)])
-    words = np.array([["a", "b", "a", "b", "z"]], object)
+    words = [["a", "b", "a", "b", "z"]]
     weighted: dict[str, Any] = {
         "pool_strings": ["b", "a", "a", "b", "a", "b", "a"],
         "ngram_counts": [0, 2, 4],
@@ -216,4 +204,4 @@ def examples() -> Iterator[Example]:
     # b and a twice, ab twice, aba once; the weights belong to the n-grams, not to the columns
     counts = {"TF": [2, 2, 1, 2], "IDF": [3, 5, 7, 2], "TFIDF": [6, 10, 7, 4]}
     for mode, row in counts.items():
-        yield Example(9, words, **weighted, mode=mode, expect=[np.array([row], f)])
+        yield Example(9, words, **weighted, mode=mode, expect=[[row]])

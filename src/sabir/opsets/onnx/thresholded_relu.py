@@ -1,4 +1,4 @@
-"""ThresholdedRelu: what is above a threshold, elementwise."""
+"""ThresholdedRelu: each element above a threshold, 0 elsewhere."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 thresholded_relu = Operator(
-    "ThresholdedRelu", summary="`x` where it is above `alpha`, 0 elsewhere, NaN included."
+    "ThresholdedRelu", summary="`x` where it is above `alpha`, 0 elsewhere and for NaN."
 )
 
 T = Constraint("T", FLOATS)

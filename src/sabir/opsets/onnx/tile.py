@@ -35,17 +35,17 @@ v1 = tile.first(
     1,
     inputs=[
         Input("input", T, "A tensor of any shape.", differentiable=True),
-        Input("tiles", T, "One number: how many copies."),
+        Input("tiles", T, "One number: the number of copies."),
         Input("axis", T, "One number: the axis to copy along."),
     ],
-    outputs=[Output("output", T, "The copies, `axis` as many times as long.", differentiable=True)],
+    outputs=[Output("output", T, "The copies along `axis`.", differentiable=True)],
 )
 v6 = v1.evolve(
     6,
-    "`repeats` counts copies along every axis, not `tiles` along one; every element type is admitted.",
+    "`repeats` for every axis replaces `tiles` along one; every element type is admitted.",
     inputs=[
         Input("input", T, "A tensor of any shape.", differentiable=True),
-        Input("repeats", T1, "How many copies along each axis; one number per axis.", differentiable=False),
+        Input("repeats", T1, "The number of copies along each axis.", differentiable=False),
     ],
     outputs=[Output("output", T, "Each dimension `repeats[i]` times that of `input`.", differentiable=True)],
     widen={"T": CLASSIC},
@@ -78,7 +78,7 @@ def infer(x: TensorType, repeats: TensorType, /) -> TensorType:
     numbers = [c for c in counts if isinstance(c, int)]
     if len(numbers) < len(counts):
         return kind
-    return contents.moved(kind, lambda held: _tiled(held, numbers), x)
+    return contents.moved(kind, lambda known: _tiled(known, numbers), x)
 
 
 @v1.evaluate
@@ -138,13 +138,13 @@ def one_axis_after_another(b: Builder, x: Value, repeats: Value, /) -> Value:
 def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[1, 2], [3, 4]], f)
-    wide = np.array([[1, 2, 1, 2], [3, 4, 3, 4]], f)
+    wide = [[1, 2, 1, 2], [3, 4, 3, 4]]
     yield Example(1, x, f(2), f(1), expect=[wide])
-    yield Example(1, x, np.array([2], f), np.array([0], f), expect=[np.array([[1, 2], [3, 4]] * 2, f)])
+    yield Example(1, x, [2], [0], expect=[[[1, 2], [3, 4]] * 2])
     for opset in (6, 13):
-        yield Example(opset, x, np.array([1, 2]), expect=[wide])
-        yield Example(opset, x, np.array([2, 2]), expect=[np.array([[1, 2, 1, 2], [3, 4, 3, 4]] * 2, f)])
-        yield Example(opset, x, np.array([1, 1]), expect=[x])
-    yield Example(13, np.array([5, 6]), np.array([2]), expect=[np.array([5, 6, 5, 6])])
-    yield Example(13, np.array("a", object), np.array([], np.int64), expect=[np.array("a", object)])
-    yield Example(13, x, np.array([0, 3]), expect=[np.zeros((0, 6), f)])
+        yield Example(opset, x, [1, 2], expect=[wide])
+        yield Example(opset, x, [2, 2], expect=[[[1, 2, 1, 2], [3, 4, 3, 4]] * 2])
+        yield Example(opset, x, [1, 1], expect=[x])
+    yield Example(13, [5, 6], [2], expect=[[5, 6, 5, 6]])
+    yield Example(13, "a", [], expect=["a"])
+    yield Example(13, x, [0, 3], expect=[np.zeros((0, 6), f)])

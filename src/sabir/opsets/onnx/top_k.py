@@ -1,4 +1,4 @@
-"""TopK: the largest or smallest elements along an axis, and where they were."""
+"""TopK: the largest or smallest elements along an axis, and their indices."""
 
 from collections.abc import Iterator
 
@@ -42,11 +42,11 @@ v1 = top_k.first(
     inputs=[Input("X", T, "A tensor of rank 1 or more.", differentiable=True)],
     outputs=[
         Output("Values", T, "The elements found, `K` along `axis`.", differentiable=True),
-        Output("Indices", Places, "Their places along `axis`, in the same shape.", differentiable=False),
+        Output("Indices", Places, "Their indices along `axis`, in the same shape.", differentiable=False),
     ],
     attributes=[
         Attribute("axis", "int", "The dimension to search, counted from the back if negative.", default=-1),
-        Attribute("k", "int", "How many elements to find.", required=True),
+        Attribute("k", "int", "The number of elements to find.", required=True),
     ],
 )
 v10 = v1.evolve(
@@ -54,27 +54,24 @@ v10 = v1.evolve(
     "`k` moves from attribute to input.",
     inputs=[
         Input("X", T, "A tensor of rank 1 or more.", differentiable=True),
-        Input("K", "tensor(int64)", "One number: how many elements to find.", differentiable=False),
+        Input("K", "tensor(int64)", "One number: the number of elements to find.", differentiable=False),
     ],
     drop=["k"],
 )
 v11 = v10.extend(
     11,
-    "`largest` can ask for the smallest elements, `sorted` for any order; all numbers are admitted.",
+    "`largest` selects the smallest elements, `sorted` any order; all numbers are admitted.",
     attributes=[
-        Attribute(
-            "sorted", "int", "0: the order does not matter (they come in order all the same).", default=1
-        ),
+        Attribute("sorted", "int", "0: any order (they are sorted all the same).", default=1),
         Attribute("largest", "int", "1 finds the largest elements, 0 the smallest.", default=1),
     ],
     widen={"T": NUMBERS},
 )
 v24 = v11.widen(24, T=BFLOAT16)
 
-# From here on it pays to find the elements before they are sorted.
-_SORTED = 8  # how much longer it takes to sort elements than to read them
-_ORDERED = 28  # bytes, about, of an element while its place is found
-_LARGE, _MANY_TIMES_K = 256, 4
+_SORTED = 8  # the time to sort elements by the time to read them
+_ORDERED = 28  # bytes, about, of an element during the search
+_LARGE, _MANY_TIMES_K = 256, 4  # from here on it is faster to select the elements before sorting
 
 
 @v1.infer
@@ -116,7 +113,7 @@ def evaluate(x: Array, k: Array, /, *, axis: int, sorted: int, largest: int) -> 
 
 
 def _number(k: Array) -> int:
-    """Return how many elements to find; the text wants a 1-D tensor of one element, so no scalar."""
+    """Return the number of elements to find; the text requires a 1-D tensor of one element."""
     check_shape("K", k, 1)
     return int(k[0])
 
@@ -141,14 +138,14 @@ def _picked(x: Array, k: int, axis: int, *, largest: bool) -> tuple[Array, Array
 
 
 def _order(keys: Array, *, largest: bool) -> Array:
-    """Return the stable order; for the largest, that of the reversed rows read from the back."""
+    """Return the stable order; for the largest, the reversed order of the reversed rows."""
     if not largest:
         return np.argsort(keys, axis=-1, kind="stable")
     return keys.shape[-1] - 1 - np.argsort(keys[..., ::-1], axis=-1, kind="stable")[..., ::-1]
 
 
 def _candidates(keys: Array, k: int, *, largest: bool) -> Array:
-    """Return the places of the k best in each row, by index: all beyond the k-th, then those equal to it."""
+    """Return the indices of the k best in each row: all beyond the k-th, then the first that equal it."""
     place = keys.shape[-1] - k if largest else k - 1
     limit = np.partition(keys, place, axis=-1)[..., place, None]
     beyond = keys > limit if largest else keys < limit
@@ -174,32 +171,25 @@ def k_becomes_an_attribute(b: Builder, x: Value, k: Value, /, *, axis: int) -> t
 @top_k.examples
 def examples() -> Iterator[Example]:
     x = np.array([[0, 3, 1, 3], [4, -5, 4, 4], [8, 9, -np.inf, np.inf]], np.float32)
-    best = [np.array([[3, 3], [4, 4], [np.inf, 9]], np.float32), np.array([[1, 3], [0, 2], [3, 1]])]
-    columns = [np.array([[8, 9, 4, np.inf]], np.float32), np.array([[2, 2, 1, 2]])]
+    best = [[[3, 3], [4, 4], [np.inf, 9]], [[1, 3], [0, 2], [3, 1]]]
+    columns = [[[8, 9, 4, np.inf]], [[2, 2, 1, 2]]]
     yield Example(1, x, k=2, outputs=2, expect=best)
     yield Example(1, x, k=1, axis=0, outputs=2, expect=columns)
     for opset in (10, 11, 24):
-        yield Example(opset, x, np.array([2]), outputs=2, expect=best)
-        yield Example(opset, x, np.array([1]), axis=-2, outputs=2, expect=columns)
-    least = [np.array([[0, 1], [-5, 4], [-np.inf, 8]], np.float32), np.array([[0, 2], [1, 0], [2, 0]])]
-    yield Example(11, x, np.array([2]), largest=0, outputs=2, expect=least)
+        yield Example(opset, x, [2], outputs=2, expect=best)
+        yield Example(opset, x, [1], axis=-2, outputs=2, expect=columns)
+    least = [[[0, 1], [-5, 4], [-np.inf, 8]], [[0, 2], [1, 0], [2, 0]]]
+    yield Example(11, x, [2], largest=0, outputs=2, expect=least)
     for kind in (np.float32, np.float16):
         holes = np.array([1, np.nan, 2, np.nan], kind)
-        yield Example(11, holes, np.array([3]), outputs=2,
-                      expect=[np.array([np.nan, np.nan, 2], kind), np.array([1, 3, 2])])  # fmt: skip
-        yield Example(11, holes, np.array([3]), largest=0, outputs=2,
-                      expect=[np.array([1, 2, np.nan], kind), np.array([0, 2, 1])])  # fmt: skip
+        yield Example(11, holes, [3], outputs=2, expect=[[np.nan, np.nan, 2], [1, 3, 2]])
+        yield Example(11, holes, [3], largest=0, outputs=2, expect=[[1, 2, np.nan], [0, 2, 1]])
     whole = np.array([0, 255, 7], np.uint8)
-    yield Example(
-        11, whole, np.array([2]), outputs=2, expect=[np.array([255, 7], np.uint8), np.array([1, 2])]
-    )
-    yield Example(11, np.array([-(2**63), 5]), np.array([1]), largest=0, sorted=0, outputs=2,
-                  expect=[np.array([-(2**63)]), np.array([0])])  # fmt: skip
-    yield Example(24, np.array([1, 3, 2], ml_dtypes.bfloat16), np.array([1]), outputs=2,
-                  expect=[np.array([3], ml_dtypes.bfloat16), np.array([1])])  # fmt: skip
-    yield Example(11, x, np.array([0]), outputs=2, expect=[x[:, :0], np.zeros((3, 0), np.int64)])
+    yield Example(11, whole, [2], outputs=2, expect=[[255, 7], [1, 2]])
+    yield Example(11, [-(2**63), 5], [1], largest=0, sorted=0, outputs=2, expect=[[-(2**63)], [0]])
+    yield Example(24, np.array([1, 3, 2], ml_dtypes.bfloat16), [1], outputs=2, expect=[[3], [1]])
+    yield Example(11, x, [0], outputs=2, expect=[x[:, :0], np.zeros((3, 0), np.int64)])
     long = (np.arange(600) * 7 % 50).astype(np.float32).reshape(2, 300)  # 49 at 7, 57 ... and 0 at 0, 50 ...
-    yield Example(11, long, np.array([3]), outputs=2,
-                  expect=[np.full((2, 3), 49, np.float32), np.array([[7, 57, 107]] * 2)])  # fmt: skip
-    yield Example(11, long.T, np.array([3]), axis=0, largest=0, outputs=2,
-                  expect=[np.zeros((3, 2), np.float32), np.array([[0, 50, 100]] * 2).T])  # fmt: skip
+    yield Example(11, long, [3], outputs=2, expect=[np.full((2, 3), 49, np.float32), [[7, 57, 107]] * 2])
+    columns = [np.zeros((3, 2), np.float32), np.array([[0, 50, 100]] * 2).T]
+    yield Example(11, long.T, [3], axis=0, largest=0, outputs=2, expect=columns)

@@ -13,8 +13,7 @@ from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
 trilu = Operator(
-    "Trilu",
-    summary="Each matrix of `input` with zeros below (or, with `upper` 0, above) its diagonal `k`.",
+    "Trilu", summary="Each matrix of `input` with zeros below (or, with `upper` 0, above) its diagonal `k`."
 )
 
 T = Constraint("T", CLASSIC, BFLOAT16)
@@ -27,7 +26,7 @@ v14 = trilu.first(
         Input(
             "k",
             "tensor(int64)",
-            "Which diagonal bounds the triangle, itself kept: 0 the main one, above it if positive.",
+            "The diagonal that bounds the triangle and belongs to it: 0 the main one, above it if positive.",
             optional=True,
             differentiable=False,
         ),
@@ -36,7 +35,7 @@ v14 = trilu.first(
         Output("output", T, "The triangles, zeros (empty strings, False) outside.", differentiable=True)
     ],
     attributes=[
-        Attribute("upper", "int", "1 keeps what is on and above the diagonal, 0 on and below.", default=1)
+        Attribute("upper", "int", "1: keep what is on and above the diagonal; 0: on and below.", default=1)
     ],
 )
 
@@ -44,47 +43,51 @@ v14 = trilu.first(
 @v14.infer
 def infer(x: TensorType, k: TensorType | None = None, /, *, upper: int) -> TensorType:
     if x.shape is not None and len(x.shape) < _MATRIX:
-        raise InferenceError(f"`input` of rank {len(x.shape)} holds no matrices")
+        raise InferenceError(f"`input` of rank {len(x.shape)} contains no matrices")
     check_one("k", k)
-    kind = TensorType(x.element, x.shape)
+    y = TensorType(x.element, x.shape)
     if not x.element.is_integer:
-        return kind
+        return y
     diagonal = 0 if k is None else k.known[0] if k.known else None
     if not isinstance(diagonal, int):
-        return kind
-    return contents.moved(kind, lambda held: _kept(held, diagonal, upper, 0), x)
+        return y
+    return contents.moved(y, lambda known: _triangle(known, diagonal, upper, 0), x)
 
 
 @v14.evaluate
 def evaluate(x: Array, k: Array | None = None, /, *, upper: int) -> Array:
     zero = "" if x.dtype == object else x.dtype.type(0)
-    return _kept(x, 0 if k is None else int(as_number("k", k)), upper, zero)
+    return _triangle(x, 0 if k is None else int(as_number("k", k)), upper, zero)
 
 
-def _kept(x: Array, k: int, upper: int, zero: object) -> Array:
+def _triangle(x: Array, k: int, upper: int, zero: object) -> Array:
     rows, columns = x.shape[-2:]
-    k = min(max(k, -rows), columns)  # beyond them every diagonal is outside
+    k = min(max(k, -rows), columns)  # diagonals further away contain no elements
     above: Array = np.arange(columns, dtype=np.int64) - np.arange(rows, dtype=np.int64)[:, None]
     return np.where(above >= k if upper else above <= k, x, np.array(zero, x.dtype))
 
 
 @trilu.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[1, 2, 3], [4, 5, 6], [7, 8, np.nan]], np.float32)
-    cases: list[tuple[int, int | None, list[list[float]]]] = [  # upper, k, what is left
-        (1, None, [[1, 2, 3], [0, 5, 6], [0, 0, np.nan]]), (1, 1, [[0, 2, 3], [0, 0, 6], [0, 0, 0]]),
-        (1, -1, [[1, 2, 3], [4, 5, 6], [0, 8, np.nan]]), (0, 0, [[1, 0, 0], [4, 5, 0], [7, 8, np.nan]]),
-        (0, 1, [[1, 2, 0], [4, 5, 6], [7, 8, np.nan]]), (0, -2, [[0, 0, 0], [0, 0, 0], [7, 0, 0]]),
-        (1, 9, [[0, 0, 0]] * 3), (0, -(2**63), [[0, 0, 0]] * 3),
-    ]  # fmt: skip
-    for upper, k, left in cases:
-        more = [] if k is None else [np.array(k)]
-        yield Example(14, x, *more, upper=upper, expect=[np.array(left, np.float32)])
-    wide = np.array([[[1, 2, 3], [4, 5, 6]], [[-1, -2, -3], [-4, -5, -6]]])
-    yield Example(14, wide, expect=[np.array([[[1, 2, 3], [0, 5, 6]], [[-1, -2, -3], [0, -5, -6]]])])
-    yield Example(14, wide[0], np.array([1]), upper=0, expect=[np.array([[1, 2, 0], [4, 5, 6]])])
+    nan = np.nan
+    x = [[1, 2, 3], [4, 5, 6], [7, 8, nan]]
+    results = {  # by `upper` and `k`
+        (1, 1): [[0, 2, 3], [0, 0, 6], [0, 0, 0]],
+        (1, -1): [[1, 2, 3], [4, 5, 6], [0, 8, nan]],
+        (0, 0): [[1, 0, 0], [4, 5, 0], [7, 8, nan]],
+        (0, 1): [[1, 2, 0], [4, 5, 6], [7, 8, nan]],
+        (0, -2): [[0, 0, 0], [0, 0, 0], [7, 0, 0]],
+        (1, 9): [[0, 0, 0]] * 3,
+        (0, -(2**63)): [[0, 0, 0]] * 3,
+    }
+    for (upper, k), result in results.items():
+        yield Example(14, x, k, upper=upper, expect=[result])
+    yield Example(14, x, upper=1, expect=[[[1, 2, 3], [0, 5, 6], [0, 0, nan]]])
+    wide = [[[1, 2, 3], [4, 5, 6]], [[-1, -2, -3], [-4, -5, -6]]]
+    yield Example(14, wide, expect=[[[[1, 2, 3], [0, 5, 6]], [[-1, -2, -3], [0, -5, -6]]]])
+    yield Example(14, wide[0], [1], upper=0, expect=[[[1, 2, 0], [4, 5, 6]]])
     brain = np.ones((2, 2), ml_dtypes.bfloat16)
-    yield Example(14, brain, upper=0, expect=[np.array([[1, 0], [1, 1]], ml_dtypes.bfloat16)])
-    words = np.array([["a", "b"], ["c", "d"]], object)
-    yield Example(14, words, expect=[np.array([["a", "b"], ["", "d"]], object)])
+    yield Example(14, brain, upper=0, expect=[[[1, 0], [1, 1]]])
+    words = [["a", "b"], ["c", "d"]]
+    yield Example(14, words, expect=[[["a", "b"], ["", "d"]]])
     yield Example(14, np.ones((0, 2, 0), bool), expect=[np.ones((0, 2, 0), bool)])

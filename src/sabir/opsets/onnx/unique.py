@@ -1,4 +1,4 @@
-"""Unique: the elements or parts of a tensor, each once."""
+"""Unique: the elements or parts of a tensor, without duplicates."""
 
 from collections.abc import Iterator
 
@@ -12,67 +12,38 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import passed_over, set_aside
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    CLASSIC,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-)
+from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
 unique = Operator(
     "Unique",
-    summary="The different elements of `X`, or parts along `axis`, with their first places, counts, and"
-    " where each went; NaN equals NaN and comes last.",
+    summary="The unique elements of `X`, or parts along `axis`, with their first indices, inverse indices and"
+    " counts; NaN equals NaN and is last.",
 )
 
-_SORTED, _COMPARED = 8, 64  # how much longer than to read elements it takes to sort numbers, and texts
-_ORDERED = 40  # bytes, about, of an element while its place among the others is found
-_FEW = 64  # columns, each of which takes numpy an array of its own
-_MANY = 1 << 10  # elements from which a search for the least and the greatest pays
+_SORTED, _COMPARED = 8, 64  # the time to sort numbers, and strings, by the time to read them
+_ORDERED = 40  # bytes, about, of an element during the search
+_FEW = 64  # columns, for each of which numpy makes an array
+_MANY = 1 << 10  # elements from which it is faster to compute the minimum and maximum first
 
 T = Constraint("T", CLASSIC)
+
+
+def _places(name: str, doc: str) -> Output:
+    return Output(name, "tensor(int64)", doc, optional=True, differentiable=False)
+
 
 v11 = unique.first(
     11,
     inputs=[Input("X", T, "A tensor of any shape.", differentiable=False)],
     outputs=[
-        Output("Y", T, "What is different: a vector, or the parts along `axis`.", differentiable=False),
-        Output(
-            "indices",
-            "tensor(int64)",
-            "For each of `Y` its first place in `X`.",
-            optional=True,
-            differentiable=False,
-        ),
-        Output(
-            "inverse_indices",
-            "tensor(int64)",
-            "For each element, or part, of `X` its place in `Y`.",
-            optional=True,
-            differentiable=False,
-        ),
-        Output(
-            "counts",
-            "tensor(int64)",
-            "For each of `Y` how often it is in `X`.",
-            optional=True,
-            differentiable=False,
-        ),
+        Output("Y", T, "The unique elements as a vector, or the unique parts.", differentiable=False),
+        _places("indices", "The first index in `X` of each element, or part, of `Y`."),
+        _places("inverse_indices", "The index in `Y` of each element, or part, of `X`."),
+        _places("counts", "The number of occurrences in `X` of each element, or part, of `Y`."),
     ],
     attributes=[
         Attribute("axis", "int", "Compare the parts along this axis; without it, the elements of `X`."),
-        Attribute(
-            "sorted",
-            "int",
-            "1: in ascending order; 0: in that of the first places.",
-            default=1,
-            values=one_of(0, 1),
-        ),
+        Attribute("sorted", "int", "1: ascending; 0: by first index.", default=1, values=one_of(0, 1)),
     ],
 )
 v28 = v11.widen(28, T=BFLOAT16)
@@ -114,7 +85,7 @@ def evaluate(x: Array, /, *, axis: int | None, sorted: int) -> tuple[Array, ...]
 
 
 def _of_elements(x: Array) -> tuple[Array, Array, Array]:
-    """Return of the sorted different elements the first places, and where each went, and their counts."""
+    """Return the first indices, inverse indices and counts of the sorted unique elements."""
     _, first, inverse, counts = np.unique(
         _narrowed(widened(x).ravel()), return_index=True, return_inverse=True, return_counts=True
     )
@@ -122,17 +93,17 @@ def _of_elements(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _narrowed(x: Array) -> Array:
-    """Return many integers close together as their distances from the least, which sort by their digits."""
+    """Return many integers in a small range as distances from the least, for which numpy has a radix sort."""
     if x.dtype.kind not in "iu" or x.size < _MANY:
         return x
     least = int(x.min())
     if int(x.max()) - least >= 1 << 16:
         return x
-    return x.astype(np.uint16) - np.uint16(least % (1 << 16))  # both wrap around, and so does the difference
+    return x.astype(np.uint16) - np.uint16(least % (1 << 16))  # both wrap around; the difference is right
 
 
 def _of_parts(parts: Array) -> tuple[Array, Array, Array]:
-    """Compare by the ranks of the elements, which are integers whatever the type."""
+    """Compare parts by the ranks of their elements, which are integers for every type."""
     count = parts.shape[0]
     if count == 0 or parts.size == 0:
         if count and parts.ndim < 1:
@@ -148,10 +119,10 @@ def _of_parts(parts: Array) -> tuple[Array, Array, Array]:
 
 
 def _order(rows: Array) -> Array:
-    """Return the stable order of rows of whole numbers from 0 on, compared from their first columns."""
+    """Return the stable lexicographic order of rows of non-negative integers."""
     if rows.shape[1] <= _FEW:
         return np.lexsort(rows.T[::-1])
-    keys = rows.astype(">u8")  # whose bytes compare as the numbers do
+    keys = rows.astype(">u8")  # big-endian bytes compare as the numbers do
     return np.argsort(keys.view(np.dtype((np.void, keys.itemsize * rows.shape[1]))).ravel(), kind="stable")
 
 
@@ -159,30 +130,35 @@ def _order(rows: Array) -> Array:
 def examples() -> Iterator[Example]:
     x = np.array([2, 1, 1, 3, 4, 3], np.float32)
     for opset in (11, 28):
-        yield Example(opset, x, outputs=4, expect=[
-            np.array([1, 2, 3, 4], np.float32), np.array([1, 0, 3, 4]), np.array([1, 0, 0, 2, 3, 2]),
-            np.array([2, 1, 2, 1])])  # fmt: skip
-        yield Example(opset, x, sorted=0, outputs=4, expect=[
-            np.array([2, 1, 3, 4], np.float32), np.array([0, 1, 3, 4]), np.array([0, 1, 1, 2, 3, 2]),
-            np.array([1, 2, 2, 1])])  # fmt: skip
+        yield Example(
+            opset, x, outputs=4, expect=[[1, 2, 3, 4], [1, 0, 3, 4], [1, 0, 0, 2, 3, 2], [2, 1, 2, 1]]
+        )
+        yield Example(
+            opset,
+            x,
+            sorted=0,
+            outputs=4,
+            expect=[[2, 1, 3, 4], [0, 1, 3, 4], [0, 1, 1, 2, 3, 2], [1, 2, 2, 1]],
+        )
     rows = np.array([[2, 0, 0], [1, 5, 0], [2, 0, 0], [1, -5, 0]])
-    yield Example(11, rows, axis=0, outputs=4, expect=[
-        np.array([[1, -5, 0], [1, 5, 0], [2, 0, 0]]), np.array([3, 1, 0]), np.array([2, 1, 2, 0]),
-        np.array([1, 1, 2])])  # fmt: skip
-    yield Example(11, rows, axis=-2, sorted=0, outputs=3, expect=[
-        rows[[0, 1, 3]], np.array([0, 1, 3]), np.array([0, 1, 0, 2])])  # fmt: skip
-    yield Example(11, rows, axis=1, outputs=2, expect=[rows[:, [2, 1, 0]], np.array([2, 1, 0])])
+    yield Example(
+        11,
+        rows,
+        axis=0,
+        outputs=4,
+        expect=[[[1, -5, 0], [1, 5, 0], [2, 0, 0]], [3, 1, 0], [2, 1, 2, 0], [1, 1, 2]],
+    )
+    yield Example(11, rows, axis=-2, sorted=0, outputs=3, expect=[rows[[0, 1, 3]], [0, 1, 3], [0, 1, 0, 2]])
+    yield Example(11, rows, axis=1, outputs=2, expect=[rows[:, [2, 1, 0]], [2, 1, 0]])
     holes = np.array([np.nan, -0.0, 0.0, np.nan])
-    yield Example(11, holes, outputs=4, expect=[
-        np.array([-0.0, np.nan]), np.array([1, 0]), np.array([1, 0, 0, 1]), np.array([2, 2])])  # fmt: skip
-    yield Example(11, np.array([[np.nan, 1], [np.nan, 1]]), axis=0, expect=[np.array([[np.nan, 1]])])
-    words = np.array([["b", "a"], ["b", "a"]], object)
-    yield Example(11, words, outputs=2, expect=[np.array(["a", "b"], object), np.array([1, 0])])
-    yield Example(11, words, axis=0, outputs=2, expect=[words[:1], np.array([0])])
+    yield Example(11, holes, outputs=4, expect=[[-0.0, np.nan], [1, 0], [1, 0, 0, 1], [2, 2]])
+    yield Example(11, np.array([[np.nan, 1], [np.nan, 1]]), axis=0, expect=[[[np.nan, 1]]])
+    words = [["b", "a"], ["b", "a"]]
+    yield Example(11, words, outputs=2, expect=[["a", "b"], [1, 0]])
+    yield Example(11, words, axis=0, outputs=2, expect=[words[:1], [0]])
     brain = np.array([2, -1, 2], ml_dtypes.bfloat16)
-    yield Example(28, brain, expect=[np.array([-1, 2], ml_dtypes.bfloat16)])
-    yield Example(11, np.array(3), outputs=4, expect=[np.array([3]), *(np.array([n]) for n in (0, 0, 1))])
+    yield Example(28, brain, expect=[[-1, 2]])
+    yield Example(11, 3, outputs=4, expect=[[3], *([n] for n in (0, 0, 1))])
     none = np.zeros(0, np.int64)
     yield Example(11, np.zeros((0, 2)), outputs=4, expect=[np.zeros(0), none, none, none])
-    yield Example(11, np.zeros((3, 0)), axis=0, outputs=4, expect=[
-        np.zeros((1, 0)), np.array([0]), np.array([0, 0, 0]), np.array([3])])  # fmt: skip
+    yield Example(11, np.zeros((3, 0)), axis=0, outputs=4, expect=[np.zeros((1, 0)), [0], [0, 0, 0], [3]])

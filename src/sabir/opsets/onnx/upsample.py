@@ -1,4 +1,4 @@
-"""Upsample: a tensor enlarged, which Resize does since opset 10."""
+"""Upsample: an enlarged tensor; Resize replaces it since opset 10."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -11,7 +11,7 @@ from sabir.ir import Attribute as Fact
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.opsets.families import contents
 from sabir.opsets.families.ranks import as_list, check_rank
-from sabir.opsets.families.resampling import Axis, Manner, resample, scaled
+from sabir.opsets.families.resampling import Interpolation, ResampledAxis, resample, scaled
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BOOL,
@@ -31,8 +31,8 @@ from sabir.schema import (
 
 upsample = Operator(
     "Upsample",
-    summary="`X` with `floor(scale * size)` places along each axis: the element before the coordinate"
-    " `place / scale`, or a line between the two around it.",
+    summary="`X` with `floor(scale * size)` elements along each axis: the element before the coordinate"
+    " `index / scale`, or a linear interpolation of the two around it.",
 )
 
 T = Constraint("T", FLOATS, BOOL, tensors("int32", "int64"))
@@ -40,42 +40,50 @@ _IMAGE = 4
 
 v1 = upsample.first(
     1,
-    inputs=[Input("X", T, "Images of the shape [N, C, H, W].")],
+    inputs=[Input("X", T, "Images, [N, C, H, W].")],
     outputs=[Output("Y", T, "The enlarged tensor.")],
     attributes=[
         Attribute(
             "mode",
             "string",
-            "How elements between the old places are made.",
+            "The interpolation between elements.",
             default="nearest",
             values=one_of("nearest", "bilinear", aliases={"linear": "bilinear", "cubic": "cubic"}),
         ),
         Attribute(
-            "height_scale", "float", "New over old height; 1 or more.", required=True, values=at_least(1)
+            "height_scale",
+            "float",
+            "The new height divided by the old; 1 or more.",
+            required=True,
+            values=at_least(1),
         ),
         Attribute(
-            "width_scale", "float", "New over old width; 1 or more.", required=True, values=at_least(1)
+            "width_scale",
+            "float",
+            "The new width divided by the old; 1 or more.",
+            required=True,
+            values=at_least(1),
         ),
     ],
     status="experimental",
 )
 v7 = v1.evolve(
     7,
-    "Tensors of any shape and element type, one scale for each axis; bilinear is called linear.",
+    "Admits tensors of any shape and element type, with a scale for each axis; renames bilinear to linear.",
     inputs=[Input("X", T, "A tensor of any shape.")],
     drop=["height_scale", "width_scale"],
     add=[
         Attribute(
             "mode",
             "string",
-            "How elements between the old places are made.",
+            "The interpolation between elements.",
             default="nearest",
             values=one_of("nearest", "linear", aliases={"bilinear": "linear", "cubic": "cubic"}),
         ),
         Attribute(
             "scales",
             "floats",
-            "New over old length of each axis; 1 or more.",
+            "The new size of each axis divided by the old; 1 or more.",
             required=True,
             values=at_least(1),
         ),
@@ -85,15 +93,15 @@ v7 = v1.evolve(
 )
 v9 = v7.evolve(
     9,
-    "`scales` moves from attribute to input.",
+    "`scales` becomes an input.",
     inputs=[
         Input("X", T, "A tensor of any shape."),
-        Input("scales", "tensor(float)", "New over old length of each axis; 1 or more."),
+        Input("scales", "tensor(float)", "The new size of each axis divided by the old; 1 or more."),
     ],
     drop=["scales"],
     widen={"T": CLASSIC},
 )
-v10 = v9.retire(10, "Gives way to Resize, which shrinks as well.")
+v10 = v9.retire(10, "Replaced by Resize, which also shrinks.")
 
 _LINEAR = frozenset({"linear", "bilinear"})
 
@@ -149,8 +157,8 @@ def _enlarged(x: Array, scales: Sequence[float], mode: str) -> Array:
     if len(scales) != x.ndim or not all(1 <= s < np.inf for s in scales):
         raise ValueError(f"scales {list(scales)} must be {x.ndim} numbers of at least 1, one per axis")
     exact = [Fraction(s) for s in scales]
-    axes = [Axis(n, int(s * n), s) for n, s in zip(x.shape, exact, strict=True)]
-    return resample(x, axes, Manner("linear" if mode in _LINEAR else mode, "asymmetric", "floor"))
+    axes = [ResampledAxis(n, int(s * n), s) for n, s in zip(x.shape, exact, strict=True)]
+    return resample(x, axes, Interpolation("linear" if mode in _LINEAR else mode, "asymmetric", "floor"))
 
 
 @v7.upgrade
@@ -163,7 +171,7 @@ def scale_every_axis(b: Builder, x: Value, /, *, mode: str, height_scale: float,
 def scale_images(b: Builder, x: Value, /, *, mode: str, scales: Sequence[float]) -> Value:
     kind = x.type
     if not isinstance(kind, TensorType) or kind.signature not in T.allowed or len(scales) != _IMAGE:
-        raise Unconvertible("Upsample-1 takes images, of few element types")
+        raise Unconvertible("Upsample-1 admits images of few element types")
     if any(np.not_equal(s, 1) for s in scales[:2]):
         raise Unconvertible("Upsample-1 scales height and width only")
     renamed = "bilinear" if mode in _LINEAR else mode
@@ -184,7 +192,7 @@ def scales_become_an_attribute(b: Builder, x: Value, scales: Value, /, *, mode: 
 
 
 @v10.upgrade
-def take_the_new_name(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Value:
+def rename(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Value:
     return b.Resize(x, scales, mode="linear" if mode in _LINEAR else mode)
 
 
@@ -197,17 +205,15 @@ def same_call(b: Builder, x: Value, scales: Value, /, **attributes: Any) -> Valu
 def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[[[1, 2], [3, 4]]]], f)
-    near = np.array([[[[1, 1, 1, 2, 2, 2]] * 2 + [[3, 3, 3, 4, 4, 4]] * 2]], f)
-    line = np.array([[[[1, 1.5, 2, 2], [2, 2.5, 3, 3], [3, 3.5, 4, 4], [3, 3.5, 4, 4]]]], f)
+    near = [[[[1, 1, 1, 2, 2, 2]] * 2 + [[3, 3, 3, 4, 4, 4]] * 2]]
+    line = [[[[1, 1.5, 2, 2], [2, 2.5, 3, 3], [3, 3.5, 4, 4], [3, 3.5, 4, 4]]]]
     yield Example(1, x, height_scale=2.0, width_scale=3.0, expect=[near])
     yield Example(1, x, mode="bilinear", height_scale=2.0, width_scale=2.0, expect=[line])
     yield Example(7, x, scales=[1.0, 1.0, 2.0, 3.0], expect=[near])
     yield Example(7, x, mode="linear", scales=[1.0, 1.0, 2.0, 2.0], expect=[line])
     for opset in (9, 10):
-        yield Example(opset, x, np.array([1, 1, 2, 3], f), expect=[near])
-        yield Example(opset, x, np.array([1, 1, 2, 2], f), mode="linear", expect=[line])
-    yield Example(9, np.array([1, 2, 3]), np.array([1.5], f), expect=[np.array([1, 1, 2, 3])])
-    yield Example(
-        9, np.array(["a", "b"], object), np.array([2], f), expect=[np.array(["a", "a", "b", "b"], object)]
-    )
-    yield Example(9, np.zeros((0, 1), bool), np.array([2, 2], f), expect=[np.zeros((0, 2), bool)])
+        yield Example(opset, x, [1, 1, 2, 3], expect=[near])
+        yield Example(opset, x, [1, 1, 2, 2], mode="linear", expect=[line])
+    yield Example(9, [1, 2, 3], [1.5], expect=[[1, 1, 2, 3]])
+    yield Example(9, ["a", "b"], [2], expect=[["a", "a", "b", "b"]])
+    yield Example(9, np.zeros((0, 1), bool), [2, 2], expect=[np.zeros((0, 2), bool)])

@@ -1,4 +1,4 @@
-"""Where: one of two values by a condition, elementwise."""
+"""Where: one of two values, chosen by a condition, elementwise."""
 
 from collections.abc import Iterator
 from itertools import starmap
@@ -11,7 +11,7 @@ from sabir.opsets.families import broadcasting, contents
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, CLASSIC, Constraint, Example, Input, Operator, Output
 
-where = Operator("Where", summary="The element of `X` where `condition` holds, else the element of `Y`.")
+where = Operator("Where", summary="The element of `X` where `condition` is true, else the element of `Y`.")
 
 B = Constraint("B", BOOL)
 T = Constraint("T", CLASSIC)
@@ -19,7 +19,7 @@ T = Constraint("T", CLASSIC)
 v9 = where.first(
     9,
     inputs=[
-        Input("condition", B, "Which of the two to take.", differentiable=False),
+        Input("condition", B, "Chooses between `X` and `Y`.", differentiable=False),
         Input("X", T, "Taken where `condition` is true.", differentiable=True),
         Input("Y", T, "Taken where `condition` is false.", differentiable=True),
     ],
@@ -33,15 +33,17 @@ def infer(condition: TensorType, x: TensorType, y: TensorType, /) -> TensorType:
     result = TensorType(broadcasting.merged(x, y).element, broadcasting.merged(condition, x, y).shape)
     if not isinstance(result.size, int) or result.size > contents.MOST:
         return result
-    held = [_contents(t) for t in (condition, x, y)]
-    rows = list(starmap(_chosen, np.broadcast(*held)))
+    known = [_contents(t) for t in (condition, x, y)]
+    rows = list(starmap(_chosen, np.broadcast(*known)))
     return result if None in rows and all(r is None for r in rows) else result.with_known(rows)
 
 
 def _contents(t: TensorType) -> Array:
-    """Return the contents as objects, each None where they are unknown."""
-    held = contents.objects(t)
-    return np.full([d for d in t.shape or () if isinstance(d, int)], None, object) if held is None else held
+    """Return the contents as objects, all of them None where they are unknown."""
+    known = contents.objects(t)
+    if known is not None:
+        return known
+    return np.full([d for d in t.shape or () if isinstance(d, int)], None, object)
 
 
 def _chosen(condition: Item, x: Item, y: Item) -> Item:
@@ -58,17 +60,17 @@ def evaluate(condition: Array, x: Array, y: Array, /) -> Array:
 
 @where.examples
 def examples() -> Iterator[Example]:
-    x, y = np.array([[1.0, np.nan], [3.0, 4.0]], np.float32), np.array([-1.0, -2.0], np.float32)
+    x, y = [[1.0, np.nan], [3.0, 4.0]], [-1.0, -2.0]
     for opset in (9, 16):
-        condition = np.array([[True], [False]])
-        chosen = np.array([[1.0, np.nan], [-1.0, -2.0]], np.float32)
+        condition = [[True], [False]]
+        chosen = [[1.0, np.nan], [-1.0, -2.0]]
         yield Example(opset, condition, x, y, expect=[chosen])
-        yield Example(opset, np.array(0, bool), np.int8(1), np.int8(-1), expect=[np.int8(-1)])
-        texts = np.array(["a", "b"], object), np.array("c", object)
-        yield Example(opset, np.array([True, False]), *texts, expect=[np.array(["a", "c"], object)])
+        yield Example(opset, 0, np.int8(1), -1, expect=[-1])
+        texts = ["a", "b"], "c"
+        yield Example(opset, [True, False], *texts, expect=[["a", "c"]])
         yield Example(opset, np.ones((0, 1), bool), x[0], y, expect=[np.zeros((0, 2), np.float32)])
-        # the shapes that exporters compute: -1 stands for "as it is"
+        # exporters compute shapes like this, where -1 keeps a size
         sizes = np.array([2, -1, 4])
-        yield Example(opset, sizes == -1, np.ones(3, np.int64), sizes, expect=[np.array([2, 1, 4])])
+        yield Example(opset, sizes == -1, np.ones(3, np.int64), sizes, expect=[[2, 1, 4]])
     halves, others = np.array([[1, 2], [-1, -2]], ml_dtypes.bfloat16)
-    yield Example(16, np.array([False, True]), halves, others, expect=[np.array([-1, 2], ml_dtypes.bfloat16)])
+    yield Example(16, [False, True], halves, others, expect=[[-1, 2]])

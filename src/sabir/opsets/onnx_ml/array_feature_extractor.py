@@ -1,4 +1,4 @@
-"""ArrayFeatureExtractor: chosen columns."""
+"""ArrayFeatureExtractor: selected columns."""
 
 from collections.abc import Iterator
 
@@ -6,22 +6,23 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType, product
+from sabir.opsets.families.classifiers import FEATURE_TYPES
 from sabir.opsets.typing import Array
-from sabir.schema import STRING, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import STRING, Constraint, Example, Input, Operator, Output
 
 array_feature_extractor = Operator(
     "ArrayFeatureExtractor",
     domain="ai.onnx.ml",
-    summary="The elements of `X` along its last axis at the places in `Y`, in that order.",
+    summary="The elements of `X` along its last axis at the indices in `Y`, in that order.",
 )
 
-T = Constraint("T", STRING, tensors("double", "float", "int32", "int64"))
+T = Constraint("T", STRING, FEATURE_TYPES)
 
 v1 = array_feature_extractor.first(
     1,
     inputs=[
         Input("X", T, "A tensor of rank 1 or more."),
-        Input("Y", "tensor(int64)", "Places along the last axis, from 0; of any shape, read in order."),
+        Input("Y", "tensor(int64)", "Indices along the last axis, from 0; of any shape, read in order."),
     ],
     outputs=[Output("Z", T, "The shape of X, its last dimension the size of Y; at least of rank 2.")],
 )
@@ -32,27 +33,27 @@ def infer(x: TensorType, y: TensorType, /) -> TensorType:
     if x.shape is None:
         return TensorType(x.element)
     if not x.shape:
-        raise InferenceError("a scalar has no columns to choose from")
+        raise InferenceError("a scalar has no columns to select")
     return TensorType(x.element, (*(x.shape[:-1] or (1,)), None if y.shape is None else product(y.shape)))
 
 
 @v1.evaluate
 def evaluate(x: Array, y: Array, /) -> Array:
     if x.ndim == 0:
-        raise ValueError("a scalar has no columns to choose from")
+        raise ValueError("a scalar has no columns to select")
     wrong = y[(y < 0) | (y >= x.shape[-1])]
     if wrong.size:
-        raise ValueError(f"place {wrong[0]} is outside [0, {x.shape[-1] - 1}]")
+        raise ValueError(f"index {wrong[0]} is outside [0, {x.shape[-1] - 1}]")
     return np.take(x if x.ndim > 1 else x[None], y.ravel(), axis=-1)
 
 
 @array_feature_extractor.examples
 def examples() -> Iterator[Example]:
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
-    yield Example(1, x, np.array([0, 1]), expect=[x[:, :2]])
-    yield Example(1, x, np.array([[3], [0], [3]]), expect=[x[:, [3, 0, 3]]])
-    yield Example(1, x[None], np.array(2), expect=[x[None, :, 2:3]])
-    yield Example(1, np.array([5, 6, 7], np.int32), np.array([1]), expect=[np.array([[6]], np.int32)])
+    yield Example(1, x, [0, 1], expect=[x[:, :2]])
+    yield Example(1, x, [[3], [0], [3]], expect=[x[:, [3, 0, 3]]])
+    yield Example(1, x[None], 2, expect=[x[None, :, 2:3]])
+    yield Example(1, np.array([5, 6, 7], np.int32), [1], expect=[[[6]]])
     words = np.array([["a", "b"]], object)
-    yield Example(1, words, np.array([[1, 0]]), expect=[words[:, ::-1]])
+    yield Example(1, words, [[1, 0]], expect=[words[:, ::-1]])
     yield Example(1, x.astype(float), np.zeros(0, np.int64), expect=[np.zeros((3, 0))])

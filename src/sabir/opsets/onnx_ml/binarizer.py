@@ -4,21 +4,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.opsets.families.classifiers import FEATURE_TYPES
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 
 binarizer = Operator(
     "Binarizer", domain="ai.onnx.ml", summary="1 where an element is greater than `threshold`, else 0."
 )
 
-T = Constraint("T", tensors("double", "float", "int32", "int64"))
+T = Constraint("T", FEATURE_TYPES)
 
 v1 = binarizer.first(
     1,
     inputs=[Input("X", T, "A tensor of any shape.")],
     outputs=[Output("Y", T, "The input's shape, of 0 and 1.")],
-    attributes=[Attribute("threshold", "float", "What an element must exceed.", default=0.0)],
+    attributes=[Attribute("threshold", "float", "The bound that an element must exceed.", default=0.0)],
 )
 
 v1.infer(same_as_first)
@@ -31,10 +32,10 @@ def evaluate(x: Array, /, *, threshold: float) -> Array:
 
 @binarizer.examples
 def examples() -> Iterator[Example]:
-    x = np.array([[-1.5, 0.0], [1.0, 2.5]], np.float32)
-    yield Example(1, x, expect=[np.array([[0, 0], [1, 1]], np.float32)])
-    yield Example(1, x, threshold=1.0, expect=[np.array([[0, 0], [0, 1]], np.float32)])
-    yield Example(1, np.array([0, 1, 2], np.int32), threshold=0.5, expect=[np.array([0, 1, 1], np.int32)])
-    yield Example(1, np.array([np.nan, np.inf, -np.inf]), expect=[np.array([0.0, 1, 0])])
-    yield Example(1, np.int64(3), threshold=3.0, expect=[np.int64(0)])
+    x = [[-1.5, 0.0], [1.0, 2.5]]
+    yield Example(1, x, expect=[[[0, 0], [1, 1]]])
+    yield Example(1, x, threshold=1.0, expect=[[[0, 0], [0, 1]]])
+    yield Example(1, np.array([0, 1, 2], np.int32), threshold=0.5, expect=[[0, 1, 1]])
+    yield Example(1, np.array([np.nan, np.inf, -np.inf]), expect=[[0.0, 1, 0]])
+    yield Example(1, 3, threshold=3.0, expect=[0])
     yield Example(1, np.zeros((0, 2), np.float64), expect=[np.zeros((0, 2))])

@@ -9,17 +9,7 @@ from sabir.elements import ElementType, element
 from sabir.ir import MapType, TensorType
 from sabir.opsets.families.sizes import allotted
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    STRING,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-    tensors,
-)
+from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, one_of, tensors
 
 cast_map = Operator(
     "CastMap",
@@ -32,18 +22,28 @@ T2 = Constraint("T2", STRING, tensors("float", "int64"))
 
 v1 = cast_map.first(
     1,
-    inputs=[Input("X", T1, "A map from integers to numbers or to strings that say numbers.")],
+    inputs=[Input("X", T1, "A map from integers to numbers or to strings of numbers.")],
     outputs=[Output("Y", T2, "Shape [1, C]: as many columns as the map has entries, or `max_map`.")],
     attributes=[
         Attribute("max_map", "int", "The number of columns in the form SPARSE.", default=1),
-        Attribute("map_form", "string", "DENSE: the values side by side; SPARSE: keys are places.",
-                  default="DENSE", values=one_of("DENSE", "SPARSE")),
-        Attribute("cast_to", "string", "The type of Y.", default="TO_FLOAT",
-                  values=one_of("TO_FLOAT", "TO_STRING", "TO_INT64")),
+        Attribute(
+            "map_form",
+            "string",
+            "DENSE: the values side by side; SPARSE: keys are column indices.",
+            default="DENSE",
+            values=one_of("DENSE", "SPARSE"),
+        ),
+        Attribute(
+            "cast_to",
+            "string",
+            "The type of Y.",
+            default="TO_FLOAT",
+            values=one_of("TO_FLOAT", "TO_STRING", "TO_INT64"),
+        ),
     ],
-)  # fmt: skip
+)
 
-_PLACEHOLDER = "0.f"  # what onnxruntime writes between strings, and the standard leaves open
+_PLACEHOLDER = "0.f"  # onnxruntime's text for an absent key; the standard leaves it open
 
 
 def _integer(value: Any) -> int:
@@ -86,16 +86,16 @@ def evaluate(x: Mapping[int, Any], /, *, cast_to: str, map_form: str, max_map: i
 def examples() -> Iterator[Example]:
     f = np.float32
     x = {2: f(1.5), 0: f(-2.75)}  # results from onnxruntime
-    yield Example(1, x, expect=[np.array([[-2.75, 1.5]], f)])
-    yield Example(1, x, cast_to="TO_INT64", expect=[np.array([[-2, 1]])])
-    strings = np.array([["-2.750000", "1.500000"]], object)
+    yield Example(1, x, expect=[[[-2.75, 1.5]]])
+    yield Example(1, x, cast_to="TO_INT64", expect=[[[-2, 1]]])
+    strings = [["-2.750000", "1.500000"]]
     yield Example(1, x, cast_to="TO_STRING", expect=[strings])
     sparse: dict[str, Any] = {"map_form": "SPARSE", "max_map": 4}
-    yield Example(1, x, **sparse, expect=[np.array([[-2.75, 0, 1.5, 0]], f)])
-    padded = np.array([["-2.750000", "0.f", "1.500000", "0.f"]], object)
+    yield Example(1, x, **sparse, expect=[[[-2.75, 0, 1.5, 0]]])
+    padded = [["-2.750000", "0.f", "1.500000", "0.f"]]
     yield Example(1, x, cast_to="TO_STRING", **sparse, expect=[padded])
     words = {7: "9007199254740993", -1: "2.5"}
-    yield Example(1, words, cast_to="TO_INT64", expect=[np.array([[2, 9007199254740993]])])
-    yield Example(1, words, cast_to="TO_STRING", expect=[np.array([["2.5", "9007199254740993"]], object)])
+    yield Example(1, words, cast_to="TO_INT64", expect=[[[2, 9007199254740993]]])
+    yield Example(1, words, cast_to="TO_STRING", expect=[[["2.5", "9007199254740993"]]])
     empty = [MapType(element("int64"), TensorType(element("float"), ()))]
     yield Example(1, {}, types=empty, expect=[np.zeros((1, 0), f)])

@@ -1,6 +1,6 @@
 """CategoryMapper: strings to integers, or back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,13 +9,13 @@ from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import UNDEFINED, TensorType
 from sabir.opsets.families.lookups import mapped
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Ints, Strings
 from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 category_mapper = Operator(
     "CategoryMapper",
     domain="ai.onnx.ml",
-    summary="Each string as the integer that stands beside it in a table, or each integer as the string.",
+    summary="Each string replaced by its integer in a table, or each integer by its string.",
 )
 
 T1 = Constraint("T1", STRING, tensors("int64"))
@@ -26,8 +26,8 @@ v1 = category_mapper.first(
     inputs=[Input("X", T1, "Strings or integers, of any shape.")],
     outputs=[Output("Y", T2, "The input's shape, of the other type.")],
     attributes=[
-        Attribute("default_int64", "int", "What a string becomes that the table lacks.", default=-1),
-        Attribute("default_string", "string", "What an integer becomes that it lacks.", default="_Unused"),
+        Attribute("default_int64", "int", "The result for a string that is not in the table.", default=-1),
+        Attribute("default_string", "string", "The same for an integer.", default="_Unused"),
         Attribute("cats_int64s", "ints", "The table's integers."),
         Attribute("cats_strings", "strings", "The table's strings, one for each integer."),
     ],
@@ -37,9 +37,7 @@ _OTHER = {"string": element("int64"), "int64": element("string")}
 
 
 @v1.infer
-def infer(
-    x: TensorType, /, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None
-) -> TensorType:
+def infer(x: TensorType, /, *, cats_int64s: Ints, cats_strings: Strings) -> TensorType:
     if len(cats_int64s or ()) != len(cats_strings or ()):
         raise InferenceError("`cats_int64s` and `cats_strings` differ in length")
     return TensorType(_OTHER.get(x.element.name, UNDEFINED), x.shape)
@@ -47,13 +45,7 @@ def infer(
 
 @v1.evaluate
 def evaluate(
-    x: Array,
-    /,
-    *,
-    cats_int64s: Sequence[int] | None,
-    cats_strings: Sequence[str] | None,
-    default_int64: int,
-    default_string: str,
+    x: Array, /, *, cats_int64s: Ints, cats_strings: Strings, default_int64: int, default_string: str
 ) -> Array:
     integers, strings = np.array(cats_int64s or (), np.int64), np.array(cats_strings or (), object)
     if len(integers) != len(strings):
@@ -66,10 +58,10 @@ def evaluate(
 @category_mapper.examples
 def examples() -> Iterator[Example]:
     table: dict[str, Any] = {"cats_strings": ["a", "b", "a"], "cats_int64s": [10, 20, 30]}
-    x = np.array([["b", "a"], ["z", ""]], object)
-    yield Example(1, x, **table, expect=[np.array([[20, 30], [-1, -1]])])
-    yield Example(1, x, **table, default_int64=7, expect=[np.array([[20, 30], [7, 7]])])
-    y = np.array([20, 30, 10, 11])
-    yield Example(1, y, **table, expect=[np.array(["b", "a", "a", "_Unused"], object)])
-    yield Example(1, np.int64(20), **table, default_string="?", expect=[np.array("b", object)])
+    x = [["b", "a"], ["z", ""]]
+    yield Example(1, x, **table, expect=[[[20, 30], [-1, -1]]])
+    yield Example(1, x, **table, default_int64=7, expect=[[[20, 30], [7, 7]]])
+    y = [20, 30, 10, 11]
+    yield Example(1, y, **table, expect=[["b", "a", "a", "_Unused"]])
+    yield Example(1, 20, **table, default_string="?", expect=["b"])
     yield Example(1, np.zeros((0, 3), np.int64), **table, expect=[np.zeros((0, 3), object)])

@@ -6,11 +6,11 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, total
-from sabir.opsets.families.classifiers import FLOAT, batch
+from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT, batch
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import allotted
-from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.opsets.typing import Array, Ints
+from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 
 feature_vectorizer = Operator(
     "FeatureVectorizer",
@@ -18,39 +18,37 @@ feature_vectorizer = Operator(
     summary="Feature matrices joined along the second dimension, each cut or padded with 0 to its size.",
 )
 
-T1 = Constraint("T1", tensors("double", "float", "int32", "int64"))
+T1 = Constraint("T1", FEATURE_TYPES)
 
 v1 = feature_vectorizer.first(
     1,
     inputs=[Input("X", T1, "Matrices [N, C]; a vector [C] is one row.", variadic=True)],
     outputs=[Output("Y", "tensor(float)", "Shape [N, sum of the sizes].")],
     attributes=[
-        Attribute(
-            "inputdimensions", "ints", "How many columns each input takes in Y; all that it has if absent."
-        )
+        Attribute("inputdimensions", "ints", "The columns of each input in Y; all columns if absent.")
     ],
 )
 
 
 @v1.infer
-def infer(*x: TensorType, inputdimensions: Sequence[int] | None) -> TensorType:
+def infer(*x: TensorType, inputdimensions: Ints) -> TensorType:
     count = same_dim([batch(t) for t in x], "rows")
     sizes: Sequence[Dim] = [None if t.shape is None else t.shape[-1] for t in x]
     if inputdimensions is not None and len(inputdimensions) != len(x):
-        raise InferenceError(f"{len(inputdimensions)} inputdimensions are given for {len(x)} inputs")
+        raise InferenceError(f"there are {len(inputdimensions)} inputdimensions for {len(x)} inputs")
     return TensorType(FLOAT, (count, total(sizes if inputdimensions is None else inputdimensions)))
 
 
 @v1.evaluate
-def evaluate(*x: Array, inputdimensions: Sequence[int] | None) -> Array:
+def evaluate(*x: Array, inputdimensions: Ints) -> Array:
     wrong = next((a for a in x if a.ndim not in {1, 2}), None)
     if wrong is not None:
         raise ValueError(f"features must have shape [N, C] or [C], not {list(wrong.shape)}")
     parts = [a.reshape(1, -1) if a.ndim == 1 else a for a in x]
     sizes = [a.shape[1] for a in parts] if inputdimensions is None else inputdimensions
     if len(sizes) != len(parts) or len({len(a) for a in parts}) > 1 or min(sizes) < 0:
-        given = ", ".join(str(list(a.shape)) for a in parts)
-        raise ValueError(f"features of shapes {given} do not make rows with inputdimensions {list(sizes)}")
+        shapes = ", ".join(str(list(a.shape)) for a in parts)
+        raise ValueError(f"features of shapes {shapes} do not fit inputdimensions {list(sizes)}")
     whole = allotted((len(parts[0]), sum(sizes)), np.dtype(np.float32), sum(a.size for a in x))
     y = np.zeros(whole, np.float32)
     start = 0
@@ -64,10 +62,10 @@ def evaluate(*x: Array, inputdimensions: Sequence[int] | None) -> Array:
 @feature_vectorizer.examples
 def examples() -> Iterator[Example]:
     f = np.float32
-    a, b = np.array([[1, 2], [3, 4]], f), np.array([[5], [6]], f)
-    yield Example(1, a, b, inputdimensions=[2, 1], expect=[np.array([[1, 2, 5], [3, 4, 6]], f)])
-    yield Example(1, a, b, expect=[np.array([[1, 2, 5], [3, 4, 6]], f)])
-    yield Example(1, a, b, inputdimensions=[1, 3], expect=[np.array([[1, 5, 0, 0], [3, 6, 0, 0]], f)])
+    a, b = np.array([[1, 2], [3, 4]], f), [[5], [6]]
+    yield Example(1, a, b, inputdimensions=[2, 1], expect=[[[1, 2, 5], [3, 4, 6]]])
+    yield Example(1, a, b, expect=[[[1, 2, 5], [3, 4, 6]]])
+    yield Example(1, a, b, inputdimensions=[1, 3], expect=[[[1, 5, 0, 0], [3, 6, 0, 0]]])
     row = np.array([1, 2, 3], np.int32)  # a vector is one row: onnxruntime agrees
-    yield Example(1, row, row[None, :1], inputdimensions=[2, 2], expect=[np.array([[1, 2, 1, 0]], f)])
+    yield Example(1, row, row[None, :1], inputdimensions=[2, 2], expect=[[[1, 2, 1, 0]]])
     yield Example(1, np.zeros((0, 2)), inputdimensions=[3], expect=[np.zeros((0, 3), f)])

@@ -1,7 +1,7 @@
 """LabelEncoder: labels to other labels."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from sabir.base import InferenceError
 from sabir.elements import ElementType, element
 from sabir.ir import UNDEFINED, ArrayTensor, Builder, Tensor, TensorType, Value
 from sabir.opsets.families.lookups import mapped
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Strings
 from sabir.schema import (
     STRING,
     Attribute,
@@ -24,9 +24,7 @@ from sabir.schema import (
 )
 
 label_encoder = Operator(
-    "LabelEncoder",
-    domain="ai.onnx.ml",
-    summary="Each element as the value that stands beside it in a table of keys and values.",
+    "LabelEncoder", domain="ai.onnx.ml", summary="Each element replaced by the value of its key in a table."
 )
 
 T1 = Constraint("T1", STRING, tensors("int64"))
@@ -38,21 +36,21 @@ v1 = label_encoder.first(
     outputs=[Output("Y", T2, "The input's shape, of the values' type.")],
     attributes=[
         Attribute(
-            "default_string", "string", "What an element becomes that no key equals.", default="_Unused"
+            "default_string", "string", "The value of an element that is not in the table.", default="_Unused"
         ),
-        Attribute("default_int64", "int", "The same among integers.", default=-1),
-        Attribute("classes_strings", "strings", "The labels; an integer is a place among them."),
+        Attribute("default_int64", "int", "The same, as an integer.", default=-1),
+        Attribute("classes_strings", "strings", "The labels; an integer is an index into them."),
     ],
 )
 v2 = v1.evolve(
     2,
-    "Keys and values are lists of their own, and may be strings, integers or floats.",
+    "Keys and values are separate lists, and may be strings, integers or floats.",
     drop=["classes_strings"],
     add=[
-        Attribute("default_float", "float", "The same among floats.", default=-0.0),
-        Attribute("values_int64s", "ints", "The values, if they are integers; one of the lists is given."),
+        Attribute("default_float", "float", "The same, as a float.", default=-0.0),
+        Attribute("values_int64s", "ints", "The values, if they are integers."),
         Attribute("values_strings", "strings", "The values, if they are strings."),
-        Attribute("keys_floats", "floats", "The keys, if they are floats; of equal ones the last counts."),
+        Attribute("keys_floats", "floats", "The keys, if they are floats; of equal keys the last applies."),
         Attribute("values_floats", "floats", "The values, if they are floats."),
         Attribute("keys_int64s", "ints", "The keys, if they are integers."),
         Attribute("keys_strings", "strings", "The keys, if they are strings."),
@@ -61,7 +59,7 @@ v2 = v1.evolve(
 )
 v4 = v2.extend(
     4,
-    "Keys and values may be tensors, of more types, and the key NaN stands for every NaN.",
+    "Keys and values may be tensors, of more types, and the key NaN matches every NaN.",
     attributes=[
         Attribute("default_tensor", "tensor", "The default for values in a tensor, shape [1]."),
         Attribute("values_tensor", "tensor", "The values as a vector, of any type."),
@@ -72,27 +70,27 @@ v4 = v2.extend(
 
 _LISTS = {"strings": element("string"), "int64s": element("int64"), "floats": element("float")}
 _DEFAULTS = {"strings": "default_string", "int64s": "default_int64", "floats": "default_float"}
-_OF_KIND = {"O": "_Unused", "i": -1, "f": -0.0}  # what stands for `default_tensor` where there is none
+_OF_KIND = {"O": "_Unused", "i": -1, "f": -0.0}  # where `default_tensor` is absent
 
 
 def _list(part: str, attributes: dict[str, Any]) -> tuple[str, ElementType, Any]:
-    """Return which list of keys or of values is given, its element type, and what it holds."""
+    """Return the suffix of the attribute that has the keys or values, its element type, and its value."""
     found = [s for s in _LISTS if attributes[f"{part}_{s}"]]
-    held: Tensor | None = attributes.get(f"{part}_tensor")
-    if len(found) + (held is not None) > 1:
-        raise ValueError(f"`{part}` is given in more than one way")
-    if held is not None:
-        return "tensor", held.element, held
+    tensor: Tensor | None = attributes.get(f"{part}_tensor")
+    if len(found) + (tensor is not None) > 1:
+        raise ValueError(f"the {part} are in more than one attribute; keep one")
+    if tensor is not None:
+        return "tensor", tensor.element, tensor
     if not found:
         return "", UNDEFINED, ()
     return found[0], _LISTS[found[0]], attributes[f"{part}_{found[0]}"]
 
 
 def _array(part: str, attributes: dict[str, Any]) -> Array:
-    spelling, kind, held = _list(part, attributes)
-    if not spelling:
-        raise ValueError(f"`{part}` is given in no way")
-    return held.array().reshape(-1) if spelling == "tensor" else np.array(held, kind.dtype)
+    suffix, element_type, values = _list(part, attributes)
+    if not suffix:
+        raise ValueError(f"there are no {part}")
+    return values.array().reshape(-1) if suffix == "tensor" else np.array(values, element_type.dtype)
 
 
 @v1.infer
@@ -113,7 +111,7 @@ def infer(x: TensorType, /, **attributes: Any) -> TensorType:
 
 @v1.evaluate
 def evaluate_places(
-    x: Array, /, *, classes_strings: Sequence[str] | None, default_int64: int, default_string: str
+    x: Array, /, *, classes_strings: Strings, default_int64: int, default_string: str
 ) -> Array:
     classes = np.array(classes_strings or (), object)
     places = np.arange(len(classes), dtype=np.int64)
@@ -135,17 +133,17 @@ def evaluate(x: Array, /, **attributes: Any) -> Array:
 def _evaluate(x: Array, attributes: dict[str, Any], *, nan: bool) -> Array:
     keys, values = _array("keys", attributes), _array("values", attributes)
     if len(keys) != len(values) or keys.dtype != x.dtype:
-        told = f"{len(keys)} keys of {keys.dtype} and {len(values)} values"
-        raise ValueError(f"{told} make no table for {x.dtype}")
+        table = f"{len(keys)} keys of {keys.dtype} and {len(values)} values"
+        raise ValueError(f"{table} are not a table for {x.dtype}")
     return mapped(x, keys, values, _default(values, attributes), nan=nan and x.dtype.kind == "f")
 
 
 def _default(values: Array, attributes: dict[str, Any]) -> Any:
-    spelling = _list("values", attributes)[0]
-    if spelling != "tensor":
-        return attributes[_DEFAULTS[spelling]]
-    given: Tensor | None = attributes.get("default_tensor")
-    return _OF_KIND[values.dtype.kind] if given is None else given.array().reshape(-1)[0]
+    suffix = _list("values", attributes)[0]
+    if suffix != "tensor":
+        return attributes[_DEFAULTS[suffix]]
+    tensor: Tensor | None = attributes.get("default_tensor")
+    return _OF_KIND[values.dtype.kind] if tensor is None else tensor.array().reshape(-1)[0]
 
 
 # ---------------------------------------------------------------- adapters
@@ -157,19 +155,13 @@ def _emit(b: Builder, x: Value, **attributes: Any) -> Value:
 
 def _is_string(x: Value) -> bool:
     if not isinstance(x.type, TensorType) or not x.type.element.number:
-        raise Unconvertible("the input's element type is unknown, and says which way the table is read")
+        raise Unconvertible("the input's element type is unknown, and determines the direction of the table")
     return x.type.element.name == "string"
 
 
 @v2.upgrade
 def classes_become_a_table(
-    b: Builder,
-    x: Value,
-    /,
-    *,
-    classes_strings: Sequence[str] | None,
-    default_int64: int,
-    default_string: str,
+    b: Builder, x: Value, /, *, classes_strings: Strings, default_int64: int, default_string: str
 ) -> Value:
     if not classes_strings:
         raise Unconvertible("there are no classes, and LabelEncoder-2 needs keys")
@@ -186,27 +178,27 @@ def table_becomes_classes(b: Builder, x: Value, /, **attributes: Any) -> Value:
         raise Unconvertible("LabelEncoder-1 maps between strings and integers alone")
     places, classes = (values, keys) if key == "strings" else (keys, values)
     if tuple(places) != tuple(range(len(classes))):
-        raise Unconvertible("the integers are not 0, 1, 2, ...: LabelEncoder-1 has no others")
+        raise Unconvertible("the integers are not 0, 1, 2, ..., and LabelEncoder-1 has no others")
     defaults = {name: attributes[name] for name in ("default_int64", "default_string")}
     return _emit(b, x, classes_strings=classes, **defaults)
 
 
 @v4.upgrade
-def nan_is_found_nowhere(b: Builder, x: Value, /, **attributes: Any) -> Value:
-    given = {name: value for name, value in attributes.items() if value is not None}
+def nan_matches_nothing(b: Builder, x: Value, /, **attributes: Any) -> Value:
+    present = {name: value for name, value in attributes.items() if value is not None}
     key, _, keys = _list("keys", attributes)
     if key == "floats" and any(map(math.isnan, keys)):
         kept = [place for place, k in enumerate(keys) if not math.isnan(k)]
         value, _, values = _list("values", attributes)
         if not kept:
-            raise Unconvertible("NaN is the only key, and LabelEncoder-4 finds every NaN in it")
-        given |= {"keys_floats": [keys[k] for k in kept], f"values_{value}": [values[k] for k in kept]}
-    return _emit(b, x, **given)
+            raise Unconvertible("NaN is the only key, and in LabelEncoder-4 it matches every NaN")
+        present |= {"keys_floats": [keys[k] for k in kept], f"values_{value}": [values[k] for k in kept]}
+    return _emit(b, x, **present)
 
 
 @v4.downgrade
 def tensors_become_lists(b: Builder, x: Value, /, **attributes: Any) -> Value:
-    given: dict[str, Any] = {}
+    lists: dict[str, Any] = {}
     for part in ("keys", "values"):
         _, kind, _ = _list(part, attributes)
         listed = next((s for s, e in _LISTS.items() if e == kind), None)
@@ -214,59 +206,56 @@ def tensors_become_lists(b: Builder, x: Value, /, **attributes: Any) -> Value:
             raise Unconvertible(f"LabelEncoder-2 has no {part} of {kind}")
         array = _array(part, attributes)
         if part == "keys" and listed == "floats" and np.any(np.isnan(array)):
-            raise Unconvertible("LabelEncoder-2 finds no NaN")
-        given[f"{part}_{listed}"] = array.tolist()
+            raise Unconvertible("in LabelEncoder-2 the key NaN matches nothing")
+        lists[f"{part}_{listed}"] = array.tolist()
         if part == "values":
             default = _default(array, attributes)
-            given[_DEFAULTS[listed]] = default.item() if isinstance(default, np.generic) else default
-    return _emit(b, x, **given)
+            lists[_DEFAULTS[listed]] = default.item() if isinstance(default, np.generic) else default
+    return _emit(b, x, **lists)
 
 
 @label_encoder.examples
 def examples() -> Iterator[Example]:
-    words = np.array([["b", "a"], ["z", "b"]], object)
-    numbers = np.array([1, 0, 2, -1])
+    words = [["b", "a"], ["z", "b"]]
+    numbers = [1, 0, 2, -1]
     classes = ["a", "b"]
-    yield Example(1, words, classes_strings=classes, expect=[np.array([[1, 0], [-1, 1]])])
-    yield Example(1, words[0], classes_strings=["a", "b", "b"], expect=[np.array([2, 0])])
-    unused = np.array(["b", "a", "_Unused", "_Unused"], object)
+    yield Example(1, words, classes_strings=classes, expect=[[[1, 0], [-1, 1]]])
+    yield Example(1, words[0], classes_strings=["a", "b", "b"], expect=[[2, 0]])
+    unused = ["b", "a", "_Unused", "_Unused"]
     yield Example(1, numbers, classes_strings=classes, expect=[unused])
-    yield Example(1, np.int64(9), classes_strings=classes, default_string="?", expect=[np.array("?", object)])
+    yield Example(1, 9, classes_strings=classes, default_string="?", expect=["?"])
+    reversed_table: dict[str, Any] = {"keys_int64s": [0, 1], "values_strings": classes}
+    twice: dict[str, Any] = {"keys_strings": ["b", "a", "b"], "values_floats": [1.5, 3, 2.5]}
+    none = np.zeros((2, 0), np.float32)
     for opset in (2, 4):
-        yield Example(
-            opset, words, keys_strings=classes, values_int64s=[0, 1], expect=[np.array([[1, 0], [-1, 1]])]
-        )
-        yield Example(opset, numbers, keys_int64s=[0, 1], values_strings=classes, default_string="?",
-                      expect=[np.array(["b", "a", "?", "?"], object)])  # fmt: skip
-        twice = np.array([[2.5, 3], [-0.0, 2.5]], np.float32)
-        yield Example(opset, words, keys_strings=["b", "a", "b"], values_floats=[1.5, 3, 2.5], expect=[twice])
-        yield Example(opset, np.zeros((2, 0), np.float32), keys_floats=[1.0], values_int64s=[5],
-                      expect=[np.zeros((2, 0), np.int64)])  # fmt: skip
-    floats = np.array([np.nan, 1, 2], np.float32)
+        yield Example(opset, words, keys_strings=classes, values_int64s=[0, 1], expect=[[[1, 0], [-1, 1]]])
+        yield Example(opset, numbers, **reversed_table, default_string="?", expect=[["b", "a", "?", "?"]])
+        yield Example(opset, words, **twice, expect=[[[2.5, 3], [-0.0, 2.5]]])
+        yield Example(opset, none, keys_floats=[1.0], values_int64s=[5], expect=[none.astype(np.int64)])
+    floats = [np.nan, 1, 2]
     with_nan: dict[str, Any] = {"keys_floats": [np.nan, 1.0], "values_int64s": [7, 8]}
-    yield Example(2, floats, **with_nan, expect=[np.array([-1, 8, -1])])  # as onnxruntime, both of them
-    yield Example(4, floats, **with_nan, expect=[np.array([7, 8, -1])])
+    yield Example(2, floats, **with_nan, expect=[[-1, 8, -1]])  # both as onnxruntime computes them
+    yield Example(4, floats, **with_nan, expect=[[7, 8, -1]])
     yield from _with_tensors()
 
 
 def _with_tensors() -> Iterator[Example]:
     keys, values = ArrayTensor(np.array([3, 5], np.int16)), ArrayTensor(np.array([0.5, 1e300]))
     x, default = np.array([[5, 4]], np.int16), ArrayTensor(np.array([7.0]))
-    yield Example(4, x, keys_tensor=keys, values_tensor=values, expect=[np.array([[1e300, -0.0]])])
-    yield Example(4, x, keys_tensor=keys, values_tensor=values, default_tensor=default,
-                  expect=[np.array([[1e300, 7]])])  # fmt: skip
+    table: dict[str, Any] = {"keys_tensor": keys, "values_tensor": values}
+    yield Example(4, x, **table, expect=[np.array([[1e300, -0.0]])])
+    yield Example(4, x, **table, default_tensor=default, expect=[np.array([[1e300, 7]])])
     strings = ArrayTensor(np.array(["a", "b"], object))
     doubles = np.array([0.5, np.nan])
-    yield Example(4, doubles, keys_tensor=values, values_tensor=strings,
-                  expect=[np.array(["a", "_Unused"], object)])  # fmt: skip
+    yield Example(4, doubles, keys_tensor=values, values_tensor=strings, expect=[["a", "_Unused"]])
     longs = ArrayTensor(np.array([1 << 40, 1]))
-    yield Example(
-        4, np.array(["b", ""], object), keys_tensor=strings, values_tensor=longs, expect=[np.array([1, -1])]
-    )
+    yield Example(4, ["b", ""], keys_tensor=strings, values_tensor=longs, expect=[[1, -1]])
     shorts, ints = (ArrayTensor(np.array([-4, 9], kind)) for kind in (np.int16, np.int32))
-    yield Example(4, np.array([9, 0], np.int32), keys_tensor=ints, values_tensor=shorts,
-                  expect=[np.array([9, -1], np.int16)])  # fmt: skip
-    other = np.array([-4, 0], np.int16)
-    seven = ArrayTensor(np.array([7], np.int32))
-    yield Example(4, other, keys_tensor=shorts, values_tensor=ints, default_tensor=seven,
-                  expect=[np.array([-4, 7], np.int32)])  # fmt: skip
+    x, y = np.array([9, 0], np.int32), np.array([9, -1], np.int16)
+    yield Example(4, x, keys_tensor=ints, values_tensor=shorts, expect=[y])
+    table = {
+        "keys_tensor": shorts,
+        "values_tensor": ints,
+        "default_tensor": ArrayTensor(np.array([7], np.int32)),
+    }
+    yield Example(4, np.array([-4, 0], np.int16), **table, expect=[np.array([-4, 7], np.int32)])

@@ -1,41 +1,39 @@
-"""OneHotEncoder: a 1 in the place of a category."""
+"""OneHotEncoder: a vector with a 1 at the index of a category."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType
-from sabir.opsets.families.classifiers import FLOAT
+from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT
 from sabir.opsets.families.lookups import places
 from sabir.opsets.families.sizes import allotted
-from sabir.opsets.typing import Array
-from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.opsets.typing import Array, Ints, Strings
+from sabir.schema import STRING, Attribute, Constraint, Example, Input, Operator, Output
 
 one_hot_encoder = Operator(
     "OneHotEncoder",
     domain="ai.onnx.ml",
-    summary="Each element as a vector of zeros with a 1 in the place of its category.",
+    summary="Each element as a vector of zeros with a 1 at the index of its category.",
 )
 
-T = Constraint("T", STRING, tensors("double", "float", "int32", "int64"))
+T = Constraint("T", STRING, FEATURE_TYPES)
 
 v1 = one_hot_encoder.first(
     1,
-    inputs=[Input("X", T, "Categories, of any shape; floats are cut to integers.")],
+    inputs=[Input("X", T, "Categories, of any shape; floats are truncated to integers.")],
     outputs=[Output("Y", "tensor(float)", "The input's shape with one more dimension, the categories.")],
     attributes=[
-        Attribute("zeros", "int", "1: what is in no category becomes zeros; 0: it is an error.", default=1),
+        Attribute("zeros", "int", "1: an unknown category becomes zeros; 0: it is an error.", default=1),
         Attribute("cats_strings", "strings", "The categories of strings."),
-        Attribute("cats_int64s", "ints", "The categories of numbers; one of the two is given."),
+        Attribute("cats_int64s", "ints", "The categories of numbers; exactly one of the two lists is set."),
     ],
 )
 
 
 @v1.infer
-def infer(
-    x: TensorType, /, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None
-) -> TensorType:
+def infer(x: TensorType, /, *, cats_int64s: Ints, cats_strings: Strings) -> TensorType:
     if (cats_int64s is None) == (cats_strings is None):
         raise InferenceError("needs either `cats_int64s` or `cats_strings`")
     count = len(cats_strings or cats_int64s or ())
@@ -43,12 +41,10 @@ def infer(
 
 
 @v1.evaluate
-def evaluate(
-    x: Array, /, *, cats_int64s: Sequence[int] | None, cats_strings: Sequence[str] | None, zeros: int
-) -> Array:
+def evaluate(x: Array, /, *, cats_int64s: Ints, cats_strings: Strings, zeros: int) -> Array:
     strings = x.dtype.kind == "O"
     if (cats_strings if strings else cats_int64s) is None:
-        raise ValueError(f"the categories given are not those of {'strings' if strings else 'numbers'}")
+        raise ValueError(f"there are no categories of {'strings' if strings else 'numbers'}")
     categories = np.array(cats_strings, object) if strings else np.array(cats_int64s, np.int64)
     place = places(np.trunc(x) if x.dtype.kind == "f" else x, categories).ravel()
     found = np.flatnonzero(place >= 0)
@@ -63,12 +59,12 @@ def evaluate(
 @one_hot_encoder.examples
 def examples() -> Iterator[Example]:
     f = np.float32
-    x = np.array([["b", "a"], ["c", "z"]], object)
-    y = np.array([[[0, 1, 0], [1, 0, 0]], [[0, 0, 1], [0, 0, 0]]], f)
+    x = [["b", "a"], ["c", "z"]]
+    y = [[[0, 1, 0], [1, 0, 0]], [[0, 0, 1], [0, 0, 0]]]
     yield Example(1, x, cats_strings=["a", "b", "c"], expect=[y])
     yield Example(1, x[0], cats_strings=["a", "b", "c"], zeros=0, expect=[y[0]])
-    floats = np.array([1.7, -1.2, 0.5, np.nan], f)  # cut toward zero: 1, -1, 0
-    eye = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]], f)
+    floats = [1.7, -1.2, 0.5, np.nan]  # truncated toward zero: 1, -1, 0
+    eye = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]
     yield Example(1, floats, cats_int64s=[1, -1, 0], expect=[eye])
-    yield Example(1, np.int32(4), cats_int64s=[0, 4], expect=[np.array([0, 1], f)])
+    yield Example(1, np.int32(4), cats_int64s=[0, 4], expect=[[0, 1]])
     yield Example(1, np.zeros((0, 2), np.int64), cats_int64s=[4], expect=[np.zeros((0, 2, 1), f)])

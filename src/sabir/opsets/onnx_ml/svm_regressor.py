@@ -1,6 +1,6 @@
 """SVMRegressor: a value by support vectors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,17 +8,8 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType
 from sabir.opsets.families import classifiers, supports
-from sabir.opsets.typing import Array
-from sabir.schema import (
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    at_least,
-    tensors,
-)
+from sabir.opsets.typing import Array, Floats
+from sabir.schema import Attribute, Constraint, Example, Operator, Output, at_least
 
 svm_regressor = Operator(
     "SVMRegressor",
@@ -26,40 +17,33 @@ svm_regressor = Operator(
     summary="`sum(coefficients * kernel(X, support_vectors)) + rho`, or with `one_class` its sign.",
 )
 
-T = Constraint("T", tensors("double", "float", "int32", "int64"))
+T = Constraint("T", classifiers.FEATURE_TYPES)
 
 v1 = svm_regressor.first(
     1,
-    inputs=[Input("X", T, "Features [N, C], or one row [C].")],
+    inputs=[classifiers.features_port(T)],
     outputs=[Output("Y", "tensor(float)", "Shape [N, 1].")],
     attributes=[
         Attribute("rho", "floats", "What is added."),
         Attribute("coefficients", "floats", "One weight per support vector, or else per feature."),
-        Attribute("n_supports", "int", "The number of support vectors; 0: the value is linear.", default=0,
-                  values=at_least(0)),
+        Attribute("n_supports", "int", "Support vectors; 0: linear.", default=0, values=at_least(0)),
         Attribute("one_class", "int", "1: the output is 1 where the value is positive, else -1.", default=0),
         Attribute("support_vectors", "floats", "[n_supports, C], row by row."),
         classifiers.POST_TRANSFORM,
-        Attribute("kernel_params", "floats", "gamma, coef0 and degree."),
-        Attribute("kernel_type", "string", "LINEAR `u.v`, POLY `(gamma u.v + coef0)^degree`, "
-                  "RBF `exp(-gamma |u - v|^2)` or SIGMOID `tanh(gamma u.v + coef0)`.", default="LINEAR",
-                  values=supports.KERNELS),
+        *supports.KERNEL_ATTRIBUTES,
     ],
-)  # fmt: skip
+)
 
 
 @v1.infer
-def infer(
-    x: TensorType, /, *, coefficients: Sequence[float] | None, n_supports: int,
-    support_vectors: Sequence[float] | None,
-) -> TensorType:  # fmt: skip
+def infer(x: TensorType, /, *, coefficients: Floats, n_supports: int, support_vectors: Floats) -> TensorType:
     batch = classifiers.batch(x)
-    _check(classifiers.features(x), len(coefficients or ()), n_supports, len(support_vectors or ()))
+    _check(classifiers.feature_count(x), len(coefficients or ()), n_supports, len(support_vectors or ()))
     return TensorType(classifiers.FLOAT, (batch, 1))
 
 
 def _check(features: Dim, coefficients: int, supports: int, numbers: int) -> None:
-    """Raise InferenceError where support vectors or coefficients are too few or too many."""
+    """Raise InferenceError for a wrong number of support vectors or coefficients."""
     needed = supports or features
     if isinstance(needed, int) and coefficients != needed:
         raise InferenceError(f"there are {coefficients} coefficients, and must be {needed}")
@@ -71,27 +55,19 @@ def _check(features: Dim, coefficients: int, supports: int, numbers: int) -> Non
 
 @v1.evaluate
 def evaluate(
-    x: Array,
-    /,
-    *,
-    coefficients: Sequence[float] | None,
-    kernel_params: Sequence[float] | None,
-    kernel_type: str,
-    n_supports: int,
-    one_class: int,
-    post_transform: str,
-    rho: Sequence[float] | None,
-    support_vectors: Sequence[float] | None,
+    x: Array, /, *, coefficients: Floats, n_supports: int, post_transform: str, rho: Floats, **others: Any
 ) -> Array:
     x, weights = classifiers.rows(x), np.array(coefficients or (), np.float32)
-    _check(x.shape[1], len(weights), n_supports, len(support_vectors or ()))
+    flat = others["support_vectors"] or ()
+    _check(x.shape[1], len(weights), n_supports, len(flat))
     if n_supports:
-        vectors = classifiers.matrix(support_vectors or (), x.shape[1], "support_vectors")
-        values = supports.combined(x, vectors, weights[:, None], kernel_type, kernel_params)
+        vectors = classifiers.matrix(flat, x.shape[1], "support_vectors")
+        kernel, parameters = others["kernel_type"], others["kernel_params"]
+        values = supports.combined(x, vectors, weights[:, None], kernel, parameters)
     else:
         values = (x @ weights)[:, None]
     values += np.float32((rho or [0.0])[0])
-    if one_class:
+    if others["one_class"]:
         return np.where(values > 0, np.float32(1), np.float32(-1))
     return classifiers.transformed(values, post_transform).astype(np.float32)
 
@@ -101,9 +77,12 @@ def examples() -> Iterator[Example]:
     f = np.float32
     x = np.array([[1, 2], [3, -1]], f)
     model: dict[str, Any] = {
-        "coefficients": [1.0, -1], "rho": [0.25], "support_vectors": [1.0, 0, 0, 1], "n_supports": 2,
+        "coefficients": [1.0, -1],
+        "rho": [0.25],
+        "support_vectors": [1.0, 0, 0, 1],
+        "n_supports": 2,
         "kernel_params": [0.5, 1, 3.0],
-    }  # fmt: skip
+    }
     kernels = {  # results from onnxruntime
         "LINEAR": [-0.75, 4.25],
         "POLY": [-4.375, 15.75],
@@ -112,9 +91,9 @@ def examples() -> Iterator[Example]:
     }
     for kernel, values in kernels.items():
         yield Example(1, x, **model, kernel_type=kernel, expect=[np.array(values, f)[:, None]])
-    yield Example(1, x, **model, one_class=1, expect=[np.array([[-1], [1]], f)])
-    yield Example(1, x[1].astype(np.int64), **model, expect=[np.array([[4.25]], f)])
+    yield Example(1, x, **model, one_class=1, expect=[[[-1], [1]]])
+    yield Example(1, x[1].astype(np.int64), **model, expect=[[[4.25]]])
     logistic = 1 / (1 + np.exp([[0.75], [-4.25]]))
     yield Example(1, x.astype(float), **model, post_transform="LOGISTIC", expect=[logistic.astype(f)])
-    yield Example(1, x, coefficients=[1.0, 0.5], rho=[0.5], expect=[np.array([[2.5], [3]], f)])
+    yield Example(1, x, coefficients=[1.0, 0.5], rho=[0.5], expect=[[[2.5], [3]]])
     yield Example(1, x[:0], **model, expect=[np.zeros((0, 1), f)])

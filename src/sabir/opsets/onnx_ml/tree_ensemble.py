@@ -1,4 +1,4 @@
-"""TreeEnsemble: what the leaves of decision trees say together."""
+"""TreeEnsemble: the leaves of decision trees, aggregated by target."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,53 +10,43 @@ from sabir.ir import ArrayTensor, Dim, Tensor, TensorType
 from sabir.opsets.families import tree_attributes, trees
 from sabir.opsets.families.classifiers import transformed
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    FLOATS,
-    Attribute,
-    Constraint,
-    Example,
-    Input,
-    Operator,
-    Output,
-    one_of,
-)
+from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
 tree_ensemble = Operator(
     "TreeEnsemble",
     domain="ai.onnx.ml",
-    summary="For each row and target the sum, mean, least or greatest of the leaves that the row reaches.",
+    summary="For each row and target the sum, mean, minimum or maximum of the leaves that the row reaches.",
 )
 
 T = Constraint("T", FLOATS)
+_AGGREGATES = "How leaves are aggregated: 0 mean of all trees, 1 sum, 2 minimum, 3 maximum."
+_POST_TRANSFORMS = "0 none, 1 softmax, 2 logistic, 3 softmax of non-zeros, 4 probit."
 
 v5 = tree_ensemble.first(
     5,
     inputs=[Input("X", T, "Features, shape [N, F].")],
     outputs=[Output("Y", T, "Shape [N, n_targets].")],
     attributes=[
-        Attribute("aggregate_function", "int", "How leaves are joined: 0 mean of all trees, 1 sum, 2 least, "
-                  "3 greatest.", default=1, values=one_of(0, 1, 2, 3)),
-        Attribute("post_transform", "int", "0 none, 1 softmax, 2 logistic, 3 softmax of non-zeros, 4 probit.",
-                  default=0, values=one_of(0, 1, 2, 3, 4)),
-        Attribute("tree_roots", "ints", "The node at which each tree begins.", required=True),
-        Attribute("nodes_hitrates", "tensor", "How often nodes are met; of no effect."),
+        Attribute("aggregate_function", "int", _AGGREGATES, default=1, values=one_of(0, 1, 2, 3)),
+        Attribute("post_transform", "int", _POST_TRANSFORMS, default=0, values=one_of(0, 1, 2, 3, 4)),
+        Attribute("tree_roots", "ints", "The root node of each tree.", required=True),
+        Attribute("nodes_hitrates", "tensor", "How often nodes are reached; ignored."),
         Attribute("nodes_missing_value_tracks_true", "ints", "1 where NaN takes the true branch of a node."),
-        Attribute("nodes_modes", "tensor", "What is asked: 0 <=, 1 <, 2 >=, 3 >, 4 ==, 5 !=, 6 in a set.",
-                  required=True),
-        Attribute("leaf_weights", "tensor", "What each leaf says.", required=True),
-        Attribute("leaf_targetids", "ints", "Of which target it says it.", required=True),
-        Attribute("nodes_falsenodeids", "ints", "The node or leaf behind each false branch.", required=True),
+        Attribute("nodes_modes", "tensor", "0 <=, 1 <, 2 >=, 3 >, 4 ==, 5 !=, 6 in a set.", required=True),
+        Attribute("leaf_weights", "tensor", "What each leaf adds to the score.", required=True),
+        Attribute("leaf_targetids", "ints", "The target of each leaf.", required=True),
+        Attribute("nodes_falsenodeids", "ints", "The node or leaf after each false branch.", required=True),
         Attribute("n_targets", "int", "The number of targets; by default as many as the leaves name."),
         Attribute("nodes_trueleafs", "ints", "1 where the true branch ends in a leaf.", required=True),
-        Attribute("nodes_featureids", "ints", "The feature that each node asks for.", required=True),
-        Attribute("nodes_splits", "tensor", "What a node compares with.", required=True),
+        Attribute("nodes_featureids", "ints", "The feature that each node tests.", required=True),
+        Attribute("nodes_splits", "tensor", "The value that each node compares with.", required=True),
         Attribute("nodes_falseleafs", "ints", "1 where the false branch ends in a leaf.", required=True),
-        Attribute("nodes_truenodeids", "ints", "The node or leaf behind each true branch.", required=True),
-        Attribute("membership_values", "tensor", "The sets, node by node of mode 6, NaN after each."),
+        Attribute("nodes_truenodeids", "ints", "The node or leaf after each true branch.", required=True),
+        Attribute("membership_values", "tensor", "The sets of the nodes with mode 6, NaN after each set."),
     ],
-)  # fmt: skip
+)
 
-_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")  # a place is the attribute's number
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")  # by the attribute's value
 
 
 def _targets(n_targets: int | None, leaf_targetids: Sequence[int]) -> int:
@@ -85,12 +75,12 @@ def evaluate(x: Array, /, *, aggregate_function: int, post_transform: int, **att
     return transformed(scores, _TRANSFORMS[post_transform]).astype(x.dtype)
 
 
-def _forest(width: Dim, how: int, attributes: dict[str, Any]) -> tuple[trees.Forest, int, str]:
-    """Return the forest, the number of targets and how leaves are joined; raises InferenceError for none."""
-    forest = tree_attributes.of_nodes_and_leaves(tree_attributes.Given(attributes))
+def _forest(width: Dim, aggregate: int, attributes: dict[str, Any]) -> tuple[trees.Forest, int, str]:
+    """Return the forest, the number of targets and the aggregate; raises InferenceError if invalid."""
+    forest = tree_attributes.of_nodes_and_leaves(tree_attributes.CallAttributes(attributes))
     targets = _targets(attributes["n_targets"], attributes["leaf_targetids"])
     forest.check(width, targets)
-    return forest, targets, trees.AGGREGATES[how]
+    return forest, targets, trees.AGGREGATES[aggregate]
 
 
 def _attributes(kind: Any, **changes: Any) -> dict[str, Any]:
@@ -119,21 +109,19 @@ def examples() -> Iterator[Example]:
     for kind in (np.float16, np.float32, np.float64):
         yield Example(5, x.astype(kind), **_attributes(kind), expect=[sums.astype(kind)])
     missing: dict[str, Any] = {"nodes_missing_value_tracks_true": [0, 0, 1]}
-    yield Example(
-        5, x, **_attributes(float, **missing), expect=[np.array([[5.0, 0], [-12, 0], [0, 12], [0, 12]])]
-    )
+    yield Example(5, x, **_attributes(float, **missing), expect=[[[5.0, 0], [-12, 0], [0, 12], [0, 12]]])
     two: dict[str, Any] = {"tree_roots": [0, 1]}  # the second tree has the leaves 0 and 2 alone
-    second = np.array([[5.0, 0], [-12, 0], [5, 0], [5, 0]])
+    second = [[5.0, 0], [-12, 0], [5, 0], [5, 0]]
     yield Example(5, x, **_attributes(float, **two), expect=[sums + second])
     yield Example(5, x, **_attributes(float, **two), aggregate_function=0, expect=[(sums + second) / 2])
     least, most = [[5, 0], [-12, 0], [5, 12], [5, 7]], [[5, 0], [-12, 0], [5, 12], [5, 7]]
-    yield Example(5, x, **_attributes(float, **two), aggregate_function=2, expect=[np.array(least, float)])
-    yield Example(5, x, **_attributes(float, **two), aggregate_function=3, expect=[np.array(most, float)])
+    yield Example(5, x, **_attributes(float, **two), aggregate_function=2, expect=[least])
+    yield Example(5, x, **_attributes(float, **two), aggregate_function=3, expect=[most])
     logistic = 1 / (1 + np.exp(-sums))
     yield Example(5, x, **_attributes(float), post_transform=2, expect=[logistic])
     softmax = np.exp(sums) / np.exp(sums).sum(1, keepdims=True)
     yield Example(5, x, **_attributes(float), post_transform=1, expect=[softmax])
-    alone = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], float)  # the other target is 0
+    alone = [[1, 0], [1, 0], [0, 1], [0, 1]]  # the other target is 0
     yield Example(5, x, **_attributes(float), post_transform=3, expect=[alone])
     yield Example(5, x[:0], **_attributes(float, n_targets=None), expect=[sums[:0]])
     yield from _of_modes()
@@ -141,24 +129,31 @@ def examples() -> Iterator[Example]:
 
 def _of_modes() -> Iterator[Example]:
     f = np.float32
-    x = np.array([[1], [2], [3], [np.nan]], f)
+    x = [[1], [2], [3], [np.nan]]
     leaf: dict[str, Any] = {
-        "nodes_featureids": [0], "nodes_splits": ArrayTensor(np.array([2], f)), "tree_roots": [0],
-        "nodes_truenodeids": [0], "nodes_trueleafs": [1], "nodes_falsenodeids": [1], "nodes_falseleafs": [1],
-        "leaf_targetids": [0, 0], "leaf_weights": ArrayTensor(np.array([1, -1], f)),
-    }  # fmt: skip
+        "nodes_featureids": [0],
+        "nodes_splits": ArrayTensor(np.array([2], f)),
+        "tree_roots": [0],
+        "nodes_truenodeids": [0],
+        "nodes_trueleafs": [1],
+        "nodes_falsenodeids": [1],
+        "nodes_falseleafs": [1],
+        "leaf_targetids": [0, 0],
+        "leaf_weights": ArrayTensor(np.array([1, -1], f)),
+    }
     truths = ([1, 1, -1], [1, -1, -1], [-1, 1, 1], [-1, -1, 1], [-1, 1, -1], [1, -1, 1])
     for mode, truth in enumerate(truths):
         expect = [np.array([[*truth, -1]], f).T]  # NaN takes the false branch
         yield Example(5, x, nodes_modes=ArrayTensor(np.array([mode], np.uint8)), **leaf, expect=expect)
-    # the standard's test of sets, with two of them behind a comparison
+    # the standard's test of sets, with two of them after a comparison
     sets: dict[str, Any] = _attributes(f, n_targets=4, leaf_targetids=[0, 1, 2, 3]) | {
         "nodes_featureids": [0, 0, 0],
         "nodes_modes": ArrayTensor(np.array([0, 6, 6], np.uint8)),
         "nodes_splits": ArrayTensor(np.array([11, 232344, np.nan], f)),
         "leaf_weights": ArrayTensor(np.array([1, 10, 1000, 100], f)),
         "membership_values": ArrayTensor(np.array([1.2, 3.7, 8, 9, np.nan, 12, 7, np.nan], f)),
-        "nodes_falsenodeids": [2, 2, 3], "nodes_falseleafs": [1, 0, 1],
-    }  # fmt: skip
-    reached = np.array([[1, 0, 0, 0], [0, 0, 0, 100], [0, 0, 1000, 0], [0, 10, 0, 0]], f)
-    yield Example(5, np.array([[1.2], [3.4], [np.nan], [7]], f), **sets, expect=[reached])
+        "nodes_falsenodeids": [2, 2, 3],
+        "nodes_falseleafs": [1, 0, 1],
+    }
+    reached = [[1, 0, 0, 0], [0, 0, 0, 100], [0, 0, 1000, 0], [0, 10, 0, 0]]
+    yield Example(5, [[1.2], [3.4], [np.nan], [7]], **sets, expect=[reached])

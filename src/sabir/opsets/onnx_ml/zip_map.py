@@ -1,6 +1,6 @@
 """ZipMap: scores with their labels."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import MapType, SequenceType, TensorType
 from sabir.opsets.families.classifiers import FLOAT, INT64, STRING, batch
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Ints, Strings
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
 
 zip_map = Operator(
@@ -23,21 +23,13 @@ v1 = zip_map.first(
     outputs=[Output("Z", T, "A sequence of N maps.")],
     attributes=[
         Attribute("classlabels_int64s", "ints", "The keys, if they are integers."),
-        Attribute(
-            "classlabels_strings", "strings", "The keys, if they are strings; one of the two is given."
-        ),
+        Attribute("classlabels_strings", "strings", "The keys, if they are strings."),
     ],
 )
 
 
 @v1.infer
-def infer(
-    x: TensorType,
-    /,
-    *,
-    classlabels_int64s: Sequence[int] | None,
-    classlabels_strings: Sequence[str] | None,
-) -> SequenceType:
+def infer(x: TensorType, /, *, classlabels_int64s: Ints, classlabels_strings: Strings) -> SequenceType:
     if bool(classlabels_int64s) == bool(classlabels_strings):
         raise InferenceError("needs either `classlabels_int64s` or `classlabels_strings`")
     batch(x)
@@ -48,9 +40,7 @@ def infer(
 
 
 @v1.evaluate
-def evaluate(
-    x: Array, /, *, classlabels_int64s: Sequence[int] | None, classlabels_strings: Sequence[str] | None
-) -> list[dict[Any, Any]]:
+def evaluate(x: Array, /, *, classlabels_int64s: Ints, classlabels_strings: Strings) -> list[dict[Any, Any]]:
     labels = classlabels_strings or classlabels_int64s or ()
     if x.ndim not in {1, 2} or x.shape[-1] != len(labels):
         raise ValueError(f"shape {list(x.shape)} does not have one column for each of {len(labels)} labels")

@@ -1,4 +1,4 @@
-"""FlexAttention: attention whose scores and probabilities are changed by subgraphs."""
+"""FlexAttention: attention whose scores and probabilities subgraphs modify."""
 
 from collections.abc import Iterator
 
@@ -14,13 +14,13 @@ from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.inlining import inlined
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.typing import Array, Body
+from sabir.opsets.typing import Array, Subgraph
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 flex_attention = Operator(
     "FlexAttention",
     domain="ai.onnx.preview",
-    summary="Sums of values, weighted by how well their keys match each query: in each head "
+    summary="Sums of values, weighted by the similarity of their keys to each query: in each head "
     "`prob_mod(softmax(score_mod(Q K^T scale))) V`.",
 )
 
@@ -35,15 +35,15 @@ v1 = flex_attention.first(
     ],
     outputs=[Output("Y", T1, "(batch, heads, queries, value size).")],
     attributes=[
-        Attribute("prob_mod", "graph", "From the probabilities to those used, of the same type and shape."),
-        Attribute("score_mod", "graph", "From the scores to those used, of the same type and shape."),
+        Attribute("prob_mod", "graph", "Modifies the probabilities; the result has the same type and shape."),
+        Attribute("score_mod", "graph", "Modifies the scores; the result has the same type and shape."),
         Attribute(
             "softmax_precision",
             "int",
-            "What both graphs take: float by default, double for double.",
+            "The element type of both graphs: by default float, or double for double.",
             values=attentions.PRECISIONS,
         ),
-        Attribute("scale", "float", "Factor of the products; 1 / sqrt(size) by default."),
+        Attribute("scale", "float", "The factor of the products; 1 / sqrt(size) by default."),
     ],
     status="experimental",
 )
@@ -58,20 +58,20 @@ def infer(
     v: TensorType,
     /,
     *,
-    prob_mod: Body[Type | None] | None,
-    score_mod: Body[Type | None] | None,
+    prob_mod: Subgraph[Type | None] | None,
+    score_mod: Subgraph[Type | None] | None,
     softmax_precision: int | None,
 ) -> TensorType:
     wrong = next((t for t in (q, k, v) if t.shape is not None and len(t.shape) != RANK), None)
     if wrong is not None:
-        raise InferenceError(f"Q, K and V are of rank {RANK}, and one is {wrong}")
+        raise InferenceError(f"Q, K and V must have rank {RANK}, and one is {wrong}")
     of_q, of_k, of_v = (t.shape or (None,) * RANK for t in (q, k, v))
     batch = same_dim([of_q[0], of_k[0], of_v[0]], "the batch of Q, K and V")
     heads = same_dim([of_k[1], of_v[1]], "the heads of K and V")
     keys = same_dim([of_k[2], of_v[2]], "the lengths of K and V")
     same_dim([of_q[3], of_k[3]], "the sizes of queries and keys")
     if isinstance(of_q[1], int) and isinstance(heads, int) and (not heads or of_q[1] % heads):
-        raise InferenceError(f"{of_q[1]} heads of Q are no multiple of {heads} heads of K")
+        raise InferenceError(f"{of_q[1]} heads of Q are not a multiple of {heads} heads of K")
     element = next((t.element for t in (q, k, v) if t.element.number), UNDEFINED)
     scores = TensorType(_precision(softmax_precision, element), (batch, of_q[1], of_q[2], keys))
     for name, body in (("score_mod", score_mod), ("prob_mod", prob_mod)):
@@ -81,18 +81,18 @@ def infer(
 
 
 def _precision(number: int | None, element: ElementType) -> ElementType:
-    """Return the type of the scores; it is unknown where the inputs' is."""
-    given = attentions.softmax_precision(number)
-    if given is not None or not element.number:
-        return given or UNDEFINED
+    """Return the type of the scores; unknown if that of the inputs is."""
+    selected = attentions.softmax_precision(number)
+    if selected is not None or not element.number:
+        return selected or UNDEFINED
     return DOUBLE if element is DOUBLE else FLOAT
 
 
 def _check(name: str, results: tuple[Type | None, ...], scores: TensorType) -> None:
-    """Raise InferenceError for a graph that gives another type than it takes, as far as both are known."""
+    """Raise InferenceError for a graph whose result is known to have another type than its input."""
     (kind,) = results if len(results) == 1 else (None,)
     if len(results) != 1 or (kind is not None and not isinstance(kind, TensorType)):
-        raise InferenceError(f"`{name}` gives one tensor of the type {scores}")
+        raise InferenceError(f"`{name}` must return one tensor of the type {scores}")
     if kind is None:
         return
     differs = kind.element.number and scores.element.number and kind.element is not scores.element
@@ -104,7 +104,7 @@ def _check(name: str, results: tuple[Type | None, ...], scores: TensorType) -> N
         or (dims and len(kind.shape or ()) != RANK)
         or any(known_equal(a, c) is False for a, c in dims)
     ):
-        raise InferenceError(f"`{name}` gives {kind}, and takes {scores}")
+        raise InferenceError(f"`{name}` returns {kind}, and its input is {scores}")
 
 
 @v1.evaluate
@@ -114,8 +114,8 @@ def evaluate(
     v: Array,
     /,
     *,
-    prob_mod: Body[Array] | None,
-    score_mod: Body[Array] | None,
+    prob_mod: Subgraph[Array] | None,
+    score_mod: Subgraph[Array] | None,
     softmax_precision: int | None,
     scale: float | None,
 ) -> Array:
@@ -128,17 +128,19 @@ def evaluate(
     x = _changed("score_mod", score_mod, x.astype(precision, copy=False))
     x = attentions.softmax(np.array(widened(x))).astype(
         precision, copy=False
-    )  # what a graph gives may be its own
+    )  # a copy: a graph may keep its result
     x = widened(_changed("prob_mod", prob_mod, x))
     return attentions.weighted(x, v.astype(x.dtype)).astype(q.dtype)
 
 
-def _changed(name: str, body: Body[Array] | None, x: Array) -> Array:
+def _changed(name: str, body: Subgraph[Array] | None, x: Array) -> Array:
     if body is None:
         return x
     (y,) = body(x)
     if y.shape != x.shape or y.dtype != x.dtype:
-        raise EvaluationError(f"`{name}` gives {y.dtype}{list(y.shape)}, and takes {x.dtype}{list(x.shape)}")
+        raise EvaluationError(
+            f"`{name}` returns {y.dtype}{list(y.shape)}, and its input is {x.dtype}{list(x.shape)}"
+        )
     return y
 
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import TensorType
 from sabir.opsets.families import optimizers
 from sabir.opsets.typing import Array
-from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, tensors
+from sabir.schema import Attribute, Example, Operator
 
 adam = Operator(
     "Adam",
@@ -18,50 +17,36 @@ adam = Operator(
     "`norm_coefficient_post`.",
 )
 
-T1 = Constraint("T1", tensors("double", "float"))
-T2 = Constraint("T2", tensors("int64"))
-T3 = Constraint("T3", tensors("double", "float"))
-
 v1 = adam.first(
     1,
-    inputs=[
-        Input("R", T1, "The learning rate, a scalar."),
-        Input("T", T2, "How many steps have been made, a scalar; from 1 on r corrects the means."),
-        Input("inputs", T3, "All X, then their gradients G, means V, means of squares H.", variadic=True,
-              heterogeneous=True),
-    ],
-    outputs=[Output("outputs", T3, "All new X, then new V, then new H.", variadic=True, heterogeneous=True)],
+    inputs=optimizers.inputs(
+        "The learning rate, a scalar.",
+        "The number of previous steps, a scalar; from 1 on r corrects the bias of the means.",
+        "All X, then their gradients G, means V, means of squares H.",
+    ),
+    outputs=optimizers.outputs("All new X, then new V, then new H."),
     attributes=[
-        Attribute("epsilon", "float", "Added to the divisor, against division by 0.", default=1e-06),
+        optimizers.EPSILON,
         Attribute("norm_coefficient_post", "float", "The share of X lost after the step.", default=0.0),
-        Attribute("norm_coefficient", "float", "The weight of half the squared norm of X.", default=0.0),
-        Attribute("beta", "float", "How much of H is kept.", default=0.999),
-        Attribute("alpha", "float", "How much of V is kept.", default=0.9),
+        optimizers.NORM_COEFFICIENT,
+        Attribute("beta", "float", "The factor of the previous H.", default=0.999),
+        Attribute("alpha", "float", "The factor of the previous V.", default=0.9),
     ],
-)  # fmt: skip
+)
 
 PARTS = 4  # X, G, V, H
 
 
-@v1.infer
-def infer(r: TensorType, t: TensorType, /, *inputs: TensorType) -> tuple[TensorType, ...]:
-    return optimizers.infer(r, t, inputs, PARTS)
+v1.infer(optimizers.infer_groups(PARTS))
 
 
 @v1.evaluate
 def evaluate(
-    r: Array,
-    t: Array,
-    /,
-    *inputs: Array,
-    epsilon: float,
-    norm_coefficient_post: float,
-    norm_coefficient: float,
-    beta: float,
-    alpha: float,
+    r: Array, t: Array, /, *inputs: Array, alpha: float, beta: float, epsilon: float, **norms: float
 ) -> tuple[Array, ...]:
     a, b, least = (optimizers.single(value) for value in (alpha, beta, epsilon))
-    penalty, loss = optimizers.single(norm_coefficient), optimizers.single(norm_coefficient_post)
+    penalty = optimizers.single(norms["norm_coefficient"])
+    loss = optimizers.single(norms["norm_coefficient_post"])
     rate, count = np.float64(optimizers.number(r, "R")), optimizers.number(t, "T")
     if count > 0:
         rate *= np.sqrt(1 - b**count) / (1 - a**count)
@@ -88,18 +73,17 @@ def examples() -> Iterator[Example]:
     }
     root = np.sqrt(0.5)
     for kind in (np.float32, np.float64):
-        x, g, zero = np.array([1, 2], kind), np.array([3, 1], kind), np.zeros(2, kind)
-        state = [np.array([2, 1.5], kind), np.array([8, 4.5], kind)]
+        x, g, zero = [1, 2], [3, 1], np.zeros(2, kind)
+        state = [[2, 1.5], [8, 4.5]]
         start = (np.array([1 - 0.1 * root, 2 - 0.1 * root]) / 2).astype(kind)
         rate = kind(0.1)
-        yield Example(1, rate, np.int64(0), x, g, zero, zero, **settings, outputs=3, expect=[start, *state])
+        yield Example(1, rate, 0, x, g, zero, zero, **settings, outputs=3, expect=[start, *state])
         # after one step the correction is sqrt(1/2) / (1/2), and the step 0.1 again
         later = (np.array([0.9, 1.9]) / 2).astype(kind)
-        yield Example(1, rate, np.array([1]), x, g, zero, zero, **settings, outputs=3, expect=[later, *state])
+        yield Example(1, rate, [1], x, g, zero, zero, **settings, outputs=3, expect=[later, *state])
     x, g = np.array([[1.0]], np.float32), np.array([[2.0]], np.float32)
     zero = np.zeros((1, 1), np.float32)  # the defaults: V is 0.1 G, H 0.001 G^2, and the first step R long
-    first = [x - np.float32(0.01), 0.1 * g, np.array([[0.004]], np.float32)]
-    yield Example(1, np.float32(0.01), np.int64(1), x, g, zero, zero, outputs=3, tolerance=1e-6, expect=first)
+    first = [x - 0.01, 0.1 * g, [[0.004]]]
+    yield Example(1, 0.01, 1, x, g, zero, zero, outputs=3, tolerance=1e-6, expect=first)
     two = [x, x[0], g, g[0], zero, zero[0], zero, zero[0]]
-    yield Example(1, np.float32(0.01), np.int64(1), *two, outputs=6, tolerance=1e-6,
-                  expect=[e for f in first for e in (f, f[0])])  # fmt: skip
+    yield Example(1, 0.01, 1, *two, outputs=6, tolerance=1e-6, expect=[e for f in first for e in (f, f[0])])

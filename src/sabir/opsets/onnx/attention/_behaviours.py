@@ -1,4 +1,4 @@
-"""What Attention does: inference, evaluation, its body and adapters."""
+"""Inference, evaluation, body and adapters of Attention."""
 
 from itertools import starmap
 from typing import Any
@@ -13,20 +13,9 @@ from sabir.opsets.families import attentions
 from sabir.opsets.families.ranks import check_broadcast, check_shape, hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.onnx.attention._history import (
-    APART,
-    ONE_TELLS_HEADS,
-    PACKED,
-    PADDED_MASKS,
-    v23,
-    v24,
-    v25,
-)
+from sabir.opsets.onnx.attention._history import APART, HEADS_ONCE, PACKED, PADDED_MASKS, v23, v24, v25
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    Call,
-    Unconvertible,
-)
+from sabir.schema import Call, Unconvertible
 
 
 @v23.infer
@@ -50,13 +39,13 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     if not ranks:
         return unknown
     if len(ranks) > 1 or not ranks <= {PACKED, APART}:
-        raise InferenceError(f"Q, K and V must all be of rank 3 or of rank 4; they are {q}, {k}, {v}")
+        raise InferenceError(f"Q, K and V must all have rank 3 or all rank 4; they are {q}, {k}, {v}")
     packed = ranks == {PACKED}
     if packed and (not q_num_heads or not kv_num_heads or min(q_num_heads, kv_num_heads) < 1):
         raise InferenceError("inputs of rank 3 need `q_num_heads` and `kv_num_heads`, of 1 or more")
-    if not packed and call.opset >= ONE_TELLS_HEADS and (q_num_heads or kv_num_heads):
+    if not packed and call.opset >= HEADS_ONCE and (q_num_heads or kv_num_heads):
         raise InferenceError(
-            "inputs of rank 4 have their heads apart; `q_num_heads` and `kv_num_heads` are for rank 3"
+            "inputs of rank 4 have an axis of heads; `q_num_heads` and `kv_num_heads` are for rank 3"
         )
     heads = (q_num_heads, kv_num_heads) if packed else (None, None)
     of_q, of_k, of_v = (_apart(t.shape, n) for t, n in ((q, heads[0]), (k, heads[1]), (v, heads[1])))
@@ -65,7 +54,7 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
     new = same_dim([of_k[2], of_v[2]], "the lengths of K and V")
     size = same_dim([of_q[3], of_k[3]], "the sizes of queries and keys")
     if isinstance(of_q[1], int) and isinstance(kv, int) and (not kv or of_q[1] % kv):
-        raise InferenceError(f"{of_q[1]} heads of Q are no multiple of {kv} heads of K")
+        raise InferenceError(f"{of_q[1]} heads of Q are not a multiple of {kv} heads of K")
     past = _past(past_key, past_value, (batch, kv, None, size), (batch, kv, None, of_v[3]))
     total = add(past, new)
     _check_mask(mask, (batch, of_q[1], of_q[2], total), call.opset)
@@ -81,15 +70,17 @@ def infer(  # ruff: ignore[too-many-arguments]  the operator's signature
 
 
 def _check(past_key: object, past_value: object, filled: object) -> None:
-    """Raise InferenceError for inputs that exclude or need one another."""
+    """Raise InferenceError for inputs that exclude or require one another."""
     if (past_key is None) != (past_value is None):
-        raise InferenceError("`past_key` and `past_value` are given together or not at all")
+        raise InferenceError("`past_key` and `past_value` must be present or absent together")
     if filled is not None and past_key is not None:
-        raise InferenceError("`nonpad_kv_seqlen` is for a cache kept outside, and `past_key` for one inside")
+        raise InferenceError(
+            "`nonpad_kv_seqlen` is for an external cache, and `past_key` for an internal one"
+        )
 
 
 def _apart(shape: Shape | None, heads: int | None) -> Shape:
-    """Return (batch, heads, length, size), split from rank 3 where the number of heads is given."""
+    """Return (batch, heads, length, size), split from rank 3 if the number of heads is specified."""
     if shape is None:
         return None, heads, None, None
     if heads is None:
@@ -101,9 +92,9 @@ def _apart(shape: Shape | None, heads: int | None) -> Shape:
 
 
 def _check_mask(mask: TensorType | None, scores: Shape, opset: int) -> None:
-    """Raise InferenceError where a mask does not broadcast to the scores.
+    """Raise InferenceError if a mask does not broadcast to the scores.
 
-    From opset 24 on one that ends before the keys do hides the others.
+    From opset 24 on a mask may end before the keys do, and excludes the others.
     """
     if mask is None or mask.shape is None or not mask.shape:
         return
@@ -144,35 +135,33 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     call: Call,
 ) -> tuple[Array, ...]:
     _check(past_key, past_value, filled)
-    hold(
-        infer, q, k, v, mask, past_key, past_value, filled, q_num_heads=q_num_heads,
-        kv_num_heads=kv_num_heads, call=call,
-    )  # fmt: skip
+    inputs = q, k, v, mask, past_key, past_value, filled
+    hold(infer, *inputs, q_num_heads=q_num_heads, kv_num_heads=kv_num_heads, call=call)
     packed = q.ndim == PACKED
     if packed:
         heads = q_num_heads or 0, kv_num_heads or 0, kv_num_heads or 0
         q, k, v = starmap(attentions.split, zip((q, k, v), heads, strict=True))
-    before = np.zeros((), np.int64)  # the keys before the first query's own
+    before = np.zeros((), np.int64)  # the keys before the first query
     if past_key is not None and past_value is not None:
         before += past_key.shape[2]
         k, v = np.concatenate([past_key, k], axis=2), np.concatenate([past_value, v], axis=2)
     elif filled is not None:
         before = (filled - q.shape[2])[:, None, None, None]
     window = left_window_size, 0 if is_causal else right_window_size
-    seen = attentions.seen(q.shape[2], k.shape[2], before, window)
+    allowed = attentions.visible(q.shape[2], k.shape[2], before, window)
     if filled is not None:
-        seen = attentions.both(seen, attentions.counted(k.shape[2], filled))
+        allowed = attentions.combined(allowed, attentions.before_end(k.shape[2], filled))
     if mask is not None and call.opset >= PADDED_MASKS:
-        mask = attentions.whole(mask, k.shape[2])
-    stages = attentions.Stages(
+        mask = attentions.extended(mask, k.shape[2])
+    stages = attentions.ScoreStages(
         attentions.default_scale(q.shape[3]) if scale is None else scale,
         softcap,
         attentions.softmax_precision(softmax_precision),
         qk_matmul_output_mode if call.wants(3) else None,
     )
-    y, asked = attentions.attend(q, k, v, attentions.Masks.of(mask, seen), stages)
+    y, scores = attentions.attend(q, k, v, attentions.ScoreMasks.of(mask, allowed), stages)
     y = attentions.joined(y) if packed else y
-    return (y, k, v) if asked is None else (y, k, v, asked)
+    return (y, k, v) if scores is None else (y, k, v, scores)
 
 
 @v23.body
@@ -193,36 +182,40 @@ def body(  # ruff: ignore[too-many-arguments]  the operator's signature
     left_window_size: int = -1,
     call: Call,
 ) -> tuple[Value, ...]:
-    given, kind = graphs.Inputs.of(b, q, k, v, *rest), element_of(q)
-    seen = given.seen((left_window_size, 0 if is_causal else right_window_size))
-    mask, masked = given.typed_mask(padded=call.opset >= PADDED_MASKS)
-    masks = graphs.Masks(None, graphs.both(b, mask, seen)) if masked is TRUTH else graphs.Masks(mask, seen)
+    inputs, kind = graphs.AttentionInputs.of(b, q, k, v, *rest), element_of(q)
+    allowed = inputs.visible((left_window_size, 0 if is_causal else right_window_size))
+    mask, masked = inputs.typed_mask(padded=call.opset >= PADDED_MASKS)
+    masks = (
+        graphs.ScoreMasks(None, graphs.combined(b, mask, allowed))
+        if masked is TRUTH
+        else graphs.ScoreMasks(mask, allowed)
+    )
     heads = None
     if graphs.is_packed((q, k, v), q_num_heads):
         heads = q_num_heads or 0, kv_num_heads or 0, kv_num_heads or 0
-        q, k, v = (graphs.apart(b, x, n) for x, n in zip((q, k, v), heads, strict=True))
-    if given.past_key is not None and given.past_value is not None:
-        k, v = b.Concat(given.past_key, k, axis=2), b.Concat(given.past_value, v, axis=2)
+        q, k, v = (graphs.split(b, x, n) for x, n in zip((q, k, v), heads, strict=True))
+    if inputs.past_key is not None and inputs.past_value is not None:
+        k, v = b.Concat(inputs.past_key, k, axis=2), b.Concat(inputs.past_value, v, axis=2)
     raw = graphs.scores(b, graphs.scaled(b, q, scale, kind), k)
     capped = graphs.capped(b, raw, softcap, kind)
     biased, p = graphs.probabilities(b, capped, masks, softmax_precision, kind)
     y = graphs.weighted(b, p, graphs.typed(b, v, kind), q)
-    y = y if heads is None else graphs.joined(b, y, given.q, heads[0])
+    y = y if heads is None else graphs.joined(b, y, inputs.q, heads[0])
     return (y, k, v, (raw, capped, biased, p)[qk_matmul_output_mode])[: len(call.outputs)]
 
 
 @v24.upgrade
-def mask_may_be_short(
+def expand_mask(
     b: Builder, q: Value, k: Value, v: Value, *rest: Value | None, call: Call, **attributes: Any
 ) -> Any:
-    """From 23 to 24: a mask that is broadcast along the keys would now end after the first."""
+    """From 23 to 24: a mask that broadcasts along the keys would now end after the first."""
     if rest and rest[0] is not None:
-        rest = (b.Expand(rest[0], graphs.Inputs.of(b, q, k, v, *rest).keys), *rest[1:])
+        rest = (b.Expand(rest[0], graphs.AttentionInputs.of(b, q, k, v, *rest).keys), *rest[1:])
     return b.Attention(q, k, v, *rest, outputs=len(call.outputs), **attributes)
 
 
 @v24.downgrade
-def mask_holds_all(
+def complete_mask(
     b: Builder,
     q: Value,
     k: Value,
@@ -232,36 +225,36 @@ def mask_holds_all(
     is_causal: int,
     **attributes: Any,
 ) -> Any:
-    """From 24 to 23: the mask is filled up, and says what the filling of the cache did."""
-    given = graphs.Inputs.of(b, q, k, v, *rest)
-    mask, kind = given.typed_mask(padded=True)
-    if given.filled is not None:
-        mask = graphs.restricted(b, mask, given.seen((-1, 0 if is_causal else -1)), kind)
+    """From 24 to 23: the mask covers all keys, and excludes those after the end of the cache."""
+    inputs = graphs.AttentionInputs.of(b, q, k, v, *rest)
+    mask, kind = inputs.typed_mask(padded=True)
+    if inputs.filled is not None:
+        mask = graphs.restricted(b, mask, inputs.visible((-1, 0 if is_causal else -1)), kind)
         is_causal = 0
-    past = given.past_key, given.past_value
+    past = inputs.past_key, inputs.past_value
     return b.Attention(q, k, v, mask, *past, outputs=len(call.outputs), is_causal=is_causal, **attributes)
 
 
 @v25.upgrade
-def heads_told_once(
+def drop_heads(
     b: Builder, q: Value, k: Value, v: Value, *rest: Value | None, call: Call, **attributes: Any
 ) -> Any:
     if not graphs.is_packed((q, k, v), attributes["q_num_heads"]):
         attributes |= {"q_num_heads": None, "kv_num_heads": None}
-    if graphs.Inputs.of(b, q, k, v, *rest).filled is not None and (call.wants(1) or call.wants(2)):
-        raise Unconvertible("Attention-25 gives no present keys beside `nonpad_kv_seqlen`")
+    if graphs.AttentionInputs.of(b, q, k, v, *rest).filled is not None and (call.wants(1) or call.wants(2)):
+        raise Unconvertible("Attention-25 has no present keys together with `nonpad_kv_seqlen`")
     return b.Attention(q, k, v, *rest, outputs=len(call.outputs), **attributes)
 
 
 @v25.downgrade
-def window_goes(
+def window_to_mask(
     b: Builder, q: Value, k: Value, v: Value, *rest: Value | None, call: Call, left_window_size: int,
     right_window_size: int, **attributes: Any,
 ) -> Any:  # fmt: skip
     """From 25 to 24: a window becomes part of the mask."""
     if max(left_window_size, right_window_size) >= 0:
-        given = graphs.Inputs.of(b, q, k, v, *rest)
-        mask, kind = given.typed_mask(padded=True)
-        seen = given.seen((left_window_size, right_window_size))
-        rest = (graphs.restricted(b, mask, seen, kind), *rest[1:])
+        inputs = graphs.AttentionInputs.of(b, q, k, v, *rest)
+        mask, kind = inputs.typed_mask(padded=True)
+        allowed = inputs.visible((left_window_size, right_window_size))
+        rest = (graphs.restricted(b, mask, allowed, kind), *rest[1:])
     return b.Attention(q, k, v, *rest, outputs=len(call.outputs), **attributes)

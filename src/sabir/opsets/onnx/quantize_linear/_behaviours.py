@@ -1,4 +1,4 @@
-"""What QuantizeLinear infers and computes, and its calls in other versions."""
+"""Inference, evaluation and adapters of QuantizeLinear."""
 
 import itertools
 from typing import Any
@@ -11,14 +11,14 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.quantization import (
     check_pair,
     check_parameter,
-    hold_against,
     precision_of,
     quantized,
+    require_types,
     spread,
 )
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.onnx.quantize_linear._history import quantize_linear
-from sabir.opsets.typing import Array, Rule
+from sabir.opsets.typing import Array, BehaviourFunction
 from sabir.schema import Call, Unconvertible, Version
 
 v10, v13, v19, v21, v23, v24, v25, v28 = quantize_linear.versions
@@ -38,7 +38,7 @@ def infer(
 
 
 def _target(zero: ElementType | None, output_dtype: int) -> ElementType:
-    """Return the type to quantize to, which zero point and attribute must agree on."""
+    """Return the type to quantize to; zero point and attribute must not contradict each other."""
     if not output_dtype:
         return UINT8 if zero is None else zero
     wanted = element(output_dtype)
@@ -55,7 +55,7 @@ def evaluate_whole(x: Array, scale: Array, zero: Array | None = None, /) -> Arra
 
 
 def _check_whole(scale: TensorType | Array, zero: TensorType | Array | None) -> None:
-    """Raise InferenceError for more than one scale, which QuantizeLinear-10 does not know."""
+    """Raise InferenceError for more than one scale, which QuantizeLinear-10 does not have."""
     check_one("y_scale", scale)
     check_one("y_zero_point", zero)
 
@@ -85,13 +85,13 @@ def _quantized(
 @v13.downgrade
 def one_scale(b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int) -> Value:
     if not isinstance(scale.type, TensorType) or scale.type.size != 1:
-        raise Unconvertible("QuantizeLinear-10 takes one scale, and there may be several")
+        raise Unconvertible("QuantizeLinear-10 has one scale, and this call may have several")
     return b.QuantizeLinear(x, scale, zero)
 
 
 @v19.upgrade
 def one_type_for_scale(b: Builder, x: Value, /, *parameters: Value | None, axis: int) -> Value:
-    """From 19 on an integer takes integer scales; as a float, it is divided as before."""
+    """From 19 on integers have integer scales; converted to float, they are divided as before."""
     whole = isinstance(x.type, TensorType) and x.type.element.is_integer
     return b.QuantizeLinear(b.Cast(x, to=FLOAT.number) if whole else x, *parameters, axis=axis)
 
@@ -100,8 +100,8 @@ def one_type_for_scale(b: Builder, x: Value, /, *parameters: Value | None, axis:
 def only_floats(
     b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int, saturate: int
 ) -> Value:
-    """What `saturate` concerns, the older version does not have."""
-    hold_against(v13, x, scale, zero)
+    """`saturate` only affects element types that the older version does not admit."""
+    require_types(v13, x, scale, zero)
     return b.QuantizeLinear(x, scale, zero, axis=axis)
 
 
@@ -114,15 +114,15 @@ def type_by_zero_point(
         raise Unconvertible("QuantizeLinear-19 knows no blocks")
     if output_dtype and zero is None:
         zero = _zero_point(b, scale, element(output_dtype))
-    hold_against(v19, x, scale, zero)
+    require_types(v19, x, scale, zero)
     return b.QuantizeLinear(x, scale, zero, axis=axis, saturate=saturate)
 
 
 def _zero_point(b: Builder, scale: Value, to: ElementType) -> Value:
-    """Return zeros of a type, shaped as the scale."""
+    """Return zeros of an element type in the shape of the scale."""
     shape = scale.type.shape if isinstance(scale.type, TensorType) else None
     if shape is None or not all(isinstance(d, int) for d in shape):
-        raise Unconvertible("a zero point must tell the type, and the shape of the scale is unknown")
+        raise Unconvertible("a zero point would state the type, and the shape of the scale is unknown")
     sizes = [d for d in shape if isinstance(d, int)]
     return b.initializer("zero", np.zeros(sizes, np.int8).astype(to.dtype))
 
@@ -137,26 +137,26 @@ def precision_by_type(
     b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, precision: int, output_dtype: int,
     **attributes: Any,
 ) -> Value:  # fmt: skip
-    """Before 23 both operands have the type to divide in, so they are converted to it first."""
+    """Before 23 both operands have the type to divide in, so they are converted to it."""
     types = [v.type.element if isinstance(v.type, TensorType) else None for v in (x, scale)]
     if types[0] is None or types[1] is None or not (types[0].number and types[1].number):
-        raise Unconvertible("the element types are unknown, and must be one before QuantizeLinear-23")
+        raise Unconvertible("the element types are unknown, and must be equal before QuantizeLinear-23")
     kind = precision_of(types[0], types[1], precision)
     if types[1].is_integer and not precision:
         kind = types[1]
     converted = [
         v if t is kind else b.Cast(v, to=kind.number) for v, t in zip((x, scale), types, strict=True)
     ]
-    hold_against(v21, *converted, zero)
+    require_types(v21, *converted, zero)
     _require_target(v21, output_dtype)
     return b.QuantizeLinear(*converted, zero, output_dtype=output_dtype, **attributes)
 
 
-def _narrower(older: Version) -> Rule:
-    """Return the downgrade that checks the output's type too, which an attribute may tell."""
+def _narrower(older: Version) -> BehaviourFunction:
+    """Return the downgrade that also checks the output type, which an attribute may state."""
 
     def downgrade(b: Builder, /, *inputs: Value | None, output_dtype: int, **attributes: Any) -> Value:
-        hold_against(older, *inputs)
+        require_types(older, *inputs)
         _require_target(older, output_dtype)
         return b.QuantizeLinear(*inputs, output_dtype=output_dtype, **attributes)
 

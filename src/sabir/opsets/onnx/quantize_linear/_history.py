@@ -1,6 +1,6 @@
 """The versions of QuantizeLinear."""
 
-from sabir.opsets.families.quantization import PRECISIONS
+from sabir.opsets.families.quantization import AXIS, BLOCK_SIZE, PRECISIONS
 from sabir.schema import (
     BFLOAT16,
     FLOAT4,
@@ -14,7 +14,6 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
-    at_least,
     element_types,
     tensors,
 )
@@ -26,29 +25,21 @@ quantize_linear = Operator(
 
 T1 = Constraint("T1", tensors("float", "int32"))
 T2 = Constraint("T2", tensors("int8", "uint8"))
-ZERO = Input("y_zero_point", T2, "What stands for 0; uint8 zero by default.", optional=True)
+ZERO = Input("y_zero_point", T2, "The number that represents 0; the uint8 0 by default.", optional=True)
 
 v10 = quantize_linear.first(
-    10,
-    inputs=[Input("x", T1), Input("y_scale", "tensor(float)"), ZERO],
-    outputs=[Output("y", T2)],
+    10, inputs=[Input("x", T1), Input("y_scale", "tensor(float)"), ZERO], outputs=[Output("y", T2)]
 )
-v13 = v10.extend(
-    13,
-    "A vector of scales goes along `axis`.",
-    attributes=[
-        Attribute("axis", "int", "The axis along which scales differ, if they do.", default=1),
-    ],
-)
+v13 = v10.extend(13, "Scales may differ along `axis`.", attributes=[AXIS])
 v19 = v13.evolve(
     19,
-    "Admits halves, whose scale has their own type, and the 8-bit floats with `saturate`.",
+    "Admits 16-bit floats, whose scale has the same type, and 8-bit floats with `saturate`.",
     inputs=[Input("x", T1), Input("y_scale", T1), ZERO],
     add=[
         Attribute(
             "saturate",
             "int",
-            "For 8-bit floats, 1: beyond the range stands the greatest; 0: infinity or NaN.",
+            "For 8-bit floats, 1: overflow becomes the greatest number; 0: infinity or NaN.",
             default=1,
         )
     ],
@@ -56,7 +47,7 @@ v19 = v13.evolve(
 )
 v21 = v19.extend(
     21,
-    "Scales may differ by blocks along `axis`; `output_dtype` tells the type without a zero point.",
+    "Scales may differ by blocks along `axis`; `output_dtype` selects the type without a zero point.",
     attributes=[
         Attribute(
             "output_dtype",
@@ -65,13 +56,7 @@ v21 = v19.extend(
             default=0,
             values=element_types("T2", unset=0),
         ),
-        Attribute(
-            "block_size",
-            "int",
-            "How many elements along `axis` share a scale; 0: no blocks.",
-            default=0,
-            values=at_least(0),
-        ),
+        BLOCK_SIZE,
     ],
     widen={"T2": INT4 | tensors("int16", "uint16")},
 )
@@ -83,8 +68,13 @@ v23 = v21.evolve(
     "`x` and its scale may differ in type; the scale's, or `precision`, is the type to divide in.",
     inputs=[
         Input("x", X, "A tensor of any shape."),
-        Input("y_scale", SCALE, "One step of `y`: a scalar, a vector along `axis`, or one for each block."),
-        Input("y_zero_point", T3, "What stands for 0, shaped as `y_scale`; 0 by default.", optional=True),
+        Input("y_scale", SCALE, "The scale of `y`: a scalar, a vector along `axis`, or one for each block."),
+        Input(
+            "y_zero_point",
+            T3,
+            "The number that represents 0, in the shape of `y_scale`; 0 by default.",
+            optional=True,
+        ),
     ],
     outputs=[Output("y", T3, "The input's shape.")],
     values={"output_dtype": element_types("T3", unset=0)},

@@ -1,4 +1,4 @@
-"""What Resize does: inference, evaluation, its body and adapters."""
+"""Inference, evaluation and adapters of Resize."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,15 +8,12 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.families.resampling import CROP, OUTWARD, Manner, resample
+from sabir.opsets.families.resampling import CROP, OUTWARD, Interpolation, resample
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.onnx.resize._history import FOR_NN, v10, v11, v13, v18
 from sabir.opsets.typing import Array
-from sabir.schema import (
-    BFLOAT16,
-    Unconvertible,
-)
+from sabir.schema import BFLOAT16, Unconvertible
 
 # ---------------------------------------------------------------- types
 
@@ -43,8 +40,8 @@ def infer(
     _check_antialias(mode, antialias)
     _check_region(x, roi, axes, coordinate_transformation_mode)
     scales, sizes = (None if t is None or t.size == 0 else t for t in (scales, sizes))
-    given = [t for t in (scales, sizes) if t is not None and (t is sizes or isinstance(t.size, int))]
-    if x.shape and (not given if scales is None else len(given) > 1):
+    present = [t for t in (scales, sizes) if t is not None and (t is sizes or isinstance(t.size, int))]
+    if x.shape and (not present if scales is None else len(present) > 1):
         raise InferenceError("either `scales` or `sizes` is needed, and not both")
     if sizes is not None:
         return of_sizes(x, sizes, axes, keep_aspect_ratio_policy)
@@ -53,13 +50,13 @@ def infer(
 
 def _check_antialias(mode: str, antialias: int) -> None:
     if antialias and mode == "nearest":
-        raise InferenceError("`antialias` goes with the modes linear and cubic")
+        raise InferenceError("`antialias` is for the modes linear and cubic")
 
 
 def _check_region(
     x: TensorType | Array, roi: TensorType | Array | None, axes: Sequence[int] | None, transformation: str
 ) -> None:
-    """Raise InferenceError where the region to crop has no start and end for each axis."""
+    """Raise InferenceError unless the region to crop has a start and an end for each axis."""
     if transformation != CROP or roi is None or roi.size == 0 or x.shape is None:
         return
     check_shape("roi", roi, 2 * (len(x.shape) if axes is None else len(axes)))
@@ -71,7 +68,7 @@ def _check_region(
 @v10.evaluate
 def evaluate_scales(x: Array, scales: Array, /, *, mode: str) -> Array:
     axes = scaled_axes(x.shape, tuple(range(x.ndim)), scales, None)
-    return resample(x, axes, Manner(mode, "asymmetric", OUTWARD))
+    return resample(x, axes, Interpolation(mode, "asymmetric", OUTWARD))
 
 
 @v11.evaluate
@@ -84,26 +81,26 @@ def evaluate(
     **attributes: Any,
 ) -> Array:
     named = attributes.get("axes")
-    places = tuple(range(x.ndim)) if named is None else axes_in(named, x.ndim)
+    numbers = tuple(range(x.ndim)) if named is None else axes_in(named, x.ndim)
     transformation = attributes["coordinate_transformation_mode"]
     part = roi if transformation == CROP and roi is not None and roi.size else None
     _check_region(x, part, named, transformation)
     scales, sizes = (None if a is None or a.size == 0 else a for a in (scales, sizes))
     if scales is not None and sizes is None:
-        axes = scaled_axes(x.shape, places, scales, part)
+        axes = scaled_axes(x.shape, numbers, scales, part)
     elif sizes is not None and scales is None:
-        axes = sized_axes(x.shape, places, sizes, part, attributes.get("keep_aspect_ratio_policy", STRETCH))
-    elif places:
+        axes = sized_axes(x.shape, numbers, sizes, part, attributes.get("keep_aspect_ratio_policy", STRETCH))
+    elif numbers:
         raise InferenceError("either `scales` or `sizes` is needed, and not both")
     else:
         axes = []
-    return resample(x, axes, _manner(attributes))
+    return resample(x, axes, _interpolation(attributes))
 
 
-def _manner(attributes: Mapping[str, Any]) -> Manner:
+def _interpolation(attributes: Mapping[str, Any]) -> Interpolation:
     antialias = attributes.get("antialias", 0)
     _check_antialias(attributes["mode"], antialias)
-    return Manner(
+    return Interpolation(
         attributes["mode"],
         attributes["coordinate_transformation_mode"],
         attributes["nearest_mode"],
@@ -128,7 +125,7 @@ def _numbers(scales: Value) -> list[float] | None:
 
 
 @v11.upgrade
-def say_how_it_was(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Value:
+def state_coordinates(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Value:
     rounding = "floor"
     if mode == "nearest":
         numbers = _numbers(scales)
@@ -138,7 +135,7 @@ def say_how_it_was(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Valu
             rounding = "ceil"
             if any(s > 1 for s in numbers):
                 raise Unconvertible(
-                    "Resize-10 rounds up along axes that shrink, down along others; here are both"
+                    "Resize-10 rounds up along axes that shrink, down along others; this call has both"
                 )
     return b.Resize(
         x,
@@ -151,7 +148,7 @@ def say_how_it_was(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Valu
 
 
 @v11.downgrade
-def only_as_it_was(
+def drop_coordinates(
     b: Builder, x: Value, roi: Value, scales: Value, sizes: Value | None = None, /, **attributes: Any
 ) -> Value:
     mode, rounding = attributes["mode"], attributes["nearest_mode"]
@@ -161,7 +158,7 @@ def only_as_it_was(
         or not _is_empty(sizes)
     ):
         raise Unconvertible(
-            "Resize-10 takes `scales`, and knows nearest and linear at asymmetric coordinates"
+            "Resize-10 has `scales`, the modes nearest and linear, and asymmetric coordinates"
         )
     if mode == "nearest":
         numbers = _numbers(scales)
@@ -173,7 +170,7 @@ def only_as_it_was(
 
 
 @v13.upgrade
-def leave_out_the_empty(
+def drop_empty_inputs(
     b: Builder, x: Value, roi: Value, scales: Value, sizes: Value | None = None, /, **attributes: Any
 ) -> Value:
     if sizes is None:
@@ -182,7 +179,7 @@ def leave_out_the_empty(
 
 
 @v13.downgrade
-def put_in_the_empty(
+def add_empty_inputs(
     b: Builder,
     x: Value,
     roi: Value | None = None,
@@ -198,8 +195,8 @@ def put_in_the_empty(
 
 
 @v18.upgrade
-def another_name_for_nn(b: Builder, *inputs: Value | None, **attributes: Any) -> Value:
-    """Half a place more, rounded down, is the same as rounding half up."""
+def rename_for_nn(b: Builder, *inputs: Value | None, **attributes: Any) -> Value:
+    """Half an index more, rounded down, equals rounding with ties up."""
     if attributes["coordinate_transformation_mode"] == FOR_NN:
         if attributes["mode"] != "nearest" or attributes["nearest_mode"] != "floor":
             raise Unconvertible(f"Resize-18 has no {FOR_NN}, but for nearest rounded down")

@@ -2,28 +2,18 @@
 
 from sabir.opsets.families.resampling import CROP
 from sabir.opsets.families.resizing import STRETCH
-from sabir.schema import (
-    BFLOAT16,
-    CLASSIC,
-    FLOATS,
-    Attribute,
-    Constraint,
-    Input,
-    Operator,
-    Output,
-    one_of,
-)
+from sabir.schema import BFLOAT16, CLASSIC, FLOATS, Attribute, Constraint, Input, Operator, Output, one_of
 
 resize = Operator(
     "Resize",
-    summary="`X` at other places, `floor(scale * size)` or a given number along each axis: the element"
-    " nearest to a coordinate, or a weighted sum of those around it.",
+    summary="`X` resampled to `floor(scale * size)` elements, or a specified number, along each axis: each is"
+    " the element nearest to a coordinate, or a weighted sum of those around it.",
 )
 
 T = Constraint("T", CLASSIC)
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", CROP)
 FOR_NN, SYMMETRIC = "tf_half_pixel_for_nn", "half_pixel_symmetric"  # before opset 18, since opset 19
-_SCALES = "New over old length, one for each axis (of `axes`); above 0."
+_SCALES = "The new size divided by the old, for each axis in `axes`; above 0."
 
 v10 = resize.first(
     10,
@@ -36,7 +26,7 @@ v10 = resize.first(
         Attribute(
             "mode",
             "string",
-            "How elements between the old places are made.",
+            "The interpolation between elements.",
             default="nearest",
             values=one_of("nearest", "linear"),
         )
@@ -44,13 +34,14 @@ v10 = resize.first(
 )
 T1 = Constraint("T1", CLASSIC)
 T2 = Constraint("T2", FLOATS)
-_ROI = "Starts, then ends, of the part to read on each axis, 0 and 1 being the first and the last place."
-_SIZES = "The new lengths, in place of `scales`."
+_X = Input("X", T1, "A tensor of any shape.", differentiable=True)
+_ROI = "The starts, then the ends, of the part to read on each axis; 0 and 1 are the first and last element."
+_SIZES = "The new sizes, instead of `scales`."
 v11 = v10.evolve(
     11,
-    "`sizes` in place of `scales`, cubic interpolation, and attributes that say where the new places lie.",
+    "Adds `sizes` as an alternative to `scales`, cubic interpolation, and attributes for the coordinates.",
     inputs=[
-        Input("X", T1, "A tensor of any shape.", differentiable=True),
+        _X,
         Input("roi", T2, _ROI, differentiable=False),
         Input("scales", "tensor(float)", _SCALES, differentiable=False),
         Input("sizes", "tensor(int64)", _SIZES, optional=True, differentiable=False),
@@ -61,21 +52,21 @@ v11 = v10.evolve(
         Attribute(
             "extrapolation_value",
             "float",
-            "What tf_crop_and_resize finds outside the tensor.",
+            "The value outside the tensor for tf_crop_and_resize.",
             default=0.0,
         ),
-        Attribute("exclude_outside", "int", "1: places beyond the ends weigh nothing.", default=0),
+        Attribute("exclude_outside", "int", "1: elements outside the tensor have the weight 0.", default=0),
         Attribute(
             "nearest_mode",
             "string",
-            "How nearest rounds; `round_prefer_floor` and `round_prefer_ceil` differ in halves.",
+            "The rounding of nearest; `round_prefer_floor` and `round_prefer_ceil` differ in ties.",
             default="round_prefer_floor",
             values=one_of("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
         ),
         Attribute(
             "coordinate_transformation_mode",
             "string",
-            "Where new places lie in the old tensor.",
+            "The coordinates of the new elements in the old tensor.",
             default="half_pixel",
             values=one_of(*_COORDINATES, FOR_NN),
         ),
@@ -84,36 +75,38 @@ v11 = v10.evolve(
 )
 v13 = v11.evolve(
     13,
-    "`roi` and `scales` may be left out.",
+    "`roi` and `scales` are optional.",
     inputs=[
-        Input("X", T1, "A tensor of any shape.", differentiable=True),
+        _X,
         Input("roi", T2, f"{_ROI} Only tf_crop_and_resize reads it.", optional=True, differentiable=False),
         Input("scales", "tensor(float)", _SCALES, optional=True, differentiable=False),
         Input("sizes", "tensor(int64)", _SIZES, optional=True, differentiable=False),
     ],
-    # gone from the text, but tf2onnx writes it, and runtimes run it
+    # no longer in the standard, but tf2onnx writes it, and runtimes run it
     values={"coordinate_transformation_mode": one_of(*_COORDINATES, aliases={FOR_NN: FOR_NN})},
     widen={"T1": BFLOAT16},
 )
 v18 = v13.extend(
     18,
-    "`axes` to resize, antialiasing, and sizes that keep the aspect ratio; tf_half_pixel_for_nn is gone.",
+    "Adds `axes`, antialiasing, and sizes that keep the aspect ratio; drops tf_half_pixel_for_nn.",
     values={"coordinate_transformation_mode": one_of(*_COORDINATES)},
     attributes=[
         Attribute(
             "keep_aspect_ratio_policy",
             "string",
-            "stretch, or one scale for all axes, by which none gets larger (not_larger) or smaller"
+            "stretch, or one scale for all axes, so that none is larger (not_larger) or smaller"
             " (not_smaller) than in `sizes`.",
             default=STRETCH,
             values=one_of(STRETCH, "not_larger", "not_smaller"),
         ),
-        Attribute("axes", "ints", "The axes to resize, from the back if negative; all of them when absent."),
-        Attribute("antialias", "int", "1: linear and cubic kernels are stretched to shrink.", default=0),
+        Attribute("axes", "ints", "The axes to resize, from the back if negative; all by default."),
+        Attribute(
+            "antialias", "int", "1: linear and cubic kernels are stretched along axes that shrink.", default=0
+        ),
     ],
 )
 v19 = v18.restate(
     19,
-    "The coordinates half_pixel_symmetric.",
+    "Adds the coordinates half_pixel_symmetric.",
     values={"coordinate_transformation_mode": one_of(*_COORDINATES, SYMMETRIC)},
 )

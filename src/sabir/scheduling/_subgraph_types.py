@@ -1,19 +1,17 @@
-"""The types that a subgraph would give, found without running it.
+"""The types of a subgraph's outputs, inferred without a run.
 
-A loop without iterations needs them. A body may declare the types of its outputs or not, so they are
-inferred, from what the loop would pass in and what the body reads from outside. That happens only when a loop
-does not run.
+A loop without iterations needs them: the standard says that a body may declare the types of its outputs, or
+not. They follow from what the loop would pass, and from the outer values that the body reads.
 """
 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from sabir.base import ACCIDENTS, LimitError, Location, SabirError
 from sabir.inference import Inference
 from sabir.ir import Model, SequenceType, TensorType, Value, clone_graph, drop_constants
-from sabir.opsets.families.iterations import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,31 +24,33 @@ if TYPE_CHECKING:
 _MOST_REMEMBERED = 16
 
 
-class Typing:
-    """The types of one subgraph's outputs, remembered by the types that they followed from.
+class SubgraphTypes:
+    """The types of one subgraph's outputs, remembered by the types that they follow from.
 
-    It has a copy of the subgraph, which edits of the model do not reach.
+    It has a copy of the subgraph, so edits of the model do not reach it.
     """
 
     __slots__ = ("__weakref__", "_graph", "_outside", "_remembered", "_scope")
 
     def __init__(self, graph: Graph, scope: Scope, outside: Sequence[Value]) -> None:
-        """Take a subgraph, the scope of its nodes, and the outer values that it reads in a run."""
+        """Copy a subgraph. `scope` is that of its nodes, `outside` the outer values that a run captures."""
         copies: dict[Value, Value | None] = {v: Value(v.name, v.type) for v in graph.captures()}
         self._outside = [copies[v] for v in outside]
         self._graph, self._scope = clone_graph(graph, copies), scope
         weakref.finalize(self, drop_constants, self._graph).atexit = False  # they go with the session
         self._remembered: dict[tuple[Types, Types], Types] = {}
 
-    def of(self, inputs: Sequence[Type | None], captured: Sequence[Any]) -> Types:
-        """Return the types of the outputs for these inputs' types and values from outside."""
+    def infer(self, inputs: Types, captured: Types) -> Types:
+        """Return the types of the outputs for the types of the inputs and of the captured values.
+
+        Both may have known contents. An output whose type does not follow keeps its declared type.
+        """
         declared = tuple(None if v is None else v.type for v in self._graph.outputs)
-        pairs = zip(self._outside, captured, strict=True)
-        outside = {value: type_of(array) for value, array in pairs if value is not None}
+        outside = {v: kind for v, kind in zip(self._outside, captured, strict=True) if v is not None}
         found = self._by_shape(tuple(map(_contentless, inputs)), outside) or declared
-        if all(map(is_whole, found)):
+        if all(map(is_complete, found)):
             return found
-        # a shape may follow from contents: from those of the first iteration, as far as there is one
+        # a shape may follow from the contents of the first iteration, as far as they are known
         return self._inferred(inputs, outside) or found
 
     def _by_shape(self, inputs: Types, outside: Mapping[Value, Type | None]) -> Types | None:
@@ -65,10 +65,10 @@ class Typing:
                 self._remembered[key] = found
         return found
 
-    def _inferred(self, inputs: Sequence[Type | None], outside: Mapping[Value, Type | None]) -> Types | None:
+    def _inferred(self, inputs: Types, outside: Mapping[Value, Type | None]) -> Types | None:
         engine = Inference(Model(), registry=self._scope.registry)
         for value, kind in outside.items():
-            known = kind if _tells(kind) else value.type or kind
+            known = kind if _is_informative(kind) else value.type or kind
             if known is not None:
                 engine.types[value] = known
         try:
@@ -76,18 +76,18 @@ class Typing:
         except LimitError:
             raise
         except (SabirError, *ACCIDENTS):
-            return None  # nothing is run, so nothing is wrong; what is declared remains
+            return None  # nothing runs, so nothing can fail; the declared types remain
 
 
-def is_whole(kind: Type | None) -> bool:
-    """Whether a type says all that a tensor needs to be made."""
+def is_complete(kind: Type | None) -> bool:
+    """Whether a type determines the element type and every size of a tensor."""
     if not isinstance(kind, TensorType) or not kind.element.number or kind.shape is None:
         return False
     return all(isinstance(d, int) and d >= 0 for d in kind.shape)
 
 
-def _tells(kind: Type | None) -> bool:
-    """Whether the type of a value shows all that it can hold; that of an empty sequence does not."""
+def _is_informative(kind: Type | None) -> bool:
+    """Whether the type of a value is that of all its items; an empty sequence does not show it."""
     return kind is not None and not (isinstance(kind, SequenceType) and kind.item is None)
 
 

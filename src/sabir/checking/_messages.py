@@ -1,4 +1,4 @@
-"""What a tensor's message holds: its element type, how many elements, and where their values stand."""
+"""The contents of a TensorProto: element type, number of elements, and the field with the values."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _PLAIN_FIELDS = {1: "float_data", 6: "int32_data", 7: "int64_data", 11: "double_
 
 
 class Data(NamedTuple):
-    """The values of a sound message: `size` elements, more than none, that stand in one field.
+    """The values of a well-formed message: `size` elements, at least one, in a single field.
 
-    `length` is how many bytes or entries the field has.
+    `length` is the number of bytes or entries of that field.
     """
 
     tensor: WireTensor
@@ -43,29 +43,29 @@ class Data(NamedTuple):
 
     @property
     def raw(self) -> Buffer:
-        """The bytes, where the field is raw_data; raises FileError where their file was cut short."""
+        """The bytes of raw_data; raises FileError if the file was truncated meanwhile."""
         view = self.tensor.view
         return self.tensor.proto.raw_data if view is None else still_whole(view)
 
     @property
     def entries(self) -> Any:
-        """The entries, where the field is another."""
+        """The entries of a typed field."""
         return getattr(self.tensor.proto, self.field)
 
     @property
     def needed(self) -> int:
-        """How many bytes or entries the elements take."""
+        """The number of bytes or entries that the elements need."""
         size_in = packed_size if self.field == "raw_data" else field_size
         return size_in(self.element, self.size)
 
 
-class Held(NamedTuple):
-    """What a message says before any of its values is looked at.
+class TensorMessage(NamedTuple):
+    """The header of a TensorProto: everything except the values.
 
-    `element` is None where the standard has no such type, `size` where the dimensions are no shape. `fields`
-    are the value fields with anything in them, `present` all fields that are there. `no_text` is a text that
-    is no UTF-8, which the reader leaves as bytes. `data` is None where there are no values, where they lie in
-    another file, and where rules tell of all of these.
+    `element` is None if the standard has no such type, `size` is None if the dimensions are not a shape.
+    `fields` are the non-empty value fields, `present` all fields that are present. `no_text` is a string that
+    is not UTF-8, which the reader leaves as bytes. `data` is None if there are no values, if they are in
+    another file, or if the message breaks a rule about any of these.
     """
 
     element: ElementType | None
@@ -78,10 +78,10 @@ class Held(NamedTuple):
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether no rule can find fault with a tensor: as nearly all, it has as much data as it takes.
+    """Whether a tensor breaks no rule for sure, as nearly all do not: its data has the right length.
 
-    Such a message has a name, an element type, maybe dimensions, and nothing else but raw data of whole
-    bytes, or a field in which any entry is an element.
+    Such a message has a name, an element type, dimensions unless it is a scalar, and either raw data of
+    whole bytes or a typed field in which every entry is valid.
     """
     if not isinstance(tensor, WireTensor):
         return True  # made from an array
@@ -91,39 +91,39 @@ def is_plain(tensor: Tensor) -> bool:
         if length < 1:
             return False
         size *= length
-        if size > _LARGEST:  # or a million dimensions make a number of a million digits
+        if size > _LARGEST:  # a million dimensions would make a number of a million digits
             return False
     if not size or not proto.name or type(proto.name) is not str:
         return False
-    kept = proto.raw_data if tensor.view is None else tensor.view
+    raw = proto.raw_data if tensor.view is None else tensor.view
     field = _PLAIN_FIELDS.get(proto.data_type, "")
-    if len(kept) != size and not (field and not kept and len(getattr(proto, field)) * width == size):
+    if len(raw) != size and not (field and not raw and len(getattr(proto, field)) * width == size):
         return False
     return len(proto.ListFields()) == (4 if proto.dims else 3)
 
 
-def held_by(tensor: WireTensor) -> Held:
-    """Return what a tensor's message holds; no value is read."""
-    said = {_NAMES[field]: value for field, value in tensor.proto.ListFields()}
-    element, size = find_element(said.get("data_type", 0)), size_of(said.get("dims", ()))
-    present = tuple(said)
-    fields = tuple(f for f in present if f in _VALUES and len(said[f]))
+def tensor_message(tensor: WireTensor) -> TensorMessage:
+    """Return the header of a tensor's message; no value is read."""
+    present = {_NAMES[field]: value for field, value in tensor.proto.ListFields()}
+    element, size = find_element(present.get("data_type", 0)), size_of(present.get("dims", ()))
+    fields = tuple(f for f in present if f in _VALUES and len(present[f]))
     external = isinstance(tensor, ExternalTensor)
     data = None
     if element is not None and size and len(fields) == 1 and not external and fields[0] in fields_of(element):
-        # large raw data is kept out of the message, and something short stands for it there
-        kept = tensor.view if fields[0] == "raw_data" and tensor.view is not None else said[fields[0]]
-        data = Data(tensor, element, size, fields[0], len(kept))
-    return Held(element, size, fields, present, external, _no_text(said), data)
+        # the view is the raw data of a large tensor, which the message itself does not contain
+        is_view = fields[0] == "raw_data" and tensor.view is not None
+        values = tensor.view if is_view and tensor.view is not None else present[fields[0]]
+        data = Data(tensor, element, size, fields[0], len(values))
+    return TensorMessage(element, size, fields, tuple(present), external, _no_text(present), data)
 
 
-def _no_text(said: dict[str, Any]) -> bytes | None:
+def _no_text(present: dict[str, Any]) -> bytes | None:
     for field in _TEXTS:
-        text = said.get(field)
+        text = present.get(field)
         if text is not None and type(text) is not str:
             return text
     for field in _PAIRS:
-        for entry in said.get(field, ()):
+        for entry in present.get(field, ()):
             for text in (entry.key, entry.value):
                 if type(text) is not str:
                     return text
@@ -131,12 +131,12 @@ def _no_text(said: dict[str, Any]) -> bytes | None:
 
 
 def fields_of(element: ElementType) -> tuple[str, ...]:
-    """Return the fields in which values of an element type may stand."""
+    """Return the fields that may contain values of an element type."""
     return (element.field,) if element.kind == "string" else ("raw_data", element.field)
 
 
 def size_of(dims: Iterable[int]) -> int | None:
-    """Return the product of dimensions, or None where one is negative or the product is past 64 bits."""
+    """Return the product of dimensions; None if one is negative or the product exceeds 64 bits."""
     sizes = tuple(dims)
     if min(sizes, default=0) < 0:
         return None

@@ -1,0 +1,25 @@
+"""What the shell completes: ids of rules, names of operators."""
+
+from __future__ import annotations
+
+
+def rule_ids(incomplete: str) -> list[tuple[str, str]]:
+    """Return the ids and groups of rules that complete a word of a list, each with its explanation."""
+    from sabir.checking import GROUPS, RULES  # ruff: ignore[import-outside-top-level]  only a completion needs it
+
+    before, comma, word = incomplete.rpartition(",")
+    known = [*GROUPS.items(), *((rule.id, rule.explanation) for rule in RULES)]
+    matching = [(name, text) for name, text in known if name.lower().startswith(word.lower())]
+    return [(f"{before}{comma}{name}", text) for name, text in matching]
+
+
+def operator_names(incomplete: str) -> list[tuple[str, str]]:
+    """Return the operators whose names complete a word, with their summaries; other domains' with theirs."""
+    from sabir.reference import domains_of  # ruff: ignore[import-outside-top-level]  only a completion needs it
+
+    known = [
+        (f"{domain}.{operator.name}" if domain else operator.name, operator.summary)
+        for domain, operators in domains_of(None).items()
+        for operator in operators
+    ]
+    return [(name, text) for name, text in known if name.lower().startswith(incomplete.lower())]

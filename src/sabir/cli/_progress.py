@@ -1,0 +1,28 @@
+"""A progress bar on standard error for long work, where that is a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+_WORTH_A_BAR = 1 << 26  # bytes; less is done before anyone reads a bar
+
+
+@contextlib.contextmanager
+def progress_bar(action: str) -> Generator[Callable[[int, int], None], None, None]:
+    """Show a bar while the block runs; it yields a function to call with the bytes done and the total."""
+    columns = (TextColumn(action), BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(action, total=None, visible=False)
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=total >= _WORTH_A_BAR)
+
+        yield progress

@@ -1,0 +1,68 @@
+"""Plans bound to behaviours: what a run walks over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sabir.evaluation._calls import SlotValues, run_call
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sabir.evaluation._calls import BoundCall, Run
+    from sabir.evaluation._declared import Declaration
+    from sabir.scheduling import Plan, Program
+
+
+class BoundPlan:
+    """A plan, ready to run; several threads may run it at once.
+
+    `cost` is how many nodes one run goes through, each run of a subgraph counted once.
+    """
+
+    __slots__ = ("_captures", "_constants", "_inputs", "_results", "calls", "cost")
+
+    def __init__(
+        self, program: Program, plan: Plan, constants: list[Any], calls: Sequence[BoundCall]
+    ) -> None:
+        """Take a plan, the program's arrays by slot (None where a run fills it), and the plan's calls."""
+        self.cost = plan.cost
+        self._inputs = tuple(v.slot for v in program.inputs)
+        self._captures, self._results = plan.captures, plan.results
+        self._constants, self.calls = constants, tuple(calls)
+
+    def run(
+        self,
+        inputs: Iterable[Any],
+        captured: Iterable[Any],
+        run: Run,
+        declared: dict[int, tuple[str, Declaration]] | None = None,
+    ) -> tuple[Any, ...]:
+        """Return the requested values; an input passed as None keeps its default.
+
+        `declared` has the declarations to compare computed values with, by slot.
+        """
+        slots: SlotValues = self._constants.copy()
+        for slot, value in zip(self._inputs, inputs, strict=False):
+            if value is not None:
+                slots[slot] = value
+        for slot, value in zip(self._captures, captured, strict=True):
+            slots[slot] = value
+        sizes = [0] * len(slots)
+        for call in self.calls:
+            run_call(call, slots, sizes, run)
+            if declared:
+                _compare(call, slots, declared, run)
+        run.budget.live_bytes -= sum(sizes)
+        return tuple([slots[slot] for slot in self._results])
+
+
+def _compare(
+    call: BoundCall, slots: SlotValues, declared: dict[int, tuple[str, Declaration]], run: Run
+) -> None:
+    for slot in call.outputs:
+        if slot in declared and slot not in call.dead:
+            where, declaration = declared[slot]
+            problem = declaration.conflict(slots[slot], where, run.dims, strict=run.strict)
+            if problem:
+                run.mismatch(where, problem)

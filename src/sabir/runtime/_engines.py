@@ -1,0 +1,67 @@
+"""Engines: the protocol by which a session runs a model, and the engines that exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from sabir.base import UnsupportedError
+from sabir.evaluation import Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sabir.base import Limits
+    from sabir.evaluation import ModelPort
+    from sabir.ir import Model
+    from sabir.schema import Registry
+
+
+class Engine(Protocol):
+    """A model, bound and ready to run; a snapshot, which several threads may run at once.
+
+    It decides what its limits count: the bytes of its values and temporaries, the work of its calls.
+    """
+
+    @property
+    def inputs(self) -> tuple[ModelPort, ...]:
+        """The inputs: name, type, shape, and whether one may be left out."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[ModelPort, ...]:
+        """The outputs: name, type and shape."""
+        ...
+
+    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the named outputs (all by default), in arrays that are the caller's own.
+
+        Raises FeedError for feeds or names that do not match, EvaluationError where a node fails, LimitError.
+        """
+        ...
+
+
+class Options(NamedTuple):
+    """The arguments of a session that its engine needs."""
+
+    registry: Registry
+    limits: Limits | None
+    strict: bool
+    newer_opsets: bool
+
+
+def _numpy(model: Model, options: Options) -> Engine:
+    return Runner(
+        model, options.registry, options.limits, strict=options.strict, newer_opsets=options.newer_opsets
+    )
+
+
+ENGINES: dict[str, Callable[[Model, Options], Engine]] = {"numpy": _numpy}
+FASTEST = "numpy"  # what "auto" means
+
+
+def engine_named(name: str) -> tuple[str, Callable[[Model, Options], Engine]]:
+    """Return the name of an engine and its constructor; "auto" is the fastest. Raises UnsupportedError."""
+    chosen = FASTEST if name == "auto" else name
+    if chosen not in tuple(ENGINES):
+        raise UnsupportedError(f"there is no engine {name!r}; the engines are auto, {', '.join(ENGINES)}")
+    return chosen, ENGINES[chosen]

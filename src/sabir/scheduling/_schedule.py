@@ -1,0 +1,259 @@
+"""Making the schedule of a model: what each node calls, in which order, on which slots.
+
+All that follows from the model alone is decided here, once for every engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sabir.base import SchemaError, UnsupportedError, check_depth, quote
+from sabir.ir import Function, Value
+from sabir.scheduling._callees import Callees
+from sabir.scheduling._plan import make_plan
+from sabir.scheduling._program import (
+    ABSENT,
+    FunctionCall,
+    InvalidCall,
+    OperatorCall,
+    Program,
+    ScheduledFunction,
+    ScheduledSubgraph,
+    ValueInfo,
+)
+from sabir.scheduling._subgraph_types import SubgraphTypes, is_complete
+from sabir.schema import Scope, check_call, check_expansion, implicit_imports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sabir.ir import Attribute, Constant, Graph, Model, Node
+    from sabir.scheduling._program import ScheduledCall, Slots
+    from sabir.schema import ImplicitImport, Registry, Version
+
+
+class Schedule(NamedTuple):
+    """A model as programs; `notes` are sentences on what should be repaired in the file, though it runs."""
+
+    program: Program
+    notes: tuple[str, ...]
+
+
+def schedule(model: Model, registry: Registry, *, newer_opsets: bool = False) -> Schedule:
+    """Return the schedule of a model: a snapshot, which later edits of the model do not reach.
+
+    With `newer_opsets` an operator set newer than the registry knows counts as the newest known one. Raises
+    SchemaError for a value that nothing defines, UnsupportedError, LimitError past `depth` and `nodes`. A
+    node that calls nothing known, or calls it wrongly, is an `InvalidCall`: only a plan that needs it fails.
+    """
+    scope = Scope.of(model, registry, newer_opsets=newer_opsets)
+    check_expansion([model.graph], scope)
+    shared = _Shared()
+    try:
+        program = _Scheduler(model.graph, scope, shared).root_program()
+    except RecursionError as error:
+        raise UnsupportedError(
+            "its graphs and functions are nested too deep for Python's stack; inline it first"
+        ) from error
+    return Schedule(program, (*map(_implicit_import, implicit_imports(model)), *shared.notes))
+
+
+def _implicit_import(found: ImplicitImport) -> str:
+    where = "the model" if found.function is None else f"function {found.function}"
+    return f"{where} uses {found.node.op} without importing ai.onnx; opset {found.version} is assumed"
+
+
+class _Function(NamedTuple):
+    """A scheduled function; `scope` is kept alive, as keys name what it contains by id.
+
+    `absent` numbers the outputs that are inputs which the call leaves out.
+    """
+
+    scheduled: ScheduledFunction
+    absent: frozenset[int]
+    scope: Scope
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What the graphs of one model share: scheduled functions, and what the nodes of each scope call."""
+
+    functions: dict[tuple[object, ...], _Function] = field(
+        default_factory=dict[tuple[object, ...], _Function]
+    )
+    callees: dict[int, Callees] = field(default_factory=dict[int, Callees])
+    notes: list[str] = field(default_factory=list[str])
+
+    def callees_in(self, scope: Scope) -> Callees:
+        """Return what the nodes of a scope call."""
+        return self.callees.setdefault(id(scope), Callees(scope))
+
+
+class _Scheduler:
+    """Makes the program of one graph."""
+
+    def __init__(
+        self, graph: Graph, scope: Scope, shared: _Shared, *, depth: int = 1, absent: Iterable[Value] = ()
+    ) -> None:
+        """Take a graph and the scope of its nodes.
+
+        `depth` counts the graphs around it, itself included; `absent` are the values of a function that have
+        no content because its call leaves inputs out.
+        """
+        check_depth(depth)
+        self._graph, self._scope, self._shared, self._depth = graph, scope, shared, depth
+        self._absent = set(absent)
+        self._callees = shared.callees_in(scope)
+        self._slots: dict[Value, int] = {}
+        self.captured: dict[Value, int] = {}
+
+    def root_program(self) -> Program:
+        """Return the program of a main graph or a function body; raises SchemaError for a captured value."""
+        program = self.program()
+        for value in self.captured:
+            raise SchemaError(
+                f"{quote(value.name)} is read, and belongs to a graph that is not around its reader"
+            )
+        return program
+
+    def program(self) -> Program:
+        """Return the program; raises SchemaError for a value that nothing defines."""
+        graph = self._graph
+        inputs = tuple(self._info(v, self._slot(v)) for v in graph.inputs)
+        constants: dict[int, Constant] = {self._slot(v): t for v, t in graph.initializers.items()}
+        nodes = graph.sorted_nodes()
+        if nodes != tuple(graph):
+            self._shared.notes.append(
+                f"the nodes of the graph {quote(graph.name)} are not in topological order"
+            )
+        calls = tuple(map(self._call, nodes))
+        outputs = tuple(self._info(v, self._read(v)) for v in graph.outputs)
+        return Program(
+            name=graph.name,
+            size=len(self._slots) + 1,
+            inputs=inputs,
+            outputs=outputs,
+            values=tuple(self._info(v, slot) for v, slot in self._slots.items() if v not in self.captured),
+            captures=tuple(self.captured.values()),
+            constants=constants,
+            calls=calls,
+            producers={
+                slot: place for place, call in enumerate(calls) for slot in call.outputs if slot != ABSENT
+            },
+        )
+
+    # values
+
+    @staticmethod
+    def _info(value: Value | None, slot: int) -> ValueInfo:
+        return ValueInfo("", None, ABSENT) if value is None else ValueInfo(value.name, value.type, slot)
+
+    def _slot(self, value: Value | None) -> int:
+        """Return the slot of a value, a new one at its first mention."""
+        return ABSENT if value is None else self._slots.setdefault(value, len(self._slots) + 1)
+
+    def _read(self, value: Value | None) -> int:
+        """Return the slot of a value that is read; one of an outer graph is captured."""
+        if value is not None and value not in self._slots:
+            if value.source is None:
+                raise SchemaError(f"{quote(value.name)} is read, and nothing defines it")
+            if value.home is not self._graph:
+                self.captured[value] = self._slot(value)
+        return self._slot(value)
+
+    def _results_of(self, node: Node) -> Slots:
+        return tuple(self._slot(v) for v in node.outputs)
+
+    # calls
+
+    def _call(self, node: Node) -> ScheduledCall:
+        try:
+            operands = tuple(self._read(v) for v in node.inputs)
+            callee = self._callees.of(node)
+            if isinstance(callee, Function):
+                return self._function_call(callee, node, operands)
+            return self._operator_call(callee, node, operands)
+        except (SchemaError, UnsupportedError) as error:
+            return InvalidCall(error, self._results_of(node), _label(node))
+
+    def _operator_call(self, version: Version, node: Node, operands: Slots) -> OperatorCall:
+        signature = version.formal
+        signature.check_arity(node.inputs, len(node.outputs))
+        attributes = self._scope.arguments(node.attributes)
+        signature.check(attributes)
+        problem = self._missing_operand(version, node)
+        results, named = self._results_of(node), tuple(v is not None for v in node.outputs)
+        if problem or not node.graphs:
+            values: dict[str, Any] = {name: a.value for name, a in attributes.items() if not a.graphs}
+            return OperatorCall(version, values, operands, results, named, _label(node), problem)
+        values, subgraphs = self._with_subgraphs(attributes)
+        captures = tuple(slot for s in subgraphs for slot in s.captured)
+        cost = 1 + sum(s.plan.cost for s in subgraphs)
+        return OperatorCall(
+            version, values, operands, results, named, _label(node), captures=captures, cost=cost
+        )
+
+    def _with_subgraphs(
+        self, attributes: Mapping[str, Attribute]
+    ) -> tuple[dict[str, Any], list[ScheduledSubgraph]]:
+        """Return the values of attributes, graphs replaced by subgraphs, and these in order."""
+        subgraphs: list[ScheduledSubgraph] = []
+
+        def value_of(attribute: Attribute) -> Any:
+            if not attribute.graphs:
+                return attribute.value
+            found = tuple(map(self._subgraph, attribute.graphs))
+            subgraphs.extend(found)
+            return found[0] if attribute.type == "graph" else found
+
+        return {name: value_of(a) for name, a in attributes.items()}, subgraphs
+
+    def _subgraph(self, graph: Graph) -> ScheduledSubgraph:
+        inner = _Scheduler(graph, self._scope, self._shared, depth=self._depth + 1, absent=self._absent)
+        program = inner.program()
+        plan = make_plan(program, [v.slot for v in program.outputs])
+        outer = list(inner.captured)
+        outside = [outer[place] for place in plan.captured]
+        declared = not graph.inputs or all(is_complete(v.type) for v in program.outputs)
+        types = None if declared else SubgraphTypes(graph, self._scope, outside)
+        return ScheduledSubgraph(program, plan, tuple(map(self._read, outside)), graph.input_counts, types)
+
+    def _function_call(self, function: Function, node: Node, operands: Slots) -> FunctionCall:
+        """Return the call of a function; equal attributes and equal operands left out share a plan."""
+        check_call(function, node)
+        inner = self._scope.inside(function, node)
+        ports: Iterable[tuple[Value | None, Value | None]] = zip_longest(function.graph.inputs, node.inputs)
+        absent = frozenset[Value](p for p, v in ports if p is not None and (v is None or v in self._absent))
+        key = (id(function), absent, *map(id, (inner.bindings or {}).values()))
+        found = self._shared.functions.get(key)
+        if found is None:
+            found = self._shared.functions[key] = self._scheduled(function, inner, absent)
+        self._absent.update(v for i, v in enumerate(node.outputs) if v is not None and i in found.absent)
+        scheduled, results = found.scheduled, self._results_of(node)
+        return FunctionCall(scheduled, operands, results, _label(node), 1 + scheduled.plan.cost)
+
+    def _scheduled(self, function: Function, scope: Scope, absent: frozenset[Value]) -> _Function:
+        program = _Scheduler(function.graph, scope, self._shared, absent=absent).root_program()
+        plan = make_plan(program, [v.slot for v in program.outputs])
+        returned = frozenset(i for i, v in enumerate(function.graph.outputs) if v in absent)
+        return _Function(ScheduledFunction(program, plan), returned, scope)
+
+    def _missing_operand(self, version: Version, node: Node) -> str:
+        """Return which operand a node needs that the call of the function around it leaves out, or ""."""
+        absent = [v for v in node.inputs if v is not None and v in self._absent]
+        if not absent:
+            return ""
+        try:
+            version.formal.check_arity([None if v in absent else v for v in node.inputs], len(node.outputs))
+        except SchemaError as error:
+            names = ", ".join(quote(v.name) for v in dict.fromkeys(absent))
+            return f"{error}, and the call of the function leaves {names} out"
+        return ""
+
+
+def _label(node: Node) -> str:
+    name = f" {quote(node.name)}" if node.name else ""
+    output = next((v.name for v in node.outputs if v is not None and v.name), "")
+    return f"{node.op}{name}{f' giving {quote(output)}' if output and not name else ''}"

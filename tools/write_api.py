@@ -1,0 +1,26 @@
+"""Write the API reference: `python tools/write_api.py FOLDER`; every public package, from its docstrings."""
+
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+
+import pdoc
+
+import sabir
+
+
+def public_packages() -> list[str]:
+    """Return `sabir` and its packages that have a door of public names."""
+    found = ["sabir"]
+    for module in pkgutil.iter_modules(sabir.__path__, "sabir."):
+        if module.ispkg and getattr(importlib.import_module(module.name), "__all__", None):
+            found.append(module.name)
+    return found
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    pdoc.render.configure(docformat="markdown", footer_text=f"Sabir {sabir.__version__}")
+    pdoc.pdoc(*public_packages(), output_directory=folder)
+    print(f"{folder}: {len(list(folder.rglob('*.html')))} pages")
