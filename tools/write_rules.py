@@ -2,14 +2,15 @@
 
 from pathlib import Path
 
-from sabir.checking import rules_document
+from sabir.checking import Repairable, rules_document
+from sabir.repairing import REPAIRS, UNSAFE_REPAIRS
 
 PATH = Path(__file__).parents[1] / "docs" / "rules.md"
 
 
 def main() -> None:
     """Replace the document."""
-    PATH.write_text(rules_document(), encoding="utf-8")
+    PATH.write_text(rules_document(Repairable(REPAIRS, UNSAFE_REPAIRS)), encoding="utf-8")
     print(f"{PATH.name} is written")
 
 

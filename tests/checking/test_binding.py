@@ -3,10 +3,10 @@
 import pytest
 
 import sabir
-from sabir.checking import fix
 from sabir.checking._identifiers import IDENTIFIER, KEYWORDS
 from sabir.checking.rules.documentation import html_in
 from sabir.opsets import STANDARD
+from sabir.repairing import fix
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
 PLAIN = HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x) }"

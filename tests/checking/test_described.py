@@ -6,9 +6,10 @@ import pytest
 from google.protobuf import text_format
 
 import sabir
-from sabir.checking import findings, fix
+from sabir.checking import findings
 from sabir.evaluation import Runner
 from sabir.proto import ModelProto
+from sabir.repairing import fix
 
 
 def dims(*sizes):

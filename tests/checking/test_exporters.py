@@ -31,7 +31,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sabir
-from sabir.checking import findings, fix
+from sabir.checking import findings
+from sabir.repairing import fix
 
 TORCH = sorted(Path(__file__).with_name("models").glob("*.onnx"))
 X = np.random.RandomState(0).rand(40, 4).astype(np.float32)

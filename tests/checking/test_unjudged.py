@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.checking import RULES, findings
+from sabir.checking import RULES, finding_of, findings
 from sabir.checking._examples import build
 from sabir.inference import Inference
 from sabir.opsets import STANDARD
@@ -45,7 +45,8 @@ def test_a_check_and_an_inference_report_alike(case):
     engine = Inference(model)
     engine.run()
     assert [(f.rule, f.severity) for f in checked] == expected
-    assert [(f.rule, f.severity, f.location) for f in engine.findings] == [
+    inferred = [finding_of(d) for d in engine.diagnostics]
+    assert [(f.rule, f.severity, f.location) for f in inferred] == [
         (f.rule, f.severity, f.location) for f in checked
     ]
 
@@ -55,7 +56,7 @@ def test_what_no_array_can_hold_is_a_warning():
     engine = Inference(model)
     engine.run()
     assert [(f.rule, f.severity) for f in findings(model)] == [("TYPE008", "warning")]
-    assert engine.findings == list(findings(model))
+    assert [finding_of(d) for d in engine.diagnostics] == list(findings(model))
     sabir.infer(model, strict=True)
 
 
@@ -81,7 +82,7 @@ def test_an_operator_without_inference_is_a_warning():
     )
     engine = Inference(model, registry=registry)
     engine.run()
-    for found in (list(findings(model, registry=registry)), engine.findings):
+    for found in (list(findings(model, registry=registry)), [finding_of(d) for d in engine.diagnostics]):
         assert [(f.rule, f.severity) for f in found] == [("TYPE008", "warning")]
         assert "own.Thing-1 has no infer" in found[0].message
 

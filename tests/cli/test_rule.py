@@ -1,6 +1,9 @@
 import pytest
 
-from sabir.checking import GROUPS, RULES, rule_page
+from sabir.checking import GROUPS, RULES, Repairable, rule_page
+from sabir.repairing import REPAIRS, UNSAFE_REPAIRS
+
+REPAIRABLE = Repairable(REPAIRS, UNSAFE_REPAIRS)
 
 
 def test_every_rule_is_listed_with_its_severity(cli):
@@ -32,7 +35,7 @@ def test_a_group_lists_its_rules(cli, group):
 def test_a_rule_is_explained(cli, rule):
     code, out, err = cli("rule", rule.id)
     assert (code, err) == (0, "")
-    assert out == rule_page(rule)
+    assert out == rule_page(rule, REPAIRABLE)
     assert out.startswith(f"# {rule.id}\n\n> {rule.law}\n")
     assert rule.explanation in out
     assert rule.note in out
@@ -40,7 +43,7 @@ def test_a_rule_is_explained(cli, rule):
 
 def test_several_rules_at_once(cli):
     out = cli("rule", "GRAPH001", "NODE001").out
-    assert out == rule_page(RULES.find("GRAPH001")) + rule_page(RULES.find("NODE001"))
+    assert out == "".join(rule_page(RULES.find(name), REPAIRABLE) for name in ("GRAPH001", "NODE001"))
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_an_input_that_the_body_can_do_without(body, result):
     assert run(made) == result
     inference = Inference(made)
     inference.run()
-    assert not inference.findings
+    assert not inference.diagnostics
 
 
 def test_one_function_called_with_and_without():
@@ -107,7 +107,7 @@ def test_an_optional_that_is_there_is_inferred_as_there():
     assert not list(sabir.findings(made))
     inference = Inference(made)
     inference.run()
-    assert not inference.findings
+    assert not inference.diagnostics
     assert str(inference.types[made.graph.outputs[0]]) == "float[1,1,4,4]"
     assert Runner(made).run({"x": np.ones((1, 1, 2, 2), np.float32)})["y"].shape == (1, 1, 4, 4)
 

@@ -11,12 +11,13 @@ import onnxruntime
 import pytest
 
 import sabir
-from sabir.checking import findings, fix
+from sabir.checking import findings
 from sabir.evaluation import Runner
 from sabir.inference import Inference
 from sabir.ir import bound_opsets, find_opset
 from sabir.opsets import STANDARD
 from sabir.proto import ModelProto
+from sabir.repairing import fix
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Input, Operator, Output, Registry, Scope
 from support.messages import wire_of
 

@@ -96,7 +96,7 @@ def test_strict_raises_at_the_first_place():
 def test_otherwise_all_is_collected_and_inference_goes_on():
     engine = Inference(contradicting())
     engine.run()
-    assert [str(f.location) for f in engine.findings] == [
+    assert [str(f.location) for f in engine.diagnostics] == [
         "graph/node[0] 'Relu'/output 'relu_out'",
         "graph/node[2] 'Softmax'",
     ]
@@ -120,7 +120,7 @@ def test_wrong_element_types_are_found():
     b.output(b.Relu(b.input("x", "int32", ["N"])), "y")
     engine = Inference(b.model())
     engine.run()
-    assert "Relu-13 does not admit tensor(int32) for 'X'" in engine.findings[0].message
+    assert "Relu-13 does not admit tensor(int32) for 'X'" in engine.diagnostics[0].message
 
 
 def test_subgraphs_are_annotated():

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 import sabir
 from sabir.cli import app
-from sabir.inference import Inference
+from sabir.inference import Cause, Inference
 from sabir.ir import TensorType, symbol
 
 HEAD = '<ir_version: 10, opset_import: ["" : 17]>\n'
@@ -15,7 +15,7 @@ CHAIN = HEAD + "g (float[{n},3] x) => (float[2,3] y) <float[2,3] t> {{ t = Relu(
 def claims(model):
     inference = Inference(model)
     inference.run()
-    return [f for f in inference.findings if f.rule == "TYPE009"]
+    return [d for d in inference.diagnostics if d.cause is Cause.DECLARED_SIZE]
 
 
 def made_dynamic(text, name="N"):

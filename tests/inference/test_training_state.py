@@ -18,7 +18,7 @@ def types(text):
     model = sabir.parse(text)
     inference = Inference(model)
     inference.run()
-    assert inference.findings == []
+    assert inference.diagnostics == []
     return {node.output.name: inference.types[node.output] for node in model.graph}
 
 

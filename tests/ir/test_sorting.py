@@ -125,7 +125,7 @@ def test_unsorted_models_are_inferred_in_full():
     )
     inference = Inference(model)
     inference.run()
-    assert inference.findings == []
+    assert inference.diagnostics == []
     assert str(inference.types[model.graph.outputs[0]]) == "float[12]"
     loop = list(model.graph)[-1]
     assert [str(inference.types[n.output]) for n in loop.graphs[0]] == ["float[2,3]", "float[2,3]", "bool"]
@@ -135,14 +135,14 @@ def test_findings_name_the_places_in_the_file():
     model = sabir.parse(HEAD + "g (float[2] x) => (float[2] y) { y = Add(t, x)  t = Concat<axis = 0>(x, x) }")
     inference = Inference(model)
     inference.run()
-    assert [str(f.location) for f in inference.findings] == ["graph/node[0] 'Add'"]
+    assert [str(f.location) for f in inference.diagnostics] == ["graph/node[0] 'Add'"]
 
 
 def test_inference_of_a_cycle_goes_on_and_reports_it():
     model = sabir.parse(HEAD + "g (float[2] x) => (float[2] y) { y = Add(t, x)  t = Relu(y)  z = Neg(x) }")
     inference = Inference(model)
     inference.run()
-    assert "cycle" in inference.findings[0].message
+    assert "cycle" in inference.diagnostics[0].message
     assert str(inference.types[list(model.graph)[-1].output]) == "float[2]"
     with pytest.raises(sabir.InferenceError, match="cycle"):
         sabir.infer(model, strict=True)

@@ -9,8 +9,8 @@ import pytest
 import sabir
 from sabir import Limits
 from sabir.base import DEFAULT_LIMITS, LimitError, check_elements, limits_in_force, run_within, start_budget
-from sabir.checking import fix
 from sabir.cli._app import INTERRUPTED, main
+from sabir.repairing import fix
 from sabir.syntax import text
 
 SOURCE = '<ir_version: 10, opset_import: ["" : 21]> g (float[n] x) => (float[n] y) { y = Neg (x) }'

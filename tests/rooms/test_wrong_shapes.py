@@ -189,7 +189,7 @@ def test_a_wrong_shape_is_refused_by_the_checker_by_inference_and_by_a_run(wrong
         sabir.infer(model, strict=True)
 
     assert told in str(ran.value)
-    assert [told in f.message for f in engine.findings] == [True]
+    assert [told in f.message for f in engine.diagnostics] == [True]
     assert told in str(strict.value)
     assert any(f.severity == "error" and told in f.message for f in findings(model))
 

@@ -39,7 +39,8 @@ def hints(**names: str) -> Callable[[_Class], _Class]:
             setattr(cls, name, _Hint(name, text))
 
         def listed(self: object) -> list[str]:
-            return [name for name in object.__dir__(self) if name not in names]
+            every = object.__dir__(self)  # ruff: ignore[unnecessary-dunder-call]  `dir` would call this function
+            return [name for name in every if name not in names]
 
         cls.__dir__ = listed  # pyright: ignore[reportAttributeAccessIssue] - a class takes any method
         return cls

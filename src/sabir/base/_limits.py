@@ -29,7 +29,7 @@ class Limits(NamedTuple):
     """
 
     constant_bytes: int | None = 1 << 29
-    """Bytes of a constant that is larger than its data in the file, such as the dense form of a sparse tensor."""
+    """Bytes of a constant that is larger than its data in the file, such as a sparse tensor in dense form."""
     elements: int | None = 1 << 27
     """Elements of one result of a node; a result that is not larger than the inputs is always allowed."""
     nodes: int | None = 1_000_000

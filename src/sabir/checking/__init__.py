@@ -7,14 +7,20 @@ from sabir.checking._engine import check, chosen, findings
 from sabir.checking._rule import GROUPS, RULES, Rule, Rules
 
 if TYPE_CHECKING:
-    from sabir.checking._fix import REPAIRS, UNSAFE_REPAIRS, Repair, fix
+    from sabir.checking._described import described_twice
+    from sabir.checking._identifiers import KEYWORDS
+    from sabir.checking._imports import unused_imports
     from sabir.checking._laws import Law, laws
-    from sabir.checking._page import rule_page, rules_document, severity_of
+    from sabir.checking._page import Repairable, rule_page, rules_document, severity_of
+    from sabir.checking._survey import AttributeSite, FunctionSite, GraphSite, Survey
+    from sabir.checking._types import finding_of
 
 # imported on first use, so that `import sabir` stays fast
 _LATER = {
-    "REPAIRS": "_fix", "UNSAFE_REPAIRS": "_fix", "Repair": "_fix", "fix": "_fix", "Law": "_laws",
-    "laws": "_laws", "rule_page": "_page", "rules_document": "_page", "severity_of": "_page",
+    "AttributeSite": "_survey", "FunctionSite": "_survey", "GraphSite": "_survey", "KEYWORDS": "_identifiers",
+    "Law": "_laws", "Repairable": "_page", "Survey": "_survey", "described_twice": "_described",
+    "finding_of": "_types", "laws": "_laws", "rule_page": "_page", "rules_document": "_page",
+    "severity_of": "_page", "unused_imports": "_imports",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -22,19 +28,24 @@ __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "GROUPS",
-    "REPAIRS",
+    "KEYWORDS",
     "RULES",
-    "UNSAFE_REPAIRS",
+    "AttributeSite",
+    "FunctionSite",
+    "GraphSite",
     "Law",
-    "Repair",
+    "Repairable",
     "Rule",
     "Rules",
+    "Survey",
     "check",
     "chosen",
+    "described_twice",
+    "finding_of",
     "findings",
-    "fix",
     "laws",
     "rule_page",
     "rules_document",
     "severity_of",
+    "unused_imports",
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import Finding, quote
 from sabir.ir import SequenceType, TensorType, known_equal
-from sabir.schema import Version
+from sabir.schema import Version, port_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from sabir.ir import Node, Shape, Type, Value
 
 UNEVEN = "TYPE010"
-_MAKERS = frozenset({"SequenceConstruct", "SequenceInsert"})
 
 
 def uneven_items(survey: Survey, types: Mapping[Value, Type]) -> Iterator[Finding]:
@@ -24,18 +23,18 @@ def uneven_items(survey: Survey, types: Mapping[Value, Type]) -> Iterator[Findin
         if site.function is not None:  # its values have other types in each call
             continue
         for callee, places in site.calls.items():
-            if isinstance(callee, Version) and callee.operator.name in _MAKERS and not callee.operator.domain:
+            if isinstance(callee, Version) and any(port.items for port in callee.inputs):
                 for index in places:
-                    yield from _of_node(site, index, types)
+                    yield from _of_node(site, index, callee, types)
 
 
-def _of_node(site: GraphSite, index: int, types: Mapping[Value, Type]) -> Iterator[Finding]:
+def _of_node(site: GraphSite, index: int, version: Version, types: Mapping[Value, Type]) -> Iterator[Finding]:
     node = site.nodes[index]
     value = node.outputs[0] if node.outputs else None
     declared = _item_shape(value.type) if value is not None else None
     if value is None or declared is None:
         return
-    shapes = _shapes(node, types)
+    shapes = _shapes(node, version, types)
     told = hint = ""
     if len({len(shape) for shape in shapes}) > 1:
         told = "tensors of different ranks become its items"
@@ -51,10 +50,10 @@ def _of_node(site: GraphSite, index: int, types: Mapping[Value, Type]) -> Iterat
         yield Finding(UNEVEN, told, where, hint, "warning")
 
 
-def _shapes(node: Node, types: Mapping[Value, Type]) -> list[Shape]:
+def _shapes(node: Node, version: Version, types: Mapping[Value, Type]) -> list[Shape]:
     """Return the shapes that are known of the items: tensors, and what a sequence declares of its own."""
-    items = node.inputs[:2] if node.op == "SequenceInsert" else node.inputs  # its third is a position
-    kinds = [types.get(value) for value in items if value is not None]
+    items = [v for i, v in enumerate(node.inputs) if v is not None and port_at(version.inputs, i).items]
+    kinds = [types.get(value) for value in items]
     shapes = [kind.shape if isinstance(kind, TensorType) else _item_shape(kind) for kind in kinds]
     return [shape for shape in shapes if shape is not None]
 

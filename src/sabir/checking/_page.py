@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.checking._fix import REPAIRS, UNSAFE_REPAIRS
 from sabir.checking._laws import laws
 from sabir.checking._rule import GROUPS, RULES, Rule, Textproto, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from sabir.checking._rule import Model
 
@@ -26,14 +25,21 @@ _SOURCES = {
 }
 
 
-def rule_page(rule: Rule, level: int = 1) -> str:
-    """Return the page of a rule: its law, its explanation and examples; `level` is that of its heading."""
-    return "\n".join(_lines(rule, level)) + "\n"
+class Repairable(NamedTuple):
+    """What repairs do, by the rule whose violations they repair: safe ones, and those that are not."""
+
+    safe: Mapping[str, str]
+    unsafe: Mapping[str, str]
 
 
-def rules_document() -> str:
+def rule_page(rule: Rule, repairs: Repairable, level: int = 1) -> str:
+    """Return the page of a rule: law, explanation, repairs and examples, under a heading of `level`."""
+    return "\n".join(_lines(rule, repairs, level)) + "\n"
+
+
+def rules_document(repairs: Repairable) -> str:
     """Return all binding sentences with the rules that enforce them, and the page of every rule."""
-    return "\n".join([*_introduction(), *_sentences(), "## The rules", *_pages()])
+    return "\n".join([*_introduction(repairs), *_sentences(), "## The rules", *_pages(repairs)])
 
 
 def severity_of(rule: Rule) -> str:
@@ -41,14 +47,14 @@ def severity_of(rule: Rule) -> str:
     return f"{rule.severity}, {rule.group}" if rule.group else rule.severity
 
 
-def _lines(rule: Rule, level: int) -> Iterator[str]:
+def _lines(rule: Rule, repairs: Repairable, level: int) -> Iterator[str]:
     yield f"{'#' * level} {rule.id}\n"
     yield f"> {rule.law}\n"
     yield f"- Source: {_SOURCES[rule.source]}"
     yield f"- Severity: {severity_of(rule)}{f' ({rule.note})' if rule.note else ''}"
     yield f"- IR versions: {_versions(rule)}\n"
     yield rule.explanation
-    safe, unsafe = REPAIRS.get(rule.id), UNSAFE_REPAIRS.get(rule.id)
+    safe, unsafe = repairs.safe.get(rule.id), repairs.unsafe.get(rule.id)
     if safe is not None:
         yield f"\n`sabir check --fix` repairs it. {safe}"
     if unsafe is not None:
@@ -93,14 +99,14 @@ def folded(text: str) -> Iterator[str]:
         yield shown
 
 
-def _introduction() -> Iterator[str]:
+def _introduction(repairs: Repairable) -> Iterator[str]:
     selected = sum(bool(r.group) for r in RULES)
     yield "# Rules\n"
     yield (
         f"The {len(RULES)} rules of `sabir check`. {selected} of them apply only with `--strict`, or when"
-        f" their id or group is selected. `sabir check --fix` repairs violations of {len(REPAIRS)} rules;"
-        " no computed value and no name that others rely on changes. `--fix-unsafe ID` repairs violations of"
-        f" {len(UNSAFE_REPAIRS)} rules where such a change is necessary, each by its id."
+        f" their id or group is selected. `sabir check --fix` repairs violations of {len(repairs.safe)}"
+        " rules; no computed value and no name that others rely on changes. `--fix-unsafe ID` repairs violations of"
+        f" {len(repairs.unsafe)} rules where such a change is necessary, each by its id."
         " `tools/write_rules.py` writes this page from the rules; `sabir rule ID` shows the page of one.\n"
     )
     for group, what in GROUPS.items():
@@ -128,7 +134,7 @@ def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").replace("<", "\\<").split())
 
 
-def _pages() -> Iterator[str]:
+def _pages(repairs: Repairable) -> Iterator[str]:
     for rule in RULES:
-        yield f"\n{rule_page(rule, 3)}".rstrip("\n")
+        yield f"\n{rule_page(rule, repairs, 3)}".rstrip("\n")
     yield ""

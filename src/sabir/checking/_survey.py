@@ -20,7 +20,7 @@ from sabir.ir import (
     Value,
     WireTensor,
 )
-from sabir.schema import Registry, Scope, Version
+from sabir.schema import Callees, Registry, Scope, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -219,10 +219,8 @@ class Survey:
 
     def __post_init__(self) -> None:
         self._alike: dict[tuple[int, Function | None], list[AttributeSite]] = {}
-        self._callees: dict[tuple[int, str, str, str], Callee] = {}
-        self._scopes: list[Scope] = []  # kept alive: `_callees` has keys by identity
+        self._callees = Callees()
         model, scope = self.model, Scope.of(self.model, self.registry, newer_opsets=True)
-        self._scopes.append(scope)
         self.roots.append(self._graph(model.graph, "main", Location().at("graph"), scope))
         for place, training in enumerate(model.training):
             where = Location().at("training_info", index=place)
@@ -262,7 +260,6 @@ class Survey:
     def _function(self, place: int, function: Function, scope: Scope) -> None:
         where = Location().at("function", index=place, name=function.name)
         inner = scope.within(function)
-        self._scopes.append(inner)
         body = self._graph(function.graph, "function", where, inner, function=function)
         self.roots.append(body)
         self.functions.append(FunctionSite(function, where, body, self.model))
@@ -282,10 +279,10 @@ class Survey:
                 self.types.append(TypeSite(value.type, where, Step("input", index, value.name)))
         for value, constant in graph.initializers.items():
             self._constant(constant, where, Step("initializer", None, value.name))
-        callee, reads, calls = self._callee, site.reads, site.calls
+        find_callee, reads, calls = self._callees.find, site.reads, site.calls
         for index, node in enumerate(nodes):
             reads.append(tuple(node.inputs))
-            calls.setdefault(callee(node, scope), []).append(index)
+            calls.setdefault(find_callee(node, scope), []).append(index)
             if node.attributes:
                 site.attributed.append(index)
                 for name, attribute in node.attributes.items():
@@ -345,17 +342,6 @@ class Survey:
             self.tensors.append(TensorSite(constant.indices, where, Step("indices")))
         elif constant is not None:
             self.tensors.append(TensorSite(constant, where, step))
-
-    def _callee(self, node: Node, scope: Scope) -> Callee:
-        key = (id(scope), node.domain, node.op, node.overload)
-        found = self._callees.get(key)
-        if found is None:
-            try:
-                found = scope.callee(node)
-            except SchemaError as error:
-                found = error
-            self._callees[key] = found
-        return found
 
 
 _HOLDERS = frozenset({

@@ -7,72 +7,73 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import ACCIDENTS, Finding, InferenceError, LimitError, Location, SabirError, legible, quote
+from sabir.base import ACCIDENTS, Finding, LimitError, SabirError, legible, quote
 from sabir.checking._items import UNEVEN, uneven_items
-from sabir.inference import Inference, merge
+from sabir.inference import Cause, Inference, contradiction
 from sabir.ir import UNDEFINED, SparseTensor, TensorType
 from sabir.schema import Binding, Call, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sabir.base import Location
     from sabir.checking._survey import GraphSite, Survey
-    from sabir.ir import Graph, Node, TrainingInfo, Type, Value
+    from sabir.inference import Diagnostic
+    from sabir.ir import Node, TrainingInfo, Type, Value
 
-TYPES, CLAIMS, STATE, UNJUDGED = "TYPE001", "TYPE009", "TRAIN007", "TYPE008"
-DOUBTS, VALUES = "NODE017", "ATTR009"
-INFERRED = frozenset({TYPES, CLAIMS, UNEVEN, STATE, UNJUDGED, DOUBTS, VALUES})
+STATE, DOUBTS, VALUES = "TRAIN007", "NODE017", "ATTR009"
+_RULES = {
+    Cause.TYPE: "TYPE001",
+    Cause.DECLARED_SIZE: "TYPE009",
+    Cause.NOT_INFERRED: "TYPE008",
+    Cause.ATTRIBUTE_VALUE: VALUES,
+    Cause.UNDEFINED_VALUE: "GRAPH005",
+    Cause.CYCLE: "GRAPH006",
+    Cause.OPERATOR: "NODE001",
+    Cause.DOMAIN: "NODE007",
+    Cause.ARITY: "NODE002",
+    Cause.ATTRIBUTE: "NODE003",
+    Cause.OPSET: "MODEL006",
+    Cause.DATA: "DATA",  # several rules, for every tensor
+}
+# the other causes are mistakes that rules find in every graph, also in one that inference does not reach
+_FOUND_BY_INFERENCE = frozenset({
+    Cause.TYPE, Cause.DECLARED_SIZE, Cause.NOT_INFERRED, Cause.ATTRIBUTE_VALUE,
+})  # fmt: skip
+INFERRED = frozenset({UNEVEN, STATE, DOUBTS, *(_RULES[cause] for cause in _FOUND_BY_INFERENCE)})
+_UNKNOWN = TensorType(UNDEFINED)
 
 
-class _Whole(Inference):
-    """An inference that goes on to the graphs of training, which see the values of the main graph."""
-
-    def go_on(self, graph: Graph, where: Location) -> None:
-        """Infer one more graph that stands by itself."""
-        for value in graph.inputs:
-            declared = self._declared(value)
-            if declared is not None:
-                self._set(value, declared)
-        told = len(self.findings)
-        self._constants(graph)
-        outer = len(Location().at("graph").steps)
-        for place, found in enumerate(self.findings[told:], told):
-            steps = (*where.steps, *found.location.steps[outer:])
-            self.findings[place] = found._replace(location=Location(steps))
-        self._graph(graph, self._scope, where)
-
-    def inputs(self, node: Node) -> list[Type | None]:
-        """Return the types of a node's inputs as they are known now; in a function, over all its calls."""
-        return [None if v is None else self._known(v) for v in node.inputs]
-
-    def _known(self, value: Value) -> Type:
-        return self.types.get(value) or self._inside.get(value) or value.type or TensorType(UNDEFINED)
+def finding_of(diagnostic: Diagnostic) -> Finding:
+    """Return a diagnostic of inference as the finding of the rule that its cause belongs to."""
+    cause, message, where, hint = diagnostic
+    return Finding(_RULES[cause], message, where, hint, diagnostic.severity)
 
 
 def type_findings(survey: Survey) -> Iterator[Finding]:
-    """Yield what inference finds: contradictions, what it cannot judge, state that training would spoil.
+    """Yield what inference finds: contradictions, nodes it cannot judge, updates that do not fit their state.
 
-    The warnings of the operators' rooms follow. What nodes call is reported by rules, for every graph; a
-    value that an attribute of a function has is known only where the function is called.
+    The warnings of the operators' rooms follow. Rules report what nodes call, for every graph; the value of
+    an attribute of a function is known only where the function is called.
     """
     model = survey.model
-    inference = _Whole(model, registry=survey.registry)
+    inference = Inference(model, registry=survey.registry)
     inference.run()
     unfit = list[Finding]()
     for site in survey.trainings:
         training, where = site.training, site.where
         for graph, name in ((training.initialization, "initialization"), (training.algorithm, "algorithm")):
             if graph is not None:
-                inference.go_on(graph, where.at(name))
+                inference.infer_graph(graph, where.at(name))
         unfit += _unfit(training, where, inference.types)
-    yield from (f for f in inference.findings if f.rule in INFERRED)
+    yield from (finding_of(d) for d in inference.diagnostics if d.cause in _FOUND_BY_INFERENCE)
     yield from uneven_items(survey, inference.types)
     yield from unfit
     for site in survey.graphs:
         yield from _doubts(site, inference)
 
 
-def _doubts(site: GraphSite, inference: _Whole) -> Iterator[Finding]:
+def _doubts(site: GraphSite, inference: Inference) -> Iterator[Finding]:
     """Yield what the rooms of the operators that a graph calls warn about."""
     for callee, places in site.calls.items():
         if not isinstance(callee, Version):
@@ -85,11 +86,13 @@ def _doubts(site: GraphSite, inference: _Whole) -> Iterator[Finding]:
                     yield Finding(DOUBTS, message, site.at_node(index), severity="warning")
 
 
-def _warnings(binding: Binding, since: int, node: Node, site: GraphSite, inference: _Whole) -> list[str]:
+def _warnings(binding: Binding, since: int, node: Node, site: GraphSite, inference: Inference) -> list[str]:
     call = Call(tuple(v is not None for v in node.outputs), since)
+    types = zip(node.inputs, inference.types_of(node), strict=True)
+    operands = [None if value is None else kind or _UNKNOWN for value, kind in types]
     try:
         arguments = binding.arguments(site.scope.arguments(node.attributes))
-        return list(binding(inference.inputs(node), arguments, call))
+        return list(binding(operands, arguments, call))
     except LimitError:
         raise
     except (SabirError, *ACCIDENTS):
@@ -123,12 +126,3 @@ def _misfit(key: Value, kind: Type | None) -> str:
     element = constant.values.element if isinstance(constant, SparseTensor) else constant.element
     stated = key.type if key.is_input and key.type is not None else TensorType(element, constant.shape)
     return contradiction(stated, kind)
-
-
-def contradiction(one: Type | None, other: Type | None) -> str:
-    """Return how two types that are told of one value contradict each other, "" where they do not."""
-    try:
-        merge(one, other)
-    except InferenceError as error:
-        return str(error)
-    return ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabir.base import SabirError, SchemaError
-from sabir.checking import UNSAFE_REPAIRS, chosen, findings, fix
+from sabir.checking import chosen, findings
 from sabir.cli._completion import rule_ids
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
@@ -16,6 +16,7 @@ from sabir.cli._models import STREAM, ModelPaths, OutputPath, load_any, save_any
 from sabir.cli._operators import OperatorsOption, registry_of
 from sabir.cli._reports import Format, report_as
 from sabir.cli._usage import FAULTY, UNREADABLE, refuse
+from sabir.repairing import UNSAFE_REPAIRS, fix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sabir.checking import finding_of
 from sabir.cli._json import JsonOption, write_json
 
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
@@ -71,11 +72,12 @@ def infer(
         engine = Inference(loaded, registry=registry, strict=strict, fresh=fresh)
         engine.run()
         engine.annotate()
-        failed |= any(f.severity == "error" for f in engine.findings)
+        found = [finding_of(d) for d in engine.diagnostics]
+        failed |= any(f.severity == "error" for f in found)
         if as_json:
-            reports.append(_as_json(path, loaded, engine.findings))
+            reports.append(_as_json(path, loaded, found))
         else:
-            _show(screen, path, loaded, engine.findings, verbose=verbose)
+            _show(screen, path, loaded, found, verbose=verbose)
         if output is not None:
             save_any(loaded, output)
             report_saved(screen, output)

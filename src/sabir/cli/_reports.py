@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sabir.base import Finding
-    from sabir.checking import Repair
+    from sabir.repairing import Repair
 
 _COLOURS = {"error": "red", "warning": "yellow"}
 _MOST_SHOWN = 10  # repairs listed for one rule; a model may have ten thousand odd names

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabir.base import suggest
-from sabir.checking import GROUPS, RULES, rule_page, severity_of
+from sabir.checking import GROUPS, RULES, Repairable, rule_page, severity_of
 from sabir.cli._completion import rule_ids
 from sabir.cli._json import JsonOption, write_json
 from sabir.cli._screen import Screen
 from sabir.cli._usage import refuse
+from sabir.repairing import REPAIRS, UNSAFE_REPAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +50,7 @@ def rule(
         return
     for name in asked:
         if name in known:
-            screen.markdown(rule_page(known[name]))
+            screen.markdown(rule_page(known[name], Repairable(REPAIRS, UNSAFE_REPAIRS)))
         else:
             _list(screen, _listed(name))
 

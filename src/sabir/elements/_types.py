@@ -56,9 +56,14 @@ class ElementType:
     def __repr__(self) -> str:
         return self.name.upper()
 
-    def __reduce__(self) -> str:
-        """Copy and pickle as the module constant, so that each type stays one instance."""
-        return self.name.upper()
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Copy and pickle as the module constant, so that each type stays one instance.
+
+        The type of a number that the standard does not define has no constant.
+        """
+        if 0 < self.number <= len(ELEMENTS):
+            return self.name.upper()
+        return ElementType, tuple(getattr(self, f.name) for f in dataclasses.fields(self))
 
 
 def _float(number: int, name: str, scalar: type, bits: int, *, signed: bool = True) -> ElementType:

@@ -14,7 +14,7 @@ import numpy as np
 from sabir.base import EvaluationError, UnsupportedError
 from sabir.elements import element
 from sabir.opsets.families.ranks import type_of
-from sabir.schema import port_at
+from sabir.schema import admits, operand_mismatch, port_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ class OperandTypes:
             for place, kind in enumerate(kinds):
                 port = port_at(self.version.outputs, place)
                 signature = _signature(kind)
-                if signature is not None and not _admits(port.allowed, signature):
+                if signature is not None and not admits(port, signature, unwrapped=True):
                     raise EvaluationError(
                         f"{self.version} does not admit {signature} for its output {port.name!r}"
                     )
@@ -94,38 +94,18 @@ def shown_type(value: Any) -> str:
 @functools.lru_cache(_MOST_REMEMBERED)
 def _admit(version: Version, kinds: tuple[Kind, ...]) -> None:
     """Raise EvaluationError for a type that a port does not admit, or ports of one constraint that differ."""
-    bound: dict[str, tuple[str, str]] = {}
     for place, kind in enumerate(kinds[: len(kinds) if version.inputs else 0]):
         port = port_at(version.inputs, place)
         if isinstance(kind, tuple) and not kind and not _may_be_absent(port):
             raise EvaluationError(f"{version} needs its input {port.name!r}, and nothing is passed for it")
-        signature = _signature(kind)
-        if signature is None:
-            continue
-        if not _admits(port.allowed, signature):
-            admitted = ", ".join(sorted(port.allowed))
-            raise EvaluationError(
-                f"{version} does not admit {signature} for {port.name!r}; it admits {admitted}"
-            )
-        if isinstance(port.type, str) or port.heterogeneous or _UNKNOWN in signature:
-            continue
-        first, other = bound.setdefault(port.type.name, (signature, port.name))
-        if first != signature:
-            ports = f"all of {other!r}" if other == port.name else f"{other!r} and {port.name!r}"
-            raise EvaluationError(f"{version} takes one type for {ports}; it gets {first} and {signature}")
+    message = operand_mismatch(version, list(map(_signature, kinds)), unwrapped=True)
+    if message is not None:
+        raise EvaluationError(message)
 
 
 def _may_be_absent(port: Input) -> bool:
     """Whether a port admits the absence of a value: an input left out, or an empty optional."""
     return port.optional or any(a.startswith("optional(") for a in port.allowed)
-
-
-def _admits(allowed: frozenset[str], signature: str) -> bool:
-    """Whether a port admits a value of this type; a filled optional is the value itself."""
-    if _UNKNOWN not in signature:
-        return signature in allowed or f"optional({signature})" in allowed
-    start = signature.partition(_UNKNOWN)[0]
-    return any(a.removeprefix("optional(").startswith(start) for a in allowed)
 
 
 def _signature(kind: Kind) -> str | None:

@@ -1,4 +1,4 @@
-"""Inference as one call: types worked out, and written into the model."""
+"""Inference as one call, which writes the types into the model."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def infer(
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Model:
-    """Annotate every value of a model with its type and shape, as far as they follow, and return the model.
+    """Write the types and shapes that inference finds into the values of a model, and return the model.
 
-    What the model declares of its values stays, and inference adds to it. So a declared number stays even
-    where an input has become dynamic since and the size follows from it; `sabir.findings` reports TYPE009.
-    With `fresh` what is declared of computed values is dropped, and replaced by what follows from the inputs,
-    the initializers and the inputs of subgraphs; a value of which nothing follows keeps its type.
+    Declared types stay, and inference adds to them. So a declared number stays even where an input has become
+    dynamic since and the size follows from it; `sabir.findings` reports TYPE009. With `fresh` the declared
+    types of computed values are replaced by what follows from the inputs, the initializers and the inputs of
+    subgraphs; a value about which nothing follows keeps its type.
 
-    What contradicts itself is left as declared, or with `strict` raises InferenceError at the first place.
-    `registry` has the operators, those of the standard by default. `limits` bounds what this may spend, by
-    default as `Limits()` does; raises LimitError beyond.
+    A contradiction leaves the declared type, or with `strict` raises InferenceError at the first place.
+    `registry` has the operators, by default those of the standard. `limits` bounds the job, by default
+    `Limits()`; raises LimitError beyond.
     """
     run_within(limits, _annotate, model, registry, strict=strict, fresh=fresh)
     return model

@@ -1,37 +1,38 @@
-"""Declarations of computed values that say more than follows.
+"""Declarations of computed values that are narrower than what inference finds.
 
-What a file declares of such a value is a claim: a number, say, where the size depends on what the model is
-fed. Inference keeps it, and reports for which sizes of the inputs it holds.
+Such a declaration is a claim: a number, say, where the size depends on the inputs of the model. Inference
+keeps it, and reports for which sizes of the inputs it is true.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import Finding, Location, quote
+from sabir.base import quote
+from sabir.inference._causes import Cause
+from sabir.inference._diagnostics import Diagnostic
 from sabir.ir import Expr, TensorType, Type
 
 if TYPE_CHECKING:
+    from sabir.base import Location
     from sabir.ir import Graph, Value
-
-CLAIM = "TYPE009"
 
 
 class Claim(NamedTuple):
-    """A dimension that is declared a number, and what it follows to be."""
+    """A dimension that is declared as a number and inferred as an expression."""
 
     axis: int
     declared: int
-    found: Expr
+    inferred: Expr
 
 
-def claim_in(declared: Type, found: Type) -> Claim | None:
+def claim_in(declared: Type, inferred: Type) -> Claim | None:
     """Return the first dimension that is a number as declared and an expression as inferred, or None."""
-    if not isinstance(declared, TensorType) or not isinstance(found, TensorType):
+    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
         return None
-    for axis, (said, dim) in enumerate(zip(declared.shape or (), found.shape or (), strict=False)):
-        if isinstance(said, int) and isinstance(dim, Expr):
-            return Claim(axis, said, dim)
+    for axis, (size, dim) in enumerate(zip(declared.shape or (), inferred.shape or (), strict=False)):
+        if isinstance(size, int) and isinstance(dim, Expr):
+            return Claim(axis, size, dim)
     return None
 
 
@@ -46,17 +47,18 @@ def symbols_of_inputs(graph: Graph) -> dict[str, str]:
     return found
 
 
-def claim_finding(
+def claim_diagnostic(
     value: Value, declared: Type, claim: Claim, inputs: dict[str, str], where: Location
-) -> Finding | None:
-    """Return the finding for a claim, or None where more than the sizes of inputs decides the dimension."""
-    symbols = sorted(claim.found.symbols)
+) -> Diagnostic | None:
+    """Return the diagnostic of a claim, None where the dimension depends on more than sizes of inputs."""
+    symbols = sorted(claim.inferred.symbols)
     if not symbols or any(name not in inputs for name in symbols):
         return None
-    of = quote(inputs[symbols[0]])
-    told = (
-        f"{quote(value.name)} is declared {declared}, but its dimension {claim.axis} is {claim.found}, by the"
-        f" shape of the input {of}; the declaration holds only where {claim.found} = {claim.declared}"
+    source = quote(inputs[symbols[0]])
+    message = (
+        f"{quote(value.name)} is declared {declared}, but its dimension {claim.axis} is {claim.inferred}, by"
+        f" the shape of the input {source}; the declaration holds only where"
+        f" {claim.inferred} = {claim.declared}"
     )
     hint = "leave the dimension open, or replace what is declared: `sabir infer --fresh`"
-    return Finding(CLAIM, told, where, hint, "warning")
+    return Diagnostic(Cause.DECLARED_SIZE, message, where, hint)

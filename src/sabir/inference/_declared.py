@@ -1,18 +1,23 @@
-"""What a model declares of its values, and all that this and inference say together."""
+"""The types that a model declares, and their merge with those that inference finds."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.inference._claims import Claim, claim_in
+from sabir.inference._contents import without_contents
 from sabir.inference._merge import merge, with_names, without_item_names, without_names, without_negatives
+from sabir.ir import TensorType
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sabir.ir import Model, Type, Value
 
 
 class Merged(NamedTuple):
-    """Two types of one value, what they say together, and the claim that the declared one makes."""
+    """Two types of one value, what both say together, and the claim that the declared one makes."""
 
     declared: Type
     inferred: Type
@@ -21,35 +26,35 @@ class Merged(NamedTuple):
 
 
 class Declarations:
-    """The declared types, remembered by identity; `interned` has the one object that stands for each type.
+    """The declared types, remembered by identity; `interned` has one object for all equal types.
 
-    With `fresh` what is declared of a computed value counts only where nothing follows of it.
+    With `fresh` the declared type of a computed value counts only where nothing follows from its operands.
     """
 
     def __init__(self, interned: dict[Type, Type], *, fresh: bool) -> None:
         self._interned, self.fresh = interned, fresh
-        self._said: dict[tuple[int, bool], tuple[Type, Type]] = {}
+        self._usable: dict[tuple[int, bool], tuple[Type, Type]] = {}
         self._merged: dict[tuple[int, int, bool], Merged] = {}
 
     def of(self, value: Value, *, anyway: bool = False) -> Type | None:
-        """Return what the file says of a value, a subgraph's own names of dimensions aside.
+        """Return the declared type of a value, without the names that a subgraph gives to dimensions.
 
-        A fresh inference drops it for a computed value, unless it is wanted `anyway`.
+        A fresh inference ignores it for a computed value, unless it is wanted `anyway`.
         """
         if value.type is None or (self.fresh and value.node is not None and not anyway):
             return None
         graph = value.home
         inside = graph is not None and graph.parent is not None
         key = (id(value.type), inside)
-        known = self._said.get(key)
+        known = self._usable.get(key)
         if known is None:
             open_ = without_names if inside else without_item_names
             kind = without_negatives(open_(value.type))
-            known = self._said[key] = (value.type, self._interned.setdefault(kind, kind))
+            known = self._usable[key] = (value.type, self._interned.setdefault(kind, kind))
         return known[1]
 
     def merged(self, declared: Type, kind: Type, *, of_output: bool) -> Merged:
-        """Return all that the two say together; raises InferenceError where they contradict each other."""
+        """Return the merge of two interned types; raises InferenceError where they contradict each other."""
         key = (id(declared), id(kind), of_output)
         found = self._merged.get(key)
         if found is None:
@@ -58,25 +63,35 @@ class Declarations:
             found = self._merged[key] = Merged(declared, kind, whole, claim_in(declared, kind))
         return found
 
-    def written(self, value: Value, kind: Type, plain: Type) -> Type:
-        """Return what to write for a value that is of a `kind`, `plain` without its contents.
+    def write(self, types: Mapping[Value, Type]) -> None:
+        """Write interned types into their values; one whose elements are unknown is left out.
 
-        It gets the file's names of the dimensions that are open; in a fresh inference only where nothing else
-        is known of the value.
+        Dimensions of unknown size get the file's names; in a fresh inference only where the inferred type
+        says no more than the declared one.
         """
-        if self.fresh and value.node is not None and kind is not self.of(value, anyway=True):
-            return plain
-        return with_names(plain, value.type)
+        stripped: dict[int, Type] = {}
+        for value, kind in types.items():
+            plain = stripped.get(id(kind))
+            if plain is None:
+                plain = stripped[id(kind)] = without_contents(kind)
+            if isinstance(plain, TensorType) and not plain.element.number:
+                continue
+            renames = not (self.fresh and value.node is not None and kind is not self.of(value, anyway=True))
+            found = with_names(plain, value.type) if renames else plain
+            # a type is shared by all values that have it; the note in a value's file entry is not
+            if found != value.type:
+                note = value.type.note if value.type is not None else None
+                value.type = found if note is None else dataclasses.replace(found, note=note)
 
 
 def retype_leftovers(model: Model) -> None:
-    """Give what a file declares once more of a computed value the type that the value has now."""
+    """Set further descriptions of computed values in the file to the types that the values have now."""
     for graph in (inner for root in model.graphs() for inner in root.scopes()):
-        again = [(told, told.name) for told in graph.orphan_value_info]
-        again += [(told, value.name) for value, told in graph.output_infos.values()]
-        if not again:
+        descriptions = [(info, info.name) for info in graph.orphan_value_info]
+        descriptions += [(info, value.name) for value, info in graph.output_infos.values()]
+        if not descriptions:
             continue
         computed = {v.name: v.type for v in graph.defined() if v.node is not None and v.type is not None}
-        for told, name in again:
-            if told.type is not None and name in computed:
-                told.type = computed[name]
+        for info, name in descriptions:
+            if info.type is not None and name in computed:
+                info.type = computed[name]

@@ -1,4 +1,4 @@
-"""Merging what a file declares of a value with what follows from its inputs."""
+"""Merging the declared type of a value with the inferred one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def merge(declared: Type | None, inferred: Type | None, *, prefer_declared: bool = False) -> Type | None:
-    """Return all that the two say together.
+    """Return the type that has all that either of the two says.
 
-    Numbers win over symbols, anything wins over unknown; between two symbols the inferred one stands, unless
+    Numbers win over symbols, anything wins over unknown; of two symbols the inferred one is taken, unless
     `prefer_declared`, as at a model's outputs. Raises InferenceError where they contradict each other.
     """
     if declared is None or inferred is None:
@@ -56,32 +56,41 @@ def _shapes(declared: TensorType, inferred: TensorType, *, prefer_declared: bool
             f"declared as {declared}, but its shape is {TensorType(declared.element, inferred.shape)}"
         )
     dims: list[Dim] = []
-    for said, found in zip(declared.shape, inferred.shape, strict=True):
-        if known_equal(said, found) is False:
-            raise InferenceError(f"declared as {declared}, but it is {inferred}: {said} is not {found}")
-        dims.append(_better(said, found, prefer_declared=prefer_declared))
+    for stated, found in zip(declared.shape, inferred.shape, strict=True):
+        if known_equal(stated, found) is False:
+            raise InferenceError(f"declared as {declared}, but it is {inferred}: {stated} is not {found}")
+        dims.append(_better(stated, found, prefer_declared=prefer_declared))
     return tuple(dims)
 
 
-def _better(said: Dim, found: Dim, *, prefer_declared: bool) -> Dim:
-    if said is None or found is None:
-        return found if said is None else said
-    if isinstance(said, Expr) and isinstance(found, Expr):
-        return said if prefer_declared else found
-    return said if isinstance(said, int) else found
+def _better(stated: Dim, found: Dim, *, prefer_declared: bool) -> Dim:
+    if stated is None or found is None:
+        return found if stated is None else stated
+    if isinstance(stated, Expr) and isinstance(found, Expr):
+        return stated if prefer_declared else found
+    return stated if isinstance(stated, int) else found
+
+
+def contradiction(one: Type | None, other: Type | None) -> str:
+    """Return how two types of one value contradict each other, "" where they do not."""
+    try:
+        merge(one, other)
+    except InferenceError as error:
+        return str(error)
+    return ""
 
 
 def without_names(declared: Type) -> Type:
     """Return a declared type without its symbolic dimensions.
 
-    A name that a subgraph gives to a dimension stands for its size in one iteration or branch; outside, or
-    in the next iteration, the same name would be taken for the same size.
+    A name that a subgraph gives to a dimension means its size in one iteration or branch; outside, or in the
+    next iteration, the same name would mean the same size.
     """
     return _opened(declared, lambda dim: isinstance(dim, Expr))
 
 
 def without_negatives(declared: Type) -> Type:
-    """Return a declared type without its dimensions below 0: no size is such, and nothing follows."""
+    """Return a declared type without its dimensions below 0, which no tensor has."""
     return _opened(declared, lambda dim: isinstance(dim, int) and dim < 0)
 
 
@@ -112,12 +121,12 @@ def without_item_names(declared: Type) -> Type:
 
 
 def with_names(found: Type, declared: Type | None) -> Type:
-    """Return the type found, with the file's names for the dimensions of which nothing else is known."""
+    """Return an inferred type, with the file's names for the dimensions of unknown size."""
     match found, declared:
         case TensorType(), TensorType() if found.shape and declared.shape:
             if len(found.shape) != len(declared.shape) or None not in found.shape:
                 return found
-            dims = (said if d is None else d for d, said in zip(found.shape, declared.shape, strict=True))
+            dims = (name if d is None else d for d, name in zip(found.shape, declared.shape, strict=True))
             return TensorType(found.element, tuple(dims), note=found.note)
         case (SequenceType(), SequenceType()) | (OptionalType(), OptionalType()) if found.item is not None:
             return type(found)(with_names(found.item, declared.item), found.note)

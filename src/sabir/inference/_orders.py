@@ -16,18 +16,22 @@ class Orders:
     """The order of each graph, found once: the body of a loop is inferred many times."""
 
     def __init__(self) -> None:
-        self._found: dict[Graph, tuple[tuple[Node, ...], dict[Node, int] | None]] = {}
+        self._orders: dict[Graph, tuple[tuple[Node, ...], dict[Node, int] | None]] = {}
 
     def placed(self, graph: Graph, report: Callable[[SchemaError], None]) -> Iterable[tuple[int, Node]]:
-        """Return the nodes to be inferred one after the other, each with its place in the graph.
+        """Return the nodes in the order in which to infer them, each with its index in the graph.
 
         Nodes that read one another in a cycle are reported, and the graph keeps its own order.
         """
-        found = self._found.get(graph)
+        found = self._orders.get(graph)
         if found is None:
-            found = self._found[graph] = _order(graph, report)
+            found = self._orders[graph] = _order(graph, report)
         order, places = found
         return enumerate(order) if places is None else ((places[node], node) for node in order)
+
+    def forget(self, graph: Graph) -> None:
+        """Drop the order of a graph, as it was edited."""
+        self._orders.pop(graph, None)
 
 
 def _order(

@@ -1,11 +1,11 @@
-"""The types of a model's outputs, where whoever built it stated none."""
+"""Types for the outputs of a model that declare none."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.inference._contents import without_contents
 from sabir.inference._engine import Inference
-from sabir.inference._facts import without_contents
 from sabir.ir import TensorType
 
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def type_outputs(model: Model) -> None:
-    """Give each output of the main graph that has no type the one that inference finds, if it finds one.
+    """Declare the inferred type of each output of the main graph that has none, where inference finds one.
 
-    The standard wants the outputs of a model typed. A model with mistakes keeps them for the checker.
+    The standard requires types for the outputs of a model. Mistakes in the model are left to the checker.
     """
     untyped = [v for v in model.graph.outputs if v is not None and v.type is None]
     if not untyped:

@@ -1,4 +1,4 @@
-"""Where a node stands, and the attribute that holds a subgraph."""
+"""The location of a node, and the attribute that contains a subgraph."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from sabir.ir import Node, Value
 
 
-def at_node(where: Location, place: int, node: Node) -> Location:
-    """Return the location of the node number `place` of a graph."""
-    return where.at("node", index=place, name=node.name or node.op)
+def at_node(where: Location, index: int, node: Node) -> Location:
+    """Return the location of the node number `index` of the graph at `where`."""
+    return where.at("node", index=index, name=node.name or node.op)
 
 
-def holding(node: Node, graph: Graph) -> str:
-    """Return the name of the attribute of a node that holds a subgraph."""
+def attribute_of(node: Node, graph: Graph) -> str:
+    """Return the name of the attribute of a node that contains a subgraph."""
     return next((name for name, a in node.attributes.items() if any(g is graph for g in a.graphs)), "")
 
 
 def is_output(value: Value) -> bool:
-    """Return whether a value is an output of a graph that stands in no node."""
+    """Return whether a value is an output of a root graph."""
     return any(isinstance(use.user, Graph) and use.user.parent is None for use in value.uses)

@@ -1,8 +1,8 @@
-"""The model objects: frozen facts, and a mutable graph linked both ways."""
+"""The model objects: immutable types, tensors and attributes, and mutable graphs of linked nodes."""
 
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
 from sabir.ir._builder import Builder
-from sabir.ir._clone import clone_graph, clone_node
+from sabir.ir._clone import clone_function, clone_graph, clone_node
 from sabir.ir._devices import DeviceConfiguration, NodeDevice, ShardedAxis, Sharding
 from sabir.ir._dims import (
     Dim,
@@ -47,19 +47,26 @@ from sabir.ir._features import (
     least_ir,
     parts_of_type,
 )
-from sabir.ir._graph import Annotation, Constant, Graph, Node, Use, Value
+from sabir.ir._fresh import FreshNames
+from sabir.ir._graph import Annotation, Graph
 from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, find_opset
+from sabir.ir._initializers import Initializers
 from sabir.ir._labels import Labels
+from sabir.ir._links import Use
 from sabir.ir._listing import Listed
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._names import NameScope
+from sabir.ir._node import Node
+from sabir.ir._places import Place, places, walk
 from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
 from sabir.ir._residue import Residue
+from sabir.ir._resolve import resolve
 from sabir.ir._tensors import (
     MAX_RANK,
     Array,
     ArrayTensor,
     Buffer,
+    Constant,
     ExternalTensor,
     SparseTensor,
     Tensor,
@@ -82,6 +89,7 @@ from sabir.ir._types import (
     tensor_type,
     unknown_element,
 )
+from sabir.ir._value import Value
 from sabir.ir._verify import verify
 from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
 
@@ -112,9 +120,11 @@ __all__ = [
     "Expr",
     "ExternalTensor",
     "Feature",
+    "FreshNames",
     "Function",
     "FunctionKey",
     "Graph",
+    "Initializers",
     "Item",
     "Known",
     "Labels",
@@ -126,6 +136,7 @@ __all__ = [
     "NodeDevice",
     "OpaqueType",
     "OptionalType",
+    "Place",
     "Residue",
     "SequenceType",
     "Shape",
@@ -148,6 +159,7 @@ __all__ = [
     "bound_opsets",
     "canonical_domain",
     "ceil_div",
+    "clone_function",
     "clone_graph",
     "clone_node",
     "dim_max",
@@ -176,8 +188,10 @@ __all__ = [
     "newest_opset_of_ir",
     "parse_dim",
     "parts_of_type",
+    "places",
     "product",
     "read_dim",
+    "resolve",
     "sub",
     "symbol",
     "tensor_type",
@@ -186,4 +200,5 @@ __all__ = [
     "unknown_element",
     "upper_bound",
     "verify",
+    "walk",
 ]

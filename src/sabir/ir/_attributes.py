@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, ValuesView
-from dataclasses import dataclass, field
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, MutableMapping, ValuesView
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from sabir.base import UnsupportedError
+from sabir.base import UnsupportedError, hints, legible, quote
 from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
 from sabir.ir._types import MapType, OpaqueType, OptionalType, SequenceType, SparseTensorType, TensorType
 
 if TYPE_CHECKING:
-    from sabir.ir._graph import Graph, Node
+    from sabir.ir._graph import Graph
+    from sabir.ir._node import Node
     from sabir.ir._residue import Residue
 
 AttributeType = Literal[
@@ -24,21 +25,28 @@ ATTRIBUTE_TYPES: tuple[AttributeType, ...] = get_args(AttributeType)  # the plac
 AttributeValue: TypeAlias = Any
 
 
+_ONNX_FIELDS = (
+    "f", "i", "s", "t", "g", "floats", "ints", "strings", "tensors", "as_int", "as_ints", "as_float",
+    "as_floats", "as_string", "as_strings", "as_tensor", "as_graph",
+)  # fmt: skip
+
+
 class Nested:
-    """What an attribute of type graph holds: a graph that knows the node it belongs to."""
+    """The base of graphs: an object that an attribute contains, and that knows the node of the attribute."""
 
     __slots__ = ("parent",)
 
     parent: Node | None
 
 
-@dataclass(frozen=True, slots=True)
+@hints(**dict.fromkeys(_ONNX_FIELDS, "whatever the type, the content is the `value`"))
+@dataclass(frozen=True, slots=True, repr=False)
 class Attribute:
-    """One named constant.
+    """One compile-time argument of a node, immutable.
 
-    `value` is a `float`, `int`, `str` (or `bytes` when it is no UTF-8), `Tensor`, `SparseTensor`, `Graph`,
-    a type, or a tuple of one of them, as `type` says. In a function body, `ref` may name the function's
-    attribute to take the value from; `value` is then None.
+    `value` is a `float`, `int`, `str` (or `bytes` when it is not UTF-8), `Tensor`, `SparseTensor`, `Graph`,
+    a type, or a tuple of one of them, as `type` says. In a function body, `ref` may name the attribute of the
+    function that has the value; `value` is then None.
     """
 
     name: str
@@ -50,17 +58,17 @@ class Attribute:
 
     @classmethod
     def of(cls, name: str, value: object) -> Attribute:
-        """Return the attribute for a Python value; its type follows the value's.
+        """Return the attribute for a Python value; its type follows from that of the value.
 
-        An empty list has no type of its own: pass an `Attribute` that says which. Raises UnsupportedError
-        for a value that no attribute can hold.
+        An empty list has no type: pass an `Attribute`, which has one. Raises UnsupportedError for a value
+        that no attribute type fits.
         """
         if isinstance(value, Attribute):
-            return value if value.name == name else cls(name, value.type, value.value, value.doc, value.ref)
+            return value if value.name == name else replace(value, name=name)
         if isinstance(value, (list, tuple)):
             return cls(name, *_several(name, tuple(cast("Iterable[object]", value))))
-        kind, plain = _single(name, value)
-        return cls(name, kind, plain)
+        type_, plain = _single(name, value)
+        return cls(name, type_, plain)
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -68,6 +76,21 @@ class Attribute:
         if self.ref or self.value is None:
             return ()
         return (self.value,) if self.type == "graph" else self.value if self.type == "graphs" else ()
+
+    def __repr__(self) -> str:
+        content = f"@{self.ref}" if self.ref else _shown(self.value)
+        return legible(f"Attribute({self.name}: {self.type} = {content})")
+
+
+_LONGEST = 8  # items of a list that are shown
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        items = cast("tuple[object, ...]", value)
+        more = [f"... {len(items)} in all"] if len(items) > _LONGEST else []
+        return f"[{', '.join([*map(_shown, items[:_LONGEST]), *more])}]"
+    return quote(value) if isinstance(value, (str, bytes)) else repr(value)
 
 
 _PLURAL: dict[AttributeType, AttributeType] = {
@@ -96,7 +119,7 @@ def _single(name: str, value: object) -> tuple[AttributeType, AttributeValue]:
         case Nested():
             return "graph", value
         case _:
-            raise UnsupportedError(f"attribute {name!r}: no attribute type holds a {type(value).__name__}")
+            raise UnsupportedError(f"attribute {name!r}: no attribute type fits a {type(value).__name__}")
 
 
 def _several(name: str, values: tuple[object, ...]) -> tuple[AttributeType, AttributeValue]:
@@ -105,33 +128,39 @@ def _several(name: str, values: tuple[object, ...]) -> tuple[AttributeType, Attr
             f"attribute {name!r}: an empty list has no type; pass Attribute(name, 'ints', ())"
         )
     pairs = [_single(name, v) for v in values]
-    kinds = {kind for kind, _ in pairs}
-    if kinds == {"int", "float"}:
+    types = {type_ for type_, _ in pairs}
+    if types == {"int", "float"}:
         return "floats", tuple(float(np.float32(v)) for _, v in pairs)
-    if len(kinds) > 1:
+    if len(types) > 1:
         raise UnsupportedError(
-            f"attribute {name!r} mixes {' and '.join(sorted(kinds))}; a list holds one type"
+            f"attribute {name!r} mixes {' and '.join(sorted(types))}; a list has items of one type"
         )
     return _PLURAL[pairs[0][0]], tuple(v for _, v in pairs)
 
 
 class Attributes(MutableMapping[str, Attribute]):
-    """The attributes of a node, in order; keeps the parent of every subgraph in step."""
+    """The attributes of a node by name, in order; the node becomes the parent of every subgraph.
+
+    What is assigned is converted as by `Attribute.of`: `node.attributes["axis"] = 1`.
+    """
 
     __slots__ = ("_items", "_node")
 
-    def __init__(self, node: Node, items: Mapping[str, Attribute] | None = None) -> None:
+    def __init__(self, node: Node, items: Mapping[str, Attribute | object] | None = None) -> None:
+        """Raises UnsupportedError for a value that no attribute type fits; then nothing is linked."""
         self._node = node
         self._items: dict[str, Attribute] = {}
-        for name, attribute in (items or {}).items():
-            self._items[name] = attribute
-            for graph in attribute.graphs:
-                graph.parent = node
+        if items:
+            self._items = {name: Attribute.of(name, value) for name, value in items.items()}
+            for attribute in self._items.values():
+                for graph in attribute.graphs:
+                    graph.parent = node
 
     def __getitem__(self, name: str) -> Attribute:
         return self._items[name]
 
-    def __setitem__(self, name: str, attribute: Attribute) -> None:
+    def __setitem__(self, name: str, value: Attribute | object) -> None:
+        attribute = Attribute.of(name, value)
         self._unlink(name)
         self._items[name] = attribute
         for graph in attribute.graphs:
@@ -147,6 +176,13 @@ class Attributes(MutableMapping[str, Attribute]):
     def __len__(self) -> int:
         return len(self._items)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+    def items(self) -> ItemsView[str, Attribute]:
+        """The names with the attributes, in order."""
+        return self._items.items()
+
     def values(self) -> ValuesView[Attribute]:
         """The attributes, in order."""
         return self._items.values()
@@ -155,11 +191,15 @@ class Attributes(MutableMapping[str, Attribute]):
         return f"Attributes({self._items!r})"
 
     def value(self, name: str, default: AttributeValue = None) -> AttributeValue:
-        """Return the value of an attribute, or `default` where it is not given."""
+        """Return the value of an attribute, or `default` where the node does not have it."""
         attribute = self._items.get(name)
         return default if attribute is None else attribute.value
 
     def _unlink(self, name: str) -> None:
         old = self._items.get(name)
         for graph in old.graphs if old else ():
-            graph.parent = None
+            if graph.parent is self._node:
+                graph.parent = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self._items,)  # without its node a copy has no links to keep

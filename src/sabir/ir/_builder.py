@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sabir._version import __version__
 from sabir.ir._attributes import Attribute
 from sabir.ir._features import least_ir
-from sabir.ir._graph import Constant, Graph, Node, Value
+from sabir.ir._fresh import FreshNames
+from sabir.ir._graph import Graph
 from sabir.ir._imports import bound_opsets
 from sabir.ir._model import Model
+from sabir.ir._node import Node
 from sabir.ir._types import Type, tensor_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sabir.ir._dims import Dim
+    from sabir.ir._tensors import Constant
     from sabir.ir._types import ElementKey
+    from sabir.ir._value import Value
 
 
 class Builder:
@@ -38,16 +42,20 @@ class Builder:
         graph: Graph | None = None,
         opsets: dict[str, int] | None = None,
         after: Callable[[Node], None] | None = None,
+        names: FreshNames | None = None,
     ) -> None:
         """Start a graph at `opset`, or continue `graph`; `after` is called on each new node.
+
+        `names` names new values, by default unlike all others of the graph.
 
         `opsets` are more imports; a version of the default domain in it, under either name, replaces `opset`.
         """
         self.graph = Graph(name) if graph is None else graph
         self.opsets = bound_opsets(opsets or {}, opset)
         self._after = after
-        self._taken = {v.name for inner in self.graph.scopes() for v in inner.defined()}
-        self._numbers: dict[str, int] = {}
+        if names is None:
+            names = FreshNames(v.name for inner in self.graph.scopes() for v in inner.defined())
+        self._fresh = names.fresh
 
     @property
     def opset(self) -> int:
@@ -119,15 +127,6 @@ class Builder:
             Builder.complete(model)
             model.ir_version = ir_version or least_ir(model)  # the types of the outputs may need a later one
         return model
-
-    def _fresh(self, name: str) -> str:
-        """Return `name`, numbered when it is taken."""
-        found = name
-        while found in self._taken:
-            number = self._numbers[name] = self._numbers.get(name, 0) + 1
-            found = f"{name}_{number}"
-        self._taken.add(found)
-        return found
 
 
 def _type(kind: ElementKey | Type, shape: Sequence[int | str | Dim] | None) -> Type:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sabir.ir._dims import Dim
-    from sabir.ir._graph import Value
+    from sabir.ir._value import Value
 
 
 class DeviceConfiguration(NamedTuple):

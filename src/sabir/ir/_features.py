@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.ir._attributes import Attribute
-    from sabir.ir._graph import Graph, Node, Value
+    from sabir.ir._graph import Graph
     from sabir.ir._model import Function, Model
+    from sabir.ir._node import Node
     from sabir.ir._types import Type
+    from sabir.ir._value import Value
 
 NEWEST_IN_GRAPHS = 11  # the newest IR version that brought something to graphs, values or nodes
 _OLDEST = 3  # the oldest IR version that imports operator sets

@@ -1,191 +1,75 @@
-"""Values, nodes and graphs: mutable, linked both ways, compared by identity.
+"""Graphs: nodes between inputs and outputs, with initializers; mutable, and compared by identity.
 
-Facts (types, shapes, attributes, tensors) are frozen and live in their own modules; only the classes here
-change, and only through methods that keep both ends of every link in step. Names are labels: the object is
-the identity, and saving makes missing or clashing names unique.
+Types, shapes, attributes and tensors are immutable and have their own modules. Graphs, nodes and values
+change, through methods that keep both ends of every link. A name is a label: the object is the identity, and
+saving makes missing or clashing names unique.
 """
 
-# These classes keep one another's links, so here alone private names cross classes.
+# Graphs, nodes and values keep each other's links, so private names cross classes here.
 # pyright: reportPrivateUsage=false
 from __future__ import annotations
 
-from itertools import starmap
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import legible
-from sabir.ir._attributes import Attribute, Attributes, Nested
-from sabir.ir._links import Inputs, Reads, Use
+from sabir.base import hinted, hints, legible
+from sabir.ir._finding import named
+from sabir.ir._initializers import Initializers
+from sabir.ir._links import GraphInputs, Reads, require_free, require_values
 from sabir.ir._listing import Listed
+from sabir.ir._nodes import NodeSequence
 from sabir.ir._order import in_order
 from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
+from sabir.ir._value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, MutableSequence
 
-    from sabir.ir._devices import NodeDevice
+    from sabir.ir._node import Node
     from sabir.ir._residue import Residue
+    from sabir.ir._tensors import Constant
     from sabir.ir._types import Type
 
-Constant: TypeAlias = Tensor | SparseTensor
 
-
-class Value:
-    """One value of the program.
-
-    `source` is the node that computes it, the graph it is an input or an initializer of, or None where
-    nothing defines it. `type` is what is declared or inferred of it.
-    """
-
-    __slots__ = ("_uses", "doc", "metadata", "name", "residue", "source", "type", "value_info_index")
-
-    def __init__(self, name: str = "", type: Type | None = None) -> None:  # ruff: ignore[builtin-argument-shadowing] - the attribute's own name
-        self.name, self.type = name, type
-        self.source: Node | Graph | None = None
-        self.doc = ""
-        self.metadata: dict[str, str] | None = None
-        self.residue: Residue | None = None
-        self.value_info_index: int | None = (
-            None  # its place in the file's value_info, so that a save keeps the order
-        )
-        self._uses: dict[tuple[Node | Graph, int], None] = {}
-
-    @property
-    def uses(self) -> tuple[Use, ...]:
-        """Every place that reads this value."""
-        return tuple(starmap(Use, self._uses))
-
-    @property
-    def node(self) -> Node | None:
-        """The node that computes this value, if one does."""
-        return self.source if isinstance(self.source, Node) else None
-
-    @property
-    def home(self) -> Graph | None:
-        """The graph in which this value is defined, if one does."""
-        return self.source.graph if isinstance(self.source, Node) else self.source
-
-    @property
-    def constant(self) -> Constant | None:
-        """The initializer's data, where this value is one."""
-        return self.source.initializers.get(self) if isinstance(self.source, Graph) else None
-
-    @property
-    def is_input(self) -> bool:
-        """Whether this value is an input of its graph."""
-        return isinstance(self.source, Graph) and self in self.source.inputs
-
-    def replace_with(self, other: Value) -> None:
-        """Make every reader of this value, graph outputs included, read `other` instead."""
-        for user, slot in tuple(self._uses):
-            (user.inputs if isinstance(user, Node) else user.outputs)[slot] = other
-
-    def __repr__(self) -> str:
-        return legible(f"<Value {self.name or '?'}: {self.type or '?'}>")
-
-
-class Node(Listed):
-    """One application of an operator, or one call of a function.
-
-    An entry of `inputs` or `outputs` is None where an optional one is left out. `domain` is as written:
-    `""` and `"ai.onnx"` name the same one.
-    """
-
-    __slots__ = (
-        "_next", "_previous", "attributes", "devices", "doc", "domain", "graph", "inputs", "metadata", "name",
-        "op", "outputs", "overload", "residue",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        op: str,
-        inputs: Iterable[Value | None] = (),
-        outputs: int | Iterable[Value | None] = 1,
-        attributes: Mapping[str, Attribute] | None = None,
-        *,
-        domain: str = "",
-        name: str = "",
-        overload: str = "",
-    ) -> None:
-        """Create a detached node; `outputs` is a number of new values, or the values themselves."""
-        self.op, self.domain, self.name, self.overload = op, domain, name, overload
-        self.inputs = Reads(self, inputs)
-        made = (Value() for _ in range(outputs)) if isinstance(outputs, int) else outputs
-        self.outputs: tuple[Value | None, ...] = tuple(made)
-        for value in self.outputs:
-            if value is not None:
-                value.source = self
-        self.attributes = Attributes(self, attributes)
-        self.doc = ""
-        self.metadata: dict[str, str] | None = None
-        self.devices: tuple[NodeDevice, ...] = ()
-        self.residue: Residue | None = None
-        self.graph: Graph | None = None
-        self._next: Node | None = None
-        self._previous: Node | None = None
-
-    @property
-    def output(self) -> Value:
-        """The first output, which must be there."""
-        value = self.outputs[0] if self.outputs else None
-        if value is None:
-            raise ValueError(f"{self!r} has no first output")
-        return value
-
-    @property
-    def graphs(self) -> tuple[Graph, ...]:
-        """The subgraphs among the attributes."""
-        return tuple(g for a in self.attributes.values() for g in a.graphs) if self.attributes else ()
-
-    def replace_output(self, old: Value, new: Value) -> None:
-        """Let this node compute `new` in the place of `old`, whose readers read `new` from now on."""
-        self.outputs = tuple(new if v is old else v for v in self.outputs)
-        old.source, new.source = None, self
-        old.replace_with(new)
-
-    def set(self, **attributes: object) -> None:
-        """Set attributes from Python values: `node.set(axis=1)`."""
-        for name, value in attributes.items():
-            self.attributes[name] = Attribute.of(name, value)
-
-    def __repr__(self) -> str:
-        domain = f"{self.domain}." if self.domain else ""
-        return legible(f"<Node {domain}{self.op}{f' {self.name!r}' if self.name else ''}>")
-
-
-class Graph(Nested, Listed):  # ruff: ignore[too-many-public-methods]  each edit is a method that keeps the links
+@hints(
+    nodes="the graph itself is the sequence of its nodes: iterate it, len(graph), graph[0], graph.node(name)",
+    input=hinted("inputs"),
+    output=hinted("outputs"),
+    initializer=hinted("initializers"),
+    sparse_initializer="sparse initializers are among the `initializers`",
+    value_info="each value has its `type`; graph.value(name) finds a value",
+    values="graph.defined() yields the values, and graph.value(name) finds one",
+    quantization_annotation=hinted("annotations"),
+    doc_string=hinted("doc"),
+    metadata_props=hinted("metadata"),
+    remove=hinted("erase"),
+    extend="append the nodes one by one",
+)
+class Graph(NodeSequence, Listed):
     """A sequence of nodes between inputs and outputs; it may be edited while it is iterated.
 
     `initializers` maps values to their data: a default where the value is an input, a constant elsewhere.
-    `parent` is the node whose attribute holds this graph, or None. `orphan_value_info` keeps value_info
-    entries that name nothing in the graph. `output_infos` keeps descriptions of outputs that are described
-    elsewhere too: by output index, the value that stood there and the description. `clashes` has the values
-    whose names were not unique in the file, with these names: a save keeps them.
+    `parent` is the node whose attribute contains this graph, or None. `inputs` and `outputs` are edited like
+    lists, or assigned as a whole; the links follow.
+
+    What only a file knows: `orphan_value_info` are value_info entries that name no value of the graph.
+    `output_infos` maps the index of an output that is described elsewhere too to its value in the file and
+    that second description. `clashes` are the values whose names were not unique in the file, with these
+    names, which a save keeps.
     """
 
     __slots__ = (
-        "_count",
-        "_first",
-        "_last",
-        "annotations",
-        "clashes",
-        "doc",
-        "initializers",
-        "inputs",
-        "metadata",
-        "name",
-        "orphan_value_info",
-        "output_infos",
-        "outputs",
-        "residue",
+        "_inputs", "_outputs", "annotations", "clashes", "doc", "initializers", "metadata", "name",
+        "orphan_value_info", "output_infos", "residue",
     )  # fmt: skip
 
     def __init__(self, name: str = "", inputs: Iterable[Value] = ()) -> None:
+        super().__init__()
         self.name, self.doc = name, ""
-        self.initializers: dict[Value, Constant] = {}
-        self.inputs = Inputs(self, inputs)
-        self.outputs = Reads(self)
+        self.initializers = Initializers(self)
+        self._inputs = GraphInputs(self, inputs)
+        self._outputs = Reads(self)
         self.metadata: dict[str, str] | None = None
         self.annotations: tuple[Annotation, ...] = ()
         self.orphan_value_info: tuple[Value, ...] = ()
@@ -193,70 +77,38 @@ class Graph(Nested, Listed):  # ruff: ignore[too-many-public-methods]  each edit
         self.clashes: dict[Value, str] = {}
         self.residue: Residue | None = None
         self.parent: Node | None = None
-        self._first: Node | None = None
-        self._last: Node | None = None
-        self._count = 0
 
-    def __iter__(self) -> Iterator[Node]:
-        """Visit the nodes in order: also one inserted after the current one, and none that is erased."""
-        node = self._first
-        while node is not None:
-            following = node._next
-            if node.graph is self:
-                yield node
-            # an erased node still leads on; one that now stands in another graph must not lead there
-            node = node._next if node.graph in {self, None} else following
+    @property
+    def inputs(self) -> MutableSequence[Value]:
+        """The inputs; assigning a sequence of values links them."""
+        return self._inputs
 
-    def __reversed__(self) -> Iterator[Node]:
-        node = self._last
-        while node is not None:
-            if node.graph is self:
-                yield node
-            node = node._previous
+    @inputs.setter
+    def inputs(self, values: Iterable[Value]) -> None:
+        self._inputs[:] = values
 
-    def __len__(self) -> int:
-        return self._count
+    @property
+    def outputs(self) -> MutableSequence[Value | None]:
+        """The outputs; assigning a sequence of values links them."""
+        return self._outputs
 
-    def __bool__(self) -> bool:
-        return True
+    @outputs.setter
+    def outputs(self, values: Iterable[Value | None]) -> None:
+        self._outputs[:] = values
 
-    def append(self, node: Node) -> Node:
-        """Place `node` last."""
-        return self.insert(node, after=self._last)
+    def node(self, name: str) -> Node:
+        """Return the node of this graph with a name; those of subgraphs are not searched.
 
-    def prepend(self, node: Node) -> Node:
-        """Place `node` first."""
-        return self.insert(node, after=None)
+        Raises NotFoundError, a KeyError, where no node has the name (with the nearest one), or several have.
+        """
+        return named(name, self, "node", repr(self))
 
-    def insert(self, node: Node, *, after: Node | None) -> Node:
-        """Place `node` right after another one, or first; raises ValueError for a node placed elsewhere."""
-        if node.graph is not None:
-            raise ValueError(f"{node!r} already stands in a graph; erase it there or move it")
-        if after is not None and after.graph is not self:
-            raise ValueError(f"{after!r} does not stand in this graph")
-        following = self._first if after is None else after._next
-        node.graph, node._previous, node._next = self, after, following
-        if after is None:
-            self._first = node
-        else:
-            after._next = node
-        if following is None:
-            self._last = node
-        else:
-            following._previous = node
-        self._count += 1
-        return node
+    def value(self, name: str) -> Value:
+        """Return the value with a name that this graph defines: an input, an initializer, or a node's output.
 
-    def move(self, node: Node, *, after: Node | None) -> None:
-        """Take a node of this graph to another place in it."""
-        if node is after:
-            raise ValueError(f"{node!r} cannot stand after itself")
-        self._unlink(node)
-        self.insert(node, after=after)
-
-    def detach(self, node: Node) -> None:
-        """Take a node out as it is, what it reads and who reads it included, to be placed elsewhere."""
-        self._unlink(node)
+        Raises NotFoundError, a KeyError, where no value has the name (with the nearest one), or several have.
+        """
+        return named(name, self.defined(), "value", repr(self))
 
     def erase(self, node: Node) -> None:
         """Remove a node whose outputs nothing reads; raises ValueError where something does."""
@@ -272,36 +124,48 @@ class Graph(Nested, Listed):  # ruff: ignore[too-many-public-methods]  each edit
     def add_input(self, name: str, type: Type | None = None) -> Value:  # ruff: ignore[builtin-argument-shadowing] - the attribute's own name
         """Append a new input."""
         value = Value(name, type)
-        self.inputs.append(value)
+        self._inputs.append(value)
         return value
 
     def add_initializer(self, name: str, data: Constant | object) -> Value:
-        """Add a constant, from a tensor or anything numpy takes as an array."""
-        tensor = data if isinstance(data, (Tensor, SparseTensor)) else ArrayTensor(np.asarray(data))
-        value = Value(name, tensor.type if isinstance(tensor, Tensor) else None)
-        self.set_initializer(value, tensor)
+        """Add a constant, from a tensor or anything that numpy converts to an array."""
+        value = Value(name)
+        self.set_initializer(value, data)
         return value
 
-    def set_initializer(self, value: Value, data: Constant | None) -> None:
-        """Give an input its default, or a value its constant; None takes it away."""
-        if data is not None:
-            self.initializers[value] = data
-            value.source = self
+    def set_initializer(self, value: Value, data: Constant | object | None) -> None:
+        """Set the default of an input or the constant of another value; None removes it.
+
+        The data is a tensor or anything that numpy converts to an array. A value that is not an input gets
+        the type of dense data where it has none, or where the data replaces other data. Raises ValueError for
+        a value that a node computes or that belongs to another graph, KeyError where there is nothing to
+        remove.
+        """
+        items = self.initializers._items
+        if data is None:
+            del items[value]
+            if value not in self._inputs:
+                value.source = None
             return
-        del self.initializers[value]
-        if value not in self.inputs:
-            value.source = None
+        if not isinstance(value, Value):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+            require_values((value,))
+        require_free(value, self)
+        tensor = data if isinstance(data, (Tensor, SparseTensor)) else ArrayTensor(np.asarray(data))
+        if (value._type is None or value in items) and value not in self._inputs._counts:
+            value._type = tensor.sound_type if isinstance(tensor, Tensor) else None
+        items[value] = tensor
+        value.source = self
 
     def sorted_nodes(self) -> tuple[Node, ...]:
-        """Return the nodes in topological order, and leave the graph as it is.
+        """Return the nodes in topological order, without changing the graph.
 
-        Nodes that need not move keep their order; what a subgraph captures counts as read by its node. Raises
-        SchemaError for nodes that read one another in a cycle, naming them.
+        Nodes keep their order as far as possible; what a subgraph captures counts as read by its node. Raises
+        SchemaError for nodes that read each other in a cycle, naming them.
         """
         return in_order(self)
 
     def sort(self) -> bool:
-        """Put the nodes, and those of every graph inside, in topological order; return whether any moved.
+        """Put the nodes of this graph and of its subgraphs in topological order; return whether any moved.
 
         Raises SchemaError as `sorted_nodes` does, before anything is moved.
         """
@@ -311,21 +175,8 @@ class Graph(Nested, Listed):  # ruff: ignore[too-many-public-methods]  each edit
             graph.arrange(order)
         return bool(unsorted)
 
-    def arrange(self, nodes: Sequence[Node]) -> None:
-        """Put the nodes of this graph, all of them, in another order; raises ValueError for any others."""
-        if len(nodes) != self._count or {*nodes} != {*self}:
-            raise ValueError("the nodes to arrange are not those of the graph")
-        self._first = self._last = None
-        for node in nodes:
-            node._previous, node._next = self._last, None
-            if self._last is None:
-                self._first = node
-            else:
-                self._last._next = node
-            self._last = node
-
     def captures(self) -> tuple[Value, ...]:
-        """The values of outer graphs that this graph or one inside it reads, in reading order."""
+        """The values of other graphs that this graph or one inside it reads, in reading order."""
         found: dict[Value, None] = {}
         inside = set(map(id, self.scopes()))
         for graph in self.scopes():
@@ -345,12 +196,12 @@ class Graph(Nested, Listed):  # ruff: ignore[too-many-public-methods]  each edit
 
     @property
     def input_counts(self) -> range:
-        """How many inputs it may be given as a subgraph: those that have an initializer can be left out."""
-        return range(sum(v.constant is None for v in self.inputs), len(self.inputs) + 1)
+        """The numbers of inputs that a subgraph accepts: those that have an initializer are optional."""
+        return range(sum(v.constant is None for v in self._inputs), len(self._inputs) + 1)
 
     def defined(self) -> Iterator[Value]:
-        """The values that this graph itself defines: inputs, initializers, then what its nodes compute."""
-        yield from dict.fromkeys((*self.inputs, *self.initializers))
+        """The values that this graph itself defines: inputs, initializers, then the nodes' outputs."""
+        yield from dict.fromkeys((*self._inputs, *self.initializers))
         for node in self:
             yield from (v for v in node.outputs if v is not None)
 
@@ -360,27 +211,40 @@ class Graph(Nested, Listed):  # ruff: ignore[too-many-public-methods]  each edit
             yield from graph
 
     def __repr__(self) -> str:
-        return legible(f"<Graph {self.name!r}: {self._count} nodes>")
+        nodes = "1 node" if self._count == 1 else f"{self._count} nodes"
+        return legible(f"<Graph {self.name!r}: {nodes}>")
 
-    def _unlink(self, node: Node) -> None:
-        if node.graph is not self:
-            raise ValueError(f"{node!r} does not stand in this graph")
-        before, after = node._previous, node._next
-        if before is None:
-            self._first = after
-        else:
-            before._next = after
-        if after is None:
-            self._last = before
-        else:
-            after._previous = before
-        node.graph = None
-        self._count -= 1
+    def __reduce__(self) -> tuple[Any, ...]:
+        # lists of nodes and values, not chains of links: a recursion is as deep as graphs are nested
+        contents = tuple(self._inputs), dict(self.initializers.items()), tuple(self), tuple(self._outputs)
+        return _rebuilt, (self.name, *contents, {field: getattr(self, field) for field in _FIELDS})
 
 
 class Annotation(NamedTuple):
-    """Quantization parameters of a value: key (`SCALE_TENSOR`, ...) to the value that holds them."""
+    """Quantization parameters of a value: each key (`SCALE_TENSOR`, ...) with the value that it names."""
 
     value: Value
     parameters: tuple[tuple[str, Value], ...]
     residue: Residue | None = None
+
+
+_FIELDS = ("doc", "metadata", "annotations", "orphan_value_info", "output_infos", "clashes", "residue")
+
+
+def _rebuilt(
+    name: str,
+    inputs: tuple[Value, ...],
+    initializers: dict[Value, Constant],
+    nodes: tuple[Node, ...],
+    outputs: tuple[Value | None, ...],
+    fields: dict[str, Any],
+) -> Graph:
+    graph = Graph(name, inputs)
+    for value, data in initializers.items():
+        graph.set_initializer(value, data)
+    for node in nodes:
+        graph.append(node)
+    graph.outputs.extend(outputs)
+    for field, content in fields.items():
+        setattr(graph, field, content)
+    return graph

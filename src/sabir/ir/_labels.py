@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 from sabir.base import check_depth
+from sabir.ir._fresh import FreshNames
 from sabir.ir._rereading import misread_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from sabir.ir._graph import Graph, Value
+    from sabir.ir._graph import Graph
+    from sabir.ir._value import Value
 
 
 class Labels:
@@ -23,7 +24,7 @@ class Labels:
     finds its own value by them.
     """
 
-    __slots__ = ("_captures", "_counts", "_every", "_given", "_names", "_outside", "_shared", "_single")
+    __slots__ = ("_captures", "_fresh", "_given", "_names", "_outside", "_shared", "_single")
 
     def __init__(
         self, *graphs: Graph, around: Iterable[Value | None] = (), outside: Iterable[Value] = ()
@@ -33,8 +34,7 @@ class Labels:
         `outside` are values of the graphs that something outside refers to by name, as training does.
         """
         self._names: dict[Value, str] = {}
-        self._every: set[str] = set()
-        self._counts: dict[str, Iterator[int]] = {}
+        self._fresh = FreshNames()
         self._captures: dict[Graph, set[Value]] = {}
         self._outside = frozenset(outside)
         self._given: set[str] = set()
@@ -43,7 +43,7 @@ class Labels:
             set()
         )  # the names that only one value may have, or a reader takes another one
         outer = [v for v in dict.fromkeys(around) if v is not None]
-        self._every.update(v.name for v in outer)
+        self._fresh.take(v.name for v in outer)
         for graph in graphs:
             self._survey(graph, 1)
         self._give(outer, set(), {}, {})
@@ -68,9 +68,9 @@ class Labels:
             if node.attributes:
                 for inner in node.graphs:
                     read |= self._survey(inner, depth + 1)
-        self._every.update(v.name for v in graph.defined())
+        self._fresh.take(v.name for v in graph.defined())
         captured = self._captures[graph] = {v for v in read if v.home is not graph}
-        self._every.update(v.name for v in captured)
+        self._fresh.take(v.name for v in captured)
         return captured
 
     def _root(self, graph: Graph) -> None:
@@ -110,7 +110,7 @@ class Labels:
             else:
                 free = bool(name) and not (name in self._single and name in self._given)
             if not free:
-                name = self._fresh(name)
+                name = self._fresh.numbered(name)
             taken[name] = taken.get(name, True) and clashed
             self._shared = self._shared or name in self._given
             self._given.add(name)
@@ -119,14 +119,3 @@ class Labels:
     def _clashed(self, value: Value, clashes: Mapping[Value, str]) -> bool:
         """Whether the name of a value clashed in the file already, and may stay."""
         return bool(clashes) and clashes.get(value) == value.name and value.name not in self._single
-
-    def _fresh(self, stem: str) -> str:
-        """Return a name that nothing else has: a numbered form of the old one."""
-        for number in self._counts.setdefault(stem, itertools.count(1)):
-            name = f"{stem or 'value'}_{number}"
-            if name not in self._every:
-                break
-        else:
-            raise AssertionError("counting never ends")
-        self._every.add(name)
-        return name

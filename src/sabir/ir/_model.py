@@ -1,12 +1,14 @@
-"""Functions, training and the model that holds it all."""
+"""Models: a main graph with opset imports, functions and training information."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.base import legible
-from sabir.ir._graph import Graph, Value
+from sabir.base import hinted, hints, legible
+from sabir.ir._clone import clone_function, clone_model, clone_training
+from sabir.ir._finding import named
+from sabir.ir._graph import Graph
 from sabir.ir._imports import canonical_domain, find_opset
 from sabir.ir._listing import Listed
 from sabir.ir._releases import newest_opset_of_ir
@@ -18,13 +20,24 @@ if TYPE_CHECKING:
     from sabir.ir._attributes import Attribute
     from sabir.ir._devices import DeviceConfiguration
     from sabir.ir._residue import Residue
+    from sabir.ir._value import Value
 
 FunctionKey = tuple[str, str, str]
 
 
-@dataclass(eq=False, slots=True)
+@hints(
+    inputs="the inputs are those of the body: function.graph.inputs",
+    outputs="the outputs are those of the body: function.graph.outputs",
+    node="the nodes are those of the body: function.graph",
+    nodes="the nodes are those of the body: function.graph",
+    opset_import=hinted("opsets"),
+    opset_imports=hinted("opsets"),
+    doc_string=hinted("doc"),
+    metadata_props=hinted("metadata"),
+)
+@dataclass(eq=False, slots=True, repr=False)
 class Function(Listed):
-    """An operator defined by a graph of nodes.
+    """A model-local operator, defined by its body.
 
     `attributes` maps each attribute name to its default, or to None where it has none. The body's
     `graph.inputs` and `graph.outputs` are the function's, matched to a call by position.
@@ -40,7 +53,7 @@ class Function(Listed):
 
     @property
     def key(self) -> FunctionKey:
-        """What a call names: domain, name and overload."""
+        """The names by which a node calls it: domain, name and overload."""
         return canonical_domain(self.domain), self.name, self.overload
 
     @property
@@ -56,23 +69,52 @@ class Function(Listed):
     def __repr__(self) -> str:
         return legible(f"<Function {'.'.join(filter(None, (self.domain, self.name)))}>")
 
+    def __copy__(self) -> Function:
+        return clone_function(self)
 
-@dataclass(eq=False, slots=True)
+
+@dataclass(eq=False, slots=True, repr=False)
 class TrainingInfo:
-    """How a model is trained: two graphs, and the state values that their outputs become."""
+    """How a model is trained: two graphs, and the state values that their outputs update."""
 
     initialization: Graph | None = None
     algorithm: Graph | None = None
-    initialization_binding: list[tuple[Value, Value]] = field(default_factory=list[tuple[Value, Value]])
-    update_binding: list[tuple[Value, Value]] = field(default_factory=list[tuple[Value, Value]])
+    initialization_binding: list[tuple[Value, Value]] = field(default_factory=list["tuple[Value, Value]"])
+    update_binding: list[tuple[Value, Value]] = field(default_factory=list["tuple[Value, Value]"])
     residue: Residue | None = None
 
+    def __copy__(self) -> TrainingInfo:
+        return clone_training(self)
 
-@dataclass(eq=False, slots=True)
+    def __repr__(self) -> str:
+        graphs = {"initialization": self.initialization, "algorithm": self.algorithm}
+        shown = ", ".join(f"{name} {len(graph)} nodes" for name, graph in graphs.items() if graph is not None)
+        return f"<TrainingInfo: {shown or 'no graphs'}>"
+
+
+@hints(
+    opset_import=hinted("opsets"),
+    opset_imports=hinted("opsets"),
+    opset_version="model.opset(domain) returns the version of a domain",
+    doc_string=hinted("doc"),
+    metadata_props=hinted("metadata"),
+    model_version=hinted("version"),
+    training_info=hinted("training"),
+    configuration=hinted("devices"),
+    nodes="the nodes are those of a graph: iterate model.graph",
+    inputs="the inputs are those of the main graph: model.graph.inputs",
+    outputs="the outputs are those of the main graph: model.graph.outputs",
+    initializers="the initializers are those of the main graph: model.graph.initializers",
+    SerializeToString="sabir.dumps returns the bytes of a model",
+    save="sabir.save writes a model to a file",
+)
+@dataclass(eq=False, slots=True, repr=False)
 class Model(Listed):
-    """A graph with the versions it is written in, its functions, training and metadata.
+    """A main graph with opset imports, functions, training information and metadata.
 
-    `path` is the file it was loaded from, in whose folder external data lies.
+    `path` is the file that it was loaded from, whose folder contains the external data. A model can be
+    copied (`clone`, `copy`, `deepcopy`: the copies share tensors and types, which are immutable) and pickled:
+    then the data of mapped and external tensors is read into the pickle, which needs no file.
     """
 
     graph: Graph = field(default_factory=Graph)
@@ -91,10 +133,10 @@ class Model(Listed):
     path: Path | None = None
 
     def opset(self, domain: str = "") -> int | None:
-        """Return the version that binds of a domain; `""` and `"ai.onnx"` are one.
+        """Return the version of a domain that applies; `""` and `"ai.onnx"` are the same one.
 
-        Of several imports the highest binds. Every model imports the default domain: where it does not say
-        the version, the newest one that its IR version carried binds.
+        Of several imports the highest applies. Every model imports the default domain: where it does not
+        state the version, the newest one that came with its IR version applies.
         """
         found = find_opset(self.opsets, domain)
         return (
@@ -102,13 +144,13 @@ class Model(Listed):
         )
 
     def state(self) -> frozenset[Value]:
-        """Return the values that training initializes or updates: no step may take them as constants."""
+        """Return the values that training initializes or updates, which no engine may treat as constants."""
         return frozenset(
             key for t in self.training for key, _ in (*t.initialization_binding, *t.update_binding)
         )
 
     def training_reads(self) -> Iterator[Value]:
-        """Yield the values that training refers to by name: in its graphs, and in its bindings."""
+        """Yield the values that training refers to by name, in its graphs and in its bindings."""
         for training in self.training:
             for graph in (training.initialization, training.algorithm):
                 yield from graph.captures() if graph is not None else ()
@@ -116,16 +158,26 @@ class Model(Listed):
                 yield from (value for pair in pairs for value in pair)
 
     def functions_by_key(self) -> dict[FunctionKey, Function]:
-        """Return the functions by what a call names."""
+        """Return the functions by their keys."""
         return {f.key: f for f in self.functions}
 
     def graphs(self) -> Iterator[Graph]:
-        """The main graph, the training graphs and the function bodies; subgraphs are inside them."""
+        """The root graphs: the main graph, the training graphs and the function bodies."""
         yield self.graph
         for training in self.training:
             yield from (g for g in (training.initialization, training.algorithm) if g is not None)
         for function in self.functions:
             yield function.graph
+
+    def function(self, name: str) -> Function:
+        """Return the function of a name; raises NotFoundError, a KeyError, where none or several have it."""
+        return named(name, self.functions, "function", repr(self))
+
+    def clone(self) -> Model:
+        """Return a copy that shares no graph, node or value with this model, and all tensors and types."""
+        return clone_model(self)
+
+    __copy__ = clone
 
     def __repr__(self) -> str:
         opsets = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in self.opsets.items())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from sabir.base import TextError, quote
-from sabir.ir._graph import Graph, Node, Value
+from sabir.ir._graph import Graph
+from sabir.ir._node import Node
+from sabir.ir._value import Value
 
 
 class NameScope:

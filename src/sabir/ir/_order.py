@@ -10,7 +10,9 @@ from sabir.base import SchemaError, quote
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from sabir.ir._graph import Graph, Node, Value
+    from sabir.ir._graph import Graph
+    from sabir.ir._node import Node
+    from sabir.ir._value import Value
 
 _MOST_NAMED = 5
 

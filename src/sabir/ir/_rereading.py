@@ -9,7 +9,8 @@ from sabir.ir._tensors import SparseTensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from sabir.ir._graph import Graph, Value
+    from sabir.ir._graph import Graph
+    from sabir.ir._value import Value
 
 
 def misread_names(graph: Graph, label: Callable[[Value], str], outside: Collection[Value] = ()) -> set[str]:

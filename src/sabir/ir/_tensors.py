@@ -1,18 +1,29 @@
-"""Tensors: constants that stay where they are until someone asks for an array.
+"""Tensors: constants whose data stays where it is until someone asks for an array.
 
-A tensor has no name. Its data may be an array, a stretch of the mapped model file, a range of another
-file, or values in a typed field; `array()` and `raw()` are the only ways in.
+A tensor has no name. Its data may be an array, a part of the mapped model file, a range of another file, or
+values in a typed field; `array()` and `raw()` read it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+import pickle  # ruff: ignore[suspicious-pickle-import]  for its buffers; nothing is unpickled here
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from sabir.base import ExternalDataError, FileError, UnsupportedError, WireError, check_constant, quote
+from sabir.base import (
+    ExternalDataError,
+    FileError,
+    UnsupportedError,
+    WireError,
+    check_constant,
+    hinted,
+    hints,
+    quote,
+)
 from sabir.elements import (
     ElementType,
     element,
@@ -24,21 +35,67 @@ from sabir.elements import (
     unpack,
 )
 from sabir.files import untruncated
+from sabir.ir._contents import hash_of, same_contents
 from sabir.ir._types import TensorType, unknown_element
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Self
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Buffer: TypeAlias = bytes | memoryview
 
 MAX_RANK = 64  # numpy's own limit
-_MOST_BYTES = 2**63 - 1  # another one, which holds for an array without elements too
+_MOST_BYTES = 2**63 - 1  # another limit of numpy, which applies to an array without elements too
+_OUT_OF_BAND = 5  # the first pickle protocol with buffers
 _LOCATING = frozenset({"location", "offset", "length", "checksum"})
 
 
-class Tensor:
-    """A constant: an element type, a shape of numbers, and data that is read on demand."""
+class _Constant:
+    """What dense and sparse tensors have in common: both are immutable, and convert to numpy arrays."""
+
+    __slots__ = ()
+
+    def array(self) -> Array:
+        """Return the elements as an array."""
+        raise NotImplementedError
+
+    def numpy(self) -> Array:
+        """Return the elements as `array` does, under the name that onnx_ir and torch have for it."""
+        return self.array()
+
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> Array:  # ruff: ignore[boolean-type-hint-positional-argument, bad-dunder-method-name] - numpy's protocol
+        """Return the elements for numpy: `np.asarray(tensor)` shares memory where it can."""
+        array = self.array()
+        if copy:
+            return array.astype(array.dtype if dtype is None else dtype, copy=True)
+        if dtype is None or array.dtype == dtype:
+            return array
+        if copy is False:
+            raise ValueError(f"{array.dtype} elements become {dtype} only in a copy")
+        return array.astype(dtype)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+@hints(
+    dtype="the element type is `element`, and its numpy dtype `element.dtype`",
+    data_type=hinted("element"),
+    dims=hinted("shape"),
+    raw_data="raw() returns the packed elements",
+    tobytes="raw() returns the packed elements",
+    name="a tensor has no name; the value or attribute that it belongs to has one",
+)
+class Tensor(_Constant):
+    """A constant: an element type, a shape of numbers, and data that is read on demand.
+
+    Two tensors are equal where element type, shape and contents are, bit by bit; to compare or hash them
+    reads their data. `np.asarray(tensor)` returns the array.
+    """
 
     __slots__ = ()
 
@@ -57,7 +114,7 @@ class Tensor:
         raise NotImplementedError
 
     def raw(self) -> Buffer:
-        """Return the elements packed as `raw_data` holds them; strings raise UnsupportedError."""
+        """Return the elements packed as in `raw_data`; raises WireError for strings."""
         return pack(self.element, self.array())
 
     @property
@@ -67,7 +124,7 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes the packed elements take; for strings, of their texts."""
+        """The number of bytes of the packed elements; for strings, of their UTF-8."""
         if self.element.name == "string":
             return sum(len(s.encode()) for s in self.array().ravel().tolist())
         return packed_size(self.element, self.size)
@@ -77,8 +134,28 @@ class Tensor:
         """The tensor's type."""
         return TensorType(self.element, self.shape)
 
+    @property
+    def sound_type(self) -> TensorType | None:
+        """The tensor's type, or None for an unknown element type or a negative dimension."""
+        type_ = self.type
+        known = find_element(type_.element.number) is not None
+        return type_ if known and min(self.shape, default=0) >= 0 else None
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Tensor):
+            return NotImplemented
+        return self.element == other.element and self.shape == other.shape and same_contents(self, other)
+
+    def __hash__(self) -> int:
+        return hash_of(self)
+
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.type}>"
+        shown = str(TensorType(self.element, self.shape))
+        if self.element.name != "string" and min(self.shape, default=0) >= 0:  # strings are not read
+            shown += f", {self.nbytes:,} bytes"
+        return f"{type(self).__name__}({shown})"
 
 
 class ArrayTensor(Tensor):
@@ -87,7 +164,7 @@ class ArrayTensor(Tensor):
     __slots__ = ("_array", "_element")
 
     def __init__(self, array: Array | np.generic) -> None:
-        """Take any array whose dtype ONNX knows; raises UnsupportedError for another."""
+        """Take an array of a dtype that ONNX has; raises UnsupportedError for another."""
         data = np.asarray(array)
         self._element = element(data.dtype)
         if data.dtype != self._element.dtype:
@@ -107,37 +184,47 @@ class ArrayTensor(Tensor):
     def array(self) -> Array:
         return self._array
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArrayTensor, (self._array,)
+
 
 class WireTensor(Tensor):
-    """A tensor as a file holds it: a `TensorProto`, whose large data may lie in a mapped file.
+    """A tensor from a file: a `TensorProto`, whose large data may be in a mapped file.
 
-    Nothing is decoded before it is asked for, and everything that a `TensorProto` may say beside the data
-    (its name, doc string, metadata, segment, unknown fields) stays in `proto` for the next save.
+    Nothing is decoded before it is asked for, and everything that a `TensorProto` says beside the data (its
+    name, doc string, metadata, segment, unknown fields) stays in `proto` for the next save.
     """
 
-    __slots__ = ("proto", "view")
+    __slots__ = ("_type", "proto", "view")
 
     def __init__(self, proto: Any, view: Buffer | None = None) -> None:
-        """Take a `TensorProto`, and its raw data where that was kept out of it."""
+        """Take a `TensorProto`, and its raw data where the message does not contain it."""
         self.proto = proto
         self.view: Buffer | None = view
+        self._type: TensorType | None = None
 
     @property
     def element(self) -> ElementType:
-        return find_element(self.proto.data_type) or unknown_element(self.proto.data_type)
+        return self.type.element
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self.proto.dims)
+        return cast("tuple[int, ...]", self.type.shape)
+
+    @property
+    def type(self) -> TensorType:
+        if self._type is None:
+            self._type = _type_of(self.proto.data_type, tuple(self.proto.dims))
+        return self._type
 
     def array(self) -> Array:
         """Return the elements; raises WireError where the data does not fit the type and shape."""
-        kind, shape = self._decodable()
+        element, shape = self._decodable()
         raw = self._stored()
         if raw is not None:
-            flat = unpack(kind, raw, math.prod(shape))
+            flat = unpack(element, raw, math.prod(shape))
         else:
-            flat = from_field(kind, getattr(self.proto, kind.field), math.prod(shape))
+            flat = from_field(element, getattr(self.proto, element.field), math.prod(shape))
         flat.flags.writeable = False
         return flat.reshape(shape)
 
@@ -146,49 +233,54 @@ class WireTensor(Tensor):
         return super().raw() if raw is None else raw
 
     def _stored(self) -> Buffer | None:
-        """Return the raw bytes where the tensor has them; raises FileError where their file was cut short."""
+        """Return the raw bytes, None for a typed field; raises FileError where the file became shorter."""
         if self.view is not None:
             return untruncated(self.view)
         return self.proto.raw_data if self.proto.HasField("raw_data") else None
 
     def _decodable(self) -> tuple[ElementType, tuple[int, ...]]:
-        kind, shape = find_element(self.proto.data_type), self.shape
-        if kind is None:
-            raise WireError(f"{self._told()}: element type {self.proto.data_type} is not in the standard")
+        element, shape = find_element(self.proto.data_type), self.shape
+        if element is None:
+            raise WireError(f"{self._label()}: element type {self.proto.data_type} is not in the standard")
         if min(shape, default=0) < 0:
-            raise WireError(f"{self._told()}: the dimension {min(shape)} is negative")
+            raise WireError(f"{self._label()}: the dimension {min(shape)} is negative")
         if len(shape) > MAX_RANK:
-            raise UnsupportedError(f"{self._told()}: rank {len(shape)} is above {MAX_RANK}")
+            raise UnsupportedError(f"{self._label()}: rank {len(shape)} is above {MAX_RANK}")
         whole = shape if 0 not in shape else [d or 1 for d in shape]
-        if math.prod(whole) * kind.dtype.itemsize > _MOST_BYTES:
-            raise UnsupportedError(f"{self._told()}: no array has a shape of so many elements")
-        return kind, shape
+        if math.prod(whole) * element.dtype.itemsize > _MOST_BYTES:
+            raise UnsupportedError(f"{self._label()}: no array can have so many elements")
+        return element, shape
 
-    def _told(self) -> str:
+    def _label(self) -> str:
         return f"tensor {quote(self.proto.name)}"
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        view = self.view and untruncated(self.view)
+        return _unpickled, (self.proto.SerializeToString(), _pickled(view, protocol))
 
+
+@hints(**dict.fromkeys(("location", "offset", "length"), "it is among the `entries`"))
 class ExternalTensor(WireTensor):
-    """A tensor whose data lies in another file, opened and mapped when it is first read."""
+    """A tensor with its data in another file, which is opened and mapped when it is first read."""
 
     __slots__ = ("opener",)
 
     def __init__(self, proto: Any, opener: Callable[[Mapping[str, str], int], Buffer]) -> None:
-        """Take a `TensorProto` and what opens its data, given the entries and the bytes it must have."""
+        """Take a `TensorProto` and the function that opens its data, by the entries and a size in bytes."""
         super().__init__(proto)
         self.opener = opener
 
     @property
     def entries(self) -> dict[str, str]:
-        """Where the data lies: `location`, and maybe `offset`, `length`, `checksum`."""
+        """Where the data is: `location`, and perhaps `offset`, `length`, `checksum`."""
         return {e.key: e.value for e in self.proto.external_data}
 
     def place(self) -> tuple[dict[str, str], int]:
-        """Return the entries, and how many bytes must lie there.
+        """Return the entries, and how many bytes must be there.
 
-        Raises ExternalDataError for entries that say two things, WireError for a type or shape without size.
+        Raises ExternalDataError for duplicate entries, WireError for a type or shape without size.
         """
-        kind, shape = self._decodable()
+        element, shape = self._decodable()
         keys = [e.key for e in self.proto.external_data]
         entries: dict[Any, Any] = self.entries
         for key, value in entries.items():
@@ -196,7 +288,7 @@ class ExternalTensor(WireTensor):
                 raise ExternalDataError(f"external data: the entry {quote(key)} is not UTF-8")
             if key in _LOCATING and keys.count(key) > 1:
                 raise ExternalDataError(f"external data: there is more than one `{key}`")
-        return entries, packed_size(kind, math.prod(shape))
+        return entries, packed_size(element, math.prod(shape))
 
     def _stored(self) -> Buffer | None:
         try:
@@ -209,22 +301,52 @@ class ExternalTensor(WireTensor):
             raise self.named(error) from error
 
     def named(self, error: ExternalDataError) -> ExternalDataError:
-        """Return an error that says which tensor it is about, where the tensor has a name."""
+        """Return the error with the name of the tensor in front, where it has one."""
         return error.within(f"tensor {quote(self.proto.name)}") if self.proto.name else error
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """Pickle the tensor with its data, as one that is not external; raises as `raw` does."""
+        proto = type(self.proto)()
+        proto.CopyFrom(self.proto)
+        proto.ClearField("external_data")
+        proto.ClearField("data_location")
+        return _unpickled, (proto.SerializeToString(), _pickled(self.raw(), protocol))
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SparseTensor:
-    """A tensor given by its non-default elements.
+
+@lru_cache(1 << 10)  # the tensors of a model have few types, and a file many tensors
+def _type_of(data_type: int, dims: tuple[int, ...]) -> TensorType:
+    return TensorType(find_element(data_type) or unknown_element(data_type), dims)
+
+
+def _pickled(data: Buffer | None, protocol: int) -> object:
+    """Return data for a pickle; a protocol with buffers copies none of it."""
+    if data is None:
+        return None
+    if protocol < _OUT_OF_BAND:
+        return bytes(data)
+    # a memoryview that exports to another one ends the process when the collector finds both in one cycle
+    return pickle.PickleBuffer(np.frombuffer(data, np.uint8))
+
+
+def _unpickled(message: bytes, data: Any) -> WireTensor:
+    from sabir.proto import TensorProto  # ruff: ignore[import-outside-top-level]  protobuf, which few programs without files need
+
+    view = data if data is None or isinstance(data, bytes) else memoryview(data)
+    return WireTensor(TensorProto.FromString(message), view)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SparseTensor(_Constant):
+    """A tensor that stores only its elements that are not zero.
 
     `values` has shape [NNZ]; `indices` is int64, either [NNZ] of positions in the flattened tensor or
-    [NNZ, rank] of coordinates, ascending. `shape` is that of the dense tensor.
+    [NNZ, rank] of coordinates, ascending. `shape` is that of the dense tensor. Two are equal where these are.
     """
 
     values: Tensor
     indices: Tensor
     shape: tuple[int, ...]
-    wire: bytes = b""
+    wire: bytes = field(default=b"", compare=False)
 
     @property
     def element(self) -> ElementType:
@@ -232,11 +354,11 @@ class SparseTensor:
         return self.values.element
 
     def array(self) -> Array:
-        """Return the dense tensor; raises WireError for indices or a shape that cannot be."""
+        """Return the dense form; raises WireError for an invalid shape or indices that do not fit it."""
         self._require_shape()
         values, indices = self.values.array(), self.indices.array()
         needed = math.prod(self.shape) * values.itemsize
-        check_constant(needed, values.nbytes + indices.nbytes, what="the sparse tensor, made dense,")
+        check_constant(needed, values.nbytes + indices.nbytes, what="the dense form of the sparse tensor")
         dense = np.zeros(math.prod(self.shape), values.dtype)
         if indices.ndim == 1:
             flat = indices
@@ -256,10 +378,17 @@ class SparseTensor:
         return dense.reshape(self.shape)
 
     def _require_shape(self) -> None:
-        """Raise where no array can have the dense shape."""
+        """Raise WireError or UnsupportedError where no array can have the dense shape."""
         if any(d < 0 for d in self.shape):
             raise WireError(f"sparse tensor: the dimension {min(self.shape)} is negative")
         if len(self.shape) > MAX_RANK:
             raise UnsupportedError(f"sparse tensor: rank {len(self.shape)} is above {MAX_RANK}")
         if math.prod(d or 1 for d in self.shape) * max(self.element.dtype.itemsize, 1) > _MOST_BYTES:
-            raise UnsupportedError("sparse tensor: no array has a shape of so many elements")
+            raise UnsupportedError("sparse tensor: no array can have so many elements")
+
+    def __repr__(self) -> str:
+        shown = f"{TensorType(self.element, self.shape)}, {self.values.size} stored"
+        return f"SparseTensor({shown})"
+
+
+Constant: TypeAlias = Tensor | SparseTensor

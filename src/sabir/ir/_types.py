@@ -1,4 +1,4 @@
-"""What is known about a value: frozen, comparable, hashable facts."""
+"""The types of values: immutable, comparable and hashable."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from sabir.base import hinted, hints
 from sabir.elements import ElementType, element
 from sabir.ir._dims import Dim, Expr, known_equal, product, symbol
 
@@ -15,37 +16,70 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = tuple[Dim, ...]
 Item: TypeAlias = int | Expr | float | bool | str | None  # one known element; None where it is not known
-ElementKey: TypeAlias = "int | str | np.dtype[Any] | type[Any] | ElementType"  # what names an element type
+ElementKey: TypeAlias = "int | str | np.dtype[Any] | type[Any] | ElementType"  # identifies an element type
 Known: TypeAlias = tuple[Item, ...]  # the contents of a tensor, row by row
 
 UNDEFINED = ElementType(0, "undefined", 0, np.dtype(object), "int32_data", "bool", is_signed=False)
 
 
 def unknown_element(number: int) -> ElementType:
-    """Return a stand-in for an element type number that the standard does not define."""
+    """Return an element type for a number that the standard does not define."""
     return replace(UNDEFINED, number=number, name=f"element{number}") if number else UNDEFINED
 
 
 class TypeNote(NamedTuple):
-    """What a type says beside its meaning: denotations, and its wire form where that is unusual."""
+    """What a type in a file says beside its meaning: denotations, and its bytes where they are unusual."""
 
     denotation: str = ""
     dims: tuple[str, ...] = ()
     wire: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class TensorType:
+_EXAMPLE = "tensor_type('float', ['N', 3])"
+_ADVICE = f"sabir.ir.{_EXAMPLE} converts text, lists and dtypes"
+
+
+def _has_text(shape: tuple[object, ...]) -> bool:
+    return str in map(type, shape)
+
+
+class _Shown:
+    """A type whose repr is its class around its text; class names tell types from dimensions."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+
+_TENSOR_HINTS = {
+    "elem_type": hinted("element"),
+    "dtype": "the element type is `element`, and its numpy dtype `element.dtype`",
+    "dims": hinted("shape"),
+}
+
+
+@hints(**_TENSOR_HINTS)
+@dataclass(frozen=True, slots=True, repr=False)
+class TensorType(_Shown):
     """A tensor: its element type, its shape, and its contents where they are known.
 
-    `shape` is None when even the rank is unknown; `known` holds the elements row by row and is only
-    given together with a static shape.
+    `shape` is None when even the rank is unknown. `known` has the elements row by row, only together with a
+    static shape. Raises TypeError for an element type or a dimension that is text, and for a shape that is
+    not a tuple: `tensor_type` converts these.
     """
 
     element: ElementType
     shape: Shape | None = None
     known: Known | None = None
     note: TypeNote | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        shape = self.shape
+        if shape is not None and (type(shape) is not tuple or _has_text(shape)):
+            raise TypeError(f"a shape is a tuple of int, Expr and None, not {shape!r}; {_ADVICE}")
+        if type(self.element) is not ElementType:
+            raise TypeError(f"an element type is an ElementType, not {self.element!r}; {_ADVICE}")
 
     @property
     def rank(self) -> int | None:
@@ -62,16 +96,16 @@ class TensorType:
         """Whether every dimension is a number."""
         return self.shape is not None and all(isinstance(d, int) for d in self.shape)
 
-    def with_shape(self, *dims: Dim) -> TensorType:
-        """Return this element type under another shape."""
-        return TensorType(self.element, dims)
+    def with_shape(self, *dims: Dim | str) -> TensorType:
+        """Return this element type with another shape; text becomes a symbol: `t.with_shape("N", 3)`."""
+        return TensorType(self.element, dims_of(dims))
 
     def with_known(self, known: Iterable[Item] | None) -> TensorType:
         """Return this type with (or without) known contents."""
         return TensorType(self.element, self.shape, None if known is None else tuple(known), self.note)
 
     def join(self, other: Type) -> Type:
-        """Return the tightest type that covers both."""
+        """Return the most specific type that includes both; raises TypeError where none does."""
         if not isinstance(other, TensorType) or self.element != other.element:
             raise TypeError(f"{self} and {other} have no type in common")
         if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
@@ -79,9 +113,12 @@ class TensorType:
         dims = tuple(a if known_equal(a, b) else None for a, b in zip(self.shape, other.shape, strict=True))
         return TensorType(self.element, dims, self.known if self.known == other.known else None)
 
+    def __repr__(self) -> str:
+        return f"TensorType({self})" if self.known is None else f"TensorType({self}, known={self.known})"
+
     @property
     def signature(self) -> str:
-        """The type as schemas spell it: `tensor(float)`."""
+        """The type in the notation of operator schemas: `tensor(float)`."""
         return f"tensor({self.element})"
 
     def __str__(self) -> str:
@@ -91,9 +128,10 @@ class TensorType:
         return f"{self.element}[{dims}]" if self.shape else str(self.element)
 
 
-@dataclass(frozen=True, slots=True)
-class SparseTensorType:
-    """A sparse tensor: its element type and the dense shape it stands for."""
+@hints(**_TENSOR_HINTS)
+@dataclass(frozen=True, slots=True, repr=False)
+class SparseTensorType(_Shown):
+    """A sparse tensor: its element type and the shape of its dense form."""
 
     element: ElementType
     shape: Shape | None = None
@@ -101,11 +139,11 @@ class SparseTensorType:
 
     @property
     def signature(self) -> str:
-        """The type as schemas spell it."""
+        """The type in the notation of operator schemas."""
         return f"sparse_tensor({self.element})"
 
     def join(self, other: Type) -> Type:
-        """Return the tightest type that covers both."""
+        """Return the most specific type that includes both; raises TypeError where none does."""
         if not isinstance(other, SparseTensorType) or self.element != other.element:
             raise TypeError(f"{self} and {other} have no type in common")
         return self if self.shape == other.shape else SparseTensorType(self.element)
@@ -114,8 +152,8 @@ class SparseTensorType:
         return f"sparse_tensor({TensorType(self.element, self.shape)})"
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceType:
+@dataclass(frozen=True, slots=True, repr=False)
+class SequenceType(_Shown):
     """An ordered collection of values of one type."""
 
     item: Type | None
@@ -123,11 +161,11 @@ class SequenceType:
 
     @property
     def signature(self) -> str:
-        """The type as schemas spell it."""
+        """The type in the notation of operator schemas."""
         return f"seq({self.item.signature if self.item else '?'})"
 
     def join(self, other: Type) -> Type:
-        """Return the tightest type that covers both."""
+        """Return the most specific type that includes both; raises TypeError where none does."""
         if not isinstance(other, SequenceType):
             raise TypeError(f"{self} and {other} have no type in common")
         if self.item is None or other.item is None:
@@ -138,8 +176,8 @@ class SequenceType:
         return f"seq({self.item or '?'})"
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalType:
+@dataclass(frozen=True, slots=True, repr=False)
+class OptionalType(_Shown):
     """A value of a type, or nothing."""
 
     item: Type | None
@@ -147,11 +185,11 @@ class OptionalType:
 
     @property
     def signature(self) -> str:
-        """The type as schemas spell it."""
+        """The type in the notation of operator schemas."""
         return f"optional({self.item.signature if self.item else '?'})"
 
     def join(self, other: Type) -> Type:
-        """Return the tightest type that covers both."""
+        """Return the most specific type that includes both; raises TypeError where none does."""
         if not isinstance(other, OptionalType):
             raise TypeError(f"{self} and {other} have no type in common")
         if self.item is None or other.item is None:
@@ -162,8 +200,8 @@ class OptionalType:
         return f"optional({self.item or '?'})"
 
 
-@dataclass(frozen=True, slots=True)
-class MapType:
+@dataclass(frozen=True, slots=True, repr=False)
+class MapType(_Shown):
     """An associative table from integers or strings to values of one type."""
 
     key: ElementType
@@ -172,7 +210,7 @@ class MapType:
 
     @property
     def signature(self) -> str:
-        """The type as schemas spell it."""
+        """The type in the notation of operator schemas."""
         if isinstance(self.value, TensorType):
             return (
                 f"map({self.key}, {self.value.element})"  # schemas name the element type of the values alone
@@ -180,7 +218,7 @@ class MapType:
         return f"map({self.key}, {self.value.signature if self.value else '?'})"
 
     def join(self, other: Type) -> Type:
-        """Return the tightest type that covers both."""
+        """Return the most specific type that includes both; raises TypeError where none does."""
         if not isinstance(other, MapType) or self.key != other.key:
             raise TypeError(f"{self} and {other} have no type in common")
         if self.value is None or other.value is None:
@@ -191,8 +229,8 @@ class MapType:
         return f"map({self.key},{self.value or '?'})"
 
 
-@dataclass(frozen=True, slots=True)
-class OpaqueType:
+@dataclass(frozen=True, slots=True, repr=False)
+class OpaqueType(_Shown):
     """A type that only its domain knows."""
 
     domain: str = ""
@@ -201,7 +239,7 @@ class OpaqueType:
 
     @property
     def signature(self) -> str:
-        """The type as schemas spell it."""
+        """The type in the notation of operator schemas."""
         return f"opaque({self.domain},{self.name})"
 
     def join(self, other: Type) -> Type:
@@ -218,9 +256,23 @@ Type: TypeAlias = TensorType | SparseTensorType | SequenceType | OptionalType | 
 
 
 def tensor_type(kind: ElementKey, shape: Sequence[int | str | Dim] | None = None) -> TensorType:
-    """Return a tensor type from what is at hand: an element type, its name, or a numpy dtype.
+    """Return a tensor type for an element type, its name, its number, or a numpy dtype.
 
-    Strings among `shape` become dimension variables. Raises UnsupportedError for a dtype that ONNX lacks.
+    Text in `shape` becomes a symbol. Raises UnsupportedError for a dtype that ONNX does not have.
     """
-    dims = None if shape is None else tuple(symbol(d) if isinstance(d, str) else d for d in shape)
-    return TensorType(element(kind), dims)
+    return TensorType(element(kind), None if shape is None else dims_of(shape))
+
+
+def dims_of(shape: Iterable[int | str | Dim]) -> Shape:
+    """Return the dimensions of a shape; text becomes a symbol."""
+    return tuple(symbol(d) if isinstance(d, str) else d for d in shape)
+
+
+_TYPES = frozenset({TensorType, SparseTensorType, SequenceType, OptionalType, MapType, OpaqueType})
+
+
+def require_type(type_: Type) -> Type:
+    """Return a type; raises TypeError for anything that is not a type object."""
+    if type_.__class__ not in _TYPES:
+        raise TypeError(f"a type is an object such as sabir.ir.{_EXAMPLE}, not {type_!r}")
+    return type_

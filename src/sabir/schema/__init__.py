@@ -1,6 +1,7 @@
 """Declarations of operators and their versions, calls checked against them, and registries."""
 
 from sabir.schema._adapters import Unconvertible
+from sabir.schema._admission import admits, operand_mismatch
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
 from sabir.schema._examples import Example
 from sabir.schema._expansion import check_expansion
@@ -9,7 +10,7 @@ from sabir.schema._operator import Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status, port_at
 from sabir.schema._registry import Registry, Rooms
 from sabir.schema._results import check_results, is_settled
-from sabir.schema._scope import Scope, check_call, newer_opset
+from sabir.schema._scope import Callees, Scope, check_call, newer_opset
 from sabir.schema._types import (
     BFLOAT16,
     BOOL,
@@ -62,6 +63,7 @@ __all__ = [
     "Behaviour",
     "Binding",
     "Call",
+    "Callees",
     "Constraint",
     "ElementTypes",
     "Example",
@@ -81,6 +83,7 @@ __all__ = [
     "Values",
     "Version",
     "above",
+    "admits",
     "as_results",
     "at_least",
     "check_call",
@@ -91,6 +94,7 @@ __all__ = [
     "is_settled",
     "newer_opset",
     "one_of",
+    "operand_mismatch",
     "optionals",
     "port_at",
     "sequences",

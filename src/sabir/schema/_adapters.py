@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import SabirError
 from sabir.ir import Attribute
+from sabir.schema._admission import admits
 from sabir.schema._ports import port_at
 
 if TYPE_CHECKING:
@@ -57,5 +58,5 @@ def _check_downward(target: Version, inputs: tuple[Any, ...], call: Any) -> None
     for place, value in enumerate(inputs):
         port = port_at(target.inputs, place)
         signature = getattr(getattr(value, "type", None), "signature", None)
-        if signature is not None and signature not in port.allowed:
+        if signature is not None and not admits(port, signature):
             raise Unconvertible(f"{target} does not admit {signature} for {port.name!r}")

@@ -36,7 +36,11 @@ class Port:
     `type` is a constraint, or the only type string that it admits. A variadic port is the last one and takes
     `minimum` or more values, of one type unless `heterogeneous`. `differentiable` says whether gradients pass
     according to the standard, None where it does not say. `tolerated` are types that files have there
-    although the standard does not admit them: they run, and the room's check warns.
+    although the standard does not admit them: they run, and the room's check warns. Through an `items` port
+    a tensor becomes an item of the sequence that the operator computes, or a sequence contributes its items.
+    Of the operand of a `presence` port the operator tests only whether it has a value. The operand of a
+    `decides` port decides which subgraph runs; each operand of a `to_subgraph` port corresponds to one input
+    of the subgraph.
     """
 
     name: str
@@ -48,6 +52,10 @@ class Port:
     heterogeneous: bool = False
     differentiable: bool | None = None
     tolerated: frozenset[str] = frozenset()
+    items: bool = False
+    presence: bool = False
+    decides: bool = False
+    to_subgraph: bool = False
 
     @property
     def allowed(self) -> frozenset[str]:
@@ -75,7 +83,8 @@ class Attribute:
     """One formal attribute: required, optional, or with a default.
 
     `values` declares the admitted values, where not all of the type have a meaning. A `legacy` attribute was
-    a hint for an optimisation and never had a meaning; behaviours do not take it.
+    a hint for an optimisation and never had a meaning; behaviours do not take it. One that `names_values` has
+    names of values of the graph around the node, which must follow when a value is renamed.
     """
 
     name: str
@@ -85,6 +94,7 @@ class Attribute:
     required: bool = False
     legacy: bool = False
     values: Values | None = None
+    names_values: bool = False
 
     def __post_init__(self) -> None:
         """Round a default as a file does: attributes are 32-bit floats, and both must compute the same."""

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 MOST_CALLS = 100  # functions inside functions; the standard forbids recursion, a file may not
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Scope:
-    """The operator sets, functions and attribute bindings that apply to a graph's nodes.
+    """The operator sets, functions and attribute bindings for the nodes of a graph; compared by identity.
 
     `opsets` has the version that applies of each domain, by its canonical name. `default` is the model's
     version of the default domain, which applies in a function that imports none. With `newer_opsets` a
-    version that the registry does not know yet counts as the newest that it knows.
+    version that the registry does not know yet counts as the newest that it knows. `unbound` is the scope of
+    a function's body outside any call: the values of its attribute references are unknown.
     """
 
     registry: Registry
@@ -33,6 +34,7 @@ class Scope:
     depth: int = 0
     default: int | None = None
     newer_opsets: bool = False
+    unbound: bool = False
 
     @classmethod
     def of(cls, model: Model, registry: Registry, *, newer_opsets: bool = False) -> Scope:
@@ -90,6 +92,10 @@ class Scope:
             )
         return version
 
+    def version(self, node: Node) -> Version | None:
+        """Return the operator version that a node names, None where the registry has none in force."""
+        return self.registry.find_version(node.domain, node.op, self.opset(node.domain))
+
     def runnable(self, node: Node) -> Version | Function:
         """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too.
 
@@ -135,11 +141,16 @@ class Scope:
         defaults = {name: a for name, a in function.attributes.items() if a is not None}
         inner = self.within(function)
         inner.require_known()
-        return replace(inner, bindings={**defaults, **actual}, depth=self.depth + 1)
+        return replace(inner, bindings={**defaults, **actual}, depth=self.depth + 1, unbound=False)
 
     def within(self, function: Function) -> Scope:
-        """Return the scope of a function's body without the attributes of a call."""
-        return replace(self, opsets=bound_opsets(function.opsets, self.default), bindings={})
+        """Return the scope of a function's body, without the attributes of a call."""
+        opsets = bound_opsets(function.opsets, self.default)
+        return replace(self, opsets=opsets, bindings={}, unbound=True)
+
+    def is_open(self, node: Node) -> bool:
+        """Return whether an attribute of a node refers to one whose value no call has supplied."""
+        return self.unbound and any(a.ref for a in node.attributes.values())
 
     def _hint(self, domain: str, name: str) -> str:
         if not self.registry.has_domain(domain):
@@ -149,6 +160,32 @@ class Scope:
                 f" Known are those of {known}; `registry=` (`--operators` of the program) adds your own"
             )
         return suggest(name, self.registry.names(domain))
+
+
+class Callees:
+    """What nodes call, looked up once for each scope and name."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Scope, str, str, str], Version | Function | SchemaError] = {}
+
+    def of(self, node: Node, scope: Scope) -> Version | Function:
+        """Return what a node calls; raises SchemaError as `scope.callee` does."""
+        found = self._found.get((scope, node.domain, node.op, node.overload)) or self.find(node, scope)
+        if isinstance(found, SchemaError):
+            raise found
+        return found
+
+    def find(self, node: Node, scope: Scope) -> Version | Function | SchemaError:
+        """Return what `scope.callee` returns, or the error that it raises."""
+        key = (scope, node.domain, node.op, node.overload)
+        found = self._found.get(key)
+        if found is None:
+            try:
+                found = scope.callee(node)
+            except SchemaError as error:
+                found = error
+            self._found[key] = found
+        return found
 
 
 def newer_opset(domain: str, version: int, newest: int) -> str:

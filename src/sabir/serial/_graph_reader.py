@@ -177,8 +177,7 @@ class GraphReader:
     def _described(self, info: Any, value: Value) -> Value:
         """Give a value the name, type, doc string and metadata of a `ValueInfoProto`."""
         value.name, value.doc = texts(info, "name", "doc_string")
-        if info.HasField("type"):
-            value.type = self._types.read(info.type)
+        value.type = self._types.read(info.type) if info.HasField("type") else None
         collector = self.residue_of(info)
         value.metadata = collector.pairs("metadata_props")
         if value.type is None and info.HasField("type"):

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import quote
 from sabir.checking._rule import Problem, rule
-from sabir.ir import Function, canonical_domain
+from sabir.ir import Function
 from sabir.schema import Version, port_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sabir.checking._survey import FunctionSite, GraphSite, Survey
     from sabir.ir import Node, Value
+    from sabir.schema import Input, Scope
 
 _MAIN = (
     '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\ng (float[N] x) => (float[N] y) {{ y = d.f({}) }}\n'
@@ -94,7 +95,7 @@ def _needs(functions: list[FunctionSite]) -> dict[object, dict[Value, _Need]]:
     passed: dict[Value, list[_Pass]] = {}
     pending: list[tuple[Function, Value]] = []
     for site in functions:
-        asked = _Asked(site.function)
+        asked = _Asked(site.body)
         for inner in site.body.within():
             for value, need in _direct(inner, asked):
                 found[site.function].setdefault(value, need)
@@ -137,8 +138,9 @@ def _handed_on(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, Value]]:
 class _Asked:
     """The inputs of a function whose presence conditions in its body test."""
 
-    def __init__(self, function: Function) -> None:
-        self.ports = frozenset(function.graph.inputs)
+    def __init__(self, body: GraphSite) -> None:
+        self.ports = frozenset(body.graph.inputs)
+        self._scope = body.scope
         self._by_condition: dict[Value, frozenset[Value]] = {}
 
     def before(self, site: GraphSite, value: Value) -> bool:
@@ -146,22 +148,31 @@ class _Asked:
         at: GraphSite | None = site
         while at is not None and at.holder is not None:
             node = at.holder
-            if node.op == "If" and not canonical_domain(node.domain) and value in self._in(node):
+            if value in self._in(node):
                 return True
             at = at.outer
         return False
 
     def _in(self, node: Node) -> frozenset[Value]:
-        condition = node.inputs[0] if node.inputs else None
+        condition = next(_operands(node, self._scope, lambda port: port.decides), None)
         if condition is None:
             return frozenset()
         found = self._by_condition.get(condition)
         if found is None:
-            found = self._by_condition[condition] = frozenset(_questions(condition))
+            found = self._by_condition[condition] = frozenset(_questions(condition, self._scope))
         return found
 
 
-def _questions(condition: Value) -> Iterator[Value]:
+def _operands(node: Node, scope: Scope, choice: Callable[[Input], bool]) -> Iterator[Value]:
+    """Yield the operands of a node whose ports are chosen."""
+    version = scope.version(node)
+    ports = () if version is None else version.inputs
+    for place, value in enumerate(node.inputs if ports else ()):
+        if value is not None and choice(port_at(ports, place)):
+            yield value
+
+
+def _questions(condition: Value, scope: Scope) -> Iterator[Value]:
     """Yield the values whose presence a condition, or a value that it depends on, tests."""
     seen, pending = {condition}, [condition]
     while pending:
@@ -169,7 +180,6 @@ def _questions(condition: Value) -> Iterator[Value]:
         if node is None:
             continue
         read = [v for v in node.inputs if v is not None]
-        if node.op == "OptionalHasElement" and not canonical_domain(node.domain):
-            yield from read
+        yield from _operands(node, scope, lambda port: port.presence)
         pending += [v for v in read if v not in seen]
         seen.update(read)

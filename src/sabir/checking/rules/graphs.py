@@ -9,8 +9,9 @@ from sabir.checking._described import described_twice
 from sabir.checking._examples import GOOD, HEAD, IF, RELU, X, Y, float_info, in_graph
 from sabir.checking._rule import Problem, Textproto, rule
 from sabir.checking._survey import lacks_name
-from sabir.checking._types import contradiction
-from sabir.ir import OptionalType, SequenceType, SparseTensorType, TensorType, canonical_domain
+from sabir.inference import contradiction
+from sabir.ir import OptionalType, SequenceType, SparseTensorType, TensorType
+from sabir.schema import port_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from sabir.base import Location
     from sabir.checking._survey import GraphSite
     from sabir.ir import Type, Value
-
-_FIRST_SCAN_WITHOUT_LENGTHS = 9
 
 
 @rule(
@@ -266,11 +265,10 @@ def supplied_inputs_without_defaults(site: GraphSite) -> Iterator[Problem]:
 def _supplied(site: GraphSite) -> int:
     """Return the number of inputs of a subgraph that its node supplies."""
     node = site.holder
-    if node is None or canonical_domain(node.domain) or node.op not in {"Loop", "Scan"}:
+    version = None if node is None else site.scope.version(node)
+    if node is None or version is None or not version.inputs:
         return 0
-    opset = site.scope.opset("") or 0
-    lengths = node.op == "Scan" and opset < _FIRST_SCAN_WITHOUT_LENGTHS
-    return len(node.inputs) - lengths
+    return sum(port_at(version.inputs, place).to_subgraph for place in range(len(node.inputs)))
 
 
 @rule(

@@ -31,7 +31,7 @@ B = Constraint("B", BOOL)
 
 v1 = conditional.first(
     1,
-    inputs=[Input("cond", B, "One element: the condition.")],
+    inputs=[Input("cond", B, "One element: the condition.", decides=True)],
     outputs=[Output("outputs", V, "The outputs of the chosen branch.", variadic=True, heterogeneous=True)],
     attributes=[
         Attribute("else_branch", "graph", "Run where `cond` is false; has no inputs.", required=True),

@@ -41,14 +41,30 @@ V = Constraint("V", CLASSIC)
 I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  the standard's name
 B = Constraint("B", BOOL)
 
-M = Input("M", I, "The maximum of iterations; without it only the condition ends the loop.", optional=True)
+M = Input(
+    "M",
+    I,
+    "The maximum of iterations; without it only the condition ends the loop.",
+    optional=True,
+    to_subgraph=True,
+)
 COND = Input(
-    "cond", B, "Whether the loop starts; without it the body's conditions are ignored.", optional=True
+    "cond",
+    B,
+    "Whether the loop starts; without it the body's conditions are ignored.",
+    optional=True,
+    to_subgraph=True,
 )
 
 v1 = loop.first(
     1,
-    inputs=[M, COND, Input("v_initial", V, "The initial carried values.", variadic=True, heterogeneous=True)],
+    inputs=[
+        M,
+        COND,
+        Input(
+            "v_initial", V, "The initial carried values.", variadic=True, heterogeneous=True, to_subgraph=True
+        ),
+    ],
     outputs=[
         Output(
             "v_final_and_scan_outputs",
@@ -74,7 +90,15 @@ v11 = v1.evolve(
     inputs=[
         M,
         COND,
-        Input("v_initial", V, "The initial carried values.", variadic=True, minimum=0, heterogeneous=True),
+        Input(
+            "v_initial",
+            V,
+            "The initial carried values.",
+            variadic=True,
+            minimum=0,
+            heterogeneous=True,
+            to_subgraph=True,
+        ),
     ],
 )
 v13 = v11.widen(13, V=iterations.SEQUENCES)

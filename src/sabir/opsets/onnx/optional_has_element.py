@@ -19,12 +19,12 @@ O = Constraint("O", optionals(CONTENT))  # ruff: ignore[ambiguous-variable-name]
 B = Constraint("B", BOOL)
 
 v15 = optional_has_element.first(
-    15, inputs=[Input("input", O, "An optional.")], outputs=[Output("output", B, "A scalar.")]
+    15, inputs=[Input("input", O, "An optional.", presence=True)], outputs=[Output("output", B, "A scalar.")]
 )
 v18 = v15.evolve(
     18,
     "The input may be absent (false), or be a tensor or sequence (true).",
-    inputs=[Input("input", O, "An optional, tensor or sequence, or nothing.", optional=True)],
+    inputs=[Input("input", O, "An optional, tensor or sequence, or nothing.", optional=True, presence=True)],
     widen={"O": CONTENT},
 )
 v28 = v18.widen(28, O=NEWER_CONTENT | optionals(NEWER_CONTENT))

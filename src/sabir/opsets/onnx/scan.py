@@ -53,6 +53,7 @@ _INPUTS = Input(
     "The initial states, then the `num_scan_inputs` tensors to iterate over, of one length.",
     variadic=True,
     heterogeneous=True,
+    to_subgraph=True,
 )
 _OUTPUTS = Output(
     "final_state_and_scan_outputs",

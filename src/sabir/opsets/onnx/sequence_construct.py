@@ -16,7 +16,7 @@ S = Constraint("S", sequences(CLASSIC))
 
 v11 = sequence_construct.first(
     11,
-    inputs=[Input("inputs", T, "Tensors of one element type; shapes may differ.", variadic=True)],
+    inputs=[Input("inputs", T, "Tensors of one element type; shapes may differ.", variadic=True, items=True)],
     outputs=[Output("output_sequence", S, "As many items as there are inputs.")],
 )
 

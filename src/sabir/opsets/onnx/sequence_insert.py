@@ -23,8 +23,8 @@ I = Constraint("I", INDEX_TYPES)  # ruff: ignore[ambiguous-variable-name]  the s
 v11 = sequence_insert.first(
     11,
     inputs=[
-        Input("input_sequence", S, "A sequence of n tensors."),
-        Input("tensor", T, "The tensor to insert, of the element type of the others."),
+        Input("input_sequence", S, "A sequence of n tensors.", items=True),
+        Input("tensor", T, "The tensor to insert, of the element type of the others.", items=True),
         Input("position", I, "A scalar in [-n, n], counted from the back if negative.", optional=True),
     ],
     outputs=[Output("output_sequence", S, "n + 1 items.")],

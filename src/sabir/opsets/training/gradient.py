@@ -38,9 +38,9 @@ v1 = gradient.first(
         )
     ],
     attributes=[
-        Attribute("y", "string", "The tensor to differentiate.", required=True),
-        Attribute("zs", "strings", "Further tensors that `y` depends on."),
-        Attribute("xs", "strings", "What to differentiate by.", required=True),
+        Attribute("y", "string", "The tensor to differentiate.", required=True, names_values=True),
+        Attribute("zs", "strings", "Further tensors that `y` depends on.", names_values=True),
+        Attribute("xs", "strings", "What to differentiate by.", required=True, names_values=True),
     ],
 )
 

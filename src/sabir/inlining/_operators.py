@@ -1,0 +1,49 @@
+"""Operators that have a body, replaced by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sabir.ir import canonical_domain
+from sabir.rewrite import Rewriter, apply_rules
+from sabir.schema import Unconvertible, Version
+
+if TYPE_CHECKING:
+    from sabir.ir import Model, Node
+    from sabir.schema import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class InlineOperators:
+    """The pass that replaces nodes by the bodies of their operators: of those `named`, or, for None, of all.
+
+    A node stays where the body needs types that are not known.
+    """
+
+    registry: Registry
+    named: frozenset[str] | None
+    name: str = "inline operators"
+
+    def run(self, model: Model) -> bool:
+        """Replace the nodes, those of bodies too, until none is left that can be; return whether any was."""
+        rewriter = Rewriter(model, registry=self.registry)
+
+        def replaced(node: Node) -> list[Node] | None:
+            version = self._version(node, model)
+            if version is None:
+                return None
+            try:
+                return rewriter.expand(node, version, "body")
+            except Unconvertible:
+                return None
+
+        return apply_rules(model, replaced)
+
+    def _version(self, node: Node, model: Model) -> Version | None:
+        """Return the version that a node calls, where it is to be replaced and has a body."""
+        if self.named is not None and node.op not in self.named:
+            return None
+        opset = model.opset(canonical_domain(node.domain))
+        version = self.registry.find_version(node.domain, node.op, opset)
+        return version if version is not None and version.find("body") is not None else None

@@ -1,0 +1,62 @@
+"""Equality of tensors: the element type, the shape, and the bits of the contents.
+
+Contents are compared block by block, so that two large tensors in mapped files take little memory. Bits and
+not numbers are compared: a NaN equals one with the same bits, and 0.0 differs from -0.0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.elements import BOOL, STRING
+
+if TYPE_CHECKING:
+    from sabir.elements import ElementType
+    from sabir.ir._tensors import Tensor
+
+_BLOCK = 1 << 20
+_SAMPLE = 256  # bytes at each end that the hash depends on; equal tensors have equal ones
+
+
+def same_contents(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors of one element type and shape have the same elements, bit by bit.
+
+    Raises as `Tensor.raw` does for data that cannot be read.
+    """
+    if a.element is STRING:
+        return a.array().tolist() == b.array().tolist()
+    first, second = (np.frombuffer(t.raw(), np.uint8) for t in (a, b))
+    if len(first) != len(second):
+        return False
+    spare = _spare_bits(a.element, a.size) if len(first) else 0
+    end = len(first) - bool(spare)
+    for start in range(0, end, _BLOCK):
+        one, two = (x[start : min(start + _BLOCK, end)] for x in (first, second))
+        if not np.array_equal(*((one != 0, two != 0) if a.element is BOOL else (one, two))):
+            return False
+    return not spare or (int(first[-1]) ^ int(second[-1])) & (0xFF >> spare) == 0
+
+
+def hash_of(tensor: Tensor) -> int:
+    """Return a hash that depends on the element type, the shape, and the first and last bytes."""
+    key = tensor.element.number, tensor.shape
+    if tensor.element is STRING:
+        return hash((*key, tuple(tensor.array().ravel()[:_SAMPLE].tolist())))
+    raw = np.frombuffer(tensor.raw(), np.uint8)
+    ends = np.concatenate([raw[:_SAMPLE], raw[-_SAMPLE:]])
+    if tensor.element is BOOL:
+        ends = (ends != 0).view(np.uint8)
+    spare = _spare_bits(tensor.element, tensor.size)
+    if spare and len(raw):
+        last = len(raw) - 1
+        ends[-1] &= 0xFF >> spare
+        if last < _SAMPLE:
+            ends[last] &= 0xFF >> spare
+    return hash((*key, ends.tobytes()))
+
+
+def _spare_bits(element: ElementType, count: int) -> int:
+    """Return how many bits of the last byte belong to no element."""
+    return -count * element.bits % 8 if element.is_packed else 0

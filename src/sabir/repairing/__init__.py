@@ -1,0 +1,6 @@
+"""Repairs: changes of a model that remove findings of the checker, without a change to any computed value."""
+
+from sabir.repairing._engine import REPAIRS, UNSAFE_REPAIRS, fix
+from sabir.repairing._repair import Repair
+
+__all__ = ["REPAIRS", "UNSAFE_REPAIRS", "Repair", "fix"]

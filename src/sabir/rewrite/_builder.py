@@ -1,0 +1,68 @@
+"""New nodes that are in no model until they are placed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sabir.ir import Attribute, Builder, Graph, Node, SparseTensor, TensorType
+from sabir.rewrite._replacing import release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.ir import Constant, Value
+    from sabir.rewrite._point import InsertionPoint
+
+
+class DetachedBuilder(Builder):
+    """A builder whose nodes may read any value of a model, and can be discarded as if they had never been.
+
+    `Rewriter.builder` makes one whose names are fresh in the model, and which infers each new node. A
+    subclass may add methods: a gradient's builder knows the call that is differentiated.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Take the options of `Builder`."""
+        super().__init__(graph=Graph(), **options)
+
+    def place(self, point: InsertionPoint, *, constants_as_nodes: bool = False) -> list[Node]:
+        """Move the nodes and initializers to a place in a model, and return the nodes.
+
+        Contents that inference knew are dropped from the values' types: they are no declaration. With
+        `constants_as_nodes` initializers become nodes, as the body of a function has none.
+        """
+        for value, data in list(self.graph.initializers.items()):
+            self.graph.set_initializer(value, None)
+            if constants_as_nodes:
+                point.insert(_constant(value, data))
+            else:
+                point.graph.set_initializer(value, data)
+        nodes = list(self.graph)
+        for node in nodes:
+            for value in _computed(node):
+                if isinstance(value.type, TensorType) and value.type.known is not None:
+                    value.type = value.type.with_known(None)
+            self.graph.detach(node)
+            point.insert(node)
+        return nodes
+
+    def discard(self) -> None:
+        """Erase the nodes; the values that they read are as before."""
+        for node in reversed(list(self.graph)):
+            for inner in node.graphs:
+                if inner.parent is node:
+                    release(inner)
+            self.graph.erase(node)
+
+
+def _constant(value: Value, data: Constant) -> Node:
+    name = "sparse_value" if isinstance(data, SparseTensor) else "value"
+    return Node("Constant", (), [value], {name: Attribute.of(name, data)})
+
+
+def _computed(node: Node) -> Iterator[Value]:
+    """Yield the values that a node and the graphs inside it define."""
+    yield from (v for v in node.outputs if v is not None)
+    for inner in node.graphs:
+        for graph in inner.scopes():
+            yield from graph.defined()

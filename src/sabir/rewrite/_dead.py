@@ -1,0 +1,118 @@
+"""Dead nodes: those that compute nothing that anything reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import starmap
+from typing import TYPE_CHECKING, Any
+
+from sabir.base import SchemaError
+from sabir.ir import Function, Graph, Node
+from sabir.opsets import STANDARD
+from sabir.rewrite._replacing import erase_node
+from sabir.schema import Callees, Scope, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sabir.ir import Model, Value
+    from sabir.schema import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class DeadNodes:
+    """The pass that removes dead nodes."""
+
+    registry: Registry = STANDARD
+    name: str = "dead nodes"
+
+    def run(self, model: Model) -> bool:
+        """Remove the dead nodes of a model, and return whether there were any."""
+        return remove_dead_nodes(model, registry=self.registry) > 0
+
+
+def remove_dead_nodes(model: Model, *, registry: Registry = STANDARD) -> int:
+    """Erase the nodes of a model whose outputs nothing reads, in every graph; return how many there were.
+
+    What graphs, training, quantization annotations and attributes refer to counts as read. No operator of the
+    standard has an effect beside its outputs; a call of an operator that the registry does not know may have
+    one, and stays, with what it reads. Initializers stay.
+    """
+    return _Sweep(model, registry).run()
+
+
+class _Sweep:
+    """One removal of dead nodes."""
+
+    def __init__(self, model: Model, registry: Registry) -> None:
+        self._model = model
+        self._callees = Callees()
+        self._scope = Scope.of(model, registry, newer_opsets=True)
+        self._kept: set[Value] = set(model.training_reads())
+        self._named: set[str] = set()  # by attributes
+        self._pure: dict[Function, bool] = {}
+
+    def run(self) -> int:
+        roots = [(graph, self._scope_of(graph)) for graph in self._model.graphs()]
+        for root, scope in roots:
+            for graph in root.scopes():
+                self._kept.update(_annotated(graph))
+                self._named.update(name for node in graph for name in self._names_in(node, scope))
+        return sum(starmap(self._sweep, roots))
+
+    def _scope_of(self, root: Graph) -> Scope:
+        function = next((f for f in self._model.functions if f.graph is root), None)
+        return self._scope if function is None else self._scope.within(function)
+
+    def _names_in(self, node: Node, scope: Scope) -> Iterator[str]:
+        """Yield the names of values that the attributes of a node contain."""
+        callee = self._callees.find(node, scope) if node.attributes else None
+        if isinstance(callee, Version):
+            for attribute in callee.attributes:
+                if attribute.names_values and attribute.name in node.attributes:
+                    value: Any = node.attributes[attribute.name].value
+                    yield from value if isinstance(value, tuple) else (value,)
+
+    def _sweep(self, graph: Graph, scope: Scope) -> int:
+        """Remove the dead nodes of a graph, the readers before what they read."""
+        count = 0
+        try:
+            order = graph.sorted_nodes()
+        except SchemaError:
+            order = tuple(graph)
+        for node in reversed(order):
+            if self._is_dead(node, scope):
+                count += 1 + sum(1 for inner in node.graphs for _ in inner.all_nodes())
+                erase_node(node)
+            else:
+                count += sum(self._sweep(inner, scope) for inner in node.graphs)
+        return count
+
+    def _is_dead(self, node: Node, scope: Scope) -> bool:
+        outputs = [v for v in node.outputs if v is not None]
+        if any(v.uses or v in self._kept or v.name in self._named for v in outputs):
+            return False
+        return self._is_pure(node, scope)
+
+    def _is_pure(self, node: Node, scope: Scope) -> bool:
+        """Return whether a node does nothing beside computing its outputs."""
+        callee = self._callees.find(node, scope)
+        if isinstance(callee, SchemaError):
+            return False
+        if isinstance(callee, Function) and not self._is_pure_function(callee):
+            return False
+        return all(self._is_pure(n, scope) for inner in node.graphs for n in inner)
+
+    def _is_pure_function(self, function: Function) -> bool:
+        if function not in self._pure:
+            self._pure[function] = True  # a function that calls itself is invalid; it must not end here
+            scope = self._scope.within(function)
+            self._pure[function] = all(self._is_pure(n, scope) for n in function.graph)
+        return self._pure[function]
+
+
+def _annotated(graph: Graph) -> Iterator[Value]:
+    """Yield the values that quantization annotations refer to."""
+    for annotation in graph.annotations:
+        yield annotation.value
+        yield from (value for _, value in annotation.parameters)

@@ -1,0 +1,53 @@
+"""Places in a graph where nodes are inserted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import SchemaError
+
+if TYPE_CHECKING:
+    from sabir.ir import Graph, Node
+
+
+class InsertionPoint:
+    """A place among the nodes of a graph; what is inserted there keeps its order."""
+
+    __slots__ = ("_previous", "graph")
+
+    def __init__(self, graph: Graph, previous: Node | None) -> None:
+        """Make the place right after `previous`, or, where that is None, before all nodes."""
+        self.graph, self._previous = graph, previous
+
+    @classmethod
+    def start(cls, graph: Graph) -> InsertionPoint:
+        """Return the place before all nodes of a graph."""
+        return cls(graph, None)
+
+    @classmethod
+    def end(cls, graph: Graph) -> InsertionPoint:
+        """Return the place after all nodes of a graph."""
+        return cls(graph, next(reversed(graph), None))
+
+    @classmethod
+    def before(cls, node: Node) -> InsertionPoint:
+        """Return the place right before a node; raises SchemaError for one that is in no graph."""
+        graph = graph_of(node)
+        return cls(graph, graph.previous(node))
+
+    @classmethod
+    def after(cls, node: Node) -> InsertionPoint:
+        """Return the place right after a node; raises SchemaError for one that is in no graph."""
+        return cls(graph_of(node), node)
+
+    def insert(self, node: Node) -> Node:
+        """Place a detached node here, after those that were inserted here before it."""
+        self._previous = self.graph.insert(node, after=self._previous)
+        return node
+
+
+def graph_of(node: Node) -> Graph:
+    """Return the graph that contains a node; raises SchemaError where none does."""
+    if node.graph is None:
+        raise SchemaError(f"{node!r} is in no graph")
+    return node.graph

@@ -1,0 +1,88 @@
+"""The outputs of a node handed over to other nodes, and what must be let go when a node is erased."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import SchemaError
+from sabir.ir import Graph, Node, Value
+from sabir.rewrite._point import graph_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+
+def replace_outputs(node: Node, results: Sequence[Value | None], new: Collection[Node] = ()) -> None:
+    """Let `results` take the place of a node's outputs, and erase the node.
+
+    `new` are the nodes that were made for this. Where one of them computes a result, the output value stays,
+    with its name, type, documentation and metadata, and becomes the output of that node. A value that was
+    there before keeps its own identity, and so does a result that is listed twice: the readers of the output
+    then read the result, and where the output is one of the graph or is annotated, it becomes a copy
+    (`Identity`). Raises SchemaError, before any change, where there is no result for an output.
+    """
+    check_replacement(node, results)
+    graph, became, makers = graph_of(node), dict[Value, Value](), set(new)
+    outputs, node.outputs = node.outputs, ()  # a value has one source at a time
+    for output, result in zip(outputs, results, strict=False):
+        if output is None or result is None:
+            continue
+        source = result.node
+        if source is not None and source in makers and result not in became:
+            became[result] = output
+            source.replace_output(result, output)
+            continue
+        result = became.get(result, result)  # ruff: ignore[redefined-loop-name]  what it has become
+        if _must_stay(output, graph):
+            here = result.node is not None and result.node.graph is graph
+            graph.insert(Node("Identity", [result], [output]), after=result.node if here else node)
+        else:
+            _move_layouts(output, result)
+            output.replace_with(result)
+    erase_node(node)
+
+
+def check_replacement(node: Node, results: Sequence[object]) -> None:
+    """Raise SchemaError where there is no result for an output of a node."""
+    for slot, output in enumerate(node.outputs):
+        if output is not None and not (slot < len(results) and isinstance(results[slot], Value)):
+            raise SchemaError(f"the replacement of {node!r} computes nothing for its output number {slot}")
+
+
+def _must_stay(output: Value, graph: Graph) -> bool:
+    """Return whether something other than a node refers to a value."""
+    if any(isinstance(use.user, Graph) for use in output.uses):
+        return True
+    return any(output is a.value or any(output is v for _, v in a.parameters) for a in graph.annotations)
+
+
+def _move_layouts(old: Value, new: Value) -> None:
+    """Let the device layouts of a value's readers refer to the value that they will read instead."""
+    for user in {use.user for use in old.uses}:
+        if isinstance(user, Node) and user.devices:
+            user.devices = tuple(
+                device._replace(
+                    shardings=tuple(s._replace(value=new) if s.value is old else s for s in device.shardings)
+                )
+                for device in user.devices
+            )
+
+
+def erase_node(node: Node) -> None:
+    """Erase a node whose outputs nothing reads, and let go of what its subgraphs capture.
+
+    A subgraph that has become that of another node is left alone.
+    """
+    graph = graph_of(node)
+    graph.erase(node)
+    for inner in node.graphs:
+        if inner.parent is node:
+            release(inner)
+
+
+def release(graph: Graph) -> None:
+    """Let go of all values that a graph, which is no longer in use, and those inside it read."""
+    for inner in graph.scopes():
+        del inner.outputs[:]
+        for node in inner:
+            del node.inputs[:]

@@ -1,0 +1,198 @@
+"""The rewriter of a model: the scopes, names and types of new nodes, and the replacement of a node."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sabir.inference import Inference, without_contents
+from sabir.ir import FreshNames, Value, bound_opsets, clone_graph
+from sabir.opsets import STANDARD
+from sabir.rewrite._builder import DetachedBuilder
+from sabir.rewrite._point import InsertionPoint, graph_of
+from sabir.rewrite._replacing import check_replacement, replace_outputs
+from sabir.schema import Call, Unconvertible, as_results
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+
+    from sabir.ir import Graph, Model, Node, Type
+    from sabir.schema import Behaviour, Registry, Scope, Version
+
+B = TypeVar("B", bound=DetachedBuilder)
+
+
+class Rewriter:
+    """Rewrites one model. Its names are taken when it is made, its types are inferred when first needed.
+
+    New nodes are inferred in the scope of the graph around them, so that types and known contents are at hand
+    for later ones. Whoever edits the model without the rewriter calls `forget_types` afterwards.
+    """
+
+    def __init__(self, model: Model, *, registry: Registry = STANDARD) -> None:
+        self.model, self.registry = model, registry
+        self.names = FreshNames(
+            v.name for g in model.graphs() for inner in g.scopes() for v in inner.defined()
+        )
+        self._scopes: dict[tuple[Graph, tuple[tuple[str, int], ...] | None], Scope] = {}
+        self._functions = {function.graph: function for function in model.functions}
+
+    @cached_property
+    def inference(self) -> Inference:
+        """The types of the model's values, inferred on first use; raises LimitError."""
+        inference = Inference(self.model, registry=self.registry)
+        inference.run()
+        return inference
+
+    def forget_types(self) -> None:
+        """Infer the whole model again before types are used next."""
+        self.__dict__.pop("inference", None)
+        self._scopes.clear()
+
+    def scope_of(self, graph: Graph, opsets: Mapping[str, int] | None = None) -> Scope:
+        """Return the scope of a graph of the model: the main scope, or that of the function that contains it.
+
+        `opsets` are other imports than those in force there, as a conversion has.
+        """
+        root = graph
+        while root.parent is not None:
+            root = graph_of(root.parent)
+        function = self._functions.get(root)
+        owner = self.model.graph if function is None else root
+        key = owner, None if opsets is None else tuple(sorted(opsets.items()))
+        found = self._scopes.get(key)
+        if found is None:
+            scope = self.inference.scope
+            found = scope if function is None else scope.within(function)
+            if opsets is not None:
+                found = replace(found, opsets=bound_opsets(opsets, found.default))
+            self._scopes[key] = found
+        return found
+
+    def builder(
+        self,
+        graph: Graph,
+        make: Callable[..., B] = DetachedBuilder,
+        *,
+        opsets: Mapping[str, int] | None = None,
+    ) -> B:
+        """Return a builder of nodes to be placed in a graph; `make` may be a subclass of DetachedBuilder."""
+        scope = self.scope_of(graph, opsets)
+        visit = partial(self.inference.visit, scope=scope)
+        return make(opsets=dict(scope.opsets), after=visit, names=self.names)
+
+    def place(self, builder: DetachedBuilder, point: InsertionPoint) -> list[Node]:
+        """Move what was built to a place in the model, and return the nodes."""
+        return builder.place(point, constants_as_nodes=point.graph in self._functions)
+
+    def replace(
+        self,
+        node: Node,
+        build: Callable[[B], object],
+        make: Callable[..., B] = DetachedBuilder,
+        *,
+        opsets: Mapping[str, int] | None = None,
+    ) -> list[Node]:
+        """Replace a node by what `build` builds, and return the new nodes.
+
+        `build` gets a builder, and returns the value, or a tuple of them, for the node's outputs. While it
+        runs, the operands have the types and contents that inference knows. Where it raises, the model is as
+        before: Unconvertible says that there is no replacement. Raises SchemaError where a result is missing.
+        """
+        graph = graph_of(node)
+        b = self.builder(graph, make, opsets=opsets)
+        try:
+            with self._typed_operands(node):
+                results = as_results(build(b))
+            check_replacement(node, results)
+        except BaseException:
+            for inner in node.graphs:
+                inner.parent = node  # a new node may have taken it over
+            b.discard()
+            raise
+        nodes = self.place(b, InsertionPoint.before(node))
+        self._keep_types(node, results)
+        replace_outputs(node, results, nodes)
+        return nodes
+
+    def expand(
+        self,
+        node: Node,
+        version: Version,
+        behaviour: Behaviour,
+        *,
+        opsets: Mapping[str, int] | None = None,
+    ) -> list[Node]:
+        """Replace a node by what a graph-building behaviour of its operator returns; see `replace`.
+
+        Raises Unconvertible also where the behaviour needs an attribute whose value the call of the
+        surrounding function decides, and SchemaError for an invalid call.
+        """
+        scope = self.scope_of(graph_of(node))
+        if scope.is_open(node):
+            raise Unconvertible(f"{node!r} takes an attribute from the call of its function")
+        binding = version.binding(behaviour)
+        binding.signature.check_arity(node.inputs, len(node.outputs))
+        arguments = binding.arguments(scope.arguments(node.attributes))
+        call = Call(tuple(v is not None for v in node.outputs), version.since)
+        operands = tuple(node.inputs)
+        return self.replace(node, lambda b: binding((b, *operands), arguments, call), opsets=opsets)
+
+    def name_output(self, node: Node, index: int) -> Value:
+        """Return the output number `index` of a node; one that is left out is named, so that it is computed.
+
+        Raises what inference raises where the operator has no such output; the node is then as before.
+        """
+        before = node.outputs
+        outputs = [*before, *[None] * (index + 1 - len(before))]
+        output = outputs[index]
+        if output is not None:
+            return output
+        output = outputs[index] = Value(self.names.fresh(f"{node.op.lower()}_out"))
+        node.outputs = outputs
+        try:
+            self.inference.visit(node, scope=self.scope_of(graph_of(node)))
+        except BaseException:
+            node.outputs = before
+            raise
+        output.type = output.type and without_contents(output.type)
+        return output
+
+    def clone(self, graph: Graph, copies: dict[Value, Value | None] | None = None) -> Graph:
+        """Return a copy of a graph whose values have fresh names and the same types.
+
+        `copies` has replacements for captured values, and is filled with those of the graph's own.
+        """
+        known = {} if copies is None else copies
+        copy = clone_graph(graph, known)
+        types = self.inference.types
+        for original in [v for inner in graph.scopes() for v in inner.defined()]:
+            value = known[original]
+            if value is None:
+                continue
+            value.name = self.names.fresh(value.name)
+            kind = self.inference.type_of(original)
+            if kind is not None:
+                types[value] = kind
+        return copy
+
+    @contextmanager
+    def _typed_operands(self, node: Node) -> Generator[None]:
+        """Give the operands of a node the types that inference knows, for as long as the context lasts."""
+        declared: dict[Value, Type | None] = {v: v.type for v in node.inputs if v is not None}
+        for value in declared:
+            value.type = self.inference.type_of(value)
+        try:
+            yield
+        finally:
+            for value, kind in declared.items():
+                value.type = kind
+
+    def _keep_types(self, node: Node, results: tuple[Any, ...]) -> None:
+        """Let outputs that inference knew nothing about have the types of the results."""
+        types = self.inference.types
+        for output, result in zip(node.outputs, results, strict=False):
+            if output is not None and output not in types and result in types:
+                types[output] = types[result]

@@ -1,0 +1,35 @@
+"""Repairs are declared beside their functions, each once."""
+
+import pytest
+
+from sabir.checking import RULES
+from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, _declaring
+from sabir.repairing._declaring import declared_repairs, repair
+
+
+def test_every_repair_is_of_a_rule_and_in_order():
+    ids = [r.id for r in RULES]
+    for table in (REPAIRS, UNSAFE_REPAIRS):
+        assert set(table) <= set(ids)
+        assert list(table) == sorted(table)
+        assert all(text.endswith(".") for text in table.values())
+
+
+def test_a_repair_is_declared_once():
+    with pytest.raises(ValueError, match="the safe repair of GRAPH004 is declared twice"):
+        repair("GRAPH004", "Again.")
+    with pytest.raises(ValueError, match="the unsafe repair of GRAPH004 is declared twice"):
+        repair("GRAPH004", "Again.", safe=False)
+    assert declared_repairs(safe=True) == REPAIRS
+    assert declared_repairs(safe=False) == UNSAFE_REPAIRS
+
+
+def test_a_declaration_leaves_the_function_as_it_is(monkeypatch):
+    monkeypatch.setattr(_declaring, "_SAFE", dict(_declaring._SAFE))
+
+    def function():
+        return 1
+
+    table = dict(declared_repairs(safe=True))
+    assert repair("NONE000", "A repair of no rule.")(function) is function
+    assert declared_repairs(safe=True) == table | {"NONE000": "A repair of no rule."}
