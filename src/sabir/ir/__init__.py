@@ -3,6 +3,8 @@
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
 from sabir.ir._builder import Builder
 from sabir.ir._clone import clone_function, clone_graph, clone_node
+from sabir.ir._coercion import coerced
+from sabir.ir._constants import Literal, converted, literal
 from sabir.ir._devices import DeviceConfiguration, NodeDevice, ShardedAxis, Sharding
 from sabir.ir._dims import (
     Dim,
@@ -48,7 +50,9 @@ from sabir.ir._features import (
     parts_of_type,
 )
 from sabir.ir._fresh import FreshNames
+from sabir.ir._functions import LocalFunction
 from sabir.ir._graph import Annotation, Graph
+from sabir.ir._hooks import Site
 from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, find_opset
 from sabir.ir._initializers import Initializers
 from sabir.ir._labels import Labels
@@ -57,6 +61,7 @@ from sabir.ir._listing import Listed
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
+from sabir.ir._operands import Operand, Subgraph
 from sabir.ir._places import Place, places, walk
 from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
 from sabir.ir._residue import Residue
@@ -129,12 +134,15 @@ __all__ = [
     "Known",
     "Labels",
     "Listed",
+    "Literal",
+    "LocalFunction",
     "MapType",
     "Model",
     "NameScope",
     "Node",
     "NodeDevice",
     "OpaqueType",
+    "Operand",
     "OptionalType",
     "Place",
     "Residue",
@@ -142,8 +150,10 @@ __all__ = [
     "Shape",
     "ShardedAxis",
     "Sharding",
+    "Site",
     "SparseTensor",
     "SparseTensorType",
+    "Subgraph",
     "Tensor",
     "TensorPlace",
     "TensorType",
@@ -162,6 +172,8 @@ __all__ = [
     "clone_function",
     "clone_graph",
     "clone_node",
+    "coerced",
+    "converted",
     "dim_max",
     "dim_min",
     "drop_constants",
@@ -180,6 +192,7 @@ __all__ = [
     "is_nonnegative",
     "known_equal",
     "least_ir",
+    "literal",
     "lower_bound",
     "minimum_ir",
     "mod",

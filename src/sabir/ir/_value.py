@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import hinted, hints, legible
 from sabir.ir._attributes import Nested
+from sabir.ir._expressions import ValueOperators
 from sabir.ir._links import Readable, Use
 from sabir.ir._types import SparseTensorType, TensorType, require_type
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     consumers="`uses` lists every place that reads the value",
     replace_all_uses_with=hinted("replace_with"),
 )
-class Value(Readable):
+class Value(Readable, ValueOperators):
     """One edge of a graph; its name is a label.
 
     `source` is the node that computes it, the graph that has it as an input or initializer, or None where
