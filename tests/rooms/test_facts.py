@@ -24,7 +24,9 @@ def published(version):
 def test_history_is_complete(version):
     operator = version.operator
     expected = sorted(since for d, n, since in PUBLISHED if (d, n) == (operator.domain, operator.name))
-    assert [v.since for v in operator.versions] == expected, "the room declares other versions than the standard"
+    assert [v.since for v in operator.versions] == expected, (
+        "the room declares other versions than the standard"
+    )
 
 
 @pytest.mark.parametrize("version", VERSIONS)

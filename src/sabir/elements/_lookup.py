@@ -36,6 +36,9 @@ def element(key: int | str | np.dtype[Any] | type[Any] | ElementType) -> Element
 
     Raises WireError for a number that ONNX does not define, and UnsupportedError for a name or
     dtype that ONNX has no type for.
+
+    >>> element('bfloat16').number, element(np.float32).name, element(7).name
+    (16, 'float', 'int64')
     """
     if isinstance(key, ElementType):
         return key

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 
 class Diagnostic(NamedTuple):
-    """One problem that inference found. The checker reports it under the rule that its cause belongs to."""
+    """One problem that inference found. The checker reports it under the rule that its cause belongs to.
+
+    >>> from sabir.base import Location
+    >>> Diagnostic(Cause.DOMAIN, 'an unknown domain', Location()).severity
+    'warning'
+    """
 
     cause: Cause
     message: str

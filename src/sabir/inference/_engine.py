@@ -67,6 +67,13 @@ class Inference:
 
     With `fresh` the declared type of a computed value counts only where nothing follows from its operands.
     With `strict` the first error is raised.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> inference = Inference(model)
+    >>> inference.run()
+    >>> print(inference.types[model.graph.outputs[0]])
+    float[N]
     """
 
     def __init__(

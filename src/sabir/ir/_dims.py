@@ -231,7 +231,12 @@ _TOKEN = re.compile(r"\s*([0-9]+|[^\W\d]\w*|//|[-+*%(),])")
 
 
 def parse_dim(text: str) -> int | Expr:
-    """Read an expression as `str` prints it; any other text, but an empty one, is a symbol's name."""
+    """Read an expression as `str` prints it; any other text, but an empty one, is a symbol's name.
+
+    >>> n = parse_dim('2*N + 1')
+    >>> print(n, n - 1, n.substitute({'N': 3}))
+    2*N+1 2*N 7
+    """
     tokens = _tokens(text)
     if tokens is None:
         return symbol(text)

@@ -67,6 +67,9 @@ class TensorType(_Shown):
     `shape` is None when even the rank is unknown. `known` has the elements row by row, only together with a
     static shape. Raises TypeError for an element type or a dimension that is text, and for a shape that is
     not a tuple: `tensor_type` converts these.
+
+    >>> print(tensor_type('float', ['N', 3]), tensor_type('float', [2, 3]).size)
+    float[N,3] 6
     """
 
     element: ElementType
@@ -154,7 +157,11 @@ class SparseTensorType(_Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SequenceType(_Shown):
-    """An ordered collection of values of one type."""
+    """An ordered collection of values of one type.
+
+    >>> print(SequenceType(tensor_type('float', [2])))
+    seq(float[2])
+    """
 
     item: Type | None
     note: TypeNote | None = field(default=None, compare=False, repr=False)
@@ -178,7 +185,11 @@ class SequenceType(_Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptionalType(_Shown):
-    """A value of a type, or nothing."""
+    """A value of a type, or nothing.
+
+    >>> print(OptionalType(tensor_type('float', [2])))
+    optional(float[2])
+    """
 
     item: Type | None
     note: TypeNote | None = field(default=None, compare=False, repr=False)
@@ -202,7 +213,12 @@ class OptionalType(_Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MapType(_Shown):
-    """An associative table from integers or strings to values of one type."""
+    """An associative table from integers or strings to values of one type.
+
+    >>> from sabir.elements import element
+    >>> print(MapType(element('string'), tensor_type('float')))
+    map(string,float[])
+    """
 
     key: ElementType
     value: Type | None
@@ -259,6 +275,9 @@ def tensor_type(kind: ElementKey, shape: Sequence[int | str | Dim] | None = None
     """Return a tensor type for an element type, its name, its number, or a numpy dtype.
 
     Text in `shape` becomes a symbol. Raises UnsupportedError for a dtype that ONNX does not have.
+
+    >>> print(tensor_type(np.float16, ['N', None, 3]))
+    float16[N,?,3]
     """
     return TensorType(element(kind), None if shape is None else dims_of(shape))
 

@@ -53,7 +53,12 @@ class Rooms:
 
 
 class Registry:
-    """Operators by domain and name. It is immutable: `with_operators` returns a larger one."""
+    """Operators by domain and name. It is immutable: `with_operators` returns a larger one.
+
+    >>> from sabir.opsets import STANDARD
+    >>> STANDARD.find('', 'Relu').name, STANDARD.newest_opset('ai.onnx.ml')
+    ('Relu', 5)
+    """
 
     def __init__(
         self,
