@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Arguments: TypeAlias = Callable[[Mapping[str, Attribute]], Mapping[str, Attribute]] | None
 
-Copies: TypeAlias = "dict[Value, Value | None]"  # the copy of each value; None where it is left out
+Copies: TypeAlias = dict[Value, Value | None]  # the copy of each value; None where it is left out
 
 
 def clone_graph(graph: Graph, copies: Copies | None = None, arguments: Arguments = None) -> Graph:

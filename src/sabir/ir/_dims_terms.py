@@ -14,7 +14,7 @@ Op: TypeAlias = Literal["//", "%", "min", "max"]
 Atom: TypeAlias = "str | Call"
 Monomial: TypeAlias = tuple["str | Call", ...]
 Term: TypeAlias = "tuple[Monomial, int]"
-Bounds: TypeAlias = "tuple[int | None, int | None]"
+Bounds: TypeAlias = tuple[int | None, int | None]
 Key: TypeAlias = tuple[object, ...]
 
 # ---------------------------------------------------------------- order and factors

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = tuple[Dim, ...]
 Item: TypeAlias = int | Expr | float | bool | str | None  # one known element; None where it is not known
-ElementKey: TypeAlias = "int | str | np.dtype[Any] | type[Any] | ElementType"  # identifies an element type
+ElementKey: TypeAlias = int | str | np.dtype[Any] | type[Any] | ElementType  # identifies an element type
 Known: TypeAlias = tuple[Item, ...]  # the contents of a tensor, row by row
 
 UNDEFINED = ElementType(0, "undefined", 0, np.dtype(object), "int32_data", "bool", is_signed=False)
