@@ -154,3 +154,16 @@ def test_verify_accepts_training_that_reads_the_main_graph():
     algorithm = Graph("a")
     algorithm.outputs.append(algorithm.append(Node("Neg", [x])).output)
     verify(Model(graph, training=[sabir.ir.TrainingInfo(algorithm=algorithm)]))
+
+
+def test_a_save_refuses_a_value_of_another_graph():
+    graph, x, _, _, relu = pair()
+    relu.inputs[0] = Graph("other").add_input("z")
+    with pytest.raises(
+        sabir.SchemaError, match=r"reads <Value z: \?> of <Graph 'other': 0 nodes>: that is not"
+    ):
+        sabir.dumps(Model(graph))
+    detached = Node("Neg", [x])
+    relu.inputs[0] = detached.output
+    with pytest.raises(sabir.SchemaError, match="of <Node Neg>, which is in no graph"):
+        sabir.dumps(Model(graph))

@@ -1,10 +1,11 @@
 """The model objects: immutable types, tensors and attributes, and mutable graphs of linked nodes."""
 
+from typing import TYPE_CHECKING
+
+from sabir.base import importing_later
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
 from sabir.ir._builder import Builder
 from sabir.ir._clone import clone_function, clone_graph, clone_node
-from sabir.ir._coercion import coerced
-from sabir.ir._constants import Literal, converted, literal
 from sabir.ir._devices import DeviceConfiguration, NodeDevice, ShardedAxis, Sharding
 from sabir.ir._dims import (
     Dim,
@@ -50,9 +51,7 @@ from sabir.ir._features import (
     parts_of_type,
 )
 from sabir.ir._fresh import FreshNames
-from sabir.ir._functions import LocalFunction
 from sabir.ir._graph import Annotation, Graph
-from sabir.ir._hooks import Site
 from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, find_opset
 from sabir.ir._initializers import Initializers
 from sabir.ir._labels import Labels
@@ -61,7 +60,6 @@ from sabir.ir._listing import Listed
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
-from sabir.ir._operands import Operand, Subgraph
 from sabir.ir._places import Place, places, walk
 from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
 from sabir.ir._residue import Residue
@@ -97,6 +95,21 @@ from sabir.ir._types import (
 from sabir.ir._value import Value
 from sabir.ir._verify import verify
 from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
+
+if TYPE_CHECKING:
+    from sabir.ir._coercion import coerced
+    from sabir.ir._constants import Literal, converted, literal
+    from sabir.ir._functions import LocalFunction
+    from sabir.ir._hooks import Site
+    from sabir.ir._operands import Operand, Subgraph
+
+# what only builders need: imported with the first node that does
+_LATER = {
+    "coerced": "_coercion", "Literal": "_constants", "converted": "_constants", "literal": "_constants",
+    "LocalFunction": "_functions", "Site": "_hooks", "Operand": "_operands", "Subgraph": "_operands",
+}  # fmt: skip
+
+__getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "ATTRIBUTE_TYPES",

@@ -11,17 +11,8 @@ from sabir.base import SchemaError
 from sabir.ir._expressions import register
 from sabir.ir._features import least_ir
 from sabir.ir._fresh import FreshNames
-from sabir.ir._functions import (
-    FunctionCallee,
-    LocalFunction,
-    bind_freely,
-    domains_of,
-    key_of,
-    parameters_of,
-)
 from sabir.ir._graph import Graph
 from sabir.ir._imports import bound_opsets, canonical_domain
-from sabir.ir._indexing import indexed
 from sabir.ir._model import Function, Model
 from sabir.ir._node import Node
 from sabir.ir._operators import OperatorMethods
@@ -34,6 +25,7 @@ if TYPE_CHECKING:
 
     from sabir.ir._attributes import Attribute
     from sabir.ir._dims import Dim
+    from sabir.ir._functions import LocalFunction
     from sabir.ir._hooks import Callee, Hooks, OperatorRegistry, TypeSource
     from sabir.ir._model import FunctionKey
     from sabir.ir._operands import Operand
@@ -164,6 +156,8 @@ class Builder(OperatorMethods):
         """
         callee = self.callee(domain, op, overload)
         if callee is None:
+            from sabir.ir._functions import bind_freely  # ruff: ignore[import-outside-top-level]  `import sabir` need not wait for it
+
             operands, facts = bind_freely(self, inputs, attributes, op)
         else:
             operands, facts = callee.bind(self, inputs, outputs, attributes)
@@ -182,8 +176,10 @@ class Builder(OperatorMethods):
 
         Raises SchemaError for an operator that a known domain does not have in the opset imported.
         """
-        function = self._functions.get(key_of(domain, op, overload)) if self._functions else None
+        function = self._functions.get((canonical_domain(domain), op, overload)) if self._functions else None
         if function is not None:
+            from sabir.ir._functions import FunctionCallee  # ruff: ignore[import-outside-top-level]  `import sabir` need not wait for it
+
             return FunctionCallee(function)
         if not self._check or self.hooks is None or overload:
             return None
@@ -199,6 +195,8 @@ class Builder(OperatorMethods):
 
     def subscript(self, value: Value, key: object) -> Value:
         """Append the nodes of `value[key]`, with the meaning that it has in numpy; raises SchemaError."""
+        from sabir.ir._indexing import indexed  # ruff: ignore[import-outside-top-level]  `import sabir` need not wait for it
+
         return indexed(self, value, key)
 
     def type_of(self, value: Value) -> Type | None:
@@ -239,6 +237,12 @@ class Builder(OperatorMethods):
         `build` becomes that of the function. May be used as a decorator. Raises SchemaError for a body that
         reads values outside.
         """
+        from sabir.ir._functions import (  # ruff: ignore[import-outside-top-level]  `import sabir` need not wait
+            LocalFunction,
+            domains_of,
+            parameters_of,
+        )
+
         inputs, attributes, references = parameters_of(build)
         body = self._inside(Graph(name or _identifier(build, "function")))
         body._constants_are_nodes = True

@@ -12,30 +12,29 @@ from sabir.base import SchemaError
 
 if TYPE_CHECKING:
     from sabir.ir._graph import Graph
-    from sabir.ir._value import Value
     from sabir.ir._operands import Operand
+    from sabir.ir._value import Value
 
+    class Emitter(Protocol):
+        """The part of a builder that operators on values need."""
 
-class Emitter(Protocol):
-    """The part of a builder that operators on values need."""
+        @property
+        def graph(self) -> Graph:
+            """The graph that it appends to."""
+            ...
 
-    @property
-    def graph(self) -> Graph:
-        """The graph that it appends to."""
-        ...
+        @property
+        def innermost(self) -> Emitter:
+            """The builder of the innermost subgraph under construction."""
+            ...
 
-    @property
-    def innermost(self) -> Emitter:
-        """The builder of the innermost subgraph under construction."""
-        ...
+        def op(self, op: str, /, *inputs: Operand | None) -> Any:
+            """Append a node."""
+            ...
 
-    def op(self, op: str, /, *inputs: Operand | None) -> Any:
-        """Append a node."""
-        ...
-
-    def subscript(self, value: Value, key: object) -> Value:
-        """Append the nodes of `value[key]`."""
-        ...
+        def subscript(self, value: Value, key: object) -> Value:
+            """Append the nodes of `value[key]`."""
+            ...
 
 
 # By the id of the graph: a builder keeps its graph alive, so an id is unique as long as its entry exists.

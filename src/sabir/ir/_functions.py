@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sabir.ir._hooks import Site
-    from sabir.ir._model import Function, FunctionKey
+    from sabir.ir._model import Function
 
 Bound: TypeAlias = "tuple[list[Value | Constant | None], dict[str, Attribute]]"
 _POSITIONAL = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
@@ -155,11 +155,6 @@ def domains_of(function: Function, opsets: Mapping[str, int]) -> dict[str, int]:
     """Return the opset imports that the nodes of a function need."""
     used = {canonical_domain(node.domain): None for node in function.graph.all_nodes()}
     return {domain: opsets[domain] for domain in used if domain in opsets}
-
-
-def key_of(domain: str, op: str, overload: str) -> FunctionKey:
-    """Return the key under which a call finds its function."""
-    return canonical_domain(domain), op, overload
 
 
 def _formal(parameter: inspect.Parameter) -> tuple[AttributeType, Attribute | None]:

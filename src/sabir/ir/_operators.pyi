@@ -29,12 +29,12 @@ class DomainOperators:
 
 class MlOperators:
     def ArrayFeatureExtractor(self, X: Operand, Y: Operand, /, *, name: str = "") -> Value:
-        """ArrayFeatureExtractor: The elements of `X` along its last axis at the places in `Y`, in that
+        """ArrayFeatureExtractor: The elements of `X` along its last axis at the indices in `Y`, in that
         order.
 
         Inputs:
             X: A tensor of rank 1 or more.
-            Y: Places along the last axis, from 0; of any shape, read in order.
+            Y: Indices along the last axis, from 0; of any shape, read in order.
 
         Outputs:
             Z: The shape of X, its last dimension the size of Y; at least of rank 2.
@@ -47,7 +47,7 @@ class MlOperators:
             X: A tensor of any shape.
 
         Attributes:
-            threshold (float, default 0.0): What an element must exceed.
+            threshold (float, default 0.0): The bound that an element must exceed.
 
         Outputs:
             Y: The input's shape, of 0 and 1.
@@ -60,12 +60,12 @@ class MlOperators:
         """CastMap: The values of a map, in the order of its keys, as a tensor of one row.
 
         Inputs:
-            X: A map from integers to numbers or to strings that say numbers.
+            X: A map from integers to numbers or to strings of numbers.
 
         Attributes:
             max_map (int, default 1): The number of columns in the form SPARSE.
-            map_form (string, default 'DENSE'): DENSE: the values side by side; SPARSE: keys are places.
-                Values: `DENSE`, `SPARSE`.
+            map_form (string, default 'DENSE'): DENSE: the values side by side; SPARSE: keys are column
+                indices. Values: `DENSE`, `SPARSE`.
             cast_to (string, default 'TO_FLOAT'): The type of Y. Values: `TO_FLOAT`, `TO_STRING`,
                 `TO_INT64`.
 
@@ -78,15 +78,14 @@ class MlOperators:
         '_Unused', cats_int64s: IntsLike | None = None, cats_strings: StringsLike | None = None, name: str =
         ""
     ) -> Value:
-        """CategoryMapper: Each string as the integer that stands beside it in a table, or each integer as
-        the string.
+        """CategoryMapper: Each string replaced by its integer in a table, or each integer by its string.
 
         Inputs:
             X: Strings or integers, of any shape.
 
         Attributes:
-            default_int64 (int, default -1): What a string becomes that the table lacks.
-            default_string (string, default '_Unused'): What an integer becomes that it lacks.
+            default_int64 (int, default -1): The result for a string that is not in the table.
+            default_string (string, default '_Unused'): The same for an integer.
             cats_int64s (ints, optional): The table's integers.
             cats_strings (strings, optional): The table's strings, one for each integer.
 
@@ -98,16 +97,15 @@ class MlOperators:
         self, X: Value, /, *, int64_vocabulary: IntsLike | None = None, string_vocabulary: StringsLike | None
         = None, name: str = ""
     ) -> Value:
-        """DictVectorizer: For each word of a vocabulary the value that the map has for it, or 0 where it
-        has none.
+        """DictVectorizer: The map's value for each word of a vocabulary, or 0 where the map lacks the
+        word.
 
         Inputs:
-            X: A map whose keys are words of the vocabulary; others are passed over.
+            X: A map whose keys are words of the vocabulary; others are ignored.
 
         Attributes:
             int64_vocabulary (ints, optional): The words of a map from integers.
-            string_vocabulary (strings, optional): The words of a map from strings; one of the two is
-                given.
+            string_vocabulary (strings, optional): The words of a map from strings.
 
         Outputs:
             Y: Shape [1, C], C the length of the vocabulary, of the map's value type.
@@ -123,8 +121,7 @@ class MlOperators:
             X (variadic): Matrices [N, C]; a vector [C] is one row.
 
         Attributes:
-            inputdimensions (ints, optional): How many columns each input takes in Y; all that it has if
-                absent.
+            inputdimensions (ints, optional): The columns of each input in Y; all columns if absent.
 
         Outputs:
             Y: Shape [N, sum of the sizes].
@@ -135,18 +132,16 @@ class MlOperators:
         None = None, replaced_value_float: FloatLike | None = 0.0, imputed_value_floats: FloatsLike | None =
         None, name: str = ""
     ) -> Value:
-        """Imputer: The input with each element that equals one value, the sign of a missing one, replaced.
+        """Imputer: The input with each element that marks a missing value replaced.
 
         Inputs:
-            X: A tensor of rank 1 or more; features lie along the last dimension.
+            X: A tensor of rank 1 or more; the features are along the last dimension.
 
         Attributes:
-            replaced_value_int64 (int, default 0): What means missing among integers.
-            imputed_value_int64s (ints, optional): What comes in its place: one value, or one per
-                feature.
-            replaced_value_float (float, default 0.0): What means missing among floats; may be NaN.
-            imputed_value_floats (floats, optional): What comes in its place: one value, or one per
-                feature.
+            replaced_value_int64 (int, default 0): The mark of a missing integer.
+            imputed_value_int64s (ints, optional): The replacement: one value, or one per feature.
+            replaced_value_float (float, default 0.0): The mark of a missing float; may be NaN.
+            imputed_value_floats (floats, optional): The replacement: one value, or one per feature.
 
         Outputs:
             Y: The input's shape.
@@ -160,25 +155,27 @@ class MlOperators:
         TensorLike | None = None, values_tensor: TensorLike | None = None, keys_tensor: TensorLike | None =
         None, classes_strings: StringsLike | None = None, name: str = ""
     ) -> Value:
-        """LabelEncoder: Each element as the value that stands beside it in a table of keys and values.
+        """LabelEncoder: Each element replaced by the value of its key in a table.
 
         Inputs:
             X: Labels, of any shape and of the keys' type.
 
         Attributes:
-            default_string (string, default '_Unused'): What an element becomes that no key equals.
-            default_int64 (int, default -1): The same among integers.
-            default_float (float, default -0.0): The same among floats.
-            values_int64s (ints, optional): The values, if they are integers; one of the lists is given.
+            default_string (string, default '_Unused'): The value of an element that is not in the
+                table.
+            default_int64 (int, default -1): The same, as an integer.
+            default_float (float, default -0.0): The same, as a float.
+            values_int64s (ints, optional): The values, if they are integers.
             values_strings (strings, optional): The values, if they are strings.
-            keys_floats (floats, optional): The keys, if they are floats; of equal ones the last counts.
+            keys_floats (floats, optional): The keys, if they are floats; of equal keys the last
+                applies.
             values_floats (floats, optional): The values, if they are floats.
             keys_int64s (ints, optional): The keys, if they are integers.
             keys_strings (strings, optional): The keys, if they are strings.
             default_tensor (tensor, optional): The default for values in a tensor, shape [1].
             values_tensor (tensor, optional): The values as a vector, of any type.
             keys_tensor (tensor, optional): The keys as a vector, of any type.
-            classes_strings (strings, up to version 1): The labels; an integer is a place among them.
+            classes_strings (strings, up to version 1): The labels; an integer is an index into them.
 
         Outputs:
             Y: The input's shape, of the values' type.
@@ -195,12 +192,11 @@ class MlOperators:
             X: Features [N, C], or one row [C].
 
         Attributes:
-            post_transform (string, default 'NONE'): What becomes of the scores: NONE, SOFTMAX,
+            post_transform (string, default 'NONE'): How scores are transformed: NONE, SOFTMAX,
                 SOFTMAX_ZERO (of those that are not 0), LOGISTIC or PROBIT. Values: `NONE`, `SOFTMAX`,
                 `LOGISTIC`, `SOFTMAX_ZERO`, `PROBIT`.
             classlabels_ints (ints, optional): The labels, if they are integers.
-            classlabels_strings (strings, optional): The labels, if they are strings; one of the two is
-                given.
+            classlabels_strings (strings, optional): The labels, if they are strings.
             multi_class (int, default 0): How the model was trained; of no effect here.
             intercepts (floats, optional): b, one per score; 0 if absent.
             coefficients (floats, required): W, row by row: C weights for each score.
@@ -220,10 +216,10 @@ class MlOperators:
             X: Features [N, C], or one row [C].
 
         Attributes:
-            targets (int, default 1): How many values each row gets.
+            targets (int, default 1): The number of outputs for each row.
             intercepts (floats, optional): b, one per target; 0 if absent.
             coefficients (floats, optional): W, row by row: C weights for each target.
-            post_transform (string, default 'NONE'): What becomes of the scores: NONE, SOFTMAX,
+            post_transform (string, default 'NONE'): How scores are transformed: NONE, SOFTMAX,
                 SOFTMAX_ZERO (of those that are not 0), LOGISTIC or PROBIT. Values: `NONE`, `SOFTMAX`,
                 `LOGISTIC`, `SOFTMAX_ZERO`, `PROBIT`.
 
@@ -239,25 +235,26 @@ class MlOperators:
             X: Rows [N, C], or one row [C].
 
         Attributes:
-            norm (string, default 'MAX'): What to divide by: MAX, L1 or L2. Values: `MAX`, `L1`, `L2`.
+            norm (string, default 'MAX'): The divisor: MAX, L1 or L2. Values: `MAX`, `L1`, `L2`.
 
         Outputs:
-            Y: The input's shape; a row whose divisor is 0 stays as it is.
+            Y: The input's shape; a row whose divisor is 0 is unchanged.
         """
 
     def OneHotEncoder(
         self, X: Operand, /, *, zeros: IntLike | None = 1, cats_strings: StringsLike | None = None,
         cats_int64s: IntsLike | None = None, name: str = ""
     ) -> Value:
-        """OneHotEncoder: Each element as a vector of zeros with a 1 in the place of its category.
+        """OneHotEncoder: Each element as a vector of zeros with a 1 at the index of its category.
 
         Inputs:
-            X: Categories, of any shape; floats are cut to integers.
+            X: Categories, of any shape; floats are truncated to integers.
 
         Attributes:
-            zeros (int, default 1): 1: what is in no category becomes zeros; 0: it is an error.
+            zeros (int, default 1): 1: an unknown category becomes zeros; 0: it is an error.
             cats_strings (strings, optional): The categories of strings.
-            cats_int64s (ints, optional): The categories of numbers; one of the two is given.
+            cats_int64s (ints, optional): The categories of numbers; exactly one of the two lists is
+                set.
 
         Outputs:
             Y: The input's shape with one more dimension, the categories.
@@ -283,11 +280,11 @@ class MlOperators:
             prob_b (floats, optional): B in the probability `1 / (1 + exp(A d + B))` of each decision d.
             coefficients (floats, optional): [E - 1, vectors] weights; without vectors [E, C].
             classlabels_strings (strings, optional): The labels, if they are strings.
-            prob_a (floats, optional): A of each decision; with it Z holds probabilities.
-            support_vectors (floats, optional): [vectors, C]: those of the first class come first.
-            vectors_per_class (ints, optional): How many vectors each class has; none: scores are
-                linear. Values: 0 or more.
-            post_transform (string, default 'NONE'): What becomes of the scores: NONE, SOFTMAX,
+            prob_a (floats, optional): A of each decision; with it Z contains probabilities.
+            support_vectors (floats, optional): [vectors, C]: grouped by class, in order.
+            vectors_per_class (ints, optional): Vectors of each class; none: linear scores. Values: 0 or
+                more.
+            post_transform (string, default 'NONE'): How scores are transformed: NONE, SOFTMAX,
                 SOFTMAX_ZERO (of those that are not 0), LOGISTIC or PROBIT. Values: `NONE`, `SOFTMAX`,
                 `LOGISTIC`, `SOFTMAX_ZERO`, `PROBIT`.
             kernel_params (floats, optional): gamma, coef0 and degree.
@@ -315,11 +312,10 @@ class MlOperators:
         Attributes:
             rho (floats, optional): What is added.
             coefficients (floats, optional): One weight per support vector, or else per feature.
-            n_supports (int, default 0): The number of support vectors; 0: the value is linear. Values:
-                0 or more.
+            n_supports (int, default 0): Support vectors; 0: linear. Values: 0 or more.
             one_class (int, default 0): 1: the output is 1 where the value is positive, else -1.
             support_vectors (floats, optional): [n_supports, C], row by row.
-            post_transform (string, default 'NONE'): What becomes of the scores: NONE, SOFTMAX,
+            post_transform (string, default 'NONE'): How scores are transformed: NONE, SOFTMAX,
                 SOFTMAX_ZERO (of those that are not 0), LOGISTIC or PROBIT. Values: `NONE`, `SOFTMAX`,
                 `LOGISTIC`, `SOFTMAX_ZERO`, `PROBIT`.
             kernel_params (floats, optional): gamma, coef0 and degree.
@@ -342,8 +338,7 @@ class MlOperators:
 
         Attributes:
             scale (floats, optional): Factors: one, or one per feature; 1 if absent.
-            offset (floats, optional): What is taken off before: one value, or one per feature; 0 if
-                absent.
+            offset (floats, optional): Subtracted first: one value, or one per feature; 0 if absent.
 
         Outputs:
             Y: The input's shape.
@@ -357,46 +352,46 @@ class MlOperators:
         nodes_featureids: IntsLike, nodes_splits: TensorLike, nodes_falseleafs: IntsLike, nodes_truenodeids:
         IntsLike, membership_values: TensorLike | None = None, name: str = ""
     ) -> Value:
-        """TreeEnsemble: For each row and target the sum, mean, least or greatest of the leaves that the
+        """TreeEnsemble: For each row and target the sum, mean, minimum or maximum of the leaves that the
         row reaches.
 
         Inputs:
             X: Features, shape [N, F].
 
         Attributes:
-            aggregate_function (int, default 1): How leaves are joined: 0 mean of all trees, 1 sum, 2
-                least, 3 greatest. Values: `0`, `1`, `2`, `3`.
+            aggregate_function (int, default 1): How leaves are aggregated: 0 mean of all trees, 1 sum,
+                2 minimum, 3 maximum. Values: `0`, `1`, `2`, `3`.
             post_transform (int, default 0): 0 none, 1 softmax, 2 logistic, 3 softmax of non-zeros, 4
                 probit. Values: `0`, `1`, `2`, `3`, `4`.
-            tree_roots (ints, required): The node at which each tree begins.
-            nodes_hitrates (tensor, optional): How often nodes are met; of no effect.
+            tree_roots (ints, required): The root node of each tree.
+            nodes_hitrates (tensor, optional): How often nodes are reached; ignored.
             nodes_missing_value_tracks_true (ints, optional): 1 where NaN takes the true branch of a
                 node.
-            nodes_modes (tensor, required): What is asked: 0 <=, 1 <, 2 >=, 3 >, 4 ==, 5 !=, 6 in a set.
-            leaf_weights (tensor, required): What each leaf says.
-            leaf_targetids (ints, required): Of which target it says it.
-            nodes_falsenodeids (ints, required): The node or leaf behind each false branch.
+            nodes_modes (tensor, required): 0 <=, 1 <, 2 >=, 3 >, 4 ==, 5 !=, 6 in a set.
+            leaf_weights (tensor, required): What each leaf adds to the score.
+            leaf_targetids (ints, required): The target of each leaf.
+            nodes_falsenodeids (ints, required): The node or leaf after each false branch.
             n_targets (int, optional): The number of targets; by default as many as the leaves name.
             nodes_trueleafs (ints, required): 1 where the true branch ends in a leaf.
-            nodes_featureids (ints, required): The feature that each node asks for.
-            nodes_splits (tensor, required): What a node compares with.
+            nodes_featureids (ints, required): The feature that each node tests.
+            nodes_splits (tensor, required): The value that each node compares with.
             nodes_falseleafs (ints, required): 1 where the false branch ends in a leaf.
-            nodes_truenodeids (ints, required): The node or leaf behind each true branch.
-            membership_values (tensor, optional): The sets, node by node of mode 6, NaN after each.
+            nodes_truenodeids (ints, required): The node or leaf after each true branch.
+            membership_values (tensor, optional): The sets of the nodes with mode 6, NaN after each set.
 
         Outputs:
             Y: Shape [N, n_targets].
         """
 
     def TreeEnsembleClassifier(
-        self, X: Operand, /, *, post_transform: StringLike | None = 'NONE', classlabels_int64s: IntsLike |
-        None = None, nodes_nodeids: IntsLike | None = None, classlabels_strings: StringsLike | None = None,
-        class_ids: IntsLike | None = None, class_weights: FloatsLike | None = None, nodes_treeids: IntsLike |
-        None = None, nodes_featureids: IntsLike | None = None, nodes_values: FloatsLike | None = None,
-        nodes_falsenodeids: IntsLike | None = None, nodes_hitrates: FloatsLike | None = None, base_values:
-        FloatsLike | None = None, nodes_missing_value_tracks_true: IntsLike | None = None, nodes_modes:
-        StringsLike | None = None, nodes_truenodeids: IntsLike | None = None, class_treeids: IntsLike | None =
-        None, class_nodeids: IntsLike | None = None, base_values_as_tensor: TensorLike | None = None,
+        self, X: Operand, /, *, post_transform: StringLike | None = 'NONE', nodes_nodeids: IntsLike | None =
+        None, nodes_treeids: IntsLike | None = None, nodes_featureids: IntsLike | None = None, nodes_values:
+        FloatsLike | None = None, nodes_hitrates: FloatsLike | None = None, nodes_truenodeids: IntsLike | None
+        = None, nodes_falsenodeids: IntsLike | None = None, nodes_missing_value_tracks_true: IntsLike | None =
+        None, nodes_modes: StringsLike | None = None, classlabels_int64s: IntsLike | None = None,
+        classlabels_strings: StringsLike | None = None, base_values: FloatsLike | None = None, class_treeids:
+        IntsLike | None = None, class_nodeids: IntsLike | None = None, class_ids: IntsLike | None = None,
+        class_weights: FloatsLike | None = None, base_values_as_tensor: TensorLike | None = None,
         class_weights_as_tensor: TensorLike | None = None, nodes_values_as_tensor: TensorLike | None = None,
         nodes_hitrates_as_tensor: TensorLike | None = None, outputs: Literal[2] = 2, name: str = ""
     ) -> tuple[Value, Value]:
@@ -404,31 +399,30 @@ class MlOperators:
         the label of the highest.
 
         Inputs:
-            X: Features [N, F], or one row [F].
+            X: Features [N, C], or one row [C].
 
         Attributes:
-            post_transform (string, default 'NONE'): What becomes of the scores: NONE, SOFTMAX,
+            post_transform (string, default 'NONE'): How scores are transformed: NONE, SOFTMAX,
                 SOFTMAX_ZERO (of those that are not 0), LOGISTIC or PROBIT. Values: `NONE`, `SOFTMAX`,
                 `LOGISTIC`, `SOFTMAX_ZERO`, `PROBIT`.
-            classlabels_int64s (ints, optional): The labels, if they are integers.
             nodes_nodeids (ints, optional): Each node's number in its tree.
-            classlabels_strings (strings, optional): The labels, if they are strings.
-            class_ids (ints, optional): For each vote its class.
-            class_weights (floats, optional): Each vote's weight.
             nodes_treeids (ints, optional): Each node's tree.
-            nodes_featureids (ints, optional): The feature that each node asks for.
-            nodes_values (floats, optional): What each node compares with.
-            nodes_falsenodeids (ints, optional): The node behind each false branch.
-            nodes_hitrates (floats, optional): How often nodes are met; of no effect.
-            base_values (floats, optional): What is added to each class's score.
+            nodes_featureids (ints, optional): The feature that each node tests.
+            nodes_values (floats, optional): The value that each node compares with.
+            nodes_hitrates (floats, optional): How often nodes are reached; ignored.
+            nodes_truenodeids (ints, optional): The node that follows each true branch.
+            nodes_falsenodeids (ints, optional): The node that follows each false branch.
             nodes_missing_value_tracks_true (ints, optional): 1 where NaN takes the true branch of a
                 node.
-            nodes_modes (strings, optional): What each node asks: <=, <, >=, >, ==, != or nothing.
-                Values: `BRANCH_LEQ`, `BRANCH_LT`, `BRANCH_GTE`, `BRANCH_GT`, `BRANCH_EQ`, `BRANCH_NEQ`,
-                `LEAF`.
-            nodes_truenodeids (ints, optional): The node behind each true branch.
-            class_treeids (ints, optional): For each vote the tree of its leaf.
-            class_nodeids (ints, optional): For each vote the leaf that casts it.
+            nodes_modes (strings, optional): Each node's test, or LEAF for a leaf. Values: `BRANCH_LEQ`,
+                `BRANCH_LT`, `BRANCH_GTE`, `BRANCH_GT`, `BRANCH_EQ`, `BRANCH_NEQ`, `LEAF`.
+            classlabels_int64s (ints, optional): The labels, if they are integers.
+            classlabels_strings (strings, optional): The labels, if they are strings.
+            base_values (floats, optional): Added to each class's score.
+            class_treeids (ints, optional): The tree of each vote's leaf.
+            class_nodeids (ints, optional): The leaf of each vote.
+            class_ids (ints, optional): The class of each vote.
+            class_weights (floats, optional): The weight of each vote.
             base_values_as_tensor (tensor, optional): In place of `base_values`.
             class_weights_as_tensor (tensor, optional): In place of `class_weights`.
             nodes_values_as_tensor (tensor, optional): In place of `nodes_values`.
@@ -443,46 +437,45 @@ class MlOperators:
 
     def TreeEnsembleRegressor(
         self, X: Operand, /, *, aggregate_function: StringLike | None = 'SUM', post_transform: StringLike |
-        None = 'NONE', n_targets: IntLike | None = None, nodes_nodeids: IntsLike | None = None,
-        target_nodeids: IntsLike | None = None, nodes_treeids: IntsLike | None = None, nodes_featureids:
-        IntsLike | None = None, nodes_values: FloatsLike | None = None, target_weights: FloatsLike | None =
-        None, nodes_falsenodeids: IntsLike | None = None, nodes_hitrates: FloatsLike | None = None,
-        base_values: FloatsLike | None = None, nodes_missing_value_tracks_true: IntsLike | None = None,
-        nodes_modes: StringsLike | None = None, nodes_truenodeids: IntsLike | None = None, target_treeids:
-        IntsLike | None = None, target_ids: IntsLike | None = None, base_values_as_tensor: TensorLike | None =
-        None, target_weights_as_tensor: TensorLike | None = None, nodes_values_as_tensor: TensorLike | None =
-        None, nodes_hitrates_as_tensor: TensorLike | None = None, name: str = ""
+        None = 'NONE', nodes_nodeids: IntsLike | None = None, nodes_treeids: IntsLike | None = None,
+        nodes_featureids: IntsLike | None = None, nodes_values: FloatsLike | None = None, nodes_hitrates:
+        FloatsLike | None = None, nodes_truenodeids: IntsLike | None = None, nodes_falsenodeids: IntsLike |
+        None = None, nodes_missing_value_tracks_true: IntsLike | None = None, nodes_modes: StringsLike | None
+        = None, n_targets: IntLike | None = None, base_values: FloatsLike | None = None, target_treeids:
+        IntsLike | None = None, target_nodeids: IntsLike | None = None, target_ids: IntsLike | None = None,
+        target_weights: FloatsLike | None = None, base_values_as_tensor: TensorLike | None = None,
+        target_weights_as_tensor: TensorLike | None = None, nodes_values_as_tensor: TensorLike | None = None,
+        nodes_hitrates_as_tensor: TensorLike | None = None, name: str = ""
     ) -> Value:
-        """TreeEnsembleRegressor: For each row and target the sum, mean, least or greatest of the leaves
+        """TreeEnsembleRegressor: For each row and target the sum, mean, minimum or maximum of the leaves
         that the row reaches.
 
         Inputs:
-            X: Features [N, F], or one row [F].
+            X: Features [N, C], or one row [C].
 
         Attributes:
-            aggregate_function (string, default 'SUM'): How leaves are joined: SUM, AVERAGE, MIN or MAX.
-                Values: `AVERAGE`, `SUM`, `MIN`, `MAX`.
-            post_transform (string, default 'NONE'): What becomes of the scores: NONE, SOFTMAX,
+            aggregate_function (string, default 'SUM'): Of the leaves. Values: `AVERAGE`, `SUM`, `MIN`,
+                `MAX`.
+            post_transform (string, default 'NONE'): How scores are transformed: NONE, SOFTMAX,
                 SOFTMAX_ZERO (of those that are not 0), LOGISTIC or PROBIT. Values: `NONE`, `SOFTMAX`,
                 `LOGISTIC`, `SOFTMAX_ZERO`, `PROBIT`.
-            n_targets (int, optional): The number of targets; by default as many as the leaves name.
             nodes_nodeids (ints, optional): Each node's number in its tree.
-            target_nodeids (ints, optional): For each vote the leaf that casts it.
             nodes_treeids (ints, optional): Each node's tree.
-            nodes_featureids (ints, optional): The feature that each node asks for.
-            nodes_values (floats, optional): What each node compares with.
-            target_weights (floats, optional): Each vote's weight.
-            nodes_falsenodeids (ints, optional): The node behind each false branch.
-            nodes_hitrates (floats, optional): How often nodes are met; of no effect.
-            base_values (floats, optional): What is added to each target after joining.
+            nodes_featureids (ints, optional): The feature that each node tests.
+            nodes_values (floats, optional): The value that each node compares with.
+            nodes_hitrates (floats, optional): How often nodes are reached; ignored.
+            nodes_truenodeids (ints, optional): The node that follows each true branch.
+            nodes_falsenodeids (ints, optional): The node that follows each false branch.
             nodes_missing_value_tracks_true (ints, optional): 1 where NaN takes the true branch of a
                 node.
-            nodes_modes (strings, optional): What each node asks: <=, <, >=, >, ==, != or nothing.
-                Values: `BRANCH_LEQ`, `BRANCH_LT`, `BRANCH_GTE`, `BRANCH_GT`, `BRANCH_EQ`, `BRANCH_NEQ`,
-                `LEAF`.
-            nodes_truenodeids (ints, optional): The node behind each true branch.
-            target_treeids (ints, optional): For each vote the tree of its leaf.
-            target_ids (ints, optional): For each vote its target.
+            nodes_modes (strings, optional): Each node's test, or LEAF for a leaf. Values: `BRANCH_LEQ`,
+                `BRANCH_LT`, `BRANCH_GTE`, `BRANCH_GT`, `BRANCH_EQ`, `BRANCH_NEQ`, `LEAF`.
+            n_targets (int, optional): The number of targets; by default as many as the votes name.
+            base_values (floats, optional): Added to each target after the aggregation.
+            target_treeids (ints, optional): The tree of each vote's leaf.
+            target_nodeids (ints, optional): The leaf of each vote.
+            target_ids (ints, optional): The target of each vote.
+            target_weights (floats, optional): The weight of each vote.
             base_values_as_tensor (tensor, optional): In place of `base_values`.
             target_weights_as_tensor (tensor, optional): In place of `target_weights`.
             nodes_values_as_tensor (tensor, optional): In place of `nodes_values`.
@@ -505,8 +498,7 @@ class MlOperators:
 
         Attributes:
             classlabels_int64s (ints, optional): The keys, if they are integers.
-            classlabels_strings (strings, optional): The keys, if they are strings; one of the two is
-                given.
+            classlabels_strings (strings, optional): The keys, if they are strings.
 
         Outputs:
             Z: A sequence of N maps.
@@ -518,8 +510,8 @@ class PreviewOperators:
         GraphLike | None = None, softmax_precision: ElementLike | None = None, scale: FloatLike | None = None,
         name: str = ""
     ) -> Value:
-        """FlexAttention: Sums of values, weighted by how well their keys match each query: in each head
-        `prob_mod(softmax(score_mod(Q K^T scale))) V`.
+        """FlexAttention: Sums of values, weighted by the similarity of their keys to each query: in each
+        head `prob_mod(softmax(score_mod(Q K^T scale))) V`.
 
         Inputs:
             Q: (batch, heads, queries, size).
@@ -527,12 +519,12 @@ class PreviewOperators:
             V: (batch, kv heads, keys, value size).
 
         Attributes:
-            prob_mod (graph, optional): From the probabilities to those used, of the same type and
+            prob_mod (graph, optional): Modifies the probabilities; the result has the same type and
                 shape.
-            score_mod (graph, optional): From the scores to those used, of the same type and shape.
-            softmax_precision (int, optional): What both graphs take: float by default, double for
-                double. Values: `1` (float), `10` (float16), `11` (double), `16` (bfloat16).
-            scale (float, optional): Factor of the products; 1 / sqrt(size) by default.
+            score_mod (graph, optional): Modifies the scores; the result has the same type and shape.
+            softmax_precision (int, optional): The element type of both graphs: by default float, or
+                double for double. Values: `1` (float), `10` (float16), `11` (double), `16` (bfloat16).
+            scale (float, optional): The factor of the products; 1 / sqrt(size) by default.
 
         Outputs:
             Y: (batch, heads, queries, value size).
@@ -550,12 +542,12 @@ class TrainingOperators:
 
         Inputs:
             R: The first learning rate, a scalar.
-            T: How many steps have been made, a scalar.
+            T: The number of previous steps, a scalar.
             inputs (variadic): All X, then their gradients G, then their sums of squares H.
 
         Attributes:
-            norm_coefficient (float, default 0.0): The weight of half the squared norm of X.
-            decay_factor (float, default 0.0): How fast the learning rate falls with T.
+            norm_coefficient (float, default 0.0): The weight of the penalty |X|^2 / 2.
+            decay_factor (float, default 0.0): How fast the learning rate decreases with T.
             epsilon (float, default 1e-06): Added to the divisor, against division by 0.
 
         Outputs:
@@ -597,15 +589,15 @@ class TrainingOperators:
 
         Inputs:
             R: The learning rate, a scalar.
-            T: How many steps have been made, a scalar; from 1 on r corrects the means.
+            T: The number of previous steps, a scalar; from 1 on r corrects the bias of the means.
             inputs (variadic): All X, then their gradients G, means V, means of squares H.
 
         Attributes:
             epsilon (float, default 1e-06): Added to the divisor, against division by 0.
             norm_coefficient_post (float, default 0.0): The share of X lost after the step.
-            norm_coefficient (float, default 0.0): The weight of half the squared norm of X.
-            beta (float, default 0.999): How much of H is kept.
-            alpha (float, default 0.9): How much of V is kept.
+            norm_coefficient (float, default 0.0): The weight of the penalty |X|^2 / 2.
+            beta (float, default 0.999): The factor of the previous H.
+            alpha (float, default 0.9): The factor of the previous V.
 
         Outputs:
             outputs (variadic): All new X, then new V, then new H.
@@ -640,19 +632,19 @@ class TrainingOperators:
         self, *Inputs: Operand, y: StringLike, zs: StringsLike | None = None, xs: StringsLike, outputs:
         Literal[1] = 1, name: str = ""
     ) -> Value:
-        """Gradient: The derivatives of the tensor named `y` by each of those named in `xs`, where these
-        and those in `zs` have the values given.
+        """Gradient: The derivatives of the tensor named `y` by each of those named in `xs`, for the values
+        of both and of those in `zs` in the inputs.
 
         Inputs:
             Inputs (variadic): A value for each name in `xs`, then for each in `zs`.
 
         Attributes:
             y (string, required): The tensor to differentiate.
-            zs (strings, optional): What `y` depends on beside `xs`.
+            zs (strings, optional): Further tensors that `y` depends on.
             xs (strings, required): What to differentiate by.
 
         Outputs:
-            Outputs (variadic): For each name in `xs` the derivative, of its shape.
+            Outputs (variadic): The derivative by each tensor in `xs`, of its shape.
         """
     @overload
     def Gradient(
@@ -680,19 +672,19 @@ class TrainingOperators:
         self, R: Operand, T: Operand, /, *inputs: Operand, norm_coefficient: FloatLike, beta: FloatLike, mode:
         StringLike, alpha: FloatLike, outputs: Literal[1] = 1, name: str = ""
     ) -> Value:
-        """Momentum: `V' = alpha V + beta G` and `X' = X - R V'`, or after Nesterov `X - R (G + alpha V')`,
+        """Momentum: `V' = alpha V + beta G` and `X' = X - R V'`, or by Nesterov `X - R (G + alpha V')`,
         with `norm_coefficient X` added to G.
 
         Inputs:
             R: The learning rate, a scalar.
-            T: How many steps have been made, a scalar; at 0 beta counts as 1.
+            T: The number of previous steps, a scalar; at 0 beta is taken as 1.
             inputs (variadic): All X, then their gradients G, then their momenta V.
 
         Attributes:
             norm_coefficient (float, required): The weight of half the squared norm of X.
-            beta (float, required): How much of the gradient is taken.
+            beta (float, required): The factor of the gradient.
             mode (string, required): How V acts on X. Values: `standard`, `nesterov`.
-            alpha (float, required): How much of V is kept.
+            alpha (float, required): The factor of the previous V.
 
         Outputs:
             outputs (variadic): All new X, then their new V.
@@ -720,7 +712,7 @@ class TrainingOperators:
 
 class OperatorMethods:
     def Abs(self, X: Operand, /, *, name: str = "") -> Value:
-        """Abs: The absolute value of each element; the least integer has none, and stays.
+        """Abs: The absolute value of each element; the least signed integer is unchanged.
 
         Inputs:
             X: A tensor of any shape.
@@ -760,30 +752,30 @@ class OperatorMethods:
             B: The other summand.
 
         Attributes:
-            axis (int, up to version 6): Where the dimensions of `B` begin among those of `A`; at the
-                end by default.
-            broadcast (int, up to version 6): 1: `B` is repeated to the shape of `A`.
+            axis (int, up to version 6): The axis of `A` at which the dimensions of `B` begin; by
+                default they are its last.
+            broadcast (int, up to version 6): 1: `B` is broadcast to the shape of `A`.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def AffineGrid(
         self, theta: Operand, size: Operand, /, *, align_corners: IntLike | None = 0, name: str = ""
     ) -> Value:
-        """AffineGrid: For each place p of an image, in coordinates from -1 to 1, the place `theta @ [p,
-        1]`.
+        """AffineGrid: For each pixel p of an image, in coordinates from -1 to 1, the coordinates `theta @
+        [p, 1]`.
 
         Inputs:
-            theta: Affine maps of the shape [N, 2, 3], or [N, 3, 4] of volumes; x comes first, then y.
+            theta: Affine maps, [N, 2, 3], or [N, 3, 4] for volumes; x comes first, then y.
             size: The sizes of the image: [N, C, H, W] or [N, C, D, H, W].
 
         Attributes:
-            align_corners (int, default 0): 1: -1 and 1 are the middles of the first and the last pixel,
+            align_corners (int, default 0): 1: -1 and 1 are the centres of the first and the last pixel,
                 0: their outer edges.
 
         Outputs:
-            grid: The places, in the shape [N, H, W, 2] or [N, D, H, W, 3].
+            grid: The coordinates, [N, H, W, 2] or [N, D, H, W, 3].
         """
 
     def And(
@@ -793,31 +785,31 @@ class OperatorMethods:
         """And: Whether both elements are true.
 
         Inputs:
-            A: One operand.
-            B: The other operand.
+            A: The first operand.
+            B: The second operand.
 
         Attributes:
-            axis (int, up to version 1): Where the dimensions of `B` begin among those of `A`; at the
-                end by default.
-            broadcast (int, up to version 1): 1: `B` is repeated to the shape of `A`.
+            axis (int, up to version 1): The axis of `A` at which the dimensions of `B` begin; by
+                default they are its last.
+            broadcast (int, up to version 1): 1: `B` is broadcast to the shape of `A`.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def ArgMax(
         self, data: Operand, /, *, keepdims: IntLike | None = 1, axis: IntLike | None = 0, select_last_index:
         IntLike | None = 0, name: str = ""
     ) -> Value:
-        """ArgMax: The index of the greatest element along `axis`; a NaN counts as that.
+        """ArgMax: The index of the greatest element along `axis`; NaN counts as the greatest.
 
         Inputs:
             data: A tensor of rank 1 or more.
 
         Attributes:
-            keepdims (int, default 1): 1: the axis stays, with size 1; 0: it goes.
+            keepdims (int, default 1): 1: the axis stays, with size 1; 0: it is removed.
             axis (int, default 0): The axis to search along.
-            select_last_index (int, default 0): Of several greatest, 0: the first, 1: the last.
+            select_last_index (int, default 0): Of several greatest elements, 0: the first, 1: the last.
 
         Outputs:
             reduced: The indices.
@@ -827,15 +819,15 @@ class OperatorMethods:
         self, data: Operand, /, *, keepdims: IntLike | None = 1, axis: IntLike | None = 0, select_last_index:
         IntLike | None = 0, name: str = ""
     ) -> Value:
-        """ArgMin: The index of the least element along `axis`; a NaN counts as that.
+        """ArgMin: The index of the least element along `axis`; NaN counts as the least.
 
         Inputs:
             data: A tensor of rank 1 or more.
 
         Attributes:
-            keepdims (int, default 1): 1: the axis stays, with size 1; 0: it goes.
+            keepdims (int, default 1): 1: the axis stays, with size 1; 0: it is removed.
             axis (int, default 0): The axis to search along.
-            select_last_index (int, default 0): Of several least, 0: the first, 1: the last.
+            select_last_index (int, default 0): Of several least elements, 0: the first, 1: the last.
 
         Outputs:
             reduced: The indices.
@@ -890,39 +882,38 @@ class OperatorMethods:
         scale: FloatLike | None = None, is_causal: IntLike | None = 0, right_window_size: IntLike | None = -1,
         left_window_size: IntLike | None = -1, outputs: Literal[1] = 1, name: str = ""
     ) -> Value:
-        """Attention: Sums of values, weighted by how well their keys match each query: in each head
+        """Attention: Sums of values, weighted by the similarity of their keys to each query: in each head
         `softmax(Q K^T scale + mask) V`.
 
         Inputs:
             Q: (batch, heads, queries, size), or (batch, queries, heads * size).
             K: (batch, kv heads, new keys, size), or (batch, new keys, kv heads * size).
-            V: As K, with a size of its own.
-            attn_mask (optional): True where a query may see a key, or what is added to their score;
-                broadcasts to (batch, heads, queries, keys), what it lacks of the keys is hidden.
-            past_key (optional): (batch, kv heads, past keys, size), put before K.
-            past_value (optional): Given with `past_key`, put before V.
-            nonpad_kv_seqlen (optional): (batch): how many of the keys count; the queries belong to the
-                last of them.
+            V: As K; its size may differ.
+            attn_mask (optional): True where a query attends to a key, or a bias to add to the scores;
+                broadcasts to (batch, heads, queries, keys); keys after its end are excluded.
+            past_key (optional): (batch, kv heads, past keys, size), concatenated before K.
+            past_value (optional): Present with `past_key`, concatenated before V.
+            nonpad_kv_seqlen (optional): (batch): the number of valid keys; the queries are at the last
+                of them.
 
         Attributes:
-            qk_matmul_output_mode (int, default 0): Which scores are given: 0 the scaled products, 1
-                capped, 2 with the masks, 3 the probabilities. Values: `0`, `1`, `2`, `3`.
-            softcap (float, default 0.0): Scores become `softcap tanh(score / softcap)`; 0: not.
+            qk_matmul_output_mode (int, default 0): The scores to output: 0 the scaled products, 1
+                capped, 2 masked, 3 the probabilities. Values: `0`, `1`, `2`, `3`.
+            softcap (float, default 0.0): Scores become `softcap tanh(score / softcap)`; 0: no cap.
             softmax_precision (int, optional): The element type of the softmax; that of Q by default.
                 Values: `1` (float), `10` (float16), `11` (double), `16` (bfloat16).
-            kv_num_heads (int, optional): The heads of K and V, where these are of rank 3. Values: 0 or
-                more.
-            q_num_heads (int, optional): The heads of Q where it is of rank 3, a multiple of K's.
+            kv_num_heads (int, optional): The number of heads of K and V of rank 3. Values: 0 or more.
+            q_num_heads (int, optional): The number of heads of Q of rank 3, a multiple of that of K.
                 Values: 0 or more.
-            scale (float, optional): Factor of the products; 1 / sqrt(size) by default.
-            is_causal (int, default 0): 1: a query does not see the keys that come after it.
-            right_window_size (int, default -1): How many keys after its own a query sees; -1: all.
-                Values: -1 or more.
-            left_window_size (int, default -1): How many keys before its own a query sees; -1: all.
-                Values: -1 or more.
+            scale (float, optional): The factor of the products; 1 / sqrt(size) by default.
+            is_causal (int, default 0): 1: a query does not attend to the keys after it.
+            right_window_size (int, default -1): The number of keys after its own that a query attends
+                to; -1: all. Values: -1 or more.
+            left_window_size (int, default -1): The number of keys before its own that a query attends
+                to; -1: all. Values: -1 or more.
 
         Outputs:
-            Y: (batch, heads, queries, value size), or heads side by side as in Q.
+            Y: (batch, heads, queries, value size), or (batch, queries, heads * value size) as Q.
             present_key (optional): All keys, (batch, kv heads, keys, size).
             present_value (optional): All values, (batch, kv heads, keys, value size).
             qk_matmul_output (optional): The scores, (batch, heads, queries, keys).
@@ -975,18 +966,18 @@ class OperatorMethods:
             X: The input, (N, C, D1, ..., Dn).
 
         Attributes:
-            pads (ints, optional): Padding of the axes: all the beginnings, then all the ends; none by
-                default. Values: 0 or more.
-            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: padded so that O = ceil(D /
-                stride), the odd one at the end or the beginning; VALID: not padded; NOTSET: `pads`.
-                Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
-            strides (ints, optional): The step between windows along each axis; 1 by default. Values: 1
-                or more.
-            kernel_shape (ints, required): The window's size along each axis. Values: 1 or more.
+            pads (ints, optional): Padding at the beginning of each spatial axis, then at the end of
+                each; 0 by default. Values: 0 or more.
+            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: as much padding as makes O =
+                ceil(D / stride), an odd element at the end or the beginning; VALID: no padding; NOTSET:
+                `pads`. Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
+            strides (ints, optional): The step between windows along each spatial axis; 1 by default.
+                Values: 1 or more.
+            kernel_shape (ints, required): The size of the window along each axis. Values: 1 or more.
             count_include_pad (int, default 0): 1: padding counts as zeros in the mean.
-            ceil_mode (int, default 0): 1: a last window may pass the end, not start there.
-            dilations (ints, optional): The step between a window's elements; 1 by default. Values: 1 or
-                more.
+            ceil_mode (int, default 0): 1: the last window may end beyond the padded input.
+            dilations (ints, optional): The step between the elements of a window along each spatial
+                axis; 1 by default. Values: 1 or more.
 
         Outputs:
             Y: The means, (N, C, O1, ..., On).
@@ -998,28 +989,33 @@ class OperatorMethods:
         FloatLike | None = 0.9, epsilon: FloatLike | None = 1e-05, training_mode: IntLike | None = 0, spatial:
         IntLike | None = None, is_test: IntLike | None = None, outputs: Literal[1] = 1, name: str = ""
     ) -> Value:
-        """BatchNormalization: `(X - mean) / sqrt(var + epsilon) * scale + B`, by given or the batch's own
-        statistics.
+        """BatchNormalization: `(X - mean) / sqrt(var + epsilon) * scale + B`, by the statistics of inputs
+        or of the batch.
 
         Inputs:
             X: The input, (N, C, D1, ..., Dn), or (N) with one channel.
             scale: The factor of each channel, (C).
-            B: What is added to each channel, (C).
-            input_mean: The given or running mean of each channel, (C).
-            input_var: The given or running variance of each channel, (C).
+            B: The bias of each channel, (C).
+            input_mean: The mean of each channel, or the running mean in training, (C).
+            input_var: The variance of each channel, or the running variance in training, (C).
 
         Attributes:
-            momentum (float, default 0.9): How much of the running statistics a batch leaves.
-            epsilon (float, default 1e-05): Added to the variance, against division by 0.
-            training_mode (int, default 0): 1: the batch's own statistics, and the running ones move.
-            spatial (int, up to version 7): 0: statistics for each place of an item, not for each
+            momentum (float, default 0.9): The share of the running statistics that remains after a
+                batch.
+            epsilon (float, default 1e-05): Added to the variance, so that it is not 0.
+            training_mode (int, default 0): 1: uses the statistics of the batch, and updates the running
+                ones.
+            spatial (int, up to version 7): 0: statistics for each position of an item, not for each
                 channel.
-            is_test (int, up to version 6): 1: the given statistics; 0: the batch's own.
+            is_test (int, up to version 6): 1: uses the inputs `mean` and `var`; 0: the statistics of
+                the batch.
 
         Outputs:
             Y: The input's shape.
-            running_mean (optional): In training: `input_mean` moved towards the batch's.
-            running_var (optional): In training: `input_var` moved towards the batch's, of a population.
+            running_mean (optional): In training: the mean of `input_mean` and the batch's, weighted by
+                `momentum`.
+            running_var (optional): In training: the same of `input_var` and the population variance of
+                the batch.
         """
     @overload
     def BatchNormalization(
@@ -1044,17 +1040,17 @@ class OperatorMethods:
         self, input: Operand, /, *, dtype: ElementLike | None = None, seed: FloatLike | None = None, name: str
         = ""
     ) -> Value:
-        """Bernoulli: 1 with the probability that the input gives, 0 otherwise.
+        """Bernoulli: 1 with the probability in the input, 0 otherwise.
 
         Inputs:
             input: Probabilities, each in [0, 1].
 
         Attributes:
-            dtype (int, optional): The element type, as a number of TensorProto.DataType; the input's by
-                default. Values: `1` (float), `2` (uint8), `3` (int8), `4` (uint16), `5` (int16), `6`
-                (int32), `7` (int64), `9` (bool), `10` (float16), `11` (double), `12` (uint32), `13`
-                (uint64), `16` (bfloat16).
-            seed (float, optional): Where the random numbers start; anywhere if absent.
+            dtype (int, optional): The element type, as a number of TensorProto.DataType; that of the
+                input by default. Values: `1` (float), `2` (uint8), `3` (int8), `4` (uint16), `5`
+                (int16), `6` (int32), `7` (int64), `9` (bool), `10` (float16), `11` (double), `12`
+                (uint32), `13` (uint64), `16` (bfloat16).
+            seed (float, optional): The seed of the generator; without it, each run differs.
 
         Outputs:
             output: Zeros and ones, in the input's shape.
@@ -1079,34 +1075,33 @@ class OperatorMethods:
         """
 
     def BitShift(self, X: Operand, Y: Operand, /, *, direction: StringLike, name: str = "") -> Value:
-        """BitShift: `X << Y` or `X >> Y`; moved by the width or more, or by less than 0, only the sign is
-        left.
+        """BitShift: `X << Y` or `X >> Y`; shifts by the width or more, or below 0, leave only the sign.
 
         Inputs:
             X: What to shift.
             Y: By how many bits.
 
         Attributes:
-            direction (string, required): LEFT: toward the higher bits; RIGHT: the other way. Values:
+            direction (string, required): LEFT: toward the higher bits; RIGHT: toward the lower. Values:
                 `LEFT`, `RIGHT`.
 
         Outputs:
-            Z: The shape that both inputs broadcast to.
+            Z: The shape to which both inputs broadcast.
         """
 
     def BitwiseAnd(self, A: Operand, B: Operand, /, *, name: str = "") -> Value:
         """BitwiseAnd: The bits that are set in both elements.
 
         Inputs:
-            A: One operand.
-            B: The other operand.
+            A: The first operand.
+            B: The second operand.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def BitwiseNot(self, X: Operand, /, *, name: str = "") -> Value:
-        """BitwiseNot: Each element with every bit turned over: `-1 - x`.
+        """BitwiseNot: Each element with every bit inverted.
 
         Inputs:
             X: A tensor of any shape.
@@ -1116,38 +1111,38 @@ class OperatorMethods:
         """
 
     def BitwiseOr(self, A: Operand, B: Operand, /, *, name: str = "") -> Value:
-        """BitwiseOr: The bits that are set in at least one of both elements.
+        """BitwiseOr: The bits that are set in at least one of the two elements.
 
         Inputs:
-            A: One operand.
-            B: The other operand.
+            A: The first operand.
+            B: The second operand.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def BitwiseXor(self, A: Operand, B: Operand, /, *, name: str = "") -> Value:
-        """BitwiseXor: The bits that are set in exactly one of both elements.
+        """BitwiseXor: The bits that are set in exactly one of the two elements.
 
         Inputs:
-            A: One operand.
-            B: The other operand.
+            A: The first operand.
+            B: The second operand.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def BlackmanWindow(
         self, size: Operand, /, *, periodic: IntLike | None = 1, output_datatype: ElementLike | None = 1,
         name: str = ""
     ) -> Value:
-        """BlackmanWindow: `0.42 - 0.5 cos(t) + 0.08 cos(2t)`, t going once around over the window.
+        """BlackmanWindow: `0.42 - 0.5 cos(t) + 0.08 cos(2t)`, with t from 0 to a full turn.
 
         Inputs:
-            size: How many elements the window has.
+            size: The number of elements of the window.
 
         Attributes:
-            periodic (int, default 1): 1: t ends a step before the full turn; 0: with it.
+            periodic (int, default 1): 1: t ends one step before the full turn; 0: at the full turn.
             output_datatype (int, default 1): The element type of the output. Values: `1` (float), `2`
                 (uint8), `3` (int8), `4` (uint16), `5` (int16), `6` (int32), `7` (int64), `10`
                 (float16), `11` (double), `12` (uint32), `13` (uint64), `16` (bfloat16).
@@ -1166,34 +1161,34 @@ class OperatorMethods:
             input: A tensor of any shape.
 
         Attributes:
-            to (int, required): The element type, as a number of TensorProto.DataType. Values: `1`
-                (float), `2` (uint8), `3` (int8), `4` (uint16), `5` (int16), `6` (int32), `7` (int64),
-                `8` (string), `9` (bool), `10` (float16), `11` (double), `12` (uint32), `13` (uint64),
-                `16` (bfloat16), `17` (float8e4m3fn), `18` (float8e4m3fnuz), `19` (float8e5m2), `20`
-                (float8e5m2fnuz), `21` (uint4), `22` (int4), `23` (float4e2m1), `24` (float8e8m0), `25`
-                (uint2), `26` (int2), `27` (float6e2m3), `28` (float6e3m2).
-            saturate (int, default 1): For 8-bit floats, 1: beyond the range stands the greatest; 0:
-                infinity or NaN.
+            to (int, required): A number of TensorProto.DataType. Values: `1` (float), `2` (uint8), `3`
+                (int8), `4` (uint16), `5` (int16), `6` (int32), `7` (int64), `8` (string), `9` (bool),
+                `10` (float16), `11` (double), `12` (uint32), `13` (uint64), `16` (bfloat16), `17`
+                (float8e4m3fn), `18` (float8e4m3fnuz), `19` (float8e5m2), `20` (float8e5m2fnuz), `21`
+                (uint4), `22` (int4), `23` (float4e2m1), `24` (float8e8m0), `25` (uint2), `26` (int2),
+                `27` (float6e2m3), `28` (float6e3m2).
+            saturate (int, default 1): For 8-bit floats, beyond the range: 1 the greatest; 0 infinity or
+                NaN.
             round_mode (string, default 'up'): For float8e8m0: `up`, `down`, or `nearest` with ties up.
                 Values: `up`, `down`, `nearest`.
 
         Outputs:
-            output: The input's shape; integers wrap, floats are cut toward zero.
+            output: The input's shape; integers wrap, floats are truncated.
         """
 
     def CastLike(
         self, input: Operand, target_type: Operand, /, *, saturate: IntLike | None = 1, round_mode: StringLike
         | None = 'up', name: str = ""
     ) -> Value:
-        """CastLike: Each element converted, as Cast does it, to the type of another tensor.
+        """CastLike: Each element converted, as by Cast, to the type of another tensor.
 
         Inputs:
             input: A tensor of any shape.
-            target_type: A tensor of which only the element type counts.
+            target_type: Only its element type matters.
 
         Attributes:
-            saturate (int, default 1): For 8-bit floats, 1: beyond the range stands the greatest; 0:
-                infinity or NaN.
+            saturate (int, default 1): For 8-bit floats, beyond the range: 1 the greatest; 0 infinity or
+                NaN.
             round_mode (string, default 'up'): For float8e8m0: `up`, `down`, or `nearest` with ties up.
                 Values: `up`, `down`, `nearest`.
 
@@ -1205,8 +1200,8 @@ class OperatorMethods:
         self, input: Operand, weight: Operand, bias: Operand | None = None, past_state: Operand | None = None,
         /, *, activation: StringLike | None = 'none', outputs: Literal[2] = 2, name: str = ""
     ) -> tuple[Value, Value]:
-        """CausalConvWithState: In each channel `y[t] = sum of w[j] x[t - k + 1 + j] + b`, with what came
-        before x as a state.
+        """CausalConvWithState: In each channel `y[t] = sum of w[j] x[t - k + 1 + j] + b`, with the
+        elements before x as state.
 
         Inputs:
             input: (batch, channels, length).
@@ -1221,17 +1216,17 @@ class OperatorMethods:
 
         Outputs:
             output: The shape of the input.
-            present_state: The last k - 1 elements, the past ones among them where the input has fewer.
+            present_state: The last k - 1 elements of `past_state` and `input` together.
         """
 
     def Ceil(self, X: Operand, /, *, name: str = "") -> Value:
-        """Ceil: The least whole number that is not below each element.
+        """Ceil: The least integer that is not below each element.
 
         Inputs:
             X: A tensor of any shape.
 
         Outputs:
-            Y: The input's shape, in whole numbers.
+            Y: The input's shape, of integers.
         """
 
     def Celu(self, X: Operand, /, *, alpha: FloatLike | None = 1.0, name: str = "") -> Value:
@@ -1241,7 +1236,7 @@ class OperatorMethods:
             X: A tensor of any shape.
 
         Attributes:
-            alpha (float, default 1.0): The limit, without its sign, far below 0.
+            alpha (float, default 1.0): The negative of the limit for `x` toward -infinity.
 
         Outputs:
             Y: The input's shape, nothing below `-alpha`.
@@ -1250,59 +1245,58 @@ class OperatorMethods:
     def CenterCropPad(
         self, input_data: Operand, shape: Operand, /, *, axes: IntsLike | None = None, name: str = ""
     ) -> Value:
-        """CenterCropPad: The middle of `input_data` in a frame of the sizes `shape`: what is too long is
-        cut at both ends, what is too short gets zeros.
+        """CenterCropPad: `input_data` with the sizes `shape`: a longer axis is cropped at both ends, a
+        shorter one padded with zeros.
 
         Inputs:
             input_data: A tensor of any shape.
-            shape: The new size of each axis (of `axes`).
+            shape: The new size of each axis in `axes`.
 
         Attributes:
-            axes (ints, optional): The axes that change, from the back if negative; all of them when
-                absent.
+            axes (ints, optional): The axes that change, from the back if negative; all by default.
 
         Outputs:
-            output_data: The tensor in its frame; of an odd difference the greater part is cut, or
-                padded, at the end.
+            output_data: The result; of an odd difference the greater part is cropped or padded at the
+                end.
         """
 
     def Clip(
         self, input: Operand, min_: Operand | None = None, max_: Operand | None = None, /, *, max: FloatLike |
         None = None, min: FloatLike | None = None, name: str = ""
     ) -> Value:
-        """Clip: Each element kept within limits: `min(max(x, min), max)`; NaN stays NaN.
+        """Clip: Each element limited to [min, max]: `min(max(x, min), max)`; NaN stays NaN.
 
         Inputs:
             input: A tensor of any shape.
             min (optional): The lower limit, a scalar; none if absent.
-            max (optional): The upper limit, a scalar, which wins; none if absent.
+            max (optional): The upper limit, a scalar; takes precedence.
 
         Attributes:
-            max (float, up to version 6): The upper limit, which wins over the lower.
+            max (float, up to version 6): The upper limit, which takes precedence.
             min (float, up to version 6): The lower limit.
 
         Outputs:
-            output: The input's shape, nothing outside the limits.
+            output: The limited elements, in the shape of the input.
         """
 
     def Col2Im(
         self, input: Operand, image_shape: Operand, block_shape: Operand, /, *, strides: IntsLike | None =
         None, pads: IntsLike | None = None, dilations: IntsLike | None = None, name: str = ""
     ) -> Value:
-        """Col2Im: An image in which each block is added where it lies; the transpose of taking blocks.
+        """Col2Im: An image to which each block is added at its position; the transpose of im2col.
 
         Inputs:
-            input: The blocks, (N, C * b1 * ... * bn, L), in the order of their places.
+            input: The blocks, (N, C * b1 * ... * bn, L), in the order of their positions.
             image_shape: The image's spatial size, (D1, ..., Dn).
             block_shape: The blocks' size, (b1, ..., bn).
 
         Attributes:
-            strides (ints, optional): The step between blocks along each axis; 1 by default. Values: 1
-                or more.
-            pads (ints, optional): Padding, cut off the image again: all the beginnings, then all the
-                ends; none by default. Values: 0 or more.
-            dilations (ints, optional): The step between a block's elements along each axis; 1 by
-                default. Values: 1 or more.
+            strides (ints, optional): The step between windows along each spatial axis; 1 by default.
+                Values: 1 or more.
+            pads (ints, optional): Padding at the beginning of each spatial axis, then at the end of
+                each; 0 by default. Values: 0 or more.
+            dilations (ints, optional): The step between the elements of a window along each spatial
+                axis; 1 by default. Values: 1 or more.
 
         Outputs:
             output: The image, (N, C, D1, ..., Dn).
@@ -1315,14 +1309,14 @@ class OperatorMethods:
 
         Inputs:
             input: A tensor of rank 1 or more.
-            condition: One flag for each slice, or element, in order; those past its end are left out.
+            condition: One flag for each slice, or element; those past its end are dropped.
 
         Attributes:
-            axis (int, optional): The dimension to pick from, from the back if negative; without it,
+            axis (int, optional): The dimension to select from, from the back if negative; absent:
                 elements.
 
         Outputs:
-            output: What was picked; a vector without `axis`.
+            output: The selected part; a vector without `axis`.
         """
 
     def Concat(self, *inputs: Operand, axis: IntLike, name: str = "") -> Value:
@@ -1332,24 +1326,23 @@ class OperatorMethods:
             inputs (variadic): Tensors of one rank.
 
         Attributes:
-            axis (int, required): The dimension to join along, counted from the back if negative.
+            axis (int, required): The dimension, counted from the back if negative.
 
         Outputs:
-            concat_result: As long along `axis` as the inputs together.
+            concat_result: Along `axis`, the sum of the inputs' sizes.
         """
 
     def ConcatFromSequence(
         self, input_sequence: Value, /, *, new_axis: IntLike | None = 0, axis: IntLike, name: str = ""
     ) -> Value:
-        """ConcatFromSequence: The items of a sequence one after another along `axis`, or stacked on a new
-        axis there.
+        """ConcatFromSequence: The items of a sequence concatenated along `axis`, or stacked on a new axis
+        there.
 
         Inputs:
-            input_sequence: At least one tensor; all of one shape but for a joined `axis`.
+            input_sequence: At least one tensor; shapes may differ along a concatenated axis.
 
         Attributes:
-            new_axis (int, default 0): 1 to stack on a new axis, 0 to join along one there is. Values:
-                `0`, `1`.
+            new_axis (int, default 0): 1: stack on a new axis. Values: `0`, `1`.
             axis (int, required): The axis of the result, counted from the back if negative.
 
         Outputs:
@@ -1362,7 +1355,7 @@ class OperatorMethods:
         None, value_float: FloatLike | None = None, value_ints: IntsLike | None = None, value_int: IntLike |
         None = None, name: str = ""
     ) -> Value:
-        """Constant: The tensor that the node's one attribute holds.
+        """Constant: The tensor in the node's only attribute.
 
         Attributes:
             sparse_value (sparse_tensor, optional): The output, in sparse form.
@@ -1382,7 +1375,7 @@ class OperatorMethods:
         """ConstantOfShape: A tensor of the shape in `input`, `value` everywhere.
 
         Inputs:
-            input: The sizes, none below 0; no sizes at all mean a 0-D tensor.
+            input: The sizes, none below 0; no sizes mean a 0-D tensor.
 
         Attributes:
             value (tensor, optional): One element; a float 0 when absent.
@@ -1396,27 +1389,27 @@ class OperatorMethods:
         IntsLike | None = None, auto_pad: StringLike | None = 'NOTSET', strides: IntsLike | None = None,
         dilations: IntsLike | None = None, kernel_shape: IntsLike | None = None, name: str = ""
     ) -> Value:
-        """Conv: At every place, the sum of a filter's weights times the inputs below them, plus a bias.
+        """Conv: For each window, the sum of its elements times the weights of a filter, plus a bias.
 
         Inputs:
             X: The input, (N, C, D1, ..., Dn).
             W: The filters, (M, C/group, k1, ..., kn).
-            B (optional): One number to add for each filter, (M).
+            B (optional): The bias of each filter, (M).
 
         Attributes:
-            group (int, default 1): How many parts the channels fall into, each with filters of its own.
+            group (int, default 1): The number of groups of channels; each has its own filters. Values:
+                1 or more.
+            pads (ints, optional): Padding at the beginning of each spatial axis, then at the end of
+                each; 0 by default. Values: 0 or more.
+            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: as much padding as makes O =
+                ceil(D / stride), an odd element at the end or the beginning; VALID: no padding; NOTSET:
+                `pads`. Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
+            strides (ints, optional): The step between windows along each spatial axis; 1 by default.
                 Values: 1 or more.
-            pads (ints, optional): Zeros around the input: all the beginnings, then all the ends; none
-                by default. Values: 0 or more.
-            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: zeros so that O = ceil(D /
-                stride), the odd one at the end or the beginning; VALID: none; NOTSET: `pads`. Values:
-                `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
-            strides (ints, optional): The step between windows along each axis; 1 by default. Values: 1
-                or more.
-            dilations (ints, optional): The step between a filter's elements along each axis; 1 by
-                default. Values: 1 or more.
-            kernel_shape (ints, optional): The filters' spatial size, (k1, ..., kn); `W` tells it too.
-                Values: 1 or more.
+            dilations (ints, optional): The step between the elements of a window along each spatial
+                axis; 1 by default. Values: 1 or more.
+            kernel_shape (ints, optional): The spatial shape of the filters, (k1, ..., kn); by default
+                that of the weights. Values: 1 or more.
 
         Outputs:
             Y: One channel for each filter, (N, M, O1, ..., On).
@@ -1424,33 +1417,34 @@ class OperatorMethods:
 
     def ConvInteger(
         self, x: Operand, w: Operand, x_zero_point: Operand | None = None, w_zero_point: Operand | None =
-        None, /, *, group: IntLike | None = 1, pads: IntsLike | None = None, strides: IntsLike | None = None,
-        dilations: IntsLike | None = None, kernel_shape: IntsLike | None = None, auto_pad: StringLike | None =
-        'NOTSET', name: str = ""
+        None, /, *, group: IntLike | None = 1, pads: IntsLike | None = None, auto_pad: StringLike | None =
+        'NOTSET', strides: IntsLike | None = None, dilations: IntsLike | None = None, kernel_shape: IntsLike |
+        None = None, name: str = ""
     ) -> Value:
-        """ConvInteger: `x - x_zero_point` convolved with `w - w_zero_point`, as int32; beyond 32 bits it
-        wraps around.
+        """ConvInteger: `x - x_zero_point` convolved with `w - w_zero_point`, as int32, with overflow
+        wrapping around.
 
         Inputs:
             x: The input, (N, C, D1, ..., Dn).
             w: The filters, (M, C/group, k1, ..., kn).
-            x_zero_point (optional): What stands for 0 in `x`, padding too: a scalar, 0 by default.
-            w_zero_point (optional): What stands for 0 in `w`: a scalar or (M), 0 by default.
+            x_zero_point (optional): The number in `x`, and in its padding, that represents 0: a scalar,
+                0 by default.
+            w_zero_point (optional): The number in `w` that represents 0: a scalar or (M), 0 by default.
 
         Attributes:
-            group (int, default 1): How many parts the channels fall into, each with filters of its own.
+            group (int, default 1): The number of groups of channels; each has its own filters. Values:
+                1 or more.
+            pads (ints, optional): Padding at the beginning of each spatial axis, then at the end of
+                each; 0 by default. Values: 0 or more.
+            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: as much padding as makes O =
+                ceil(D / stride), an odd element at the end or the beginning; VALID: no padding; NOTSET:
+                `pads`. Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
+            strides (ints, optional): The step between windows along each spatial axis; 1 by default.
                 Values: 1 or more.
-            pads (ints, optional): Padding of the axes: all the beginnings, then all the ends; none by
-                default. Values: 0 or more.
-            strides (ints, optional): The step between windows along each axis; 1 by default. Values: 1
-                or more.
-            dilations (ints, optional): The step between a filter's elements along each axis; 1 by
-                default. Values: 1 or more.
-            kernel_shape (ints, optional): The filters' spatial size, (k1, ..., kn); `w` tells it too.
-                Values: 1 or more.
-            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: padded so that O = ceil(D /
-                stride), the odd one at the end or the beginning; VALID: not padded; NOTSET: `pads`.
-                Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
+            dilations (ints, optional): The step between the elements of a window along each spatial
+                axis; 1 by default. Values: 1 or more.
+            kernel_shape (ints, optional): The spatial shape of the filters, (k1, ..., kn); by default
+                that of the weights. Values: 1 or more.
 
         Outputs:
             y: One channel for each filter, (N, M, O1, ..., On).
@@ -1462,32 +1456,32 @@ class OperatorMethods:
         output_padding: IntsLike | None = None, dilations: IntsLike | None = None, output_shape: IntsLike |
         None = None, kernel_shape: IntsLike | None = None, name: str = ""
     ) -> Value:
-        """ConvTranspose: The transpose of a convolution: each input element spreads over the window it
-        would come from.
+        """ConvTranspose: The transpose of a convolution: each input element, times the weights, is added
+        to its window.
 
         Inputs:
             X: The input, (N, C, D1, ..., Dn).
             W: The weights, (C, M/group, k1, ..., kn).
-            B (optional): One number to add for each output channel, (M).
+            B (optional): The bias of each output channel, (M).
 
         Attributes:
-            group (int, default 1): How many parts the channels fall into, each with its weights.
+            group (int, default 1): The number of groups of channels; each has its own filters. Values:
+                1 or more.
+            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: as much padding as makes O = D
+                * stride, an odd element at the end or the beginning; VALID: no padding; NOTSET: `pads`.
+                Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
+            strides (ints, optional): The step between windows along each spatial axis; 1 by default.
                 Values: 1 or more.
-            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: padded so that O = D * stride,
-                the odd one at the end or the beginning; VALID: not padded; NOTSET: `pads`. Values:
-                `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
-            strides (ints, optional): The step between windows along each axis; 1 by default. Values: 1
-                or more.
-            pads (ints, optional): What is cut off the output: all the beginnings, then all the ends;
-                none by default. Values: 0 or more.
-            output_padding (ints, optional): What is added to the output's end along each axis; 0 by
-                default. Values: 0 or more.
-            dilations (ints, optional): The step between a window's elements along each axis; 1 by
-                default. Values: 1 or more.
-            output_shape (ints, optional): (O1, ..., On), whence the padding follows, its odd one at the
-                beginning unless SAME_UPPER. Values: 0 or more.
-            kernel_shape (ints, optional): The windows' size, (k1, ..., kn); `W` tells it too. Values: 1
-                or more.
+            pads (ints, optional): Elements to remove at the beginning of each spatial axis of the
+                output, then at the end of each; 0 by default. Values: 0 or more.
+            output_padding (ints, optional): Elements to add at the end of each spatial axis of the
+                output; 0 by default. Values: 0 or more.
+            dilations (ints, optional): The step between the elements of a window along each spatial
+                axis; 1 by default. Values: 1 or more.
+            output_shape (ints, optional): (O1, ..., On), which determines the padding; an odd element
+                is at the beginning unless `auto_pad` is SAME_UPPER. Values: 0 or more.
+            kernel_shape (ints, optional): The spatial shape of the filters, (k1, ..., kn); by default
+                that of the weights. Values: 1 or more.
 
         Outputs:
             Y: (N, M, O1, ..., On), O = stride * (D - 1) + dilation * (k - 1) + 1 + output_padding -
@@ -1522,14 +1516,14 @@ class OperatorMethods:
 
         Inputs:
             x: A tensor of rank 1 or more.
-            axis: One number in [-rank, rank-1]: the axis to multiply along.
+            axis: The axis to accumulate along: one number in [-rank, rank-1].
 
         Attributes:
-            reverse (int, default 0): 1: multiply from the end of the axis.
-            exclusive (int, default 0): 1: leave out the element itself; the first product is 1.
+            reverse (int, default 0): 1: accumulate from the end of the axis.
+            exclusive (int, default 0): 1: exclude the element itself; the first result is 1.
 
         Outputs:
-            y: The running products, in the shape of `x`.
+            y: The cumulative products, in the shape of `x`.
         """
 
     def CumSum(
@@ -1540,36 +1534,37 @@ class OperatorMethods:
 
         Inputs:
             x: A tensor of rank 1 or more.
-            axis: One number in [-rank, rank-1]: the axis to sum along.
+            axis: The axis to accumulate along: one number in [-rank, rank-1].
 
         Attributes:
-            reverse (int, default 0): 1: sum from the end of the axis.
-            exclusive (int, default 0): 1: leave out the element itself; the first sum is 0.
+            reverse (int, default 0): 1: accumulate from the end of the axis.
+            exclusive (int, default 0): 1: exclude the element itself; the first result is 0.
 
         Outputs:
-            y: The running sums, in the shape of `x`.
+            y: The cumulative sums, in the shape of `x`.
         """
 
     def DFT(
         self, input: Operand, dft_length: Operand | None = None, axis_: Operand | None = None, /, *, inverse:
         IntLike | None = 0, onesided: IntLike | None = 0, axis: IntLike | None = None, name: str = ""
     ) -> Value:
-        """DFT: The spectrum `y[k] = sum of x[n] exp(-2 pi i k n / N)` along an axis, or its signal.
+        """DFT: The spectrum `y[k] = sum of x[n] exp(-2 pi i k n / N)` along an axis, or the inverse.
 
         Inputs:
-            input: Signals; the last dimension is a real part, or two parts.
-            dft_length (optional): N, to which the signal is cut or filled up with zeros; its own length
+            input: Signals; the last dimension is the real part, or the real and imaginary parts.
+            dft_length (optional): N, to which the signal is truncated or padded with zeros; its length
                 by default.
             axis (optional): The axis of the signal, not the last one; -2 by default.
 
         Attributes:
-            inverse (int, default 0): 1: from a spectrum to its signal, divided by N.
-            onesided (int, default 0): 1: of a real signal's spectrum only the first N // 2 + 1
+            inverse (int, default 0): 1: from a spectrum to its signal, with the factor 1 / N.
+            onesided (int, default 0): 1: the spectrum of a real signal has only the first N // 2 + 1
                 frequencies.
             axis (int, up to version 17): The axis of the signal; not the last.
 
         Outputs:
-            output: Two parts in the last dimension; one for an inverse `onesided`.
+            output: Complex numbers as two parts in the last dimension; one real part for an inverse
+                `onesided`.
         """
 
     def DeformConv(
@@ -1578,30 +1573,30 @@ class OperatorMethods:
         kernel_shape: IntsLike | None = None, group: IntLike | None = 1, dilations: IntsLike | None = None,
         name: str = ""
     ) -> Value:
-        """DeformConv: A convolution in which each weight meets the input at its place plus an offset,
-        between pixels by linear interpolation, times a mask.
+        """DeformConv: A convolution in which each weight reads the input at its position plus an offset,
+        with linear interpolation between pixels, times a mask.
 
         Inputs:
             X: The input, (N, C, D1, ..., Dn).
             W: The filters, (M, C/group, k1, ..., kn).
-            offset: For each weight of an offset group n coordinates, (N, og * k1...kn * n, O1, ...,
-                On).
-            B (optional): One number to add for each filter, (M).
+            offset: The n coordinates of each weight of each offset group, (N, og * k1...kn * n, O1,
+                ..., On).
+            B (optional): The bias of each filter, (M).
             mask (optional): A factor for each weight, (N, og * k1...kn, O1, ..., On); 1 by default.
 
         Attributes:
-            strides (ints, optional): The step between windows along each axis; 1 by default. Values: 1
-                or more.
-            pads (ints, optional): Zeros around the input: all the beginnings, then all the ends; none
-                by default. Values: 0 or more.
-            offset_group (int, default 1): How many parts of the channels have offsets of their own.
+            strides (ints, optional): The step between windows along each spatial axis; 1 by default.
                 Values: 1 or more.
-            kernel_shape (ints, optional): The filters' spatial size, (k1, ..., kn); `W` tells it too.
+            pads (ints, optional): Padding at the beginning of each spatial axis, then at the end of
+                each; 0 by default. Values: 0 or more.
+            offset_group (int, default 1): The number of groups of channels, each with its own offsets.
                 Values: 1 or more.
-            group (int, default 1): How many parts the channels fall into, each with filters of its own.
-                Values: 1 or more.
-            dilations (ints, optional): The step between a filter's elements along each axis; 1 by
-                default. Values: 1 or more.
+            kernel_shape (ints, optional): The spatial shape of the filters, (k1, ..., kn); by default
+                that of the weights. Values: 1 or more.
+            group (int, default 1): The number of groups of channels; each has its own filters. Values:
+                1 or more.
+            dilations (ints, optional): The step between the elements of a window along each spatial
+                axis; 1 by default. Values: 1 or more.
 
         Outputs:
             Y: One channel for each filter, (N, M, O1, ..., On).
@@ -1610,16 +1605,16 @@ class OperatorMethods:
     def DepthToSpace(
         self, input: Operand, /, *, blocksize: IntLike, mode: StringLike | None = 'DCR', name: str = ""
     ) -> Value:
-        """DepthToSpace: Each pixel of `input` made a block of `blocksize` by `blocksize` pixels out of its
-        depth; undoes SpaceToDepth.
+        """DepthToSpace: Each pixel of `input` becomes a block of `blocksize` by `blocksize` pixels with
+        part of its depth; the inverse of SpaceToDepth.
 
         Inputs:
             input: Images of the shape [N, C, H, W].
 
         Attributes:
             blocksize (int, required): The height and the width of a block. Values: 1 or more.
-            mode (string, default 'DCR'): DCR: the place in the block is the outer part of the depth;
-                CRD: it is the inner one. Values: `DCR`, `CRD`.
+            mode (string, default 'DCR'): DCR: the position in the block is the outer part of the depth;
+                CRD: the inner part. Values: `DCR`, `CRD`.
 
         Outputs:
             output: Images of the shape [N, C / blocksize**2, H * blocksize, W * blocksize].
@@ -1633,13 +1628,14 @@ class OperatorMethods:
 
         Inputs:
             x: A tensor of any shape.
-            x_scale: One step of `x`: a scalar, a vector along `axis`, or one for each block.
-            x_zero_point (optional): What stands for 0, shaped as `x_scale`; 0 by default.
+            x_scale: The scale of `x`: a scalar, a vector along `axis`, or one for each block.
+            x_zero_point (optional): The number that represents 0, in the shape of `x_scale`; 0 by
+                default.
 
         Attributes:
             axis (int, default 1): The axis along which scales differ, if they do.
-            block_size (int, default 0): How many elements along `axis` share a scale; 0: no blocks.
-                Values: 0 or more.
+            block_size (int, default 0): The number of elements along `axis` that share a scale; 0: no
+                blocks. Values: 0 or more.
             output_dtype (int, default 0): The output's type, as a number of TensorProto.DataType; 0:
                 the scale's. Values: `0` (as if absent), `1` (float), `10` (float16), `16` (bfloat16).
 
@@ -1661,19 +1657,19 @@ class OperatorMethods:
         self, A: Operand, B: Operand, /, *, axis: IntLike | None = None, broadcast: IntLike | None = None,
         name: str = ""
     ) -> Value:
-        """Div: The quotient of two tensors, elementwise: `A / B`, of integers cut toward zero.
+        """Div: The quotient of two tensors, elementwise: `A / B`; integers are truncated toward zero.
 
         Inputs:
             A: The dividend.
-            B: The divisor; an integer divided by 0 gives 0.
+            B: The divisor; integers divided by 0 are 0.
 
         Attributes:
-            axis (int, up to version 6): Where the dimensions of `B` begin among those of `A`; at the
-                end by default.
-            broadcast (int, up to version 6): 1: `B` is repeated to the shape of `A`.
+            axis (int, up to version 6): The axis of `A` at which the dimensions of `B` begin; by
+                default they are its last.
+            broadcast (int, up to version 6): 1: `B` is broadcast to the shape of `A`.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     @overload
@@ -1688,16 +1684,16 @@ class OperatorMethods:
         Inputs:
             data: A tensor of any shape.
             ratio (optional): A scalar in [0, 1), 0.5 if absent.
-            training_mode (optional): A scalar: whether to drop; no if absent.
+            training_mode (optional): A scalar: true to drop elements.
 
         Attributes:
-            seed (int, optional): Where the random numbers start; anywhere if absent.
+            seed (int, optional): The seed of the generator; without it, each run differs.
             ratio (float, up to version 10): The probability of dropping an element.
             is_test (int, up to version 6): Nonzero: nothing is dropped.
 
         Outputs:
             output: The input's shape.
-            mask (optional): Which elements were kept.
+            mask (optional): Which elements are kept.
         """
     @overload
     def Dropout(
@@ -1715,7 +1711,7 @@ class OperatorMethods:
     def DynamicQuantizeLinear(
         self, x: Operand, /, *, outputs: Literal[3] = 3, name: str = ""
     ) -> tuple[Value, Value, Value]:
-        """DynamicQuantizeLinear: `x` as uint8, where 0 to 255 stand for its range, 0 included, with the
+        """DynamicQuantizeLinear: `x` as uint8, where 0 to 255 represent its range, extended to 0; its
         scale and zero point.
 
         Inputs:
@@ -1732,15 +1728,15 @@ class OperatorMethods:
         `ij,jk->ik` is the matrix product.
 
         Inputs:
-            Inputs (variadic): One operand for each term.
+            Inputs (variadic): One operand per term.
 
         Attributes:
-            equation (string, required): Terms of letters, one letter for each dimension, and `...` for
-                the rest; then an arrow and the output, else the labels that occur once in alphabetical
+            equation (string, required): Terms of letters, one letter per dimension, `...` for the rest;
+                then an arrow and the output, by default the labels that occur once, in alphabetical
                 order.
 
         Outputs:
-            Output: A dimension for each label behind the arrow, in order.
+            Output: One dimension per label after the arrow.
         """
 
     def Elu(self, X: Operand, /, *, alpha: FloatLike | None = 1.0, name: str = "") -> Value:
@@ -1750,7 +1746,7 @@ class OperatorMethods:
             X: A tensor of any shape.
 
         Attributes:
-            alpha (float, default 1.0): The limit, without its sign, far below 0.
+            alpha (float, default 1.0): The negative of the limit for `x` toward -infinity.
 
         Outputs:
             Y: The input's shape, nothing below `-alpha`.
@@ -1763,16 +1759,16 @@ class OperatorMethods:
         """Equal: Whether `A` equals `B`, elementwise; NaN equals nothing.
 
         Inputs:
-            A: One operand.
-            B: The other operand.
+            A: The first operand.
+            B: The second operand.
 
         Attributes:
-            axis (int, up to version 1): Where the dimensions of `B` begin among those of `A`; at the
-                end by default.
-            broadcast (int, up to version 1): 1: `B` is repeated to the shape of `A`.
+            axis (int, up to version 1): The axis of `A` at which the dimensions of `B` begin; by
+                default they are its last.
+            broadcast (int, up to version 1): 1: `B` is broadcast to the shape of `A`.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def Erf(self, input: Operand, /, *, name: str = "") -> Value:
@@ -1796,12 +1792,11 @@ class OperatorMethods:
         """
 
     def Expand(self, input: Operand, shape: Operand, /, *, name: str = "") -> Value:
-        """Expand: `input` broadcast against `shape`, numpy's way in both directions: a 1 in either gives
-        way.
+        """Expand: `input` broadcast against `shape`, as numpy does, in both directions.
 
         Inputs:
             input: A tensor of any shape.
-            shape: The shape to broadcast to, its last dimension against the last.
+            shape: Aligned with `input` at the last dimension.
 
         Outputs:
             output: The broadcast shape, which may be larger than `shape`.
@@ -1813,14 +1808,14 @@ class OperatorMethods:
         """EyeLike: Ones on the diagonal `k` and zeros elsewhere, in the shape of `input`: numpy's `eye`.
 
         Inputs:
-            input: A matrix, of which only the shape and the element type matter.
+            input: A matrix, for its shape and its element type.
 
         Attributes:
-            dtype (int, optional): The element type of the output; that of `input` when absent. Values:
+            dtype (int, optional): The element type of the output; by default that of `input`. Values:
                 `1` (float), `2` (uint8), `3` (int8), `4` (uint16), `5` (int16), `6` (int32), `7`
                 (int64), `9` (bool), `10` (float16), `11` (double), `12` (uint32), `13` (uint64), `16`
                 (bfloat16).
-            k (int, default 0): Which diagonal: 0 the main one, above it if positive.
+            k (int, default 0): The diagonal: 0 the main one, above it if positive.
 
         Outputs:
             output: `output[i, i + k]` is 1.
@@ -1840,13 +1835,13 @@ class OperatorMethods:
         """
 
     def Floor(self, X: Operand, /, *, name: str = "") -> Value:
-        """Floor: The greatest whole number that is not above each element.
+        """Floor: The greatest integer that is not above each element.
 
         Inputs:
             X: A tensor of any shape.
 
         Outputs:
-            Y: The input's shape, in whole numbers.
+            Y: The input's shape, of integers.
         """
 
     @overload
@@ -1864,27 +1859,28 @@ class OperatorMethods:
         Inputs:
             X: Shape (time, batch, input).
             W: Shape (directions, 3 hidden, input): for z, r, g.
-            R: Shape (directions, 3 hidden, hidden): for the same.
+            R: Shape (directions, 3 hidden, hidden): for z, r, g.
             B (optional): (directions, 6 hidden): biases of W, then of R.
-            sequence_lens (optional): (batch): the steps of each.
+            sequence_lens (optional): (batch): the number of steps of each sequence.
             initial_h (optional): Shape (directions, batch, hidden).
 
         Attributes:
-            clip (float, optional): What the functions see is limited to [-clip, clip]; 0 does not clip.
-            activation_beta (floats, optional): Second parameters, in turn to the functions that take
-                one.
-            activation_alpha (floats, optional): First parameters, in turn to the functions that take
-                one.
-            hidden_size (int, optional): The size of h, as R also says.
+            clip (float, optional): The inputs of the activation functions are limited to [-clip, clip];
+                0: no limit.
+            activation_beta (floats, optional): The second parameters of those activation functions that
+                have two, in order.
+            activation_alpha (floats, optional): The first parameters of those activation functions that
+                have one, in order.
+            hidden_size (int, optional): The size of h, which the shape of R states too.
             direction (string, default 'forward'): forward, reverse or bidirectional. Values: `forward`,
                 `reverse`, `bidirectional`.
-            activations (strings, optional): Of z and r, and of g: Sigmoid, Tanh for each direction.
-                Values: `Relu`, `Tanh`, `Sigmoid`, `Affine`, `LeakyRelu`, `ThresholdedRelu`,
+            activations (strings, optional): Of z and r, and of g, for each direction; Sigmoid, Tanh by
+                default. Values: `Relu`, `Tanh`, `Sigmoid`, `Affine`, `LeakyRelu`, `ThresholdedRelu`,
                 `ScaledTanh`, `HardSigmoid`, `Elu`, `Softsign`, `Softplus`.
             linear_before_reset (int, default 0): 1: `g = tanh(W x + r (R h' + b_R) + b_W)`.
-            layout (int, default 0): 1: the batch is the first dimension of X, states, outputs. Values:
-                `0`, `1`.
-            output_sequence (int, up to version 3): 0: Y need not be given.
+            layout (int, default 0): 1: the batch is the first dimension of X, of the states and of the
+                outputs. Values: `0`, `1`.
+            output_sequence (int, up to version 3): 0: Y may be omitted.
 
         Outputs:
             Y (optional): (time, directions, batch, hidden): every h.
@@ -1912,58 +1908,55 @@ class OperatorMethods:
     def Gather(
         self, data: Operand, indices: Operand, /, *, axis: IntLike | None = 0, name: str = ""
     ) -> Value:
-        """Gather: The slices of `data` along `axis` that `indices` names: numpy's `take(data, indices,
-        axis)`.
+        """Gather: The slices of `data` along `axis` at `indices`: numpy's `take(data, indices, axis)`.
 
         Inputs:
             data: A tensor of rank 1 or more.
-            indices: A tensor of any shape, of places along `axis`; -1 is the last.
+            indices: Of any shape; -1 is the last along `axis`.
 
         Attributes:
             axis (int, default 0): The dimension to index, counted from the back if negative.
 
         Outputs:
-            output: The shape of `data`, that of `indices` in place of `axis`.
+            output: The shape of `data`, that of `indices` replacing `axis`.
         """
 
     def GatherElements(
         self, data: Operand, indices: Operand, /, *, axis: IntLike | None = 0, name: str = ""
     ) -> Value:
-        """GatherElements: For each index an element of `data`: at i, j it is `data[i, indices[i, j]]`
-        where `axis` is 1.
+        """GatherElements: One element of `data` for each index: at i, j `data[i, indices[i, j]]` where
+        `axis` is 1.
 
         Inputs:
             data: A tensor of rank 1 or more.
-            indices: Places along `axis`, -1 the last; of the rank of `data`, and no larger but along
-                `axis`.
+            indices: Of the rank of `data`; -1 is the last along `axis`.
 
         Attributes:
             axis (int, default 0): The dimension to index, counted from the back if negative.
 
         Outputs:
-            output: One element for each index, in the shape of `indices`.
+            output: One element for each index.
         """
 
     def GatherND(
         self, data: Operand, indices: Operand, /, *, batch_dims: IntLike | None = 0, name: str = ""
     ) -> Value:
-        """GatherND: What each tuple, a last row of `indices`, names in `data`: at i, `data[*indices[i]]`.
+        """GatherND: The part of `data` at each tuple, a last row of `indices`: at i, `data[*indices[i]]`.
 
         Inputs:
             data: A tensor of rank 1 or more.
-            indices: Tuples along the last dimension, each of places along the first axes of `data`; -1
+            indices: Tuples along the last dimension, each of indices into the first axes of `data`; -1
                 is the last.
 
         Attributes:
-            batch_dims (int, default 0): How many leading dimensions the inputs share, and tuples leave
-                out.
+            batch_dims (int, default 0): The number of leading batch dimensions.
 
         Outputs:
-            output: `indices.shape[:-1]`, then the dimensions that no tuple indexes.
+            output: `indices.shape[:-1]`, then the axes that no tuple indexes.
         """
 
     def Gelu(self, X: Operand, /, *, approximate: StringLike | None = 'none', name: str = "") -> Value:
-        """Gelu: `x` times the normal distribution up to `x`: `0.5 * x * (1 + erf(x / sqrt(2)))`.
+        """Gelu: `x` times the normal distribution function: `0.5 * x * (1 + erf(x / sqrt(2)))`.
 
         Inputs:
             X: A tensor of any shape.
@@ -1981,19 +1974,19 @@ class OperatorMethods:
         IntLike | None = 0, alpha: FloatLike | None = 1.0, transA: IntLike | None = 0, broadcast: IntLike |
         None = None, name: str = ""
     ) -> Value:
-        """Gemm: `alpha * A' @ B' + beta * C`, where A' and B' are A and B, transposed on request.
+        """Gemm: `alpha * A' @ B' + beta * C`; A' and B' are A and B, transposed if `transA`, `transB`.
 
         Inputs:
             A: Shape (M, K), or (K, M) with `transA`.
             B: Shape (K, N), or (N, K) with `transB`.
-            C (optional): Added to the product; broadcasts to (M, N).
+            C (optional): The summand, of a shape that broadcasts to (M, N).
 
         Attributes:
-            beta (float, default 1.0): Scales C; 0 leaves C unread.
-            transB (int, default 0): 1: B is given as its transpose.
-            alpha (float, default 1.0): Scales the product.
-            transA (int, default 0): 1: A is given as its transpose.
-            broadcast (int, up to version 6): 1: C need not have the shape of the output.
+            beta (float, default 1.0): The factor of C; with 0, C is not read.
+            transB (int, default 0): 1: B is transposed first.
+            alpha (float, default 1.0): The factor of the product.
+            transA (int, default 0): 1: A is transposed first.
+            broadcast (int, up to version 6): 0: C must have the shape (M, N).
 
         Outputs:
             Y: Shape (M, N).
@@ -2036,52 +2029,52 @@ class OperatorMethods:
         self, A: Operand, B: Operand, /, *, axis: IntLike | None = None, broadcast: IntLike | None = None,
         name: str = ""
     ) -> Value:
-        """Greater: Whether `A > B`, elementwise; false beside NaN.
+        """Greater: Whether `A > B`, elementwise; false for NaN.
 
         Inputs:
-            A: The operand that may be greater.
-            B: The operand that may be less.
+            A: The first operand.
+            B: The second operand.
 
         Attributes:
-            axis (int, up to version 1): Where the dimensions of `B` begin among those of `A`; at the
-                end by default.
-            broadcast (int, up to version 1): 1: `B` is repeated to the shape of `A`.
+            axis (int, up to version 1): The axis of `A` at which the dimensions of `B` begin; by
+                default they are its last.
+            broadcast (int, up to version 1): 1: `B` is broadcast to the shape of `A`.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def GreaterOrEqual(self, A: Operand, B: Operand, /, *, name: str = "") -> Value:
-        """GreaterOrEqual: Whether `A >= B`, elementwise; false beside NaN.
+        """GreaterOrEqual: Whether `A >= B`, elementwise; false for NaN.
 
         Inputs:
-            A: The operand that may be greater.
-            B: The operand that may be less.
+            A: The first operand.
+            B: The second operand.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def GridSample(
         self, X: Operand, grid: Operand, /, *, align_corners: IntLike | None = 0, padding_mode: StringLike |
         None = 'zeros', mode: StringLike | None = 'linear', name: str = ""
     ) -> Value:
-        """GridSample: The image `X` read at the places in `grid`, its coordinates reaching from -1 to 1.
+        """GridSample: The image `X` sampled at the coordinates in `grid`, which range from -1 to 1.
 
         Inputs:
-            X: Images of the shape [N, C, d1, ..., dr]; [N, C, H, W] before opset 20.
-            grid: Places in the shape [N, D1, ..., Dr, r], the coordinate of the last dimension first.
+            X: Images, [N, C, d1, ..., dr]; [N, C, H, W] before opset 20.
+            grid: Coordinates, [N, D1, ..., Dr, r], that of the last dimension first.
 
         Attributes:
-            align_corners (int, default 0): 1: -1 and 1 are the middles of the first and the last pixel,
+            align_corners (int, default 0): 1: -1 and 1 are the centres of the first and the last pixel,
                 0: their outer edges.
-            padding_mode (string, default 'zeros'): What is outside: zeros, the nearest pixel (border),
-                or the image mirrored (reflection). Values: `zeros`, `border`, `reflection`.
-            mode (string, default 'linear'): nearest, a half rounded to even; linear; or cubic. Before
-                opset 20 bilinear and bicubic. Values: `linear`, `nearest`, `cubic`.
+            padding_mode (string, default 'zeros'): The pixels outside: zeros, the nearest pixel
+                (border), or the mirrored image (reflection). Values: `zeros`, `border`, `reflection`.
+            mode (string, default 'linear'): nearest, with ties to even; linear; or cubic. Before opset
+                20 bilinear and bicubic. Values: `linear`, `nearest`, `cubic`.
 
         Outputs:
-            Y: What was read, in the shape [N, C, D1, ..., Dr]; of integers the fraction is cut off.
+            Y: The samples, [N, C, D1, ..., Dr]; those of integer images are truncated.
         """
 
     def GroupNormalization(
@@ -2089,18 +2082,18 @@ class OperatorMethods:
         = 1e-05, stash_type: ElementLike | None = 1, name: str = ""
     ) -> Value:
         """GroupNormalization: `scale * (X - mean) / sqrt(var + epsilon) + bias`, over each group of
-        channels with its places.
+        channels.
 
         Inputs:
             X: The input, (N, C, D1, ..., Dn).
             scale: The factor of each channel, (C).
-            bias: What is added to each channel, (C).
+            bias: The bias of each channel, (C).
 
         Attributes:
-            num_groups (int, required): How many groups the channels fall into. Values: 1 or more.
-            epsilon (float, default 1e-05): Added to the variance, against division by 0.
-            stash_type (int, default 1): The type to normalise in, as a number of TensorProto.DataType;
-                scale and bias come after it. Values: `1` (float), `10` (float16), `11` (double), `16`
+            num_groups (int, required): The number of groups. Values: 1 or more.
+            epsilon (float, default 1e-05): Added to the variance, so that it is not 0.
+            stash_type (int, default 1): The type to normalise in, as a number of TensorProto.DataType,
+                before scale and bias. Values: `1` (float), `10` (float16), `11` (double), `16`
                 (bfloat16).
 
         Outputs:
@@ -2111,13 +2104,13 @@ class OperatorMethods:
         self, size: Operand, /, *, periodic: IntLike | None = 1, output_datatype: ElementLike | None = 1,
         name: str = ""
     ) -> Value:
-        """HammingWindow: `25/46 - 21/46 cos(t)`, t going once around over the window.
+        """HammingWindow: `25/46 - 21/46 cos(t)`, with t from 0 to a full turn.
 
         Inputs:
-            size: How many elements the window has.
+            size: The number of elements of the window.
 
         Attributes:
-            periodic (int, default 1): 1: t ends a step before the full turn; 0: with it.
+            periodic (int, default 1): 1: t ends one step before the full turn; 0: at the full turn.
             output_datatype (int, default 1): The element type of the output. Values: `1` (float), `2`
                 (uint8), `3` (int8), `4` (uint16), `5` (int16), `6` (int32), `7` (int64), `10`
                 (float16), `11` (double), `12` (uint32), `13` (uint64), `16` (bfloat16).
@@ -2130,13 +2123,13 @@ class OperatorMethods:
         self, size: Operand, /, *, periodic: IntLike | None = 1, output_datatype: ElementLike | None = 1,
         name: str = ""
     ) -> Value:
-        """HannWindow: `(1 - cos(t)) / 2`, t going once around over the window.
+        """HannWindow: `(1 - cos(t)) / 2`, with t from 0 to a full turn.
 
         Inputs:
-            size: How many elements the window has.
+            size: The number of elements of the window.
 
         Attributes:
-            periodic (int, default 1): 1: t ends a step before the full turn; 0: with it.
+            periodic (int, default 1): 1: t ends one step before the full turn; 0: at the full turn.
             output_datatype (int, default 1): The element type of the output. Values: `1` (float), `2`
                 (uint8), `3` (int8), `4` (uint16), `5` (int16), `6` (int32), `7` (int64), `10`
                 (float16), `11` (double), `12` (uint32), `13` (uint64), `16` (bfloat16).
@@ -2148,7 +2141,7 @@ class OperatorMethods:
     def HardSigmoid(
         self, X: Operand, /, *, beta: FloatLike | None = 0.5, alpha: FloatLike | None = 0.2, name: str = ""
     ) -> Value:
-        """HardSigmoid: A line kept between 0 and 1: `max(0, min(1, alpha * x + beta))`.
+        """HardSigmoid: A linear function limited to [0, 1]: `max(0, min(1, alpha * x + beta))`.
 
         Inputs:
             X: A tensor of any shape.
@@ -2158,7 +2151,7 @@ class OperatorMethods:
             alpha (float, default 0.2): The slope between the limits.
 
         Outputs:
-            Y: The input's shape, nothing outside [0, 1]; NaN stays NaN.
+            Y: The input's shape, within [0, 1]; NaN stays NaN.
         """
 
     def HardSwish(self, X: Operand, /, *, name: str = "") -> Value:
@@ -2172,13 +2165,13 @@ class OperatorMethods:
         """
 
     def Hardmax(self, input: Operand, /, *, axis: IntLike | None = -1, name: str = "") -> Value:
-        """Hardmax: 1 at the first greatest element along `axis`, 0 elsewhere; a NaN counts as greatest.
+        """Hardmax: 1 at the first greatest element along `axis`, 0 elsewhere; NaN counts as greatest.
 
         Inputs:
             input: A tensor of any rank.
 
         Attributes:
-            axis (int, default -1): The dimension along which there is a single one.
+            axis (int, default -1): The dimension along which one element is 1.
 
         Outputs:
             output: The input's shape, of zeros and ones.
@@ -2199,17 +2192,17 @@ class OperatorMethods:
         self, cond: Operand, /, *, else_branch: GraphLike, then_branch: GraphLike, outputs: Literal[1] = 1,
         name: str = ""
     ) -> Value:
-        """If: The outputs of `then_branch` where `cond` holds, else those of `else_branch`.
+        """If: The outputs of `then_branch` where `cond` is true, else those of `else_branch`.
 
         Inputs:
-            cond: One element that decides.
+            cond: One element: the condition.
 
         Attributes:
-            else_branch (graph, required): Run where `cond` is false; takes no inputs.
-            then_branch (graph, required): Run where `cond` is true; as many outputs as the other.
+            else_branch (graph, required): Run where `cond` is false; has no inputs.
+            then_branch (graph, required): Run where `cond` is true; has no inputs.
 
         Outputs:
-            outputs (variadic): What the chosen branch gives.
+            outputs (variadic): The outputs of the chosen branch.
         """
     @overload
     def If(
@@ -2245,7 +2238,7 @@ class OperatorMethods:
                 `Grayscale`.
 
         Outputs:
-            image: (height, width, channels); no pixels where the file is none.
+            image: (height, width, channels); (0, 0, channels) if the file is not an image.
         """
 
     def InstanceNormalization(
@@ -2258,10 +2251,10 @@ class OperatorMethods:
         Inputs:
             input: The input, (N, C, D1, ..., Dn).
             scale: The factor of each channel, (C).
-            B: What is added to each channel, (C).
+            B: The bias of each channel, (C).
 
         Attributes:
-            epsilon (float, default 1e-05): Added to the variance, against division by 0.
+            epsilon (float, default 1e-05): Added to the variance, so that it is not 0.
 
         Outputs:
             output: The input's shape.
@@ -2271,14 +2264,14 @@ class OperatorMethods:
         self, X: Operand, /, *, detect_negative: IntLike | None = 1, detect_positive: IntLike | None = 1,
         name: str = ""
     ) -> Value:
-        """IsInf: Whether each element is infinite, of the signs that are asked for.
+        """IsInf: Whether each element is infinite, with one of the detected signs.
 
         Inputs:
             X: A tensor of any shape.
 
         Attributes:
-            detect_negative (int, default 1): 0: minus infinity does not count.
-            detect_positive (int, default 1): 0: plus infinity does not count.
+            detect_negative (int, default 1): 0: -infinity does not count.
+            detect_positive (int, default 1): 0: +infinity does not count.
 
         Outputs:
             Y: The input's shape.
@@ -2298,18 +2291,18 @@ class OperatorMethods:
         self, X: Operand, /, *, bias: FloatLike | None = 1.0, beta: FloatLike | None = 0.75, alpha: FloatLike
         | None = 0.0001, size: IntLike, name: str = ""
     ) -> Value:
-        """LRN: `x / (bias + alpha / size * s) ** beta`, with `s` the sum of squares of `size` channels
-        around.
+        """LRN: `x / (bias + alpha / size * s) ** beta`, where `s` is the sum of squares over `size`
+        channels.
 
         Inputs:
             X: The input, (N, C, D1, ..., Dn).
 
         Attributes:
-            bias (float, default 1.0): What is added before the power.
+            bias (float, default 1.0): Added before the power.
             beta (float, default 0.75): The exponent.
             alpha (float, default 0.0001): The weight of the mean of squares.
-            size (int, required): How many channels to sum, the own in the middle; if even, one more
-                follows than precedes. Values: 1 or more.
+            size (int, required): The number of channels to sum, centred; if even, one more after the
+                centre than before it. Values: 1 or more.
 
         Outputs:
             Y: The input's shape.
@@ -2332,28 +2325,28 @@ class OperatorMethods:
             W: Shape (directions, 4 hidden, input): gates i, o, f, g.
             R: Shape (directions, 4 hidden, hidden): the same gates.
             B (optional): (directions, 8 hidden): biases of W, then of R.
-            sequence_lens (optional): (batch): the steps of each.
+            sequence_lens (optional): (batch): the number of steps of each sequence.
             initial_h (optional): Shape (directions, batch, hidden).
             initial_c (optional): Shape (directions, batch, hidden).
             P (optional): (directions, 3 hidden): from c to i, o, f.
 
         Attributes:
-            clip (float, optional): What the gates' functions see is limited to [-clip, clip]; 0 does
-                not clip.
-            activation_beta (floats, optional): Second parameters, in turn to the functions that take
-                one.
-            activation_alpha (floats, optional): First parameters, in turn to the functions that take
-                one.
-            hidden_size (int, optional): The size of h, as R also says.
+            clip (float, optional): The inputs of the activation functions are limited to [-clip, clip];
+                0: no limit.
+            activation_beta (floats, optional): The second parameters of those activation functions that
+                have two, in order.
+            activation_alpha (floats, optional): The first parameters of those activation functions that
+                have one, in order.
+            hidden_size (int, optional): The size of h, which the shape of R states too.
             direction (string, default 'forward'): forward, reverse or bidirectional. Values: `forward`,
                 `reverse`, `bidirectional`.
             input_forget (int, default 0): 1: the forget gate is one minus the input gate.
-            activations (strings, optional): Of i, o, f, of g, and of c: Sigmoid, Tanh, Tanh per
-                direction. Values: `Relu`, `Tanh`, `Sigmoid`, `Affine`, `LeakyRelu`, `ThresholdedRelu`,
-                `ScaledTanh`, `HardSigmoid`, `Elu`, `Softsign`, `Softplus`.
-            layout (int, default 0): 1: the batch is the first dimension of X, states, outputs. Values:
-                `0`, `1`.
-            output_sequence (int, up to version 1): 0: Y need not be given.
+            activations (strings, optional): Of i, o, f, of g, and of c, for each direction; Sigmoid,
+                Tanh, Tanh by default. Values: `Relu`, `Tanh`, `Sigmoid`, `Affine`, `LeakyRelu`,
+                `ThresholdedRelu`, `ScaledTanh`, `HardSigmoid`, `Elu`, `Softsign`, `Softplus`.
+            layout (int, default 0): 1: the batch is the first dimension of X, of the states and of the
+                outputs. Values: `0`, `1`.
+            output_sequence (int, up to version 1): 0: Y may be omitted.
 
         Outputs:
             Y (optional): (time, directions, batch, hidden): every h.
@@ -2398,13 +2391,13 @@ class OperatorMethods:
 
         Inputs:
             X: A tensor of rank 1 or more.
-            Scale: Factors, to be broadcast to X.
-            B (optional): What is added, to be broadcast to X; nothing by default.
+            Scale: The scale, which broadcasts to X.
+            B (optional): The bias, which broadcasts to X; 0 by default.
 
         Attributes:
-            stash_type (int, default 1): The type to compute in and of the statistics: 1 float, 16
-                bfloat16. Values: `1` (float), `16` (bfloat16).
-            epsilon (float, default 1e-05): Added to the variance, against division by 0.
+            stash_type (int, default 1): The element type of the computation and of the statistics: 1
+                float, 16 bfloat16. Values: `1` (float), `16` (bfloat16).
+            epsilon (float, default 1e-05): Added to the variance, so that it is not 0.
             axis (int, default -1): The first dimension to normalise over.
 
         Outputs:
@@ -2445,30 +2438,30 @@ class OperatorMethods:
         self, A: Operand, B: Operand, /, *, axis: IntLike | None = None, broadcast: IntLike | None = None,
         name: str = ""
     ) -> Value:
-        """Less: Whether `A < B`, elementwise; false beside NaN.
+        """Less: Whether `A < B`, elementwise; false for NaN.
 
         Inputs:
-            A: The operand that may be less.
-            B: The operand that may be greater.
+            A: The first operand.
+            B: The second operand.
 
         Attributes:
-            axis (int, up to version 1): Where the dimensions of `B` begin among those of `A`; at the
-                end by default.
-            broadcast (int, up to version 1): 1: `B` is repeated to the shape of `A`.
+            axis (int, up to version 1): The axis of `A` at which the dimensions of `B` begin; by
+                default they are its last.
+            broadcast (int, up to version 1): 1: `B` is broadcast to the shape of `A`.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def LessOrEqual(self, A: Operand, B: Operand, /, *, name: str = "") -> Value:
-        """LessOrEqual: Whether `A <= B`, elementwise; false beside NaN.
+        """LessOrEqual: Whether `A <= B`, elementwise; false for NaN.
 
         Inputs:
-            A: The operand that may be less.
-            B: The operand that may be greater.
+            A: The first operand.
+            B: The second operand.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def LinearAttention(
@@ -2477,8 +2470,8 @@ class OperatorMethods:
         IntLike, q_num_heads: IntLike, scale: FloatLike | None = 0.0, update_rule: StringLike | None =
         'gated_delta', outputs: Literal[2] = 2, name: str = ""
     ) -> tuple[Value, Value]:
-        """LinearAttention: What queries read of a state S, one step after another: `S = exp(g) S'`, then
-        `S += k (beta (v - S k))`, then `o = scale S q`; some rules lack g or the correction.
+        """LinearAttention: The product of queries with a state S, step by step: `S = exp(g) S'`, then `S
+        += k (beta (v - S k))`, then `o = scale S q`; some rules lack g or the correction.
 
         Inputs:
             query: (batch, steps, heads * key size).
@@ -2490,11 +2483,11 @@ class OperatorMethods:
             beta (optional): (batch, steps, kv heads), or one for all heads; for the delta rules.
 
         Attributes:
-            chunk_size (int, default 64): A hint how many steps to take at once.
-            kv_num_heads (int, required): The heads of keys and values. Values: 1 or more.
-            q_num_heads (int, required): The heads of queries, a multiple of the keys'. Values: 1 or
-                more.
-            scale (float, default 0.0): Factor of the output; 0: one over the root of the key size.
+            chunk_size (int, default 64): A hint: the number of steps to compute together.
+            kv_num_heads (int, required): The number of heads of keys and values. Values: 1 or more.
+            q_num_heads (int, required): The number of heads of queries, a multiple of that of keys.
+                Values: 1 or more.
+            scale (float, default 0.0): The factor of the output; 0: 1 / sqrt(key size).
             update_rule (string, default 'gated_delta'): linear, gated, delta or gated_delta. Values:
                 `linear`, `gated`, `delta`, `gated_delta`.
 
@@ -2510,7 +2503,7 @@ class OperatorMethods:
             input: A tensor of any shape.
 
         Outputs:
-            output: The input's shape; minus infinity where the input is 0.
+            output: The input's shape; -infinity where the input is 0.
         """
 
     def LogSoftmax(self, input: Operand, /, *, axis: IntLike | None = -1, name: str = "") -> Value:
@@ -2523,7 +2516,7 @@ class OperatorMethods:
             axis (int, default -1): The dimension along which the exponentials sum to one.
 
         Outputs:
-            output: The input's shape; no value is above 0.
+            output: The input's shape; no value exceeds 0.
         """
 
     @overload
@@ -2531,20 +2524,22 @@ class OperatorMethods:
         self, M: Operand | None = None, cond: Operand | None = None, /, *v_initial: Operand, body: GraphLike,
         outputs: Literal[1] = 1, name: str = ""
     ) -> Value:
-        """Loop: Runs `body` up to M times while its condition holds; values go round, others are stacked.
+        """Loop: Runs `body` up to M times while its condition is true; carries values, stacks other
+        outputs.
 
         Inputs:
-            M (optional): The most iterations; without it only the condition ends the loop.
-            cond (optional): Whether to begin; without it the body's conditions do not count.
-            v_initial (variadic): The carried values at first.
+            M (optional): The maximum of iterations; without it only the condition ends the loop.
+            cond (optional): Whether the loop starts; without it the body's conditions are ignored.
+            v_initial (variadic): The initial carried values.
 
         Attributes:
-            body (graph, required): Takes the iteration's number, the condition and the carried values;
-                gives the next condition, carried values and what is stacked.
+            body (graph, required): Its inputs are the iteration number, the condition and the carried
+                values; its outputs are the next condition, the next carried values and the outputs to
+                stack.
 
         Outputs:
-            v_final_and_scan_outputs (variadic): The carried values at last, then the body's other
-                outputs stacked over the iterations.
+            v_final_and_scan_outputs (variadic): The final carried values, then the body's other outputs
+                stacked over the iterations.
         """
     @overload
     def Loop(
@@ -2595,52 +2590,51 @@ class OperatorMethods:
             X: The input, (N, C, D1, ..., Dn).
 
         Attributes:
-            pads (ints, optional): Padding of the axes: all the beginnings, then all the ends; none by
-                default. Values: 0 or more.
-            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: padded so that O = ceil(D /
-                stride), the odd one at the end or the beginning; VALID: not padded; NOTSET: `pads`.
-                Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
-            strides (ints, optional): The step between windows along each axis; 1 by default. Values: 1
-                or more.
+            pads (ints, optional): Padding at the beginning of each spatial axis, then at the end of
+                each; 0 by default. Values: 0 or more.
+            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: as much padding as makes O =
+                ceil(D / stride), an odd element at the end or the beginning; VALID: no padding; NOTSET:
+                `pads`. Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
+            strides (ints, optional): The step between windows along each spatial axis; 1 by default.
+                Values: 1 or more.
             p (int, default 2): The order of the norm, above 0. Values: above 0.
-            kernel_shape (ints, required): The window's size along each axis. Values: 1 or more.
-            ceil_mode (int, default 0): 1: a last window may pass the end, not start there.
-            dilations (ints, optional): The step between a window's elements along each axis; 1 by
-                default. Values: 1 or more.
+            kernel_shape (ints, required): The size of the window along each axis. Values: 1 or more.
+            ceil_mode (int, default 0): 1: the last window may end beyond the padded input.
+            dilations (ints, optional): The step between the elements of a window along each spatial
+                axis; 1 by default. Values: 1 or more.
 
         Outputs:
             Y: The norms, (N, C, O1, ..., On); padding is 0.
         """
 
     def MatMul(self, A: Operand, B: Operand, /, *, name: str = "") -> Value:
-        """MatMul: `A @ B`: rows times columns, stacks of matrices broadcast; a 1-D operand is a row or a
-        column.
+        """MatMul: `A @ B`: stacks of matrices broadcast; a 1-D operand is a row or a column.
 
         Inputs:
             A: Shape (..., M, K), or (K).
             B: Shape (..., K, N), or (K).
 
         Outputs:
-            Y: Shape (..., M, N), without the M or N that a 1-D operand lacks.
+            Y: Shape (..., M, N), without M or N where an operand is 1-D.
         """
 
     def MatMulInteger(
         self, A: Operand, B: Operand, a_zero_point: Operand | None = None, b_zero_point: Operand | None =
         None, /, *, name: str = ""
     ) -> Value:
-        """MatMulInteger: `(A - a_zero_point) @ (B - b_zero_point)` as int32; what exceeds 32 bits wraps
+        """MatMulInteger: `(A - a_zero_point) @ (B - b_zero_point)` as int32, with overflow wrapping
         around.
 
         Inputs:
             A: Shape (..., M, K), or (K).
             B: Shape (..., K, N), or (K).
-            a_zero_point (optional): What stands for 0 in A: a scalar, (M), or (..., M, 1); 0 by
-                default.
-            b_zero_point (optional): What stands for 0 in B: a scalar, (N), or (..., 1, N); 0 by
-                default.
+            a_zero_point (optional): The number in A that represents 0: a scalar, (M), or (..., M, 1); 0
+                by default.
+            b_zero_point (optional): The number in B that represents 0: a scalar, (N), or (..., 1, N); 0
+                by default.
 
         Outputs:
-            Y: Shape (..., M, N), without the M or N that a 1-D operand lacks.
+            Y: Shape (..., M, N), without M or N for a 1-D operand.
         """
 
     def Max(self, *data_0: Operand, name: str = "") -> Value:
@@ -2650,7 +2644,7 @@ class OperatorMethods:
             data_0 (variadic): One or more tensors.
 
         Outputs:
-            max: The shape that all inputs broadcast to.
+            max: The shape to which all inputs broadcast.
         """
 
     @overload
@@ -2665,24 +2659,24 @@ class OperatorMethods:
             X: The input, (N, C, D1, ..., Dn).
 
         Attributes:
-            pads (ints, optional): Padding of the axes: all the beginnings, then all the ends; none by
-                default. Values: 0 or more.
-            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: padded so that O = ceil(D /
-                stride), the odd one at the end or the beginning; VALID: not padded; NOTSET: `pads`.
-                Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
-            strides (ints, optional): The step between windows along each axis; 1 by default. Values: 1
-                or more.
-            kernel_shape (ints, required): The window's size along each axis. Values: 1 or more.
-            storage_order (int, default 0): 1: `Indices` count places column by column. Values: `0`,
-                `1`.
-            dilations (ints, optional): The step between a window's elements along each axis; 1 by
-                default. Values: 1 or more.
-            ceil_mode (int, default 0): 1: a last window may pass the end, not start there.
+            pads (ints, optional): Padding at the beginning of each spatial axis, then at the end of
+                each; 0 by default. Values: 0 or more.
+            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: as much padding as makes O =
+                ceil(D / stride), an odd element at the end or the beginning; VALID: no padding; NOTSET:
+                `pads`. Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
+            strides (ints, optional): The step between windows along each spatial axis; 1 by default.
+                Values: 1 or more.
+            kernel_shape (ints, required): The size of the window along each axis. Values: 1 or more.
+            storage_order (int, default 0): 1: the last axis varies slowest in `Indices` (column-major
+                order). Values: `0`, `1`.
+            dilations (ints, optional): The step between the elements of a window along each spatial
+                axis; 1 by default. Values: 1 or more.
+            ceil_mode (int, default 0): 1: the last window may end beyond the padded input.
 
         Outputs:
-            Y: The maxima, (N, C, O1, ..., On); padding is less than anything.
-            Indices (optional): The place of each maximum in the flattened input, the first of equals;
-                -1 where all is padding.
+            Y: The maxima, (N, C, O1, ..., On); padding is less than any number.
+            Indices (optional): The index of each maximum, the first of equals, in the flattened input;
+                -1 in padding.
         """
     @overload
     def MaxPool(
@@ -2701,16 +2695,16 @@ class OperatorMethods:
         self, X: Operand, rois: Operand, /, *, spatial_scale: FloatLike | None = 1.0, pooled_shape: IntsLike,
         name: str = ""
     ) -> Value:
-        """MaxRoiPool: The greatest element in each bin of a grid laid over each region, 0 in empty bins.
+        """MaxRoiPool: The maximum of each bin of a grid over each region, 0 for empty bins.
 
         Inputs:
             X: Feature maps, (N, C, H, W).
             rois: (R, 5): a batch index, then the corners x1, y1, x2, y2.
 
         Attributes:
-            spatial_scale (float, default 1.0): Pixels of `X` for a unit of the corners, which are then
-                rounded.
-            pooled_shape (ints, required): How many bins along height and width. Values: 1 or more.
+            spatial_scale (float, default 1.0): The pixels of `X` for a unit of the corners, which are
+                then rounded.
+            pooled_shape (ints, required): The number of bins along height and width. Values: 1 or more.
 
         Outputs:
             Y: (R, C, *pooled_shape).
@@ -2720,45 +2714,45 @@ class OperatorMethods:
         self, X: Operand, I: Operand, output_shape: Operand | None = None, /, *, pads: IntsLike | None = None,
         strides: IntsLike | None = None, kernel_shape: IntsLike, name: str = ""
     ) -> Value:
-        """MaxUnpool: Zeros with each element of `X` at its place in `I`; a partial inverse of MaxPool.
+        """MaxUnpool: Zeros, with each element of `X` at its index in `I`; a partial inverse of MaxPool.
 
         Inputs:
-            X: What MaxPool gave, (N, C, O1, ..., On).
-            I: Where the elements go, shaped as `X`: places in the flattened tensor that was pooled.
-            output_shape (optional): The output's shape, (N, C, D1, ..., Dn), where more than the
-                windows cover; zeros at the ends.
+            X: The output of MaxPool, (N, C, O1, ..., On).
+            I: The shape of `X`: the index of each element in the flattened tensor that was pooled.
+            output_shape (optional): The output's shape, (N, C, D1, ..., Dn), if larger than the windows
+                cover; zeros at the ends.
 
         Attributes:
-            pads (ints, optional): The padding that was pooled: all the beginnings, then all the ends;
-                none by default. Values: 0 or more.
-            strides (ints, optional): The step between windows along each axis; 1 by default. Values: 1
-                or more.
-            kernel_shape (ints, required): The window's size along each axis. Values: 1 or more.
+            pads (ints, optional): Padding at the beginning of each spatial axis, then at the end of
+                each; 0 by default. Values: 0 or more.
+            strides (ints, optional): The step between windows along each spatial axis; 1 by default.
+                Values: 1 or more.
+            kernel_shape (ints, required): The size of the window along each axis. Values: 1 or more.
 
         Outputs:
             output: (N, C, D1, ..., Dn), D = stride * (O - 1) + kernel - pads.
         """
 
     def Mean(self, *data_0: Operand, name: str = "") -> Value:
-        """Mean: The sum of all inputs, elementwise, divided by how many they are.
+        """Mean: The sum of all inputs, elementwise, divided by their number.
 
         Inputs:
             data_0 (variadic): One or more tensors.
 
         Outputs:
-            mean: The shape that all inputs broadcast to.
+            mean: The shape to which all inputs broadcast.
         """
 
     def MeanVarianceNormalization(
         self, X: Operand, /, *, axes: IntsLike | None = [0, 2, 3], name: str = ""
     ) -> Value:
-        """MeanVarianceNormalization: `(X - mean(X)) / (sqrt(var(X)) + 1e-9)`, over some axes.
+        """MeanVarianceNormalization: `(X - mean(X)) / (sqrt(var(X)) + 1e-9)`, over `axes`.
 
         Inputs:
-            X: A tensor that has the axes; of rank 4 by default.
+            X: A tensor that has these axes; rank 4 with the default.
 
         Attributes:
-            axes (ints, default [0, 2, 3]): Over which to average; by default all but the channels.
+            axes (ints, default [0, 2, 3]): The axes to average over; by default all but the channels.
 
         Outputs:
             Y: The input's shape.
@@ -2768,15 +2762,15 @@ class OperatorMethods:
         self, num_mel_bins: Operand, dft_length: Operand, sample_rate: Operand, lower_edge_hertz: Operand,
         upper_edge_hertz: Operand, /, *, output_datatype: ElementLike | None = 1, name: str = ""
     ) -> Value:
-        """MelWeightMatrix: For each band a triangle over the frequencies of a spectrum, the bands' edges
-        at equal steps of `2595 log10(1 + f / 700)`.
+        """MelWeightMatrix: For each band a triangle over the frequencies of a spectrum; the edges of the
+        bands are at equal steps of `2595 log10(1 + f / 700)`.
 
         Inputs:
-            num_mel_bins: How many bands.
-            dft_length: The length of the frames whose spectra are summed up.
+            num_mel_bins: The number of bands.
+            dft_length: The length of the frames whose spectra are summed.
             sample_rate: Samples per second of the signal.
-            lower_edge_hertz: Where the lowest band starts.
-            upper_edge_hertz: Where the bands end.
+            lower_edge_hertz: The start of the lowest band.
+            upper_edge_hertz: The end of the highest band.
 
         Attributes:
             output_datatype (int, default 1): The element type of the output. Values: `1` (float), `2`
@@ -2794,7 +2788,7 @@ class OperatorMethods:
             data_0 (variadic): One or more tensors.
 
         Outputs:
-            min: The shape that all inputs broadcast to.
+            min: The shape to which all inputs broadcast.
         """
 
     def Mish(self, X: Operand, /, *, name: str = "") -> Value:
@@ -2808,15 +2802,14 @@ class OperatorMethods:
         """
 
     def Mod(self, A: Operand, B: Operand, /, *, fmod: IntLike | None = 0, name: str = "") -> Value:
-        """Mod: `A - floor(A / B) * B`, or with `fmod` the quotient cut toward zero; integers modulo 0 are
-        0.
+        """Mod: `A - floor(A / B) * B`, with `fmod` the quotient truncated; integers modulo 0 are 0.
 
         Inputs:
             A: The dividend.
             B: The divisor.
 
         Attributes:
-            fmod (int, default 0): The remainder has the sign of, 0: the divisor, 1: the dividend.
+            fmod (int, default 0): The remainder has the sign of the divisor (0) or of the dividend (1).
                 Values: `0`, `1`.
 
         Outputs:
@@ -2834,12 +2827,12 @@ class OperatorMethods:
             B: The other factor.
 
         Attributes:
-            axis (int, up to version 6): Where the dimensions of `B` begin among those of `A`; at the
-                end by default.
-            broadcast (int, up to version 6): 1: `B` is repeated to the shape of `A`.
+            axis (int, up to version 6): The axis of `A` at which the dimensions of `B` begin; by
+                default they are its last.
+            broadcast (int, up to version 6): 1: `B` is broadcast to the shape of `A`.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def Multinomial(
@@ -2849,20 +2842,20 @@ class OperatorMethods:
         """Multinomial: Outcomes drawn independently with the probabilities `Softmax(input)` of each row.
 
         Inputs:
-            input: The logarithms of the probabilities or of multiples of them, (batch, outcomes).
+            input: Unnormalised logarithms of the probabilities, (batch, outcomes).
 
         Attributes:
             dtype (int, default 6): The element type, as a number of TensorProto.DataType; int32 by
                 default. Values: `6` (int32), `7` (int64).
-            seed (float, optional): Where the random numbers start; anywhere if absent.
-            sample_size (int, default 1): How many outcomes to draw of each row. Values: 0 or more.
+            seed (float, optional): The seed of the generator; without it, each run differs.
+            sample_size (int, default 1): The number of outcomes per row. Values: 0 or more.
 
         Outputs:
             output: The numbers of the outcomes, (batch, sample_size).
         """
 
     def Neg(self, X: Operand, /, *, name: str = "") -> Value:
-        """Neg: Each element with the other sign: `-x`; the least integer has no other, and stays.
+        """Neg: The negative of each element: `-x`; the least signed integer is unchanged.
 
         Inputs:
             X: A tensor of any shape.
@@ -2875,8 +2868,8 @@ class OperatorMethods:
         self, input: Operand, target: Operand, weight: Operand | None = None, /, *, ignore_index: IntLike |
         None = None, reduction: StringLike | None = 'mean', name: str = ""
     ) -> Value:
-        """NegativeLogLikelihoodLoss: `-input[n, target[n]] * weight[target[n]]` at each place, reduced as
-        `reduction` says.
+        """NegativeLogLikelihoodLoss: `-input[n, target[n]] * weight[target[n]]` for each label, then
+        `reduction`.
 
         Inputs:
             input: Log-probabilities, (N, C, d1, ..., dk).
@@ -2884,12 +2877,12 @@ class OperatorMethods:
             weight (optional): A factor for each class, (C); 1 by default.
 
         Attributes:
-            ignore_index (int, optional): A target whose loss and weight are 0; none by default.
-            reduction (string, default 'mean'): none, sum, or mean: the sum divided by that of the
+            ignore_index (int, optional): A class whose losses and weights count as 0; none by default.
+            reduction (string, default 'mean'): none, sum, or mean: the sum divided by the sum of the
                 weights. Values: `none`, `sum`, `mean`.
 
         Outputs:
-            loss: A scalar, or where nothing is reduced the target's shape.
+            loss: A scalar; the shape of `target` without reduction.
         """
 
     def NonMaxSuppression(
@@ -2897,23 +2890,23 @@ class OperatorMethods:
         iou_threshold: Operand | None = None, score_threshold: Operand | None = None, /, *, center_point_box:
         IntLike | None = 0, name: str = ""
     ) -> Value:
-        """NonMaxSuppression: The boxes of each class by falling score, without those that overlap one
-        taken before by more than `iou_threshold` of what both cover.
+        """NonMaxSuppression: The boxes of each class by descending score, without those whose overlap with
+        a selected box exceeds `iou_threshold` of their union.
 
         Inputs:
-            boxes: Boxes of the shape [batch, boxes, 4], as `center_point_box` says.
-            scores: Their scores, of the shape [batch, classes, boxes].
-            max_output_boxes_per_class (optional): One number: the most boxes to take of a class; none
-                when absent.
-            iou_threshold (optional): One number from 0 to 1; 0 when absent.
-            score_threshold (optional): One number: boxes with a lower score are left out.
+            boxes: Boxes, [batch, boxes, 4], in the format of `center_point_box`.
+            scores: Scores, [batch, classes, boxes].
+            max_output_boxes_per_class (optional): One number: the maximum of selected boxes per class;
+                0 by default.
+            iou_threshold (optional): One number from 0 to 1; 0 by default.
+            score_threshold (optional): One number: boxes with a lower score are not selected.
 
         Attributes:
             center_point_box (int, default 0): 0: [y1, x1, y2, x2], any two opposite corners; 1: [x, y,
-                width, height], x and y the middle. Values: `0`, `1`.
+                width, height], with the centre x, y. Values: `0`, `1`.
 
         Outputs:
-            selected_indices: A row for each box taken: its batch, its class, its number.
+            selected_indices: A row for each selected box: its batch, its class, its index.
         """
 
     def NonZero(self, X: Operand, /, *, name: str = "") -> Value:
@@ -2944,45 +2937,45 @@ class OperatorMethods:
         elsewhere.
 
         Inputs:
-            indices: A tensor of any shape, cut to integers; -1 is the last place, one outside turns
-                nothing on.
+            indices: Of any shape, truncated to integers; -1 is the last, and one out of range selects
+                no element.
             depth: One number: the length of the vectors.
-            values: Two elements: off and on.
+            values: Two elements: off, on.
 
         Attributes:
-            axis (int, default -1): Where the vectors lie in the output's dimensions, -1 the last.
+            axis (int, default -1): The dimension of the vectors in the output; -1 is the last.
 
         Outputs:
-            output: The shape of `indices` with `depth` put in at `axis`.
+            output: The shape of `indices` with `depth` inserted at `axis`.
         """
 
     def Optional(
         self, input: Operand | None = None, /, *, type: TypeLike | None = None, name: str = ""
     ) -> Value:
-        """Optional: An optional that holds the input, or that holds nothing.
+        """Optional: An optional with the input as its element, or an empty one.
 
         Inputs:
-            input (optional): What it holds; absent for nothing.
+            input (optional): The element; absent for an empty optional.
 
         Attributes:
-            type (type, optional): The type of what is not there, given in place of the input.
+            type (type, optional): The element type of an empty optional, in place of the input.
 
         Outputs:
             output: The optional.
         """
 
     def OptionalGetElement(self, input: Operand, /, *, name: str = "") -> Value:
-        """OptionalGetElement: What the optional holds; a tensor or a sequence as it is.
+        """OptionalGetElement: The element of the optional; a tensor or a sequence is returned unchanged.
 
         Inputs:
             input: An optional that is not empty, or a tensor or sequence.
 
         Outputs:
-            output: The tensor or sequence in it.
+            output: The tensor or sequence.
         """
 
     def OptionalHasElement(self, input: Operand | None = None, /, *, name: str = "") -> Value:
-        """OptionalHasElement: True where the input is there and, if it is an optional, holds something.
+        """OptionalHasElement: True if the input is present and is not an empty optional.
 
         Inputs:
             input (optional): An optional, tensor or sequence, or nothing.
@@ -2995,19 +2988,19 @@ class OperatorMethods:
         self, A: Operand, B: Operand, /, *, axis: IntLike | None = None, broadcast: IntLike | None = None,
         name: str = ""
     ) -> Value:
-        """Or: Whether at least one of both elements is true.
+        """Or: Whether at least one of the two elements is true.
 
         Inputs:
-            A: One operand.
-            B: The other operand.
+            A: The first operand.
+            B: The second operand.
 
         Attributes:
-            axis (int, up to version 1): Where the dimensions of `B` begin among those of `A`; at the
-                end by default.
-            broadcast (int, up to version 1): 1: `B` is repeated to the shape of `A`.
+            axis (int, up to version 1): The axis of `A` at which the dimensions of `B` begin; by
+                default they are its last.
+            broadcast (int, up to version 1): 1: `B` is broadcast to the shape of `A`.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def PRelu(self, X: Operand, slope: Operand, /, *, name: str = "") -> Value:
@@ -3015,7 +3008,7 @@ class OperatorMethods:
 
         Inputs:
             X: A tensor of any shape.
-            slope: The slopes below 0, to be broadcast to X.
+            slope: The slopes below 0, which are broadcast to X.
 
         Outputs:
             Y: The shape of X.
@@ -3026,20 +3019,19 @@ class OperatorMethods:
         self, data: Operand, pads: Operand, constant_value: Operand | None = None, axes: Operand | None =
         None, /, *, mode: StringLike | None = 'constant', name: str = ""
     ) -> Value:
-        """Pad: `data` with `pads` elements more at the beginning and the end of each axis (fewer if
-        negative).
+        """Pad: `data` with `pads` elements added before and after each axis, or removed if negative.
 
         Inputs:
             data: A tensor of any shape.
-            pads: How many elements to add before each axis, then how many behind each; a negative
-                number cuts.
-            constant_value (optional): What the mode constant puts in: one element; 0, the empty string
-                or False when absent.
-            axes (optional): The axes to pad, from the back if negative; all of them when absent.
+            pads: The elements to add before each axis, then after each; a negative number removes
+                elements.
+            constant_value (optional): The padding of the mode constant: one element; 0, the empty
+                string or False by default.
+            axes (optional): The axes to pad, from the back if negative; all by default.
 
         Attributes:
-            mode (string, default 'constant'): constant; edge, which repeats the ends; reflect, which
-                mirrors at them; wrap, which starts over. Values: `constant`, `reflect`, `edge`, `wrap`.
+            mode (string, default 'constant'): constant; edge: repeats the ends; reflect: mirrors at the
+                ends; wrap: continues at the other end. Values: `constant`, `reflect`, `edge`, `wrap`.
 
         Outputs:
             output: The padded tensor.
@@ -3061,48 +3053,48 @@ class OperatorMethods:
             Y: The exponent.
 
         Attributes:
-            axis (int, up to version 1): Where the dimensions of `Y` begin among those of `X`; at the
-                end by default.
-            broadcast (int, up to version 1): 1: `Y` is repeated to the shape of `X`.
+            axis (int, up to version 1): The axis of `X` at which the dimensions of `Y` begin; by
+                default they are its last.
+            broadcast (int, up to version 1): 1: `Y` is broadcast to the shape of `X`.
 
         Outputs:
-            Z: The shape that both inputs broadcast to.
+            Z: The shape to which both inputs broadcast.
         """
 
     def QLinearConv(
         self, x: Operand, x_scale: Operand, x_zero_point: Operand, w: Operand, w_scale: Operand, w_zero_point:
         Operand, y_scale: Operand, y_zero_point: Operand, B: Operand | None = None, /, *, group: IntLike |
-        None = 1, pads: IntsLike | None = None, strides: IntsLike | None = None, dilations: IntsLike | None =
-        None, kernel_shape: IntsLike | None = None, auto_pad: StringLike | None = 'NOTSET', name: str = ""
+        None = 1, pads: IntsLike | None = None, auto_pad: StringLike | None = 'NOTSET', strides: IntsLike |
+        None = None, dilations: IntsLike | None = None, kernel_shape: IntsLike | None = None, name: str = ""
     ) -> Value:
         """QLinearConv: `x - x_zero_point` convolved with `w - w_zero_point`, plus `B`, times `x_scale *
         w_scale / y_scale`, rounded, plus `y_zero_point`, saturated.
 
         Inputs:
             x: The input, (N, C, D1, ..., Dn).
-            x_scale: One step of `x`, a scalar.
-            x_zero_point: What stands for 0 in `x`, padding too, a scalar.
+            x_scale: The scale of `x`, a scalar.
+            x_zero_point: The number in `x`, and in its padding, that represents 0: a scalar.
             w: The filters, (M, C/group, k1, ..., kn).
-            w_scale: One step of `w`: a scalar or (M).
-            w_zero_point: What stands for 0 in `w`: a scalar or (M).
-            y_scale: One step of `y`, a scalar.
-            y_zero_point: What stands for 0 in `y`, a scalar.
-            B (optional): What to add for each filter, (M), in steps of `x_scale * w_scale`.
+            w_scale: The scale of `w`: a scalar or (M).
+            w_zero_point: The number in `w` that represents 0: a scalar or (M).
+            y_scale: The scale of `y`, a scalar.
+            y_zero_point: The number in `y` that represents 0: a scalar.
+            B (optional): The bias of each filter, (M), in units of `x_scale * w_scale`.
 
         Attributes:
-            group (int, default 1): How many parts the channels fall into, each with filters of its own.
+            group (int, default 1): The number of groups of channels; each has its own filters. Values:
+                1 or more.
+            pads (ints, optional): Padding at the beginning of each spatial axis, then at the end of
+                each; 0 by default. Values: 0 or more.
+            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: as much padding as makes O =
+                ceil(D / stride), an odd element at the end or the beginning; VALID: no padding; NOTSET:
+                `pads`. Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
+            strides (ints, optional): The step between windows along each spatial axis; 1 by default.
                 Values: 1 or more.
-            pads (ints, optional): Padding of the axes: all the beginnings, then all the ends; none by
-                default. Values: 0 or more.
-            strides (ints, optional): The step between windows along each axis; 1 by default. Values: 1
-                or more.
-            dilations (ints, optional): The step between a filter's elements along each axis; 1 by
-                default. Values: 1 or more.
-            kernel_shape (ints, optional): The filters' spatial size, (k1, ..., kn); `w` tells it too.
-                Values: 1 or more.
-            auto_pad (string, default 'NOTSET'): SAME_UPPER, SAME_LOWER: padded so that O = ceil(D /
-                stride), the odd one at the end or the beginning; VALID: not padded; NOTSET: `pads`.
-                Values: `NOTSET`, `SAME_UPPER`, `SAME_LOWER`, `VALID`.
+            dilations (ints, optional): The step between the elements of a window along each spatial
+                axis; 1 by default. Values: 1 or more.
+            kernel_shape (ints, optional): The spatial shape of the filters, (k1, ..., kn); by default
+                that of the weights. Values: 1 or more.
 
         Outputs:
             y: One channel for each filter, (N, M, O1, ..., On).
@@ -3117,16 +3109,16 @@ class OperatorMethods:
 
         Inputs:
             a: Shape (..., M, K), or (K).
-            a_scale: One step of `a`: a scalar, (M), or (..., M, 1).
-            a_zero_point: What stands for 0 in `a`, shaped as its scale.
+            a_scale: The scale of `a`: a scalar, (M), or (..., M, 1).
+            a_zero_point: The number in `a` that represents 0, in the shape of its scale.
             b: Shape (..., K, N), or (K).
-            b_scale: One step of `b`: a scalar, (N), or (..., 1, N).
-            b_zero_point: What stands for 0 in `b`, shaped as its scale.
-            y_scale: One step of `y`, a scalar.
-            y_zero_point: What stands for 0 in `y`, a scalar.
+            b_scale: The scale of `b`: a scalar, (N), or (..., 1, N).
+            b_zero_point: The number in `b` that represents 0, in the shape of its scale.
+            y_scale: The scale of `y`, a scalar.
+            y_zero_point: The number in `y` that represents 0, a scalar.
 
         Outputs:
-            y: Shape (..., M, N), without the M or N that a 1-D operand lacks.
+            y: Shape (..., M, N), without M or N for a 1-D operand.
         """
 
     def QuantizeLinear(
@@ -3139,20 +3131,21 @@ class OperatorMethods:
 
         Inputs:
             x: A tensor of any shape.
-            y_scale: One step of `y`: a scalar, a vector along `axis`, or one for each block.
-            y_zero_point (optional): What stands for 0, shaped as `y_scale`; 0 by default.
+            y_scale: The scale of `y`: a scalar, a vector along `axis`, or one for each block.
+            y_zero_point (optional): The number that represents 0, in the shape of `y_scale`; 0 by
+                default.
 
         Attributes:
             axis (int, default 1): The axis along which scales differ, if they do.
-            saturate (int, default 1): For 8-bit floats, 1: beyond the range stands the greatest; 0:
+            saturate (int, default 1): For 8-bit floats, 1: overflow becomes the greatest number; 0:
                 infinity or NaN.
             output_dtype (int, default 0): The output's type, as a number of TensorProto.DataType; 0:
                 the zero point's, or uint8. Values: `0` (as if absent), `2` (uint8), `3` (int8), `4`
                 (uint16), `5` (int16), `17` (float8e4m3fn), `18` (float8e4m3fnuz), `19` (float8e5m2),
                 `20` (float8e5m2fnuz), `21` (uint4), `22` (int4), `23` (float4e2m1), `25` (uint2), `26`
                 (int2), `27` (float6e2m3), `28` (float6e3m2).
-            block_size (int, default 0): How many elements along `axis` share a scale; 0: no blocks.
-                Values: 0 or more.
+            block_size (int, default 0): The number of elements along `axis` that share a scale; 0: no
+                blocks. Values: 0 or more.
             precision (int, default 0): The type to divide in, as a number of TensorProto.DataType; 0:
                 the scale's. Values: `0` (as if absent), `1` (float), `10` (float16), `11` (double),
                 `16` (bfloat16).
@@ -3170,13 +3163,12 @@ class OperatorMethods:
 
         Inputs:
             X: A tensor of rank 1 or more.
-            scale: Factors, to be broadcast to X.
+            scale: The scale, which broadcasts to X.
 
         Attributes:
-            stash_type (int, default 1): The type to normalise in, as a number of TensorProto.DataType;
-                the scale comes after it. Values: `1` (float), `10` (float16), `11` (double), `16`
-                (bfloat16).
-            epsilon (float, default 1e-05): Added to the mean square, against division by 0.
+            stash_type (int, default 1): The type to normalise in, as a number of TensorProto.DataType,
+                before the scale. Values: `1` (float), `10` (float16), `11` (double), `16` (bfloat16).
+            epsilon (float, default 1e-05): Added to the mean square, so that it is not 0.
             axis (int, default -1): The first dimension to normalise over.
 
         Outputs:
@@ -3199,24 +3191,25 @@ class OperatorMethods:
             W: Shape (directions, hidden, input).
             R: Shape (directions, hidden, hidden).
             B (optional): (directions, 2 hidden): biases of W, then of R.
-            sequence_lens (optional): (batch): the steps of each.
+            sequence_lens (optional): (batch): the number of steps of each sequence.
             initial_h (optional): Shape (directions, batch, hidden).
 
         Attributes:
-            clip (float, optional): What the function sees is limited to [-clip, clip]; 0 does not clip.
-            activation_beta (floats, optional): Second parameters, in turn to the functions that take
-                one.
-            activation_alpha (floats, optional): First parameters, in turn to the functions that take
-                one.
-            hidden_size (int, optional): The size of h, as R also says.
+            clip (float, optional): The inputs of the activation functions are limited to [-clip, clip];
+                0: no limit.
+            activation_beta (floats, optional): The second parameters of those activation functions that
+                have two, in order.
+            activation_alpha (floats, optional): The first parameters of those activation functions that
+                have one, in order.
+            hidden_size (int, optional): The size of h, which the shape of R states too.
             direction (string, default 'forward'): forward, reverse or bidirectional. Values: `forward`,
                 `reverse`, `bidirectional`.
             activations (strings, default ['Tanh', 'Tanh']): The function of each direction. Values:
                 `Relu`, `Tanh`, `Sigmoid`, `Affine`, `LeakyRelu`, `ThresholdedRelu`, `ScaledTanh`,
                 `HardSigmoid`, `Elu`, `Softsign`, `Softplus`.
-            layout (int, default 0): 1: the batch is the first dimension of X, states, outputs. Values:
-                `0`, `1`.
-            output_sequence (int, up to version 1): 0: Y need not be given.
+            layout (int, default 0): 1: the batch is the first dimension of X, of the states and of the
+                outputs. Values: `0`, `1`.
+            output_sequence (int, up to version 1): 0: Y may be omitted.
 
         Outputs:
             Y (optional): (time, directions, batch, hidden): every h.
@@ -3244,78 +3237,77 @@ class OperatorMethods:
         self, *, shape: IntsLike, dtype: ElementLike | None = 1, seed: FloatLike | None = None, scale:
         FloatLike | None = 1.0, mean: FloatLike | None = 0.0, name: str = ""
     ) -> Value:
-        """RandomNormal: Independent numbers of the normal distribution with a given mean and standard
-        deviation.
+        """RandomNormal: Independent random numbers of a normal distribution.
 
         Attributes:
             shape (ints, required): The size of each dimension. Values: 0 or more.
             dtype (int, default 1): The element type, as a number of TensorProto.DataType; float by
                 default. Values: `1` (float), `10` (float16), `11` (double), `16` (bfloat16).
-            seed (float, optional): Where the random numbers start; anywhere if absent.
+            seed (float, optional): The seed of the generator; without it, each run differs.
             scale (float, default 1.0): The standard deviation. Values: 0 or more.
             mean (float, default 0.0): The mean.
 
         Outputs:
-            output: The numbers, in the shape that `shape` tells.
+            output: The random numbers, in the shape that `shape` specifies.
         """
 
     def RandomNormalLike(
         self, input: Operand, /, *, dtype: ElementLike | None = None, seed: FloatLike | None = None, scale:
         FloatLike | None = 1.0, mean: FloatLike | None = 0.0, name: str = ""
     ) -> Value:
-        """RandomNormalLike: Independent normally distributed numbers, in the shape of another tensor.
+        """RandomNormalLike: Independent random numbers of a normal distribution, in the shape of a tensor.
 
         Inputs:
-            input: A tensor of which the shape counts, and without `dtype` the element type.
+            input: A tensor, for its shape and its element type where `dtype` is absent.
 
         Attributes:
-            dtype (int, optional): The element type, as a number of TensorProto.DataType; the input's by
-                default. Values: `1` (float), `10` (float16), `11` (double), `16` (bfloat16).
-            seed (float, optional): Where the random numbers start; anywhere if absent.
+            dtype (int, optional): The element type, as a number of TensorProto.DataType; that of the
+                input by default. Values: `1` (float), `10` (float16), `11` (double), `16` (bfloat16).
+            seed (float, optional): The seed of the generator; without it, each run differs.
             scale (float, default 1.0): The standard deviation. Values: 0 or more.
             mean (float, default 0.0): The mean.
 
         Outputs:
-            output: The numbers, in the input's shape.
+            output: The random numbers, in the shape of the input.
         """
 
     def RandomUniform(
         self, *, shape: IntsLike, dtype: ElementLike | None = 1, seed: FloatLike | None = None, high:
         FloatLike | None = 1.0, low: FloatLike | None = 0.0, name: str = ""
     ) -> Value:
-        """RandomUniform: Independent numbers anywhere in `[low, high)`, each as likely as another.
+        """RandomUniform: Independent random numbers of the uniform distribution over `[low, high)`.
 
         Attributes:
             shape (ints, required): The size of each dimension. Values: 0 or more.
             dtype (int, default 1): The element type, as a number of TensorProto.DataType; float by
                 default. Values: `1` (float), `10` (float16), `11` (double), `16` (bfloat16).
-            seed (float, optional): Where the random numbers start; anywhere if absent.
+            seed (float, optional): The seed of the generator; without it, each run differs.
             high (float, default 1.0): The upper end, which is never drawn.
             low (float, default 0.0): The lower end.
 
         Outputs:
-            output: The numbers, in the shape that `shape` tells.
+            output: The random numbers, in the shape that `shape` specifies.
         """
 
     def RandomUniformLike(
         self, input: Operand, /, *, dtype: ElementLike | None = None, seed: FloatLike | None = None, high:
         FloatLike | None = 1.0, low: FloatLike | None = 0.0, name: str = ""
     ) -> Value:
-        """RandomUniformLike: Independent numbers anywhere in `[low, high)`, in the shape of another
+        """RandomUniformLike: Independent random numbers over `[low, high)`, in the shape of another
         tensor.
 
         Inputs:
-            input: A tensor of which the shape counts, and without `dtype` the element type.
+            input: A tensor, for its shape and its element type where `dtype` is absent.
 
         Attributes:
-            dtype (int, optional): The element type, as a number of TensorProto.DataType; the input's by
-                default. Values: `1` (float), `10` (float16), `11` (double), `16` (bfloat16).
-            seed (float, optional): Where the random numbers start; anywhere if absent.
+            dtype (int, optional): The element type, as a number of TensorProto.DataType; that of the
+                input by default. Values: `1` (float), `10` (float16), `11` (double), `16` (bfloat16).
+            seed (float, optional): The seed of the generator; without it, each run differs.
             high (float, default 1.0): The upper end, which is never drawn.
             low (float, default 0.0): The lower end.
 
         Outputs:
-            output: The numbers, in the input's shape.
+            output: The random numbers, in the shape of the input.
         """
 
     def Range(
@@ -3327,15 +3319,15 @@ class OperatorMethods:
 
         Inputs:
             start: The first number, in a 0-D tensor.
-            limit: Where to stop, itself excluded.
+            limit: The limit, which is excluded.
             delta: The step, below 0 to count down; never 0.
 
         Attributes:
-            stash_type (int, default 1): What float16 and bfloat16 are computed in: 1 is float, 11
-                double; of no use to other types. Values: `1` (float), `11` (double).
+            stash_type (int, default 1): The type in which float16 and bfloat16 are computed, 1: float,
+                11: double. Values: `1` (float), `11` (double).
 
         Outputs:
-            output: The numbers, 1-D; none where `delta` leads away from `limit`.
+            output: The numbers, 1-D; empty where `delta` has the wrong sign.
         """
 
     def Reciprocal(self, X: Operand, /, *, name: str = "") -> Value:
@@ -3359,12 +3351,12 @@ class OperatorMethods:
             axes (optional): The axes to reduce, each in [-rank, rank-1].
 
         Attributes:
-            keepdims (int, default 1): 1: the axes stay, with size 1; 0: they go.
-            noop_with_empty_axes (int, default 0): What no axes mean, 0: all of them, 1: none.
-            axes (ints, up to version 13): The axes to reduce; all of them where it is left out.
+            keepdims (int, default 1): 1: the reduced axes stay, with size 1; 0: they are removed.
+            noop_with_empty_axes (int, default 0): Without axes, 0: reduce all of them, 1: none.
+            axes (ints, up to version 13): The axes to reduce; all of them by default.
 
         Outputs:
-            reduced: The norms; those of integers wrap.
+            reduced: The norms; integers wrap.
         """
 
     def ReduceL2(
@@ -3378,12 +3370,12 @@ class OperatorMethods:
             axes (optional): The axes to reduce, each in [-rank, rank-1].
 
         Attributes:
-            keepdims (int, default 1): 1: the axes stay, with size 1; 0: they go.
-            noop_with_empty_axes (int, default 0): What no axes mean, 0: all of them, 1: none.
-            axes (ints, up to version 13): The axes to reduce; all of them where it is left out.
+            keepdims (int, default 1): 1: the reduced axes stay, with size 1; 0: they are removed.
+            noop_with_empty_axes (int, default 0): Without axes, 0: reduce all of them, 1: none.
+            axes (ints, up to version 13): The axes to reduce; all of them by default.
 
         Outputs:
-            reduced: The norms; those of integers are cut toward zero.
+            reduced: The norms; those of integers are truncated toward zero.
         """
 
     def ReduceLogSum(
@@ -3397,12 +3389,12 @@ class OperatorMethods:
             axes (optional): The axes to reduce, each in [-rank, rank-1].
 
         Attributes:
-            keepdims (int, default 1): 1: the axes stay, with size 1; 0: they go.
-            noop_with_empty_axes (int, default 0): What no axes mean, 0: all of them, 1: none.
-            axes (ints, up to version 13): The axes to reduce; all of them where it is left out.
+            keepdims (int, default 1): 1: the reduced axes stay, with size 1; 0: they are removed.
+            noop_with_empty_axes (int, default 0): Without axes, 0: reduce all of them, 1: none.
+            axes (ints, up to version 13): The axes to reduce; all of them by default.
 
         Outputs:
-            reduced: The logarithms; -infinity of no elements.
+            reduced: The logarithms; -infinity for no elements.
         """
 
     def ReduceLogSumExp(
@@ -3416,12 +3408,12 @@ class OperatorMethods:
             axes (optional): The axes to reduce, each in [-rank, rank-1].
 
         Attributes:
-            keepdims (int, default 1): 1: the axes stay, with size 1; 0: they go.
-            noop_with_empty_axes (int, default 0): What no axes mean, 0: all of them, 1: none.
-            axes (ints, up to version 13): The axes to reduce; all of them where it is left out.
+            keepdims (int, default 1): 1: the reduced axes stay, with size 1; 0: they are removed.
+            noop_with_empty_axes (int, default 0): Without axes, 0: reduce all of them, 1: none.
+            axes (ints, up to version 13): The axes to reduce; all of them by default.
 
         Outputs:
-            reduced: The logarithms; -infinity of no elements.
+            reduced: The logarithms; -infinity for no elements.
         """
 
     def ReduceMax(
@@ -3435,12 +3427,12 @@ class OperatorMethods:
             axes (optional): The axes to reduce, each in [-rank, rank-1].
 
         Attributes:
-            keepdims (int, default 1): 1: the axes stay, with size 1; 0: they go.
-            noop_with_empty_axes (int, default 0): What no axes mean, 0: all of them, 1: none.
-            axes (ints, up to version 13): The axes to reduce; all of them where it is left out.
+            keepdims (int, default 1): 1: the reduced axes stay, with size 1; 0: they are removed.
+            noop_with_empty_axes (int, default 0): Without axes, 0: reduce all of them, 1: none.
+            axes (ints, up to version 13): The axes to reduce; all of them by default.
 
         Outputs:
-            reduced: The maxima; of no elements, -infinity or the least value of the type.
+            reduced: The maxima; the least value of the type for no elements.
         """
 
     def ReduceMean(
@@ -3454,12 +3446,12 @@ class OperatorMethods:
             axes (optional): The axes to reduce, each in [-rank, rank-1].
 
         Attributes:
-            keepdims (int, default 1): 1: the axes stay, with size 1; 0: they go.
-            noop_with_empty_axes (int, default 0): What no axes mean, 0: all of them, 1: none.
-            axes (ints, up to version 13): The axes to reduce; all of them where it is left out.
+            keepdims (int, default 1): 1: the reduced axes stay, with size 1; 0: they are removed.
+            noop_with_empty_axes (int, default 0): Without axes, 0: reduce all of them, 1: none.
+            axes (ints, up to version 13): The axes to reduce; all of them by default.
 
         Outputs:
-            reduced: The means; those of integers are rounded toward zero.
+            reduced: The means; those of integers are truncated toward zero.
         """
 
     def ReduceMin(
@@ -3473,12 +3465,12 @@ class OperatorMethods:
             axes (optional): The axes to reduce, each in [-rank, rank-1].
 
         Attributes:
-            keepdims (int, default 1): 1: the axes stay, with size 1; 0: they go.
-            noop_with_empty_axes (int, default 0): What no axes mean, 0: all of them, 1: none.
-            axes (ints, up to version 13): The axes to reduce; all of them where it is left out.
+            keepdims (int, default 1): 1: the reduced axes stay, with size 1; 0: they are removed.
+            noop_with_empty_axes (int, default 0): Without axes, 0: reduce all of them, 1: none.
+            axes (ints, up to version 13): The axes to reduce; all of them by default.
 
         Outputs:
-            reduced: The minima; of no elements, infinity or the greatest value of the type.
+            reduced: The minima; the greatest value of the type for no elements.
         """
 
     def ReduceProd(
@@ -3492,12 +3484,12 @@ class OperatorMethods:
             axes (optional): The axes to reduce, each in [-rank, rank-1].
 
         Attributes:
-            keepdims (int, default 1): 1: the axes stay, with size 1; 0: they go.
-            noop_with_empty_axes (int, default 0): What no axes mean, 0: all of them, 1: none.
-            axes (ints, up to version 13): The axes to reduce; all of them where it is left out.
+            keepdims (int, default 1): 1: the reduced axes stay, with size 1; 0: they are removed.
+            noop_with_empty_axes (int, default 0): Without axes, 0: reduce all of them, 1: none.
+            axes (ints, up to version 13): The axes to reduce; all of them by default.
 
         Outputs:
-            reduced: The products; those of integers wrap.
+            reduced: The products; integers wrap.
         """
 
     def ReduceSum(
@@ -3511,12 +3503,12 @@ class OperatorMethods:
             axes (optional): The axes to reduce, each in [-rank, rank-1].
 
         Attributes:
-            keepdims (int, default 1): 1: the axes stay, with size 1; 0: they go.
-            noop_with_empty_axes (int, default 0): What no axes mean, 0: all of them, 1: none.
-            axes (ints, up to version 11): The axes to reduce; all of them where it is left out.
+            keepdims (int, default 1): 1: the reduced axes stay, with size 1; 0: they are removed.
+            noop_with_empty_axes (int, default 0): Without axes, 0: reduce all of them, 1: none.
+            axes (ints, up to version 11): The axes to reduce; all of them by default.
 
         Outputs:
-            reduced: The sums; those of integers wrap.
+            reduced: The sums; integers wrap.
         """
 
     def ReduceSumSquare(
@@ -3530,16 +3522,16 @@ class OperatorMethods:
             axes (optional): The axes to reduce, each in [-rank, rank-1].
 
         Attributes:
-            keepdims (int, default 1): 1: the axes stay, with size 1; 0: they go.
-            noop_with_empty_axes (int, default 0): What no axes mean, 0: all of them, 1: none.
-            axes (ints, up to version 13): The axes to reduce; all of them where it is left out.
+            keepdims (int, default 1): 1: the reduced axes stay, with size 1; 0: they are removed.
+            noop_with_empty_axes (int, default 0): Without axes, 0: reduce all of them, 1: none.
+            axes (ints, up to version 13): The axes to reduce; all of them by default.
 
         Outputs:
-            reduced: The sums; those of integers wrap.
+            reduced: The sums; integers wrap.
         """
 
     def RegexFullMatch(self, X: Operand, /, *, pattern: StringLike | None = None, name: str = "") -> Value:
-        """RegexFullMatch: Whether a regular expression of RE2's syntax matches the whole of each string.
+        """RegexFullMatch: Whether a regular expression in RE2's syntax matches each whole string.
 
         Inputs:
             X: Strings, of any shape.
@@ -3569,8 +3561,7 @@ class OperatorMethods:
 
         Inputs:
             data: A tensor of any shape.
-            shape: The new shape; 0 copies the input's dimension (unless `allowzero`), one -1 takes what
-                is left.
+            shape: The new shape; 0 copies the input's dimension, a single -1 is computed from the rest.
 
         Attributes:
             allowzero (int, default 0): 1: a 0 in `shape` is a dimension of size 0.
@@ -3589,34 +3580,35 @@ class OperatorMethods:
         -0.75, keep_aspect_ratio_policy: StringLike | None = 'stretch', axes: IntsLike | None = None,
         antialias: IntLike | None = 0, name: str = ""
     ) -> Value:
-        """Resize: `X` at other places, `floor(scale * size)` or a given number along each axis: the
-        element nearest to a coordinate, or a weighted sum of those around it.
+        """Resize: `X` resampled to `floor(scale * size)` elements, or a specified number, along each axis:
+        each is the element nearest to a coordinate, or a weighted sum of those around it.
 
         Inputs:
             X: A tensor of any shape.
-            roi (optional): Starts, then ends, of the part to read on each axis, 0 and 1 being the first
-                and the last place. Only tf_crop_and_resize reads it.
-            scales (optional): New over old length, one for each axis (of `axes`); above 0.
-            sizes (optional): The new lengths, in place of `scales`.
+            roi (optional): The starts, then the ends, of the part to read on each axis; 0 and 1 are the
+                first and last element. Only tf_crop_and_resize reads it.
+            scales (optional): The new size divided by the old, for each axis in `axes`; above 0.
+            sizes (optional): The new sizes, instead of `scales`.
 
         Attributes:
-            mode (string, default 'nearest'): How elements between the old places are made. Values:
-                `nearest`, `linear`, `cubic`.
-            extrapolation_value (float, default 0.0): What tf_crop_and_resize finds outside the tensor.
-            exclude_outside (int, default 0): 1: places beyond the ends weigh nothing.
-            nearest_mode (string, default 'round_prefer_floor'): How nearest rounds;
-                `round_prefer_floor` and `round_prefer_ceil` differ in halves. Values:
+            mode (string, default 'nearest'): The interpolation between elements. Values: `nearest`,
+                `linear`, `cubic`.
+            extrapolation_value (float, default 0.0): The value outside the tensor for
+                tf_crop_and_resize.
+            exclude_outside (int, default 0): 1: elements outside the tensor have the weight 0.
+            nearest_mode (string, default 'round_prefer_floor'): The rounding of nearest;
+                `round_prefer_floor` and `round_prefer_ceil` differ in ties. Values:
                 `round_prefer_floor`, `round_prefer_ceil`, `floor`, `ceil`.
-            coordinate_transformation_mode (string, default 'half_pixel'): Where new places lie in the
-                old tensor. Values: `half_pixel`, `pytorch_half_pixel`, `align_corners`, `asymmetric`,
-                `tf_crop_and_resize`, `half_pixel_symmetric`.
+            coordinate_transformation_mode (string, default 'half_pixel'): The coordinates of the new
+                elements in the old tensor. Values: `half_pixel`, `pytorch_half_pixel`, `align_corners`,
+                `asymmetric`, `tf_crop_and_resize`, `half_pixel_symmetric`.
             cubic_coeff_a (float, default -0.75): The slope of the cubic kernel at distance 1.
-            keep_aspect_ratio_policy (string, default 'stretch'): stretch, or one scale for all axes, by
-                which none gets larger (not_larger) or smaller (not_smaller) than in `sizes`. Values:
+            keep_aspect_ratio_policy (string, default 'stretch'): stretch, or one scale for all axes, so
+                that none is larger (not_larger) or smaller (not_smaller) than in `sizes`. Values:
                 `stretch`, `not_larger`, `not_smaller`.
-            axes (ints, optional): The axes to resize, from the back if negative; all of them when
-                absent.
-            antialias (int, default 0): 1: linear and cubic kernels are stretched to shrink.
+            axes (ints, optional): The axes to resize, from the back if negative; all by default.
+            antialias (int, default 0): 1: linear and cubic kernels are stretched along axes that
+                shrink.
 
         Outputs:
             Y: The resized tensor.
@@ -3631,12 +3623,11 @@ class OperatorMethods:
 
         Inputs:
             input: Sequences: one axis for the batch and one for time, any others after them.
-            sequence_lens: The length of each sequence; steps past it stay in place.
+            sequence_lens: The length of each sequence; later steps are unchanged.
 
         Attributes:
-            batch_axis (int, default 1): Which of the first two axes is the batch: 1 or 0. Values: `0`,
-                `1`.
-            time_axis (int, default 0): Which of them is time: 0 or 1. Values: `0`, `1`.
+            batch_axis (int, default 1): The axis of the batch: 1 or 0. Values: `0`, `1`.
+            time_axis (int, default 0): The axis of time: 0 or 1. Values: `0`, `1`.
 
         Outputs:
             Y: The sequences, in the shape of `input`.
@@ -3648,25 +3639,24 @@ class OperatorMethods:
         1, spatial_scale: FloatLike | None = 1.0, coordinate_transformation_mode: StringLike | None =
         'half_pixel', name: str = ""
     ) -> Value:
-        """RoiAlign: The mean or maximum, in each bin of a grid laid over each region, of samples between
-        pixels.
+        """RoiAlign: The mean or maximum of interpolated samples in each bin of a grid over each region.
 
         Inputs:
             X: Feature maps, (N, C, H, W).
             rois: (R, 4): the corners x1, y1, x2, y2.
-            batch_indices: (R): which item of the batch each region lies in.
+            batch_indices: (R): the item of the batch of each region.
 
         Attributes:
-            mode (string, default 'avg'): `avg`: the mean of the samples; `max`: the greatest of the
-                neighbours, each times its weight. Values: `avg`, `max`.
-            output_height (int, default 1): How many bins along the height. Values: 1 or more.
-            sampling_ratio (int, default 0): Samples of a bin along each axis; 0: about one for each
+            mode (string, default 'avg'): `avg`: the mean of the samples; `max`: the maximum of the
+                neighbours times their weights. Values: `avg`, `max`.
+            output_height (int, default 1): The number of bins along the height. Values: 1 or more.
+            sampling_ratio (int, default 0): The samples of a bin along each axis; 0: about one for each
                 pixel. Values: 0 or more.
-            output_width (int, default 1): How many bins along the width. Values: 1 or more.
-            spatial_scale (float, default 1.0): Pixels of `X` for a unit of the corners.
+            output_width (int, default 1): The number of bins along the width. Values: 1 or more.
+            spatial_scale (float, default 1.0): The pixels of `X` for a unit of the corners.
             coordinate_transformation_mode (string, default 'half_pixel'): `half_pixel`: corners move by
-                half a pixel; `output_half_pixel`: they do not, and a region is one pixel long or more.
-                Values: `half_pixel`, `output_half_pixel`.
+                half a pixel; `output_half_pixel`: they do not, and a region has a length of 1 or more
+                pixels. Values: `half_pixel`, `output_half_pixel`.
 
         Outputs:
             Y: (R, C, output_height, output_width).
@@ -3677,50 +3667,51 @@ class OperatorMethods:
         num_heads: IntLike | None = None, rotary_embedding_dim: IntLike | None = 0, interleaved: IntLike |
         None = 0, name: str = ""
     ) -> Value:
-        """RotaryEmbedding: Pairs (a, b) of each head's elements turned by the angle of their position: `(a
-        cos - b sin, a sin + b cos)`.
+        """RotaryEmbedding: Pairs (a, b) of elements of each head, rotated by the angle of their position:
+        `(a cos - b sin, a sin + b cos)`.
 
         Inputs:
             X: (batch, heads, sequence, size), or (batch, sequence, heads * size).
-            cos_cache: Cosines for each pair, (positions, pairs), or else (batch, sequence, pairs).
+            cos_cache: Cosines for each pair, (positions, pairs), or (batch, sequence, pairs).
             sin_cache: Sines, in the shape of the cosines.
-            position_ids (optional): (batch, sequence): rows of the caches, where they go by position.
+            position_ids (optional): (batch, sequence): rows of caches of the shape (positions, pairs).
 
         Attributes:
-            num_heads (int, optional): The heads of an X of rank 3.
-            rotary_embedding_dim (int, default 0): How many elements of a head are turned; 0: all.
-            interleaved (int, default 0): 1: neighbours are pairs; 0: the two halves are.
+            num_heads (int, optional): The number of heads of X of rank 3.
+            rotary_embedding_dim (int, default 0): The number of elements of a head to rotate; 0: all.
+            interleaved (int, default 0): 1: neighbours are pairs; 0: elements of the two halves are.
 
         Outputs:
-            Y: The shape of X; elements that are not turned stay.
+            Y: The shape of X; other elements stay unchanged.
         """
 
     def Round(self, X: Operand, /, *, name: str = "") -> Value:
-        """Round: The whole number nearest to each element, of two as near the even one.
+        """Round: The integer nearest to each element; of two equally near ones, the even one.
 
         Inputs:
             X: A tensor of any shape.
 
         Outputs:
-            Y: The input's shape, in whole numbers.
+            Y: The input's shape, of integers.
         """
 
     def STFT(
         self, signal: Operand, frame_step: Operand, window: Operand | None = None, frame_length: Operand |
         None = None, /, *, onesided: IntLike | None = 1, name: str = ""
     ) -> Value:
-        """STFT: The spectra of a signal's frames, weighted by a window; frame f starts at `f *
-        frame_step`.
+        """STFT: The spectra of the frames of a signal, times a window; frame f starts at `f * frame_step`.
 
         Inputs:
-            signal: (batch, length, 1), or (batch, length, 2) of complex numbers; (batch, length) is
-                taken as real.
-            frame_step: How far apart frames start.
-            window (optional): Weights of a frame; ones by default.
-            frame_length (optional): The length of a frame; the window's, else the signal's by default.
+            signal: Real (batch, length, 1), or complex (batch, length, 2); (batch, length) is accepted
+                as real.
+            frame_step: The distance between the starts of frames.
+            window (optional): The factors of the elements of a frame; 1 by default.
+            frame_length (optional): The length of a frame; by default that of the window, else of the
+                signal.
 
         Attributes:
-            onesided (int, default 1): 1: only the first `frame_length // 2 + 1` frequencies of each.
+            onesided (int, default 1): 1: only the first `frame_length // 2 + 1` frequencies of each
+                frame.
 
         Outputs:
             output: (batch, frames, frequencies, 2).
@@ -3733,28 +3724,27 @@ class OperatorMethods:
         scan_output_directions: IntsLike | None = None, scan_input_directions: IntsLike | None = None,
         directions: IntsLike | None = None, outputs: Literal[1] = 1, name: str = ""
     ) -> Value:
-        """Scan: Runs `body` on slice after slice of its inputs; states go round, other outputs are
-        stacked.
+        """Scan: Runs `body` on one slice of its inputs after another; carries states, and stacks other
+        outputs.
 
         Inputs:
-            initial_state_and_scan_inputs (variadic): The states at first, then the `num_scan_inputs`
-                tensors to go through, of one length.
+            initial_state_and_scan_inputs (variadic): The initial states, then the `num_scan_inputs`
+                tensors to iterate over, of one length.
 
         Attributes:
-            num_scan_inputs (int, required): How many of the inputs are gone through. Values: 1 or more.
-            body (graph, required): Takes the states and a slice of each scan input; gives the next
-                states and what is stacked.
-            scan_input_axes (ints, optional): For each scan input, the axis to go through; 0 when
+            num_scan_inputs (int, required): The number of scan inputs. Values: 1 or more.
+            body (graph, required): Its inputs are the states and a slice of each scan input; its
+                outputs are the next states and the outputs to stack.
+            scan_input_axes (ints, optional): For each scan input, the axis to iterate over; 0 when
                 absent.
             scan_output_axes (ints, optional): For each stacked output, its new axis; 0 when absent.
-            scan_output_directions (ints, optional): For each stacked output, 1 to put what comes first
-                last. Values: `0`, `1`.
-            scan_input_directions (ints, optional): For each scan input, 1 to begin at its end. Values:
-                `0`, `1`.
-            directions (ints, up to version 8): For each scan input, 1 to begin at its end.
+            scan_output_directions (ints, optional): For each, 1 to stack in reverse. Values: `0`, `1`.
+            scan_input_directions (ints, optional): For each scan input, 1 to iterate from its end.
+                Values: `0`, `1`.
+            directions (ints, up to version 8): For each scan input, 1 to iterate from its end.
 
         Outputs:
-            final_state_and_scan_outputs (variadic): The states at last, then the body's other outputs
+            final_state_and_scan_outputs (variadic): The final states, then the body's other outputs
                 stacked.
         """
     @overload
@@ -3790,19 +3780,19 @@ class OperatorMethods:
         self, data: Operand, indices: Operand, updates: Operand, /, *, axis: IntLike | None = 0, name: str =
         ""
     ) -> Value:
-        """Scatter: `data` with one of `updates` for each index: at i, j to `[i, indices[i, j]]` where
-        `axis` is 1.
+        """Scatter: `data` with one update for each index: that of i, j at `[i, indices[i, j]]` if `axis`
+        is 1.
 
         Inputs:
             data: A tensor of rank 1 or more.
-            indices: Places along `axis`, -1 the last; of the rank of `data`.
+            indices: Of the rank of `data`; -1 is the last along `axis`.
             updates: One element for each index.
 
         Attributes:
-            axis (int, default 0): The dimension to index, from the back if negative.
+            axis (int, default 0): The dimension to index, counted from the back if negative.
 
         Outputs:
-            output: A copy of `data` with the updates in it.
+            output: A copy of `data` with the updates.
 
         Removed with opset 11.
         """
@@ -3811,45 +3801,44 @@ class OperatorMethods:
         self, data: Operand, indices: Operand, updates: Operand, /, *, axis: IntLike | None = 0, reduction:
         StringLike | None = 'none', name: str = ""
     ) -> Value:
-        """ScatterElements: `data` with one of `updates` for each index: at i, j to `[i, indices[i, j]]`
-        where `axis` is 1.
+        """ScatterElements: `data` with one update for each index: that of i, j at `[i, indices[i, j]]` if
+        `axis` is 1.
 
         Inputs:
             data: A tensor of rank 1 or more.
-            indices: Places along `axis`, -1 the last; of the rank of `data`, and no larger but along
-                `axis`.
-            updates: One element for each index; of several for one place the last one stays, or all are
+            indices: Of the rank of `data`; -1 is the last along `axis`.
+            updates: One element for each index. Of several for one index the last applies, or all are
                 reduced.
 
         Attributes:
             axis (int, default 0): The dimension to index, counted from the back if negative.
-            reduction (string, default 'none'): none to replace what is there; add, mul, max or min to
-                join each update with it. Values: `none`, `add`, `mul`, `max`, `min`.
+            reduction (string, default 'none'): none replaces the old value; add, mul, max or min
+                combines each update with it. Values: `none`, `add`, `mul`, `max`, `min`.
 
         Outputs:
-            output: A copy of `data` with the updates in it.
+            output: A copy of `data` with the updates.
         """
 
     def ScatterND(
         self, data: Operand, indices: Operand, updates: Operand, /, *, reduction: StringLike | None = 'none',
         name: str = ""
     ) -> Value:
-        """ScatterND: `data` with a part of `updates` for each tuple, a last row of `indices`: at i to
+        """ScatterND: `data` with an update for each tuple, a last row of `indices`: `updates[i]` at
         `indices[i]`.
 
         Inputs:
             data: A tensor of rank 1 or more.
-            indices: Tuples along the last dimension, each of places along the first axes of `data`; -1
+            indices: Tuples along the last dimension, each of indices into the first axes of `data`; -1
                 is the last.
-            updates: `indices.shape[:-1]`, then the dimensions of `data` that no tuple indexes; of
-                several parts for one place the last one stays, or all are reduced.
+            updates: The parts of `data` at the tuples. Of several for one index the last applies, or
+                all are reduced.
 
         Attributes:
-            reduction (string, default 'none'): none to replace what is there; add, mul, max or min to
-                join each update with it. Values: `none`, `add`, `mul`, `max`, `min`.
+            reduction (string, default 'none'): none replaces the old value; add, mul, max or min
+                combines each update with it. Values: `none`, `add`, `mul`, `max`, `min`.
 
         Outputs:
-            output: A copy of `data` with the updates in it.
+            output: A copy of `data` with the updates.
         """
 
     def Selu(
@@ -3862,8 +3851,8 @@ class OperatorMethods:
             X: A tensor of any shape.
 
         Attributes:
-            gamma (float, default 1.050701): The factor of everything.
-            alpha (float, default 1.673263): A second factor, of what is not above 0.
+            gamma (float, default 1.050701): The factor of all results.
+            alpha (float, default 1.673263): A further factor where `x` is not above 0.
 
         Outputs:
             Y: The input's shape, nothing below `-gamma * alpha`.
@@ -3900,7 +3889,7 @@ class OperatorMethods:
                 `14` (complex64), `15` (complex128).
 
         Outputs:
-            output: Has no items; what is inserted may be of any shape.
+            output: A sequence without items; items of any shape may be inserted.
         """
 
     def SequenceErase(
@@ -3923,7 +3912,7 @@ class OperatorMethods:
 
         Inputs:
             input_sequence: A sequence of n tensors.
-            tensor: What to insert; it has the element type of the others.
+            tensor: The tensor to insert, of the element type of the others.
             position (optional): A scalar in [-n, n], counted from the back if negative.
 
         Outputs:
@@ -3945,16 +3934,15 @@ class OperatorMethods:
         self, input_sequence: Value, /, *additional_inputs: Operand, body: GraphLike, outputs: Literal[1] = 1,
         name: str = ""
     ) -> Value:
-        """SequenceMap: For each output of `body` the sequence of what it gives on the items, one after
-        another.
+        """SequenceMap: For each output of `body` the sequence of its results for the items, in order.
 
         Inputs:
             input_sequence: A sequence of n tensors.
-            additional_inputs (variadic): More sequences of n tensors, whose items go along, and
-                tensors, which are the same each time.
+            additional_inputs (variadic): Further sequences of n tensors, of which items are passed, and
+                tensors, passed each time.
 
         Attributes:
-            body (graph, required): Takes an item or tensor of each input; gives tensors.
+            body (graph, required): Takes an item or tensor of each input; returns tensors.
 
         Outputs:
             out_sequence (variadic): n items each.
@@ -3989,12 +3977,11 @@ class OperatorMethods:
             data: A tensor of any rank.
 
         Attributes:
-            end (int, optional): Where to stop, that axis excluded; counts from the back if negative,
-                clamped.
+            end (int, optional): The exclusive end; counts from the back if negative, clamped.
             start (int, default 0): The first axis; counts from the back if negative, clamped.
 
         Outputs:
-            shape: One element for each dimension that was asked for.
+            shape: One element for each selected dimension.
         """
 
     def Shrink(
@@ -4007,11 +3994,11 @@ class OperatorMethods:
             input: A tensor of any shape.
 
         Attributes:
-            bias (float, default 0.0): How far what is not near 0 moves.
-            lambd (float, default 0.5): Up to which distance from 0 an element counts as near.
+            bias (float, default 0.0): The distance by which elements move.
+            lambd (float, default 0.5): Elements at most this far from 0 become 0.
 
         Outputs:
-            output: The input's shape; of integers, cut toward zero.
+            output: The input's shape; integers are truncated.
         """
 
     def Sigmoid(self, X: Operand, /, *, name: str = "") -> Value:
@@ -4073,10 +4060,10 @@ class OperatorMethods:
 
         Inputs:
             data: A tensor of any shape.
-            starts: The first place on each axis; from the back if negative, clamped.
-            ends: Where to stop, that place excluded; from the back if negative, clamped.
-            axes (optional): The axes that are cut; the first ones when absent.
-            steps (optional): The distance between places, never 0; 1 when absent.
+            starts: The first index on each axis; from the back if negative, clamped.
+            ends: The exclusive end on each axis; from the back if negative, clamped.
+            axes (optional): The axes to slice; the first ones when absent.
+            steps (optional): The distance between indices, never 0; 1 when absent.
 
         Outputs:
             output: The part, of the rank of `data`.
@@ -4088,7 +4075,7 @@ class OperatorMethods:
     ) -> Value: ...
 
     def Softmax(self, input: Operand, /, *, axis: IntLike | None = -1, name: str = "") -> Value:
-        """Softmax: Exponentials along `axis`, scaled to sum to one: `exp(x) / sum(exp(x))`.
+        """Softmax: Exponentials along `axis`, normalised to the sum 1: `exp(x) / sum(exp(x))`.
 
         Inputs:
             input: A tensor of any rank.
@@ -4114,13 +4101,13 @@ class OperatorMethods:
             weights (optional): A factor for each class, (C); 1 by default.
 
         Attributes:
-            ignore_index (int, optional): A label whose loss and weight are 0; none by default.
-            reduction (string, default 'mean'): none, sum, or mean: the sum divided by that of the
+            ignore_index (int, optional): A class whose losses and weights count as 0; none by default.
+            reduction (string, default 'mean'): none, sum, or mean: the sum divided by the sum of the
                 weights. Values: `none`, `sum`, `mean`.
 
         Outputs:
-            output: A scalar, or where nothing is reduced the shape of `labels`.
-            log_prob (optional): Log-probabilities in the shape of `scores`.
+            output: A scalar; the shape of `labels` without reduction.
+            log_prob (optional): LogSoftmax of `scores` over C.
         """
     @overload
     def SoftmaxCrossEntropyLoss(
@@ -4156,16 +4143,15 @@ class OperatorMethods:
     def SpaceToDepth(
         self, input: Operand, /, *, blocksize: IntLike, mode: StringLike | None = 'DCR', name: str = ""
     ) -> Value:
-        """SpaceToDepth: Each block of `blocksize` by `blocksize` pixels of `input` made one pixel, all in
-        its depth.
+        """SpaceToDepth: Each block of `blocksize` by `blocksize` pixels of `input` becomes one pixel.
 
         Inputs:
             input: Images of the shape [N, C, H, W].
 
         Attributes:
             blocksize (int, required): The height and the width of a block. Values: 1 or more.
-            mode (string, default 'DCR'): DCR: the place in the block is the outer part of the depth;
-                CRD: it is the inner one. Values: `DCR`, `CRD`.
+            mode (string, default 'DCR'): DCR: the position in the block is the outer part of the depth;
+                CRD: the inner part. Values: `DCR`, `CRD`.
 
         Outputs:
             output: Images of the shape [N, C * blocksize**2, H / blocksize, W / blocksize].
@@ -4179,13 +4165,14 @@ class OperatorMethods:
         """Split: The parts of `input` along `axis`, of the sizes in `split` or of equal ones.
 
         Inputs:
-            input: The tensor to cut.
-            split (optional): The size of each part along `axis`; together the whole.
+            input: The tensor to divide.
+            split (optional): The size of each part along `axis`; their sum is the dimension.
 
         Attributes:
-            axis (int, default 0): The dimension to cut, counted from the back if negative.
-            num_outputs (int, optional): How many parts to make, in place of `split`.
-            split (ints, up to version 11): The size of each part along `axis`; together the whole.
+            axis (int, default 0): The dimension to divide, counted from the back if negative.
+            num_outputs (int, optional): The number of parts, in place of `split`.
+            split (ints, up to version 11): The size of each part along `axis`; their sum is the
+                dimension.
 
         Outputs:
             outputs (variadic): The parts, in order.
@@ -4219,13 +4206,13 @@ class OperatorMethods:
         of size 1.
 
         Inputs:
-            input: The tensor to cut.
-            split (optional): The size of each part, together the whole; or a scalar above 0, the size
-                of all but a smaller last one. 1 when absent.
+            input: The tensor to divide.
+            split (optional): The sizes of the parts; or the size of all but a smaller last one, a
+                scalar. 1 when absent.
 
         Attributes:
             keepdims (int, default 1): 0 drops `axis` from the parts where `split` is absent.
-            axis (int, default 0): The dimension to cut, counted from the back if negative.
+            axis (int, default 0): The dimension to divide, counted from the back if negative.
 
         Outputs:
             output_sequence: The parts, in order.
@@ -4244,66 +4231,64 @@ class OperatorMethods:
     def Squeeze(
         self, data: Operand, axes_: Operand | None = None, /, *, axes: IntsLike | None = None, name: str = ""
     ) -> Value:
-        """Squeeze: `data` without the dimensions that `axes` names, or without all of size 1.
+        """Squeeze: `data` without the dimensions in `axes`, or without all of size 1.
 
         Inputs:
             data: A tensor of any shape.
-            axes (optional): The dimensions to drop, each of size 1, from the back if negative; all of
+            axes (optional): The dimensions to remove, each of size 1, from the back if negative; all of
                 size 1 when absent.
 
         Attributes:
-            axes (ints, up to version 11): The dimensions to drop; all of size 1 when absent.
+            axes (ints, up to version 11): The dimensions to remove; all of size 1 when absent.
 
         Outputs:
             squeezed: The same elements in fewer dimensions.
         """
 
     def StringConcat(self, X: Operand, Y: Operand, /, *, name: str = "") -> Value:
-        """StringConcat: Each string of `X` followed by the one of `Y`, broadcast as numpy does.
+        """StringConcat: Each string of `X` followed by that of `Y`, broadcast as in numpy.
 
         Inputs:
-            X: What comes first.
-            Y: What comes behind.
+            X: The first parts.
+            Y: The second parts.
 
         Outputs:
-            Z: The shape to which X and Y broadcast.
+            Z: The shape to which both inputs broadcast.
         """
 
     def StringNormalizer(
         self, X: Operand, /, *, stopwords: StringsLike | None = None, locale: StringLike | None = None,
         is_case_sensitive: IntLike | None = 0, case_change_action: StringLike | None = 'NONE', name: str = ""
     ) -> Value:
-        """StringNormalizer: The strings that are no stop words, in lower or upper case or as they are.
+        """StringNormalizer: The strings except stop words, in lower or upper case or unchanged.
 
         Inputs:
             X: Shape [C] or [1, C].
 
         Attributes:
-            stopwords (strings, optional): What to drop.
-            locale (string, optional): Whose rules change case, as in `tr_TR`: tr and az have an i of
-                their own.
-            is_case_sensitive (int, default 0): Whether a stop word must be met in its case.
+            stopwords (strings, optional): The strings to remove.
+            locale (string, optional): The language of case changes, as in `tr_TR`.
+            is_case_sensitive (int, default 0): Whether the case of stop words matters.
             case_change_action (string, default 'NONE'): LOWER, UPPER or NONE. Values: `LOWER`, `UPPER`,
                 `NONE`.
 
         Outputs:
-            Y: Shape [K] or [1, K]; one empty string where none is left.
+            Y: Shape [K] or [1, K]; one empty string if all are removed.
         """
 
     def StringSplit(
         self, X: Operand, /, *, maxsplit: IntLike | None = None, delimiter: StringLike | None = None, outputs:
         Literal[2] = 2, name: str = ""
     ) -> tuple[Value, Value]:
-        """StringSplit: The substrings between delimiters, along a new last dimension, and how many there
-        are.
+        """StringSplit: The substrings between delimiters, along a new last dimension, and their number.
 
         Inputs:
             X: Strings, of any shape.
 
         Attributes:
-            maxsplit (int, optional): The most cuts in one string, from the left; no limit if absent.
-            delimiter (string, optional): What to cut at; if absent or empty, any stretch of white
-                space.
+            maxsplit (int, optional): The maximum of splits per string, from the left; no limit if
+                absent.
+            delimiter (string, optional): The delimiter; if absent or empty, any run of white space.
 
         Outputs:
             Y: The input's shape and one dimension more; short rows end in "".
@@ -4317,34 +4302,34 @@ class OperatorMethods:
         """Sub: The difference of two tensors, elementwise: `A - B`.
 
         Inputs:
-            A: What is subtracted from.
-            B: What is subtracted.
+            A: The minuend.
+            B: The subtrahend.
 
         Attributes:
-            axis (int, up to version 6): Where the dimensions of `B` begin among those of `A`; at the
-                end by default.
-            broadcast (int, up to version 6): 1: `B` is repeated to the shape of `A`.
+            axis (int, up to version 6): The axis of `A` at which the dimensions of `B` begin; by
+                default they are its last.
+            broadcast (int, up to version 6): 1: `B` is broadcast to the shape of `A`.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def Sum(self, *data_0: Operand, name: str = "") -> Value:
         """Sum: The sum of all inputs, elementwise.
 
         Inputs:
-            data_0 (variadic): One or more summands.
+            data_0 (variadic): One or more tensors.
 
         Outputs:
-            sum: The shape that all inputs broadcast to.
+            sum: The shape to which all inputs broadcast.
         """
 
     def SwiGLU(self, A: Operand, B: Operand, /, *, alpha: FloatLike | None = 1.0, name: str = "") -> Value:
-        """SwiGLU: `A * sigmoid(alpha * A) * B`, of two tensors of one shape.
+        """SwiGLU: `A * sigmoid(alpha * A) * B`, for two tensors of one shape.
 
         Inputs:
             A: The gate.
-            B: What is gated, of the same shape.
+            B: The gated values, of the same shape.
 
         Attributes:
             alpha (float, default 1.0): The steepness of the logistic function.
@@ -4354,7 +4339,7 @@ class OperatorMethods:
         """
 
     def Swish(self, X: Operand, /, *, alpha: FloatLike | None = 1.0, name: str = "") -> Value:
-        """Swish: `x * sigmoid(alpha * x)`, elementwise; of `alpha` 1 it is called SiLU.
+        """Swish: `x * sigmoid(alpha * x)`, elementwise; with `alpha` 1 it is SiLU.
 
         Inputs:
             X: A tensor of any shape.
@@ -4394,15 +4379,15 @@ class OperatorMethods:
         `write_indices[i]` on.
 
         Inputs:
-            past_cache: The batch first, and the places of the cache along `axis`.
-            update: The new steps, in the shape of the cache but for `axis`.
-            write_indices (optional): For each item of the batch the place of its first new step; 0 when
-                absent.
+            past_cache: The cache: the batch first, and its steps along `axis`.
+            update: The new steps; the shape of the cache except along `axis`.
+            write_indices (optional): For each item of the batch the index of its first new step; 0 by
+                default.
 
         Attributes:
-            mode (string, default 'linear'): linear, where all steps fit behind the first one, or
-                circular, where they go on at the front. Values: `linear`, `circular`.
-            axis (int, default -2): The dimension of the steps, never the first one.
+            mode (string, default 'linear'): linear: all steps must fit into the cache; circular: they
+                continue at the front. Values: `linear`, `circular`.
+            axis (int, default -2): The axis of the steps, not the first.
 
         Outputs:
             present_cache: The cache with the new steps in it.
@@ -4413,32 +4398,31 @@ class OperatorMethods:
         ngram_counts: IntsLike, pool_int64s: IntsLike | None = None, pool_strings: StringsLike | None = None,
         max_skip_count: IntLike, min_gram_length: IntLike, max_gram_length: IntLike, name: str = ""
     ) -> Value:
-        """TfIdfVectorizer: How often each n-gram of a pool occurs in each row, its items side by side or
-        evenly apart, weighted as `mode` says.
+        """TfIdfVectorizer: The number of occurrences of each n-gram of a pool in each row, with adjacent
+        or evenly spaced items, weighted by `mode`.
 
         Inputs:
             X: Items, shape [C] or [N, C].
 
         Attributes:
-            mode (string, required): TF: counts; IDF: weights of what occurs; TFIDF: counts times
-                weights. Values: `TF`, `IDF`, `TFIDF`.
-            ngram_indexes (ints, required): The column of Y of each n-gram of the pool. Values: 0 or
-                more.
+            mode (string, required): TF: counts; IDF: weights of the n-grams that occur; TFIDF: counts
+                times weights. Values: `TF`, `IDF`, `TFIDF`.
+            ngram_indexes (ints, required): The column of each n-gram. Values: 0 or more.
             weights (floats, optional): The weight of each n-gram of the pool; 1 if absent.
-            ngram_counts (ints, required): Where the 1-grams, 2-grams, ... begin in it.
+            ngram_counts (ints, required): The starts of the 1-grams, 2-grams, ... in it.
             pool_int64s (ints, optional): The n-grams' items, 1-grams first, if they are integers.
             pool_strings (strings, optional): The n-grams' items, if they are strings.
-            max_skip_count (int, required): The most items left out between two neighbours of an n-gram.
-                Values: 0 or more.
-            min_gram_length (int, required): The least n that counts. Values: 1 or more.
-            max_gram_length (int, required): The greatest n that counts.
+            max_skip_count (int, required): The maximum of items skipped between neighbours of an
+                n-gram. Values: 0 or more.
+            min_gram_length (int, required): The minimum of n. Values: 1 or more.
+            max_gram_length (int, required): The maximum of n.
 
         Outputs:
             Y: Shape [K] or [N, K], K the greatest column + 1.
         """
 
     def ThresholdedRelu(self, X: Operand, /, *, alpha: FloatLike | None = 1.0, name: str = "") -> Value:
-        """ThresholdedRelu: `x` where it is above `alpha`, 0 elsewhere, NaN included.
+        """ThresholdedRelu: `x` where it is above `alpha`, 0 elsewhere and for NaN.
 
         Inputs:
             X: A tensor of any shape.
@@ -4456,7 +4440,7 @@ class OperatorMethods:
 
         Inputs:
             input: A tensor of any shape.
-            repeats: How many copies along each axis; one number per axis.
+            repeats: The number of copies along each axis.
 
         Outputs:
             output: Each dimension `repeats[i]` times that of `input`.
@@ -4474,16 +4458,16 @@ class OperatorMethods:
 
         Inputs:
             X: A tensor of rank 1 or more.
-            K: One number: how many elements to find.
+            K: One number: the number of elements to find.
 
         Attributes:
             axis (int, default -1): The dimension to search, counted from the back if negative.
-            sorted (int, default 1): 0: the order does not matter (they come in order all the same).
+            sorted (int, default 1): 0: any order (they are sorted all the same).
             largest (int, default 1): 1 finds the largest elements, 0 the smallest.
 
         Outputs:
             Values: The elements found, `K` along `axis`.
-            Indices: Their places along `axis`, in the same shape.
+            Indices: Their indices along `axis`, in the same shape.
         """
     @overload
     def TopK(
@@ -4510,11 +4494,11 @@ class OperatorMethods:
 
         Inputs:
             input: Matrices along the last two dimensions.
-            k (optional): Which diagonal bounds the triangle, itself kept: 0 the main one, above it if
-                positive.
+            k (optional): The diagonal that bounds the triangle and belongs to it: 0 the main one, above
+                it if positive.
 
         Attributes:
-            upper (int, default 1): 1 keeps what is on and above the diagonal, 0 on and below.
+            upper (int, default 1): 1: keep what is on and above the diagonal; 0: on and below.
 
         Outputs:
             output: The triangles, zeros (empty strings, False) outside.
@@ -4525,22 +4509,21 @@ class OperatorMethods:
         self, X: Operand, /, *, axis: IntLike | None = None, sorted: IntLike | None = 1, outputs: Literal[1] =
         1, name: str = ""
     ) -> Value:
-        """Unique: The different elements of `X`, or parts along `axis`, with their first places, counts,
-        and where each went; NaN equals NaN and comes last.
+        """Unique: The unique elements of `X`, or parts along `axis`, with their first indices, inverse
+        indices and counts; NaN equals NaN and is last.
 
         Inputs:
             X: A tensor of any shape.
 
         Attributes:
             axis (int, optional): Compare the parts along this axis; without it, the elements of `X`.
-            sorted (int, default 1): 1: in ascending order; 0: in that of the first places. Values: `0`,
-                `1`.
+            sorted (int, default 1): 1: ascending; 0: by first index. Values: `0`, `1`.
 
         Outputs:
-            Y: What is different: a vector, or the parts along `axis`.
-            indices (optional): For each of `Y` its first place in `X`.
-            inverse_indices (optional): For each element, or part, of `X` its place in `Y`.
-            counts (optional): For each of `Y` how often it is in `X`.
+            Y: The unique elements as a vector, or the unique parts.
+            indices (optional): The first index in `X` of each element, or part, of `Y`.
+            inverse_indices (optional): The index in `Y` of each element, or part, of `X`.
+            counts (optional): The number of occurrences in `X` of each element, or part, of `Y`.
         """
     @overload
     def Unique(
@@ -4565,11 +4548,11 @@ class OperatorMethods:
 
     @overload
     def Unsqueeze(self, data: Operand, axes: Operand, /, *, name: str = "") -> Value:
-        """Unsqueeze: `data` with a dimension of size 1 at each of `axes`, places in the output.
+        """Unsqueeze: `data` with a dimension of size 1 at each of `axes`, which are axes of the output.
 
         Inputs:
             data: A tensor of any shape.
-            axes: Where the output gets its new dimensions, counted from its back if negative.
+            axes: The positions of the new dimensions in the output, counted from its back if negative.
 
         Outputs:
             expanded: The same elements in more dimensions.
@@ -4581,16 +4564,16 @@ class OperatorMethods:
     def Upsample(
         self, X: Operand, scales: Operand, /, *, mode: StringLike | None = 'nearest', name: str = ""
     ) -> Value:
-        """Upsample: `X` with `floor(scale * size)` places along each axis: the element before the
-        coordinate `place / scale`, or a line between the two around it.
+        """Upsample: `X` with `floor(scale * size)` elements along each axis: the element before the
+        coordinate `index / scale`, or a linear interpolation of the two around it.
 
         Inputs:
             X: A tensor of any shape.
-            scales: New over old length of each axis; 1 or more.
+            scales: The new size of each axis divided by the old; 1 or more.
 
         Attributes:
-            mode (string, default 'nearest'): How elements between the old places are made. Values:
-                `nearest`, `linear`.
+            mode (string, default 'nearest'): The interpolation between elements. Values: `nearest`,
+                `linear`.
 
         Outputs:
             Y: The enlarged tensor.
@@ -4604,10 +4587,10 @@ class OperatorMethods:
     ) -> Value: ...
 
     def Where(self, condition: Operand, X: Operand, Y: Operand, /, *, name: str = "") -> Value:
-        """Where: The element of `X` where `condition` holds, else the element of `Y`.
+        """Where: The element of `X` where `condition` is true, else the element of `Y`.
 
         Inputs:
-            condition: Which of the two to take.
+            condition: Chooses between `X` and `Y`.
             X: Taken where `condition` is true.
             Y: Taken where `condition` is false.
 
@@ -4619,19 +4602,19 @@ class OperatorMethods:
         self, A: Operand, B: Operand, /, *, axis: IntLike | None = None, broadcast: IntLike | None = None,
         name: str = ""
     ) -> Value:
-        """Xor: Whether exactly one of both elements is true.
+        """Xor: Whether exactly one of the two elements is true.
 
         Inputs:
-            A: One operand.
-            B: The other operand.
+            A: The first operand.
+            B: The second operand.
 
         Attributes:
-            axis (int, up to version 1): Where the dimensions of `B` begin among those of `A`; at the
-                end by default.
-            broadcast (int, up to version 1): 1: `B` is repeated to the shape of `A`.
+            axis (int, up to version 1): The axis of `A` at which the dimensions of `B` begin; by
+                default they are its last.
+            broadcast (int, up to version 1): 1: `B` is broadcast to the shape of `A`.
 
         Outputs:
-            C: The shape that both inputs broadcast to.
+            C: The shape to which both inputs broadcast.
         """
 
     def domain(self, name: str, /) -> DomainOperators: ...

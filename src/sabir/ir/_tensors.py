@@ -325,7 +325,7 @@ def _pickled(data: Buffer | None, protocol: int) -> object:
     if protocol < _OUT_OF_BAND:
         return bytes(data)
     # a memoryview that exports to another one ends the process when the collector finds both in one cycle
-    return pickle.PickleBuffer(cast("Any", np.frombuffer(data, np.uint8)))
+    return pickle.PickleBuffer(cast("Buffer", np.frombuffer(data, np.uint8)))
 
 
 def _unpickled(message: bytes, data: Any) -> WireTensor:
