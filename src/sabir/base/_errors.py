@@ -272,7 +272,11 @@ def _remake(cls: type[_Error], args: tuple[Any, ...], state: dict[str, Any]) -> 
 
 
 def quote(text: object) -> str:
-    """Return `text` for a message: in quotes, escaped, and cut when it is long."""
+    """Return `text` for a message: in quotes, escaped, and cut when it is long.
+
+    >>> quote('conv1')
+    "'conv1'"
+    """
     shown = repr(text if isinstance(text, (str, bytes)) else str(text))
     return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]}…"
 
@@ -292,7 +296,11 @@ def legible(text: str, *, lines: bool = False) -> str:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return `; is it 'that'?` for the known name nearest to a mistaken one, or nothing."""
+    """Return `; is it 'that'?` for the known name nearest to a mistaken one, or nothing.
+
+    >>> suggest('Reluu', ['Relu', 'Abs'])
+    "; is it 'Relu'?"
+    """
     import difflib  # ruff: ignore[import-outside-top-level]  a millisecond that only a mistake needs
 
     by_folded = {k.casefold(): k for k in known}

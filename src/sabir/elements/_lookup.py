@@ -23,7 +23,11 @@ _TEXT_KINDS = "UST"  # str, bytes and numpy 2's variable-width strings
 
 
 def find_element(number: int) -> ElementType | None:
-    """Return the type with this TensorProto.DataType number, or None where there is none."""
+    """Return the type with this TensorProto.DataType number, or None where there is none.
+
+    >>> find_element(10).name, find_element(999)
+    ('float16', None)
+    """
     return _BY_NUMBER.get(number)
 
 

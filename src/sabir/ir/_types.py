@@ -135,7 +135,12 @@ class TensorType(_Shown):
 @hints(**_TENSOR_HINTS)
 @dataclass(frozen=True, slots=True, repr=False)
 class SparseTensorType(_Shown):
-    """A sparse tensor: its element type and the shape of its dense form."""
+    """A sparse tensor: its element type and the shape of its dense form.
+
+    >>> from sabir.elements import FLOAT
+    >>> print(SparseTensorType(FLOAT, (3, 4)))
+    sparse_tensor(float[3,4])
+    """
 
     element: ElementType
     shape: Shape | None = None
@@ -248,7 +253,11 @@ class MapType(_Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OpaqueType(_Shown):
-    """A type that only its domain knows."""
+    """A type that only its domain knows.
+
+    >>> print(OpaqueType('org.acme', 'Handle'))
+    opaque(org.acme,Handle)
+    """
 
     domain: str = ""
     name: str = ""

@@ -120,7 +120,13 @@ class Attribute:
 
 
 def port_at(ports: Sequence[AnyPort], place: int) -> AnyPort:
-    """Return the port of a call's value number `place`; the variadic port has all from its place on."""
+    """Return the port of a call's value number `place`; the variadic port has all from its place on.
+
+    >>> from sabir.opsets import STANDARD
+    >>> concat = STANDARD.find_version('', 'Concat', 13)
+    >>> port_at(concat.inputs, 5).name
+    'inputs'
+    """
     return ports[min(place, len(ports) - 1)]
 
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class Rooms:
-    """The operators of one domain, one module each in a package, imported when first named."""
+    """The operators of one domain, one module each in a package, imported when first named.
+
+    >>> Rooms('sabir.opsets.onnx').find('Relu').name
+    'Relu'
+    """
 
     def __init__(self, package: str) -> None:
         self._package = package
