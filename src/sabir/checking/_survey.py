@@ -37,6 +37,13 @@ class GraphSite:
 
     `reads` has the operands of each node, `calls` the node indices by callee, `attributed` the indices of
     nodes with attributes. `visible` are the values of the main graph that a training graph may read.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> site = Survey(model, STANDARD).graphs[0]
+    >>> site.kind, str(site.at_node(0))
+    ('main', "graph/node[0] 'Relu'")
     """
 
     graph: Graph
@@ -96,7 +103,15 @@ class GraphSite:
 
 
 class AttributeSite:
-    """An attribute of a node, or a default of a function (without a node)."""
+    """An attribute of a node, or a default of a function (without a node).
+
+    >>> b = sabir.Builder(21)
+    >>> y = b.Softmax(b.input('x', 'float', ['N']), axis=0)
+    >>> from sabir.opsets import STANDARD
+    >>> survey = Survey(b.model(), STANDARD)
+    >>> [str(site.where) for sites in survey.attributes for site in sites]
+    ["graph/node[0] 'Softmax'/attribute 'axis'"]
+    """
 
     __slots__ = ("_index", "_key", "_site", "attribute")
 
@@ -180,7 +195,15 @@ class TypeSite(_Placed):
 
 @dataclass(eq=False, slots=True)
 class FunctionSite:
-    """A function of the model, with the scope of its body."""
+    """A function of the model, with the scope of its body.
+
+    >>> b = sabir.Builder(21)
+    >>> twice = b.function(lambda g, x: x + x, name='twice')
+    >>> y = b.output(twice(b.input('x', 'float', ['N'])), 'y')
+    >>> from sabir.opsets import STANDARD
+    >>> [site.function.name for site in Survey(b.model(), STANDARD).functions]
+    ['twice']
+    """
 
     function: Function
     where: Location
@@ -203,6 +226,13 @@ class Survey:
 
     The reader makes equal attributes one object: `attributes` lists them together, so that rules check them
     once. `defaults` are the graphs of default attributes of functions; they belong to no node.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> survey = Survey(model, STANDARD)
+    >>> [site.graph.name for site in survey.graphs]
+    ['g']
     """
 
     model: Model

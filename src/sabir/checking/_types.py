@@ -45,7 +45,13 @@ _UNKNOWN = TensorType(UNDEFINED)
 
 
 def finding_of(diagnostic: Diagnostic) -> Finding:
-    """Return a diagnostic of inference as the finding of the rule that its cause belongs to."""
+    """Return a diagnostic of inference as the finding of the rule that its cause belongs to.
+
+    >>> from sabir.base import Location
+    >>> from sabir.inference import Cause, Diagnostic
+    >>> finding_of(Diagnostic(Cause.CYCLE, 'a cycle', Location())).rule
+    'GRAPH006'
+    """
     cause, message, where, hint = diagnostic
     return Finding(_RULES[cause], message, where, hint, diagnostic.severity)
 

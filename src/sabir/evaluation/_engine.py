@@ -45,6 +45,11 @@ class Runner:
     There is one plan for each list of requested outputs, over the same constants. With `strict` a value that
     contradicts its declared type or shape raises EvaluationError; else it is a SabirWarning, once for each
     place.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> Runner(model).run({'x': np.float32([-1, 2])})['y']
+    array([0., 2.], dtype=float32)
     """
 
     def __init__(

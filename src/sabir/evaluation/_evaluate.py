@@ -42,6 +42,11 @@ def evaluate(
 
     Raises FileError or WireError for a file that cannot be read, and SchemaError, UnsupportedError,
     FeedError, LimitError or EvaluationError, each naming the node or input.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> sabir.evaluate(model, {'x': [-1.0, 2.0]})['y']
+    array([0., 2.], dtype=float32)
     """
 
     def run() -> dict[str, Any]:
@@ -57,6 +62,11 @@ def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[
 
     An error of `make` names the file. The constants of a model that is loaded here are dropped afterwards:
     nobody else has it.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> make_engine(sabir.dumps(model), Runner).outputs[0].name
+    'y'
     """
     model = source if isinstance(source, Model) else _loaded(source)
     try:

@@ -31,6 +31,11 @@ def infer(
     A contradiction leaves the declared type, or with `strict` raises InferenceError at the first place.
     `registry` has the operators, by default those of the standard. `limits` bounds the job, by default
     `Limits()`; raises LimitError beyond.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (y) { t = Concat <axis = 0> (x, x)  y = Relu (t) }''')
+    >>> print(sabir.infer(model).graph.outputs[0].type)
+    float[2*N]
     """
     run_within(limits, _annotate, model, registry, strict=strict, fresh=fresh)
     return model

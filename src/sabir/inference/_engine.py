@@ -17,7 +17,6 @@ from sabir.base import (
     Location,
     SabirError,
     SchemaError,
-    UnsupportedError,
     check_depth,
     check_nodes,
     check_time,
@@ -45,7 +44,6 @@ from sabir.schema import (
     as_results,
     check_call,
     check_results,
-    newer_opset,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +67,13 @@ class Inference:
 
     With `fresh` the declared type of a computed value counts only where nothing follows from its operands.
     With `strict` the first error is raised.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> inference = Inference(model)
+    >>> inference.run()
+    >>> print(inference.types[model.graph.outputs[0]])
+    float[N]
     """
 
     def __init__(
@@ -107,7 +112,7 @@ class Inference:
 
     def _run(self, graph: Graph) -> None:
         self._sizes = symbols_of_inputs(graph)
-        self._report_newer(self.scope, Location())
+        self._reporter.newer_opsets(self.scope, Location())
         self._root(graph, self.scope, Location().at("graph"), self._constants.overridable(graph.inputs))
 
     def infer_graph(
@@ -345,7 +350,7 @@ class Inference:
         if any(f is function for f in self._calling):
             raise SchemaError(f"{function!r} calls itself")
         inner = scope.inside(function, node)
-        self._report_newer(inner, where)
+        self._reporter.newer_opsets(inner, where)
         attributes = tuple(inner.bindings.values()) if inner.bindings else ()
         ports = zip_longest(function.graph.inputs, self._present(node))
         absent = frozenset(port for port, value in ports if value is None)
@@ -391,9 +396,3 @@ class Inference:
     def _intern(self, kind: Type | None) -> Type | None:
         """Return the one object for a type, so that calls can be remembered by identity."""
         return None if kind is None else self._interned.setdefault(kind, kind)
-
-    def _report_newer(self, scope: Scope, where: Location) -> None:
-        """Report versions that are newer than any known one; inference uses the newest known one instead."""
-        for domain, versions in scope.newer().items():
-            at = where.at("opset_import", name=domain or "ai.onnx")
-            self._reporter.error(UnsupportedError(newer_opset(domain, *versions)), at, Cause.OPSET)

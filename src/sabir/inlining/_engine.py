@@ -31,6 +31,12 @@ def inline(
     SchemaError for an invalid call and a function that calls itself, UnsupportedError where a body is written
     for another operator set version than the model's, LimitError where the result would exceed `limits`; no
     function is replaced then. Functions alone are replaced under any opsets.
+
+    >>> b = sabir.Builder(21)
+    >>> twice = b.function(lambda g, x: x + x, name='twice')
+    >>> y = b.output(twice(b.input('x', 'float', ['N'])), 'y')
+    >>> [node.op for node in sabir.inline(b.model()).graph]
+    ['Add']
     """
     run_within(limits, _inline, model, registry, operators=operators)
     return model

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Self
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Buffer: TypeAlias = bytes | memoryview
 
 MAX_RANK = 64  # numpy's own limit
@@ -341,6 +341,9 @@ class SparseTensor(_Constant):
 
     `values` has shape [NNZ]; `indices` is int64, either [NNZ] of positions in the flattened tensor or
     [NNZ, rank] of coordinates, ascending. `shape` is that of the dense tensor. Two are equal where these are.
+
+    >>> SparseTensor(ArrayTensor(np.float32([5])), ArrayTensor(np.int64([1])), (3,)).array()
+    array([0., 5., 0.], dtype=float32)
     """
 
     values: Tensor

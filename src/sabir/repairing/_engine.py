@@ -51,6 +51,11 @@ def fix(
 
     Raises LimitError where looking would cost too much, and SchemaError for an id that no rule has, or
     that in `unsafe` has no such repair.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (t)  t = Neg (x) }''')
+    >>> [repair.rule for repair in fix(model)], model.graph[0].op
+    (['GRAPH006'], 'Neg')
     """
     asked = frozenset(unsafe)
     for name in sorted(asked - UNSAFE_REPAIRS.keys()):

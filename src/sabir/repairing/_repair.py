@@ -25,6 +25,10 @@ class Repair(NamedTuple):
 
     `location` has the names from before. Where `interface` is true, an input or output of the model has
     another name now, and whoever runs the model must know.
+
+    >>> from sabir.base import Location
+    >>> print(Repair('GRAPH006', 'sorted the nodes', Location().at('graph')))
+    graph: GRAPH006: sorted the nodes
     """
 
     rule: str

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeadNodes:
-    """The pass that removes dead nodes."""
+    """The pass that removes dead nodes.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> dead = model.graph.append(sabir.ir.Node('Neg', [model.graph.inputs[0]]))
+    >>> DeadNodes().run(model), len(model.graph)
+    (True, 1)
+    """
 
     registry: Registry = STANDARD
     name: str = "dead nodes"
@@ -37,6 +44,12 @@ def remove_dead_nodes(model: Model, *, registry: Registry = STANDARD) -> int:
     What graphs, training, quantization annotations and attributes refer to counts as read. No operator of the
     standard has an effect beside its outputs; a call of an operator that the registry does not know may have
     one, and stays, with what it reads. Initializers stay.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> dead = model.graph.append(sabir.ir.Node('Neg', [model.graph.inputs[0]]))
+    >>> remove_dead_nodes(model)
+    1
     """
     return _Sweep(model, registry).run()
 

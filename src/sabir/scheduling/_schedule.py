@@ -35,7 +35,14 @@ if TYPE_CHECKING:
 
 
 class Schedule(NamedTuple):
-    """A model as programs; `notes` are sentences on what should be repaired in the file, though it runs."""
+    """A model as programs; `notes` are sentences on what should be repaired in the file, though it runs.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> schedule(model, STANDARD).notes
+    ()
+    """
 
     program: Program
     notes: tuple[str, ...]
@@ -47,6 +54,13 @@ def schedule(model: Model, registry: Registry, *, newer_opsets: bool = False) ->
     With `newer_opsets` an operator set newer than the registry knows counts as the newest known one. Raises
     SchemaError for a value that nothing defines, UnsupportedError, LimitError past `depth` and `nodes`. A
     node that calls nothing known, or calls it wrongly, is an `InvalidCall`: only a plan that needs it fails.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> program = schedule(model, STANDARD).program
+    >>> [call.label for call in program.calls]
+    ["Relu giving 'y'"]
     """
     scope = Scope.of(model, registry, newer_opsets=newer_opsets)
     check_expansion([model.graph], scope)

@@ -25,6 +25,12 @@ class Scope:
     version of the default domain, which applies in a function that imports none. With `newer_opsets` a
     version that the registry does not know yet counts as the newest that it knows. `unbound` is the scope of
     a function's body outside any call: the values of its attribute references are unknown.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> Scope.of(model, STANDARD).opset('')
+    21
     """
 
     registry: Registry

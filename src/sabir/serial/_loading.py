@@ -68,6 +68,15 @@ def load(
     Raises FileError where the file cannot be read, WireError or ParseError where it is no model, each with
     its name; ExternalDataError where `verify` finds a problem; and LimitError where loading would exceed
     `limits`, by default those of `Limits()`.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     sabir.save(model, Path(folder, 'model.onnx'))
+    ...     print(sabir.load(Path(folder, 'model.onnx')).graph[0].op)
+    Relu
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return loads(source, format=format, verify=verify, limits=limits)
@@ -115,13 +124,23 @@ def loads(
     `folder` contains its external data, if it has any. `format` is as in `load`; by default the content
     decides. Raises WireError or ParseError where the data is no model, ExternalDataError where `verify` finds
     data missing, FileError for a folder that cannot exist, and LimitError as `load` does.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> sabir.loads(sabir.dumps(model)).opsets
+    {'': 21}
     """
     place = Folder(None if folder is None else absolute(path_of(folder)))
     return run_within(limits, lambda: _verified(_read_data(data, format, "", place), verify))
 
 
 def load_tensor(source: str | os.PathLike[str] | bytes) -> Tensor:
-    """Return the tensor in a file of one `TensorProto` (`input_0.pb`); raises as `load` does."""
+    """Return the tensor in a file of one `TensorProto` (`input_0.pb`); raises as `load` does.
+
+    >>> message = sabir.to_proto(sabir.ir.ArrayTensor(np.float32([1, 2])))
+    >>> load_tensor(message.SerializeToString()).array()
+    array([1., 2.], dtype=float32)
+    """
     if isinstance(source, bytes):
         return WireTensor(read_message(TensorProto, source))
     path = path_of(source)

@@ -82,6 +82,11 @@ def to_proto(item: Item, kind: Any = None, *, limits: Limits | None = None) -> A
 
     Raises TypeError for another object, and for a `kind` that is the class of another message; WireError for
     what no message can contain, such as more than 2 GiB.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> sabir.to_proto(model).graph.node[0].op_type
+    'Relu'
     """
     return run_within(limits, _to_proto, item, kind)
 
@@ -97,6 +102,12 @@ def from_proto(
     Raises TypeError for an object that is not a message, UnsupportedError for another message, WireError for
     one that is no valid model, or that protobuf cannot serialise as it has more than 2 GiB, and LimitError as
     `load` does.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> message = sabir.to_proto(model)
+    >>> sabir.from_proto(message).graph[0].op
+    'Relu'
     """
     return run_within(limits, _from_proto, message, folder)
 

@@ -132,7 +132,13 @@ def _movable(model: Model, threshold: int) -> list[PlacedTensor]:
 
 
 def largest_movable(model: Model) -> tuple[str, int] | None:
-    """Return the name and the bytes of the largest tensor whose data may leave the model, if there is one."""
+    """Return the name and the bytes of the largest tensor whose data may leave the model, if there is one.
+
+    >>> b = sabir.Builder(21)
+    >>> w = b.initializer('w', np.zeros(1000, np.float32))
+    >>> largest_movable(b.model())
+    ('w', 4000)
+    """
     sizes = ((place.name, _size(place)) for place in all_tensors(model))
     return max(((name, size) for name, size in sizes if size), key=itemgetter(1), default=None)
 

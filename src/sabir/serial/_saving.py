@@ -70,6 +70,14 @@ def save(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     are any, else of the model. Raises FileError where a file cannot be written, ExternalDataError where data
     to be moved is not found, WireError for what no file can contain, LimitError where external data that very
     many tensors read would take more than `limits` allow.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> sabir.save(model, file)
+    >>> file.getvalue() == sabir.dumps(model)
+    True
     """
     require_model(model, "save", path)
     if isinstance(path, Writable):
@@ -150,6 +158,11 @@ def dumps(
 
     Protobuf includes external data; the other formats, which are for people, refer to it. Raises WireError
     for what the format cannot contain, and LimitError as `save` does.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> print(sabir.dumps(model, format='textproto')[:14].decode())
+    ir_version: 10
     """
     require_model(model, "dumps")
     return run_within(limits, _dumped, model, format_named(format))

@@ -32,22 +32,41 @@ def parse(text: str, *, opener: Opener | None = None, limits: Limits | None = No
     A node input that names nothing is a value without a source. Fields that are not in the header have
     the defaults of `Model`. `opener` opens data in other files: it is called with the entries that
     locate it, and the number of bytes.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... main (float[N] x) => (float[N] y) { y = Softmax <axis = 0> (x) }''')
+    >>> model.graph[0].attributes['axis'].value
+    0
     """
     return _read(text, _model, opener, limits)
 
 
 def parse_graph(text: str, *, limits: Limits | None = None) -> Graph:
-    """Return the graph that a text describes; raises ParseError."""
+    """Return the graph that a text describes; raises ParseError.
+
+    >>> parse_graph('g (float[N] x) => (float[N] y) { y = Relu (x) }').inputs[0].name
+    'x'
+    """
     return _read(text, lambda cursor: GraphReader(cursor).graph(), None, limits, "graph")
 
 
 def parse_function(text: str, *, limits: Limits | None = None) -> Function:
-    """Return the function that a text describes; raises ParseError."""
+    """Return the function that a text describes; raises ParseError.
+
+    >>> function = parse_function('''<domain: "d", opset_import: ["" : 21]>
+    ... twice (x) => (y) { y = Add (x, x) }''')
+    >>> function.name
+    'twice'
+    """
     return _read(text, _function, None, limits, "function")
 
 
 def parse_node(text: str, *, limits: Limits | None = None) -> Node:
-    """Return the node that a text describes, in no graph; its inputs have no source. Raises ParseError."""
+    """Return the node that a text describes, in no graph; its inputs have no source. Raises ParseError.
+
+    >>> parse_node('y = Relu (x)').op
+    'Relu'
+    """
     return _read(text, lambda cursor: GraphReader(cursor).node(), None, limits, "node")
 
 
