@@ -51,7 +51,7 @@ def judged(
 
 
 def _broken(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
-    parts = (inner for default in survey.defaults for inner in default.within())
+    parts = (inner for default in survey.defaults for inner in default.with_subgraphs())
     subjects = {
         "model": [survey],
         "root": survey.roots,

@@ -13,7 +13,7 @@ import typer
 from sabir.base import FeedError, quote
 from sabir.checking import check
 from sabir.cli._compare import compare, data_sets, listed
-from sabir.cli._feeds import Request, gather
+from sabir.cli._feeds import FeedOptions, gather
 from sabir.cli._images import Normalization
 from sabir.cli._json import JsonOption, write_json
 
@@ -131,7 +131,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
         _compare(session, data, rtol, atol, as_json=as_json)
         return
     named, archives = _sources(inputs, {p.name for p in session.inputs})
-    request = Request(
+    options = FeedOptions(
         files=named,
         archives=archives,
         dims={name: _size("--dim", name, size) for name, size in _pairs("--dim", dims, ())},
@@ -139,7 +139,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
         seed=seed,
         normalization=Normalization(_numbers("--mean", mean), _numbers("--std", std)),
     )
-    feeds = gather(session.inputs, request)
+    feeds = gather(session.inputs, options)
     results, seconds = _timed(session, {name: feed.value for name, feed in feeds.values.items()}, repeat)
     saved = [] if output is None else list(_saved(session, results, output))
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, run_within
+from sabir.base import Limits, run_with_limits
 from sabir.inference._engine import Inference
 from sabir.opsets import STANDARD
 
@@ -32,7 +32,7 @@ def infer(
     `registry` has the operators, by default those of the standard. `limits` bounds the job, by default
     `Limits()`; raises LimitError beyond.
     """
-    run_within(limits, _annotate, model, registry, strict=strict, fresh=fresh)
+    run_with_limits(limits, _annotate, model, registry, strict=strict, fresh=fresh)
     return model
 
 

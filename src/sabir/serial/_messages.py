@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.protobuf.message import DecodeError, EncodeError
 
-from sabir.base import UnsupportedError, WireError, run_within
+from sabir.base import UnsupportedError, WireError, run_with_limits
 from sabir.files import absolute
 from sabir.ir import (
     Attribute,
@@ -83,7 +83,7 @@ def to_proto(item: Item, kind: Any = None, *, limits: Limits | None = None) -> A
     Raises TypeError for another object, and for a `kind` that is the class of another message; WireError for
     what no message can contain, such as more than 2 GiB.
     """
-    return run_within(limits, _to_proto, item, kind)
+    return run_with_limits(limits, _to_proto, item, kind)
 
 
 def from_proto(
@@ -98,7 +98,7 @@ def from_proto(
     one that is no valid model, or that protobuf cannot serialise as it has more than 2 GiB, and LimitError as
     `load` does.
     """
-    return run_within(limits, _from_proto, message, folder)
+    return run_with_limits(limits, _from_proto, message, folder)
 
 
 # to messages

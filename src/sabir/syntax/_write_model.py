@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.base import SabirError, UnsupportedError, run_within
+from sabir.base import SabirError, UnsupportedError, run_with_limits
 from sabir.ir import Function, Graph, Model, Node
 from sabir.proto import FunctionProto, ModelProto
 from sabir.syntax._imports import list_imports
@@ -41,14 +41,14 @@ def text(model: Writable, *, elide: int | None = None, limits: Limits | None = N
     Raises LimitError for graphs that are nested too deep, WireError for a constant made in memory whose data
     does not fit its type, TypeError for another object; external data is referred to, not read.
     """
-    return run_within(limits, lambda: "".join(_chunks(model, elide)))
+    return run_with_limits(limits, lambda: "".join(_chunks(model, elide)))
 
 
 def write_text(
     model: Writable, stream: TextIO, *, elide: int | None = None, limits: Limits | None = None
 ) -> None:
     """Write what `text` returns to a text stream, in chunks: the whole text is never in memory."""
-    run_within(limits, lambda: stream.writelines(text_chunks(model, elide=elide)))
+    run_with_limits(limits, lambda: stream.writelines(text_chunks(model, elide=elide)))
 
 
 def text_chunks(model: Writable, *, elide: int | None = None) -> Iterator[str]:
