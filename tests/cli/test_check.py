@@ -236,7 +236,7 @@ def test_github_gets_workflow_commands(cli, write, tmp_path):
     odd = write(ODD.replace("x.1", "50%,a:b"), "odd.onnxtxt")
     out = cli("check", odd, "--format", "github", "--select", "NAME").out
     assert out.startswith(
-        f"::warning file={odd},title=NAME001::graph: the name of a value is no C identifier: '50%25,a:b'"
+        f"::warning file={odd},title=NAME001::graph: the name of a value is not a C identifier: '50%25,a:b'"
     )
 
 

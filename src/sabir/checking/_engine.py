@@ -70,10 +70,10 @@ def findings(
     Raises FileError or WireError if there is no model to read, LimitError where checking would cost too much,
     and SchemaError for an unknown id or group.
     """
-    from sabir.checking._judging import judged  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
+    from sabir.checking._violations import violations  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
 
     rules = chosen(select, ignore, strict=strict)
-    found = run_with_limits(limits, judged, model, rules, registry, types=types, verify=verify)
+    found = run_with_limits(limits, violations, model, rules, registry, types=types, verify=verify)
     yield from sorted(found, key=lambda f: f.location.order)
 
 

@@ -1,4 +1,4 @@
-"""What `sabir run` feeds a model: values from files, and random ones of the declared types."""
+"""The feeds of `sabir run`: values from files, and random ones of the declared types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Feed(NamedTuple):
-    """What one input is fed, and its origin: a file's name, or `random`."""
+    """The value of one input, and its origin: a file's name, or `random`."""
 
     value: Any
     origin: str
@@ -35,7 +35,7 @@ class Feeds(NamedTuple):
 
 
 class FeedOptions(NamedTuple):
-    """What the options ask for: files and shapes by input, archives of several inputs, sizes by variable."""
+    """The options about inputs: files and shapes by input, archives of several inputs, sizes by variable."""
 
     files: Mapping[str, Path] = {}
     archives: Sequence[Path] = ()
@@ -46,7 +46,7 @@ class FeedOptions(NamedTuple):
 
 
 def gather(ports: Sequence[ModelPort], options: FeedOptions) -> Feeds:
-    """Return a feed for each input that has no default: from its file, else random.
+    """Return a feed for each input: from its file, else random unless the input has a default.
 
     A dimension variable has the size that `dims`, `shapes` or the shape of a file states, else 1. Raises
     FeedError or FileError, each naming the input or the file.
@@ -99,7 +99,7 @@ def _from_archives(archives: Iterable[Path], ports: Mapping[str, ModelPort]) -> 
 
 
 def _with_shape(port: ModelPort, shapes: Mapping[str, tuple[int, ...]]) -> Type | None:
-    """Return the type of an input, in the shape that `--shape` chose for it."""
+    """Return the type of an input, with the shape that `--shape` specifies."""
     shape = shapes.get(port.name)
     if shape is None:
         return port.type
