@@ -35,7 +35,7 @@ class SabirError(Exception):
     def __str__(self) -> str:
         return legible(super().__str__(), lines=self._has_lines)
 
-    def within(self, place: str) -> Self:
+    def located(self, place: str) -> Self:
         """Return the same error with a place in front of its message: a file, a node."""
         return _remake(type(self), (f"{place}: {self}",), self.__dict__)
 

@@ -130,7 +130,7 @@ def budget() -> Budget:
     return Budget(DEFAULT_LIMITS) if found is None else found
 
 
-def run_within(
+def run_with_limits(
     limits: Limits | None, function: Callable[_P, _Result], /, *args: _P.args, **kwargs: _P.kwargs
 ) -> _Result:
     """Call `function` under limits; None means the limits in force, or the defaults.

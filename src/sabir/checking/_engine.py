@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import CheckError, Finding, Limits, SchemaError, run_within, suggest
+from sabir.base import CheckError, Finding, Limits, SchemaError, run_with_limits, suggest
 from sabir.checking._rule import GROUPS, RULES, Rule
 from sabir.opsets import STANDARD
 
@@ -86,10 +86,10 @@ def findings(
     >>> [(f.rule, str(f.location)) for f in sabir.findings(model)]
     [('NODE001', "graph/node[0] 'Reluu'")]
     """
-    from sabir.checking._judging import judged  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
+    from sabir.checking._violations import violations  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
 
     rules = chosen(select, ignore, strict=strict)
-    found = run_within(limits, judged, model, rules, registry, types=types, verify=verify)
+    found = run_with_limits(limits, violations, model, rules, registry, types=types, verify=verify)
     yield from sorted(found, key=lambda f: f.location.order)
 
 

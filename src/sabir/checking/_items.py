@@ -1,4 +1,4 @@
-"""Items of sequences whose shapes differ, where the sequence is declared to have items of one shape."""
+"""Sequences that are declared to have items of one shape, and get items of different shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNEVEN = "TYPE010"
 
 
 def uneven_items(survey: Survey, types: Mapping[Value, Type]) -> Iterator[Finding]:
-    """Yield where tensors of different shapes become items of a sequence that declares one for all."""
+    """Yield a finding for each sequence that declares one shape and gets items of different shapes."""
     for site in survey.graphs:
         if site.function is not None:  # its values have other types in each call
             continue
@@ -35,23 +35,23 @@ def _of_node(site: GraphSite, index: int, version: Version, types: Mapping[Value
     if value is None or declared is None:
         return
     shapes = _shapes(node, version, types)
-    told = hint = ""
+    problem = hint = ""
     if len({len(shape) for shape in shapes}) > 1:
-        told = "tensors of different ranks become its items"
+        problem = "tensors of different ranks become its items"
         hint = "declare its items without a shape"
     else:
         axis = next((a for a, dim in enumerate(declared) if dim is not None and _differ(shapes, a)), None)
         if axis is not None:
-            told = f"its items differ in the dimension {axis}"
+            problem = f"its items differ in dimension {axis}"
             hint = "leave that dimension of the items open"
-    if told:
+    if problem:
         where = site.at_node(index).at("output", index=0, name=value.name)
-        told = f"{quote(value.name)} is declared {value.type}, but {told}"
-        yield Finding(UNEVEN, told, where, hint, "warning")
+        message = f"{quote(value.name)} is declared {value.type}, but {problem}"
+        yield Finding(UNEVEN, message, where, hint, "warning")
 
 
 def _shapes(node: Node, version: Version, types: Mapping[Value, Type]) -> list[Shape]:
-    """Return the shapes that are known of the items: tensors, and what a sequence declares of its own."""
+    """Return the known shapes of the items that a node reads: of tensors, and of the items of sequences."""
     items = [v for i, v in enumerate(node.inputs) if v is not None and port_at(version.inputs, i).items]
     kinds = [types.get(value) for value in items]
     shapes = [kind.shape if isinstance(kind, TensorType) else _item_shape(kind) for kind in kinds]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sabir.ir import Attribute, Constant, NodeDevice, TrainingInfo, Type
 
 Kind = Literal["main", "subgraph", "function", "initialization", "algorithm"]
-Callee = Version | Function | SchemaError
+CalleeOrError = Version | Function | SchemaError
 
 
 @dataclass(eq=False)
@@ -55,7 +55,7 @@ class GraphSite:
     holder: Node | None
     nodes: tuple[Node, ...]
     reads: list[tuple[Value | None, ...]] = field(default_factory=list["tuple[Value | None, ...]"])
-    calls: dict[Callee, list[int]] = field(default_factory=dict["Callee", "list[int]"])
+    calls: dict[CalleeOrError, list[int]] = field(default_factory=dict["CalleeOrError", "list[int]"])
     attributed: list[int] = field(default_factory=list[int])
     inner: dict[Node, list[GraphSite]] = field(default_factory=dict[Node, "list[GraphSite]"])
     visible: tuple[Value, ...] = ()
@@ -94,12 +94,12 @@ class GraphSite:
                     places.setdefault(value, ("node", index, slot))
         return places
 
-    def within(self) -> Iterator[GraphSite]:
+    def with_subgraphs(self) -> Iterator[GraphSite]:
         """This graph and its subgraphs."""
         yield self
         for sites in self.inner.values():
             for site in sites:
-                yield from site.within()
+                yield from site.with_subgraphs()
 
 
 class AttributeSite:
@@ -269,7 +269,7 @@ class Survey:
     @cached_property
     def graphs(self) -> list[GraphSite]:
         """Every graph, subgraphs included."""
-        return [site for root in self.roots for site in root.within()]
+        return [site for root in self.roots for site in root.with_subgraphs()]
 
     @cached_property
     def external(self) -> list[TensorSite]:
@@ -289,7 +289,7 @@ class Survey:
 
     def _function(self, place: int, function: Function, scope: Scope) -> None:
         where = Location().at("function", index=place, name=function.name)
-        inner = scope.within(function)
+        inner = scope.of_body(function)
         body = self._graph(function.graph, "function", where, inner, function=function)
         self.roots.append(body)
         self.functions.append(FunctionSite(function, where, body, self.model))

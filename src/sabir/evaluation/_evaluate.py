@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sabir.base import SabirError, UnsupportedError, run_within
+from sabir.base import SabirError, UnsupportedError, run_with_limits
 from sabir.evaluation._engine import Runner
 from sabir.evaluation._feeds import shown_class
 from sabir.evaluation._requests import read_request
@@ -54,7 +54,7 @@ def evaluate(
         request = read_request(feeds, outputs, engine.inputs)
         return engine.run(request.feeds, request.outputs)
 
-    return run_within(limits, run)
+    return run_with_limits(limits, run)
 
 
 def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[Model], T]) -> T:
@@ -74,7 +74,7 @@ def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[
     except SabirError as error:
         if model.path is None:
             raise
-        raise error.within(str(model.path)) from error
+        raise error.located(str(model.path)) from error
     if model is not source:
         for graph in model.graphs():
             drop_constants(graph)

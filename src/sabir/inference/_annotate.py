@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, run_within
+from sabir.base import Limits, run_with_limits
 from sabir.inference._engine import Inference
 from sabir.opsets import STANDARD
 
@@ -37,7 +37,7 @@ def infer(
     >>> print(sabir.infer(model).graph.outputs[0].type)
     float[2*N]
     """
-    run_within(limits, _annotate, model, registry, strict=strict, fresh=fresh)
+    run_with_limits(limits, _annotate, model, registry, strict=strict, fresh=fresh)
     return model
 
 

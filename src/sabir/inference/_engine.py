@@ -20,7 +20,7 @@ from sabir.base import (
     check_depth,
     check_nodes,
     check_time,
-    run_within,
+    run_with_limits,
 )
 from sabir.inference._causes import CallSite, Cause, cause_of
 from sabir.inference._claims import claim_diagnostic, symbols_of_inputs
@@ -108,7 +108,7 @@ class Inference:
 
     def run(self) -> None:
         """Infer the main graph, and the graphs inside it as its nodes call them; raises LimitError."""
-        run_within(self._limits, self._run, self.model.graph)
+        run_with_limits(self._limits, self._run, self.model.graph)
 
     def _run(self, graph: Graph) -> None:
         self._sizes = symbols_of_inputs(graph)
@@ -123,7 +123,7 @@ class Inference:
         `where` is its location in diagnostics, `scope` that of its nodes, by default the main graph's. It may
         read values that were inferred before. Raises LimitError.
         """
-        return run_within(self._limits, self._root, graph, scope or self.scope, where, graph.inputs)
+        return run_with_limits(self._limits, self._root, graph, scope or self.scope, where, graph.inputs)
 
     def _root(
         self, graph: Graph, scope: Scope, where: Location, overridable: Collection[Value]
@@ -349,7 +349,7 @@ class Inference:
         check_call(function, node)
         if any(f is function for f in self._calling):
             raise SchemaError(f"{function!r} calls itself")
-        inner = scope.inside(function, node)
+        inner = scope.of_call(function, node)
         self._reporter.newer_opsets(inner, where)
         attributes = tuple(inner.bindings.values()) if inner.bindings else ()
         ports = zip_longest(function.graph.inputs, self._present(node))

@@ -65,7 +65,7 @@ class GrowingTypes:
         except SchemaError:  # an operator that the registry does not have
             return
         except InferenceError as error:
-            raise error.within(repr(node)) from error
+            raise error.located(repr(node)) from error
         finally:
             for value, type_ in zip(node.outputs, declared, strict=True):
                 if value is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, run_within
+from sabir.base import Limits, run_with_limits
 from sabir.inlining._functions import InlineFunctions
 from sabir.inlining._operators import InlineOperators
 from sabir.opsets import STANDARD
@@ -38,7 +38,7 @@ def inline(
     >>> [node.op for node in sabir.inline(b.model()).graph]
     ['Add']
     """
-    run_within(limits, _inline, model, registry, operators=operators)
+    run_with_limits(limits, _inline, model, registry, operators=operators)
     return model
 
 

@@ -302,7 +302,7 @@ class ExternalTensor(WireTensor):
 
     def named(self, error: ExternalDataError) -> ExternalDataError:
         """Return the error with the name of the tensor in front, where it has one."""
-        return error.within(f"tensor {quote(self.proto.name)}") if self.proto.name else error
+        return error.located(f"tensor {quote(self.proto.name)}") if self.proto.name else error
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """Pickle the tensor with its data, as one that is not external; raises as `raw` does."""

@@ -75,7 +75,7 @@ class _Sweep:
 
     def _scope_of(self, root: Graph) -> Scope:
         function = next((f for f in self._model.functions if f.graph is root), None)
-        return self._scope if function is None else self._scope.within(function)
+        return self._scope if function is None else self._scope.of_body(function)
 
     def _names_in(self, node: Node, scope: Scope) -> Iterator[str]:
         """Yield the names of values that the attributes of a node contain."""
@@ -119,7 +119,7 @@ class _Sweep:
     def _is_pure_function(self, function: Function) -> bool:
         if function not in self._pure:
             self._pure[function] = True  # a function that calls itself is invalid; it must not end here
-            scope = self._scope.within(function)
+            scope = self._scope.of_body(function)
             self._pure[function] = all(self._is_pure(n, scope) for n in function.graph)
         return self._pure[function]
 

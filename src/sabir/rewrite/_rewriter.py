@@ -72,7 +72,7 @@ class Rewriter:
         found = self._scopes.get(key)
         if found is None:
             scope = self.inference.scope
-            found = scope if function is None else scope.within(function)
+            found = scope if function is None else scope.of_body(function)
             if opsets is not None:
                 found = replace(found, opsets=bound_opsets(opsets, found.default))
             self._scopes[key] = found

@@ -82,7 +82,7 @@ def _needed(program: Program, wanted: Iterable[int]) -> list[int]:
 
 def _check(call: ScheduledCall) -> None:
     if isinstance(call, InvalidCall):
-        raise call.error.within(call.label) from call.error
+        raise call.error.located(call.label) from call.error
     if isinstance(call, OperatorCall) and not any(call.inputs) and not call.problem:
         _check_constant(call)
 

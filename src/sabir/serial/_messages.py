@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.protobuf.message import DecodeError, EncodeError
 
-from sabir.base import UnsupportedError, WireError, run_within
+from sabir.base import UnsupportedError, WireError, run_with_limits
 from sabir.files import absolute
 from sabir.ir import (
     Attribute,
@@ -88,7 +88,7 @@ def to_proto(item: Item, kind: Any = None, *, limits: Limits | None = None) -> A
     >>> sabir.to_proto(model).graph.node[0].op_type
     'Relu'
     """
-    return run_within(limits, _to_proto, item, kind)
+    return run_with_limits(limits, _to_proto, item, kind)
 
 
 def from_proto(
@@ -109,7 +109,7 @@ def from_proto(
     >>> sabir.from_proto(message).graph[0].op
     'Relu'
     """
-    return run_within(limits, _from_proto, message, folder)
+    return run_with_limits(limits, _from_proto, message, folder)
 
 
 # to messages

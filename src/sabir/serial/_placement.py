@@ -153,7 +153,7 @@ def _size(place: TensorPlace) -> int | None:
             _, size = tensor.place()
             stream_of(tensor)
         except ExternalDataError as error:
-            raise error.within(str(place.where)) from error
+            raise error.located(str(place.where)) from error
         return size
     if isinstance(tensor, WireTensor):
         return _wire_size(tensor)

@@ -120,7 +120,7 @@ def load_safetensors(path: str | os.PathLike[str], *, mapped: bool = True) -> di
     try:
         return _tensors(data)
     except (ExternalDataError, UnsupportedError) as error:
-        raise error.within(str(file)) from error
+        raise error.located(str(file)) from error
 
 
 def _tensors(data: memoryview) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.base import SabirError, UnsupportedError, run_within
+from sabir.base import SabirError, UnsupportedError, run_with_limits
 from sabir.ir import Function, Graph, Model, Node
 from sabir.proto import FunctionProto, ModelProto
 from sabir.syntax._imports import list_imports
@@ -44,7 +44,7 @@ def text(model: Writable, *, elide: int | None = None, limits: Limits | None = N
     >>> print(text(parse_node('y = Relu(x)')), end='')
     y = Relu (x)
     """
-    return run_within(limits, lambda: "".join(_chunks(model, elide)))
+    return run_with_limits(limits, lambda: "".join(_chunks(model, elide)))
 
 
 def write_text(
@@ -56,7 +56,7 @@ def write_text(
     >>> write_text(parse_node('y = Relu(x)'), sys.stdout)
     y = Relu (x)
     """
-    run_within(limits, lambda: stream.writelines(text_chunks(model, elide=elide)))
+    run_with_limits(limits, lambda: stream.writelines(text_chunks(model, elide=elide)))
 
 
 def text_chunks(model: Writable, *, elide: int | None = None) -> Iterator[str]:
