@@ -35,23 +35,23 @@ def _of_node(site: GraphSite, index: int, version: Version, types: Mapping[Value
     if value is None or declared is None:
         return
     shapes = _shapes(node, version, types)
-    told = hint = ""
+    message = hint = ""
     if len({len(shape) for shape in shapes}) > 1:
-        told = "tensors of different ranks become its items"
+        message = "its items have different ranks"
         hint = "declare its items without a shape"
     else:
         axis = next((a for a, dim in enumerate(declared) if dim is not None and _differ(shapes, a)), None)
         if axis is not None:
-            told = f"its items differ in the dimension {axis}"
-            hint = "leave that dimension of the items open"
-    if told:
+            message = f"its items differ in dimension {axis}"
+            hint = "leave that dimension of the items unset"
+    if message:
         where = site.at_node(index).at("output", index=0, name=value.name)
-        told = f"{quote(value.name)} is declared {value.type}, but {told}"
-        yield Finding(UNEVEN, told, where, hint, "warning")
+        message = f"{quote(value.name)} is declared as {value.type}, but {message}"
+        yield Finding(UNEVEN, message, where, hint, "warning")
 
 
 def _shapes(node: Node, version: Version, types: Mapping[Value, Type]) -> list[Shape]:
-    """Return the shapes that are known of the items: tensors, and what a sequence declares of its own."""
+    """Return the known shapes of the items: of tensors, and of the items that a sequence declares."""
     items = [v for i, v in enumerate(node.inputs) if v is not None and port_at(version.inputs, i).items]
     kinds = [types.get(value) for value in items]
     shapes = [kind.shape if isinstance(kind, TensorType) else _item_shape(kind) for kind in kinds]

@@ -25,19 +25,19 @@ ARITY, UTF8 = "NODE002", "TEXT001"
 def judged(
     model: Source, rules: list[Rule], registry: Registry, *, types: bool, verify: bool
 ) -> list[Finding]:
-    """Return all that some rules find in a model or a file, rule by rule; raises what a load raises."""
+    """Return the findings of rules in a model or a file, rule by rule; raises the errors of `load`."""
     if not isinstance(model, Model):
         try:
             model = load(model)
         except TextError as error:
-            told = Finding(UTF8, str(error), Location(), "names and documentation must be UTF-8")
-            return [told] if any(r.id == UTF8 for r in rules) else []
+            finding = Finding(UTF8, str(error), Location(), "names and documentation must be UTF-8")
+            return [finding] if any(r.id == UTF8 for r in rules) else []
     with without_collector():
         survey = Survey(model, registry, verify)
         found = list(_broken(rules, survey))
     inferred = {r.id for r in rules if r.id in INFERRED and r.holds_for(model.ir_version)}
     if types and inferred:
-        # a node that is called with what it does not take has no types to be judged
+        # an invalid call has no types to infer
         miscalled = {f.location for f in found if f.rule == ARITY}
         stated = {in_function(f.location) for f in found if f.rule == VALUES}
         found += [
@@ -74,7 +74,7 @@ def _broken(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
 
 
 def _alike(rule: Rule, survey: Survey) -> Iterator[AttributeSite]:
-    """The attributes that break a rule: of those that are alike one is asked, the others only if it does."""
+    """Yield the attributes that may violate a rule: of equal attributes, all if the first one does."""
     for sites in survey.attributes:
         if any(True for _ in rule.check(sites[0])):
             yield from sites

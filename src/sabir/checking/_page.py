@@ -105,8 +105,8 @@ def _introduction(repairs: Repairable) -> Iterator[str]:
     yield (
         f"The {len(RULES)} rules of `sabir check`. {selected} of them apply only with `--strict`, or when"
         f" their id or group is selected. `sabir check --fix` repairs violations of {len(repairs.safe)}"
-        " rules; no computed value and no name that others rely on changes. `--fix-unsafe ID` repairs violations of"
-        f" {len(repairs.unsafe)} rules where such a change is necessary, each by its id."
+        " rules; no computed value and no name that others rely on changes. `--fix-unsafe ID` repairs"
+        f" violations of {len(repairs.unsafe)} rules where such a change is necessary, each by its id."
         " `tools/write_rules.py` writes this page from the rules; `sabir rule ID` shows the page of one.\n"
     )
     for group, what in GROUPS.items():

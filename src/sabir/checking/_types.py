@@ -1,6 +1,6 @@
 """Types over a whole model: one inference over the main graph, then over those that train it.
 
-What an operator's room warns about is asked then, as it may depend on types.
+The checks of the operators' rooms run afterwards, as their warnings may depend on types.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def _doubts(site: GraphSite, inference: Inference) -> Iterator[Finding]:
         for check in callee.operator.checks:
             binding = Binding(callee.formal, check)
             for index in places:
-                for told in _warnings(binding, callee.since, site.nodes[index], site, inference):
-                    message = legible(f"{callee}: {told}")
+                for warning in _warnings(binding, callee.since, site.nodes[index], site, inference):
+                    message = legible(f"{callee}: {warning}")
                     yield Finding(DOUBTS, message, site.at_node(index), severity="warning")
 
 
@@ -96,11 +96,11 @@ def _warnings(binding: Binding, since: int, node: Node, site: GraphSite, inferen
     except LimitError:
         raise
     except (SabirError, *ACCIDENTS):
-        return []  # a call that is wrong: inference and other rules report it
+        return []  # an invalid call: inference and other rules report it
 
 
 def in_function(where: Location) -> tuple[object, ...]:
-    """Return a place as it stands in its function, whoever calls it."""
+    """Return a location relative to the function that it is in, for any call of the function."""
     steps = where.steps
     inner = max((i for i, step in enumerate(steps) if step.kind == "function"), default=None)
     return steps if inner is None else (steps[inner].name, *steps[inner + 1 :])
@@ -112,16 +112,18 @@ def _unfit(training: TrainingInfo, where: Location, types: dict[Value, Type]) ->
         ("update_binding", training.update_binding),
     ):
         for index, (key, value) in enumerate(pairs):
-            told = _misfit(key, types.get(value))
-            if told:
-                message = f"{quote(value.name)} cannot become {quote(key.name)}: {told}"
+            misfit = _misfit(key, types.get(value))
+            if misfit:
+                message = f"{quote(value.name)} does not fit {quote(key.name)}: {misfit}"
                 at = where.at(field, index=index, name=key.name)
-                yield Finding(STATE, message, at, "give it the element type and shape of the initializer")
+                yield Finding(
+                    STATE, message, at, "compute it with the element type and shape of the initializer"
+                )
 
 
 def _misfit(key: Value, kind: Type | None) -> str:
     constant = key.constant
-    if constant is None:  # TRAIN001 tells of it
+    if constant is None:  # TRAIN001 reports it
         return ""
     element = constant.values.element if isinstance(constant, SparseTensor) else constant.element
     stated = key.type if key.is_input and key.type is not None else TensorType(element, constant.shape)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @repair(
     "NAME004",
     "Odd characters become `_`, and a number is added where that is taken, wherever the name"
-    " stands. A dimension such as `2*N` no longer says how it follows from others.",
+    " stands. A dimension such as `2*N` no longer states how it depends on others.",
     safe=False,
 )
 def rename_dimensions(task: Task) -> Iterator[Repair]:
@@ -58,7 +58,7 @@ def rename_dimensions(task: Task) -> Iterator[Repair]:
     yield from found.repairs
 
 
-@repair("TYPE003", "The dimension is left open.")
+@repair("TYPE003", "The size is removed: the dimension becomes unknown.")
 def clear_negatives(task: Task) -> Iterator[Repair]:
     """Leave dimensions below 0 open, as whoever wrote them means: no tensor has such a size."""
     if "TYPE003" not in task.wanted:
@@ -68,7 +68,7 @@ def clear_negatives(task: Task) -> Iterator[Repair]:
     def cleared(kind: Type, where: Location) -> Type:
         made = with_dims(kind, lambda dim: None if isinstance(dim, int) and dim < 0 else dim)
         if made is not kind:
-            repairs.append(Repair("TYPE003", f"left open what is below 0 in {kind}", where))
+            repairs.append(Repair("TYPE003", f"removed the negative size of a dimension of {kind}", where))
         return made
 
     _change_types(task.survey, cleared)
@@ -79,7 +79,7 @@ def _typed_values(survey: Survey) -> list[tuple[Value, Location]]:
     """Return whatever declares a type, with its place."""
     graphs = [(site.graph, site.where) for site in survey.graphs]
     graphs += [(g, f.where) for f in survey.functions for g in graphs_in_defaults(f.function)]
-    values = ((value, where) for graph, where in graphs for value in _described(graph))
+    values = (described for graph, where in graphs for described in _described(graph, where))
     return [(value, where) for value, where in values if value.type is not None]
 
 
@@ -87,18 +87,23 @@ def _change_types(survey: Survey, change: Callable[[Type, Location], Type]) -> N
     """Change every type that a model declares, those in attributes too."""
     for value, where in _typed_values(survey):
         if value.type is not None:
-            value.type = change(value.type, where.at("value_info", name=value.name))
+            value.type = change(value.type, where)
     for held in attributes_of(survey):
         if held.attribute.type in {"type", "types"} and held.attribute.value:
             _in_attribute(held, change)
 
 
-def _described(graph: Graph) -> Iterator[Value]:
-    """Yield whatever a graph may declare a type of."""
-    yield from graph.defined()
-    yield from graph.orphan_value_info
-    yield from (v for v in graph.outputs if v is not None)
-    yield from (info for _, info in graph.output_infos.values())
+def _described(graph: Graph, where: Location) -> Iterator[tuple[Value, Location]]:
+    """Yield every value whose type a graph may declare, with the location of the declaration."""
+    for index, value in enumerate(graph.inputs):
+        yield value, where.at("input", index=index, name=value.name)
+    for index, value in enumerate(graph.outputs):
+        if value is not None:
+            yield value, where.at("output", index=index, name=value.name)
+    for index, (_, info) in graph.output_infos.items():
+        yield info, where.at("output", index=index, name=info.name)
+    for value in (*graph.defined(), *graph.orphan_value_info):
+        yield value, where.at("value_info", index=value.value_info_index, name=value.name)
 
 
 def _in_attribute(held: AttributePlace, change: Callable[[Type, Location], Type]) -> None:
@@ -152,7 +157,7 @@ class _Dimensions:
         if new is None:
             old, name = str(dim), self._names.fresh(str(dim))
             new = self._found[dim] = symbol(name)
-            lost = "" if old in dim.symbols else ", which no longer says how it follows from others"
+            lost = "" if old in dim.symbols else ", which no longer states how it depends on others"
             self.repairs.append(Repair("NAME004", renamed("the dimension", old, name) + lost, where))
         return new
 

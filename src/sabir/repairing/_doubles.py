@@ -11,6 +11,7 @@ from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto, ValueI
 from sabir.repairing._declaring import repair
 from sabir.repairing._infos import tidy_infos
 from sabir.repairing._repair import Repair, Task
+from sabir.schema import function_label
 from sabir.serial import dumps
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class _Leftovers:
         for domain, version in again:
             message = f"dropped the import of {quote(domain or 'ai.onnx')} in version {version}"
             where = self._where.at("opset_import", name=domain or "ai.onnx")
-            yield Repair("MODEL004", f"{message}; {bound[canonical_domain(domain)]} stays", where)
+            yield Repair("MODEL004", f"{message}; version {bound[canonical_domain(domain)]} remains", where)
 
     def attributes(self, function: Function) -> Iterator[Repair]:
         """Drop a function's attributes that are declared already; one with a default is what counts."""
@@ -209,6 +210,8 @@ def _functions(sites: Iterable[FunctionSite], model: Model) -> Iterator[Repair]:
             if first.setdefault(key, written) == written and site is not several[0]:
                 dropped.add(id(site.function))
                 yield Repair(
-                    "FUNC001", f"dropped {site.function!r}: the same function came before", site.where
+                    "FUNC001",
+                    f"dropped {function_label(site.function)}, which repeats an earlier one",
+                    site.where,
                 )
     model.functions = [f for f in model.functions if id(f) not in dropped]

@@ -100,7 +100,7 @@ def _typed(held: AttributePlace, callees: dict[Node, Any]) -> Iterator[Repair]:
         if kind is None or attribute.value is not None or not (attribute.ref or kind in _LISTS):
             return
         made = held.put(type=kind, value=None if attribute.ref else ())
-    yield Repair("ATTR002", f"stated the type of the attribute: {made.type}", held.site.where)
+    yield Repair("ATTR002", f"set the type of the attribute to {made.type}", held.site.where)
 
 
 def _declared_type(held: AttributePlace, callees: dict[Node, Any]) -> AttributeType | None:
@@ -128,7 +128,7 @@ def _one_value(held: AttributePlace, residue: Residue, beside: Rule) -> Iterator
     rest = residue._replace(wire=left.SerializeToString())
     held.put(residue=rest if any(rest) else None)
     message = (
-        f"dropped {', '.join(f'`{f}`' for f in fields)}, as the attribute is of type {held.attribute.type}"
+        f"dropped {', '.join(f'`{f}`' for f in fields)}, as the attribute has the type {held.attribute.type}"
     )
     yield Repair("ATTR003", message, held.site.where)
 

@@ -10,7 +10,7 @@ from sabir.schema._operator import Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status, port_at
 from sabir.schema._registry import Registry, Rooms
 from sabir.schema._results import check_results, is_settled
-from sabir.schema._scope import Callees, Scope, check_call, newer_opset
+from sabir.schema._scope import Callees, Scope, check_call, function_label, newer_opset
 from sabir.schema._types import (
     BFLOAT16,
     BOOL,
@@ -90,6 +90,7 @@ __all__ = [
     "check_expansion",
     "check_results",
     "element_types",
+    "function_label",
     "implicit_imports",
     "is_settled",
     "newer_opset",
