@@ -56,8 +56,8 @@ def claim_diagnostic(
         return None
     source = quote(inputs[symbols[0]])
     message = (
-        f"{quote(value.name)} is declared as {declared}, but dimension {claim.axis} is {claim.inferred}, which"
-        f" depends on the shape of the input {source}; the declaration is true only if"
+        f"{quote(value.name)} is declared as {declared}, but dimension {claim.axis} is {claim.inferred},"
+        f" which depends on the shape of the input {source}; the declaration is true only if"
         f" {claim.inferred} = {claim.declared}"
     )
     hint = "leave the dimension unset, or replace the declared types: `sabir infer --fresh`"
