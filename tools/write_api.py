@@ -12,11 +12,8 @@ import sabir
 
 def public_packages() -> list[str]:
     """Return `sabir` and its packages that have a door of public names."""
-    found = ["sabir"]
-    for module in pkgutil.iter_modules(sabir.__path__, "sabir."):
-        if module.ispkg and getattr(importlib.import_module(module.name), "__all__", None):
-            found.append(module.name)
-    return found
+    packages = [module.name for module in pkgutil.iter_modules(sabir.__path__, "sabir.") if module.ispkg]
+    return ["sabir", *(name for name in packages if getattr(importlib.import_module(name), "__all__", None))]
 
 
 if __name__ == "__main__":

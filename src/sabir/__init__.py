@@ -5,6 +5,7 @@ session = sabir.Session(model)
 outputs = session.run({"x": array})
 """
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 # first, and from here: deep in a chain of imports numpy's own take a third longer
@@ -54,11 +55,28 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
 
-def _complete(model: Model) -> None:
-    """Type the outputs of a model that a builder made; inference is imported for the first one."""
-    from sabir.inference import type_outputs  # ruff: ignore[import-outside-top-level]  as all of `_LATER`
+class _BuilderHooks:
+    """What a Builder needs of packages above `ir`, each imported when it is first needed."""
 
-    type_outputs(model)
+    @staticmethod
+    @functools.lru_cache(maxsize=16)
+    def callees(registry: Any) -> Any:
+        from sabir.opsets import STANDARD  # ruff: ignore[import-outside-top-level]  see the class
+        from sabir.schema import BuilderCalls  # ruff: ignore[import-outside-top-level]  see the class
+
+        return BuilderCalls(STANDARD if registry is None else registry)
+
+    @staticmethod
+    def types(model: Model, registry: Any) -> Any:
+        from sabir.inference import GrowingTypes  # ruff: ignore[import-outside-top-level]  see the class
+
+        return GrowingTypes(model) if registry is None else GrowingTypes(model, registry)
+
+    @staticmethod
+    def complete(model: Model, registry: Any) -> None:
+        from sabir.inference import type_outputs  # ruff: ignore[import-outside-top-level]  see the class
+
+        type_outputs(model) if registry is None else type_outputs(model, registry)
 
 
 def _listing(item: Any) -> str:
@@ -68,7 +86,7 @@ def _listing(item: Any) -> str:
     return listing(item)
 
 
-Builder.complete = _complete
+Builder.hooks = _BuilderHooks()
 Listed.listing = _listing
 
 __all__ = [

@@ -321,8 +321,8 @@ def test_results_of_one_model_are_inputs_of_another(cli, write, tmp_path):
             SequenceProto(elem_type=2, sparse_tensor_values=[SparseTensorProto()]),
             "sparse",
         ),
-        (MapType(element("int64"), FLOATS), MapProto(key_type=7, keys=[1, 2]), "2 keys, for 0 values"),
-        (MapType(element("int64"), FLOATS), MapProto(keys=[1]), "it has no type of keys"),
+        (MapType(element("int64"), FLOATS), MapProto(key_type=7, keys=[1, 2]), "2 keys and 0 values"),
+        (MapType(element("int64"), FLOATS), MapProto(keys=[1]), "its key type is unknown"),
         (
             MapType(element("int64"), FLOATS),
             MapProto(
@@ -353,7 +353,7 @@ def test_files_that_hold_no_such_value(kind, data, told, tmp_path):
 
 
 def test_a_result_that_no_message_holds_is_an_error(tmp_path):
-    with pytest.raises(sabir.UnsupportedError, match="items of one kind, and here are sequence, tensor"):
+    with pytest.raises(sabir.UnsupportedError, match="items of one type, and these are sequence, tensor"):
         list(save_each({"y": [np.ones(1), [np.ones(1)]]}, tmp_path))
 
 

@@ -124,7 +124,7 @@ def test_intermediates_are_dropped_after_their_last_use():
     ],
 )
 def test_wrong_nodes_are_told_before_anything_runs(build, message):
-    b = Builder(21)
+    b = Builder(21, check=False)
     b.output(build(b, b.input("x", "float", [1, 3])), "y")
     with pytest.raises(SchemaError, match=message):
         sabir.Session(b.model())

@@ -46,7 +46,7 @@ def test_a_map_tells_that_its_file_was_cut_short(tmp_path):
     ):
         untruncated(data[5:9])
     assert b"".join(data.obj.pieces(0, LARGE - 1)) == bytes(LARGE - 1)
-    with pytest.raises(FileError, match=f"the file ends at byte {LARGE - 1}, and {LARGE} are needed"):
+    with pytest.raises(FileError, match=f"the file ends at byte {LARGE - 1}, and must have {LARGE}"):
         list(data.obj.pieces(0, LARGE))
 
 

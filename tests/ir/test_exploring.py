@@ -1,5 +1,6 @@
 """Lookups, lengths and representations of the model objects."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -18,9 +19,11 @@ from sabir.ir import (
     TensorType,
     TrainingInfo,
     Value,
+    WireTensor,
     symbol,
     tensor_type,
 )
+from sabir.proto import TensorProto
 
 
 @pytest.fixture
@@ -190,11 +193,6 @@ def test_tensors_of_a_file_equal_those_of_arrays(model):
 
 
 def test_spare_bits_and_truth_values_are_no_contents():
-    import ml_dtypes  # the 4-bit type
-
-    from sabir.ir import WireTensor
-    from sabir.proto import TensorProto
-
     def wire(number, raw, *dims):
         return WireTensor(TensorProto(data_type=number, dims=dims, raw_data=raw))
 

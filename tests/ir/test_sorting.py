@@ -67,11 +67,11 @@ def test_what_a_subgraph_captures_is_read_by_its_node():
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ('y = Add(x, t)  ["back"] t = Relu(y)', "Relu 'back', Add giving 'y' read one another in a cycle"),
-        ("y = Add(x, y)", "Add giving 'y' reads its own output"),
+        ('y = Add(x, t)  ["back"] t = Relu(y)', "Relu 'back', Add computing 'y' read each other in a cycle"),
+        ("y = Add(x, y)", "Add computing 'y' reads its own output"),
         (
             "z = Neg(u)  y = Add(x, t)  t = Relu(u)  u = Exp(t)",
-            "Relu giving 't', Exp giving 'u' read one another|Exp giving 'u', Relu giving 't' read one another",
+            "Relu computing 't', Exp computing 'u' read each other|Exp computing 'u', Relu computing 't' read each other",
         ),
     ],
 )

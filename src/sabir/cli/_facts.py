@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sabir.base import SabirError
-from sabir.ir import ExternalTensor, Node, SparseTensor
+from sabir.ir import ExternalTensor, Node, SparseTensor, canonical_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,8 +58,8 @@ def facts_of(model: Model) -> Facts:
 def operator_name(callee: Node | Function) -> str:
     """Return the full name of the operator or function: `Conv`, `ai.onnx.ml.Scaler`."""
     name = callee.op if isinstance(callee, Node) else callee.name
-    domain = "" if callee.domain in {"", "ai.onnx"} else f"{callee.domain}."
-    return f"{domain}{name}{f':{callee.overload}' if callee.overload else ''}"
+    domain = canonical_domain(callee.domain)
+    return f"{domain}{'.' if domain else ''}{name}{f':{callee.overload}' if callee.overload else ''}"
 
 
 def nested(graph: Graph) -> Iterator[tuple[str, int, Node]]:

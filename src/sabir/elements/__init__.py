@@ -1,6 +1,6 @@
-"""The element types of ONNX tensors, and how their values lie in bytes and in typed fields.
+"""The element types of ONNX tensors, and their values in bytes and in typed fields.
 
-`ElementType` says what a type is, `element` finds it from a number, a name or a numpy dtype,
+`ElementType` describes a type, `element` finds it from a number, a name or a numpy dtype,
 `unpack`/`pack` read and write `raw_data`, `from_field`/`to_field` the typed fields.
 """
 

@@ -1,4 +1,4 @@
-"""What writing asks of an array: the element's dtype, flat, in C order and native bytes."""
+"""Arrays for writing: the element's dtype, flat, in C order and native bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def flat(element: ElementType, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return `array` as one row of native elements; a copy only where its layout asks for one.
+    """Return `array` as one row of native elements; a copy only where its layout needs one.
 
     Raises WireError when its dtype is not the element's, byte order aside.
     """

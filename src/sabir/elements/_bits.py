@@ -1,7 +1,7 @@
 """Elements narrower than a byte: between packed bytes and one code a byte.
 
-Codes stand in the low bits of their byte with the others zero, signed or not: that is how
-ml_dtypes keeps its small types, so a code array's view is the value array.
+A code is in the low bits of its byte, signed or not, and the other bits are zero. ml_dtypes stores its
+small types like this, so a view of the codes is the array of values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Elements as the typed fields keep them: `float_data`, `int32_data` and the like."""
+"""Elements in the typed fields: `float_data`, `int32_data` and the others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def field_size(element: ElementType, count: int) -> int:
 
 
 def field_bounds(element: ElementType) -> tuple[int, int]:
-    """Return the least and greatest entry of an integer field that stands for elements of this type."""
+    """Return the least and greatest entry of an integer field for elements of this type."""
     if element is BOOL:
         return 0, 1
     if _per_entry(element) > 1:

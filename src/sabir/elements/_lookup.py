@@ -1,4 +1,4 @@
-"""Finding an element type from whatever names it: a number, a name, a numpy dtype."""
+"""Element types by number, name or numpy dtype."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sabir.elements._types import ELEMENTS, STRING, ElementType
 _BY_NUMBER = {kind.number: kind for kind in ELEMENTS}
 _BY_NAME = {spelling: kind for kind in ELEMENTS for spelling in (kind.name, kind.name.upper())}
 _BY_DTYPE = {kind.dtype: kind for kind in ELEMENTS}
-# Scalar types stand in a table, since np.dtype would take any class at all for an object.
+# A table of scalar types, because np.dtype accepts any class as an object type.
 _ALIASES = (bool, int, float, complex, np.intc, np.uintc, np.longlong, np.ulonglong)
 _BY_TYPE: dict[type[Any], ElementType] = {
     **{kind.dtype.type: kind for kind in ELEMENTS},

@@ -1,4 +1,4 @@
-"""Elements as `raw_data` keeps them: little-endian, in C order, small types packed."""
+"""Elements in `raw_data`: little-endian, in C order, small types packed."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _COUNTABLE = 2**64
 def element_count(shape: Iterable[int]) -> int:
     """Return how many elements a shape has.
 
-    Past 64 bits the answer is only known to be that large: the product of a million dimensions would take
-    minutes, and room for a million digits.
+    Above 64 bits the result is only a lower bound: the product of a million dimensions would take minutes and
+    have a million digits.
     """
     count, dims = 1, tuple(shape)
     if 0 in dims:
@@ -44,10 +44,10 @@ def element_count(shape: Iterable[int]) -> int:
 def packed_size(element: ElementType, count: int) -> int:
     """Return how many bytes `count` elements take in `raw_data`; a last partial byte counts whole.
 
-    Raises WireError for strings, which never stand there, and for a negative count.
+    Raises WireError for strings, which are never there, and for a negative count.
     """
     if element is STRING:
-        raise WireError("strings have no raw form: they stand in string_data")
+        raise WireError("strings have no raw form: they are in string_data")
     if count < 0:
         raise WireError(f"a tensor cannot have {count} elements")
     return -(-count * element.bits // 8)
@@ -57,7 +57,7 @@ def unpack(element: ElementType, data: BytesLike, count: int) -> npt.NDArray[Any
     """Return the `count` elements in `data` as a read-only array of shape (count,).
 
     Elements of a byte or more are a view of `data`, with whatever alignment it has; smaller ones
-    are expanded to one a byte. Padding bits are not looked at.
+    are expanded to one a byte. Padding bits are ignored.
 
     Raises WireError for strings, and when `data` is not exactly as long as `count` elements are.
     """
@@ -77,14 +77,14 @@ def unpack(element: ElementType, data: BytesLike, count: int) -> npt.NDArray[Any
 def pack(element: ElementType, array: npt.NDArray[Any]) -> memoryview:
     """Return the raw bytes of `array`, of any shape: a read-only, flat view of unsigned bytes.
 
-    It is the array's own memory where that already lies as the wire wants it: C order,
+    It is the array's own memory where that has the layout of `raw_data` already: C order,
     little-endian, elements of a byte or more. Where elements are smaller, bits above an element's
     own are dropped, and the last byte's spare ones are zero.
 
     Raises WireError for strings, and when the array's dtype is not the element's.
     """
     if element is STRING:
-        raise WireError("strings have no raw form: they stand in string_data")
+        raise WireError("strings have no raw form: they are in string_data")
     row = flat(element, array)
     if element.is_packed:
         return shrink(row, element.bits).data.toreadonly()

@@ -1,4 +1,4 @@
-"""Strings: UTF-8 bytes on the wire, `str` in arrays of objects."""
+"""String elements: UTF-8 bytes in messages, `str` in arrays of objects."""
 
 from __future__ import annotations
 

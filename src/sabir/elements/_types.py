@@ -1,4 +1,4 @@
-"""The 28 element types as values: what each is called, how wide it is, where it is stored."""
+"""The 28 element types: their names, widths and fields."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Field = Literal["float_data", "int32_data", "string_data", "int64_data", "double
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class ElementType:
-    """What one element of a tensor is; one instance a type, so `is` may compare them.
+    """The type of the elements of a tensor; each type has one instance, so `is` may compare them.
 
     `name` is the standard's spelling in type strings, `number` its TensorProto.DataType,
-    `bits` the width of one element in `raw_data` (0 for strings, which never stand there),
+    `bits` the width of one element in `raw_data` (0 for strings, which are never there),
     `dtype` the numpy dtype of its arrays (object for strings, whose elements are `str`), and
-    `field` the TensorProto field that carries its values when `raw_data` does not.
+    `field` the TensorProto field that has its values when `raw_data` does not.
     """
 
     number: int
@@ -67,7 +67,7 @@ class ElementType:
 
 
 def _float(number: int, name: str, scalar: type, bits: int, *, signed: bool = True) -> ElementType:
-    """Return a type whose bit patterns stand in `int32_data`."""
+    """Return a type whose bit patterns are in `int32_data`."""
     return ElementType(number, name, bits, np.dtype(scalar), "int32_data", "float", signed)
 
 

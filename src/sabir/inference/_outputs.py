@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING
 from sabir.inference._contents import without_contents
 from sabir.inference._engine import Inference
 from sabir.ir import TensorType
+from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
     from sabir.ir import Model
+    from sabir.schema import Registry
 
 
-def type_outputs(model: Model) -> None:
-    """Declare the inferred type of each output of the main graph that has none, where inference finds one.
+def type_outputs(model: Model, registry: Registry = STANDARD) -> None:
+    """Declare the inferred type of each output of the main graph and its subgraphs that has none.
 
     The standard requires types for the outputs of a model. Mistakes in the model are left to the checker.
     """
-    untyped = [v for v in model.graph.outputs if v is not None and v.type is None]
+    untyped = [v for g in model.graph.scopes() for v in g.outputs if v is not None and v.type is None]
     if not untyped:
         return
-    engine = Inference(model)
+    engine = Inference(model, registry=registry)
     engine.run()
     for value in untyped:
         kind = engine.types.get(value)

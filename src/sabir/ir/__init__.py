@@ -1,5 +1,8 @@
 """The model objects: immutable types, tensors and attributes, and mutable graphs of linked nodes."""
 
+from typing import TYPE_CHECKING
+
+from sabir.base import importing_later
 from sabir.ir._attributes import ATTRIBUTE_TYPES, Attribute, Attributes, AttributeType
 from sabir.ir._builder import Builder
 from sabir.ir._clone import clone_function, clone_graph, clone_node
@@ -93,6 +96,21 @@ from sabir.ir._value import Value
 from sabir.ir._verify import verify
 from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
 
+if TYPE_CHECKING:
+    from sabir.ir._coercion import coerced
+    from sabir.ir._constants import Literal, converted, literal
+    from sabir.ir._functions import LocalFunction
+    from sabir.ir._hooks import Site
+    from sabir.ir._operands import Operand, Subgraph
+
+# what only builders need: imported with the first node that does
+_LATER = {
+    "coerced": "_coercion", "Literal": "_constants", "converted": "_constants", "literal": "_constants",
+    "LocalFunction": "_functions", "Site": "_hooks", "Operand": "_operands", "Subgraph": "_operands",
+}  # fmt: skip
+
+__getattr__ = importing_later(__name__, _LATER)
+
 __all__ = [
     "ATTRIBUTE_TYPES",
     "CONTAINERS",
@@ -129,12 +147,15 @@ __all__ = [
     "Known",
     "Labels",
     "Listed",
+    "Literal",
+    "LocalFunction",
     "MapType",
     "Model",
     "NameScope",
     "Node",
     "NodeDevice",
     "OpaqueType",
+    "Operand",
     "OptionalType",
     "Place",
     "Residue",
@@ -142,8 +163,10 @@ __all__ = [
     "Shape",
     "ShardedAxis",
     "Sharding",
+    "Site",
     "SparseTensor",
     "SparseTensorType",
+    "Subgraph",
     "Tensor",
     "TensorPlace",
     "TensorType",
@@ -162,6 +185,8 @@ __all__ = [
     "clone_function",
     "clone_graph",
     "clone_node",
+    "coerced",
+    "converted",
     "dim_max",
     "dim_min",
     "drop_constants",
@@ -180,6 +205,7 @@ __all__ = [
     "is_nonnegative",
     "known_equal",
     "least_ir",
+    "literal",
     "lower_bound",
     "minimum_ir",
     "mod",

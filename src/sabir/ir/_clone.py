@@ -62,7 +62,8 @@ def clone_node(node: Node, copies: Copies | None = None, arguments: Arguments = 
 
 def clone_function(function: Function) -> Function:
     """Return a copy of a function with its body."""
-    copies: Copies = {v: _value(v, {}) for v in _undefined(function.graph)}
+    graphs = [function.graph, *(g for a in function.attributes.values() if a is not None for g in a.graphs)]
+    copies: Copies = {v: _value(v, {}) for graph in graphs for v in _undefined(graph)}
     graph = clone_graph(function.graph, copies)
     defaults = {k: a and _attribute(a, copies, None) for k, a in function.attributes.items()}
     return replace(function, graph=graph, attributes=defaults, opsets=dict(function.opsets))
@@ -157,3 +158,13 @@ def _value(value: Value, copies: Copies) -> Value:
 
 def _of(value: Value, copies: Copies) -> Value:
     return copies.get(value) or value
+
+
+def _copied(part: Graph | Node) -> Graph | Node:
+    """Return a copy that reads the same values of other graphs; a node is detached."""
+    return clone_graph(part) if isinstance(part, Graph) else clone_node(part)
+
+
+# `copy.copy` must not share what belongs to one graph; set here, as the classes cannot import their clones
+setattr(Graph, "__copy__", _copied)  # ruff: ignore[set-attr-with-constant]  no slot of instances
+setattr(Node, "__copy__", _copied)  # ruff: ignore[set-attr-with-constant]  as above

@@ -1,4 +1,4 @@
-"""Where a node may run: the multi-device facts of IR 11 and later."""
+"""Device configurations of models and nodes (IR 11 and later)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class DeviceConfiguration(NamedTuple):
-    """A named set of devices that a model was laid out for."""
+    """A named set of devices that a model was partitioned for."""
 
     name: str
     num_devices: int
@@ -26,7 +26,7 @@ class ShardedAxis(NamedTuple):
 
 
 class Sharding(NamedTuple):
-    """How one input or output of a node is spread over devices; `value` is None when it names neither."""
+    """How an operand or result is distributed over devices; `value` is None when it names neither."""
 
     value: Value | None
     name: str
@@ -36,7 +36,7 @@ class Sharding(NamedTuple):
 
 
 class NodeDevice(NamedTuple):
-    """The layout of a node under one device configuration; `wire` is the message as the file had it."""
+    """The distribution of a node in one device configuration; `wire` is the message in the file."""
 
     configuration: str
     shardings: tuple[Sharding, ...] = ()

@@ -1,8 +1,8 @@
 """Tensor dimensions: an `int`, a symbolic `Expr` over tensor sizes, or None where nothing is known.
 
-The functions here take any dimension and give None for what cannot be known or would pass the size
-caps; `Expr` itself has operators for values that are known. `str` and `parse_dim` are inverse for
-expressions whose symbols are identifiers. Any other name round-trips only when it stands alone and
+The functions here take any dimension and return None for what cannot be known or would exceed the size
+limits; `Expr` itself has operators for values that are known. `str` and `parse_dim` are inverse for
+expressions whose symbols are identifiers. Any other name round-trips only when it is alone and
 is not itself a well-formed expression, as the symbol named "3" is; `read_dim` is for texts in files.
 """
 
@@ -55,7 +55,7 @@ Dim: TypeAlias = int | Expr | None
 
 
 def symbol(name: str) -> Expr:
-    """Return the size of this name: some integer >= 0."""
+    """Return the dimension with this name: some integer >= 0."""
     if not name:
         raise ValueError("a symbolic dimension needs a name")
     return Expr({(name,): 1})
@@ -154,7 +154,7 @@ def dim_max(first: Dim, *rest: Dim) -> Dim:
 
 
 def exact_quotient(a: Dim, b: Dim) -> Dim:
-    """Return the polynomial q with a = q*b, where there is one; what Reshape's -1 stands for."""
+    """Return the polynomial q with a = q*b, where there is one; Reshape's -1 means it."""
     if a is None or b is None or b == 0:
         return None
     try:
@@ -245,10 +245,10 @@ def parse_dim(text: str) -> int | Expr:
 def read_dim(text: str) -> int | Expr:
     """Read a dimension's text from a file: an expression only if it prints as that text again.
 
-    Any other text is a symbol's name, a number too, so that saving gives the file's text back.
+    Any other text is a symbol's name, a number too, so that a save writes the file's text again.
     """
     value = parse_dim(text)
-    # blanks inside are a matter of style; any other white space is part of a name
+    # blanks inside do not matter; any other white space is part of a name
     same = isinstance(value, Expr) and str(value).replace(" ", "") == text.strip(" ").replace(" ", "")
     return value if same else symbol(text)
 

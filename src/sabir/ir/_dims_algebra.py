@@ -1,14 +1,14 @@
 """The algebra behind symbolic dimensions: canonical integer polynomials over tensor sizes.
 
 An `Expr` maps monomials to nonzero integer coefficients. A monomial is a sorted tuple of atoms,
-repeated for powers; an atom is a symbol (its name, a plain `str`, standing for an integer >= 0) or a
-`Call`: a floor division, a modulus, a minimum or a maximum that no rule here can take apart.
+repeated for powers; an atom is a symbol (its name, a plain `str`, an integer >= 0) or a `DimCall`:
+a floor division, a modulus, a minimum or a maximum that no rule here simplifies.
 Every rule holds for all sizes for which the original is defined, so `N // N` may become 1.
 
 The canonical forms of the calls:
 
-* `n // d`: whole multiples of `d` stand outside; for an integer `d` > 0 the numerator's constant lies
-  in (-d, 0], so `(H+1)//2` is `(H-1)//2+1`; the numerator's leading coefficient is positive where
+* `n // d`: whole multiples of `d` are outside; for an integer `d` > 0 the numerator's constant is in
+  (-d, 0], so `(H+1)//2` is `(H-1)//2+1`; the numerator's leading coefficient is positive where
   the sign of `d` is known; nested divisions are merged.
 * `n % d`: for an integer `d` > 0 the coefficients of `n` lie in (-d/2, d/2].
 * `min`, `max`: flat, without arguments that another one beats; a constant that all share is outside.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Known: TypeAlias = "int | Expr"
 
-# A model's text decides what gets built, so everything that could grow is capped.
+# The text of a model decides what is computed, so everything that could grow has a limit.
 MAX_TERMS = 64
 MAX_ARGUMENTS = 16
 MAX_DEGREE = 16
@@ -47,7 +47,7 @@ MAX_SIZE = 256
 LIMIT = 2**63
 
 
-class Call:
+class DimCall:
     """An irreducible division, modulus, minimum or maximum of canonical expressions."""
 
     __slots__ = ("_hash", "args", "bounds", "depth", "key", "op", "size")
@@ -63,26 +63,26 @@ class Call:
         self._hash = hash(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Call) and self.key == other.key)
+        return self is other or (isinstance(other, DimCall) and self.key == other.key)
 
     def __hash__(self) -> int:
         return self._hash
 
-    def __reduce__(self) -> tuple[type[Call], tuple[Op, tuple[Known, ...]]]:
-        return Call, (self.op, self.args)  # the kept hash holds in this process only
+    def __reduce__(self) -> tuple[type[DimCall], tuple[Op, tuple[Known, ...]]]:
+        return DimCall, (self.op, self.args)  # a hash is valid in one process only
 
 
 class Expr:
     """A symbolic integer: immutable, hashable, and equal to another exactly when canonically the same.
 
-    Operators take `int` and `Expr` and give an `int` as soon as nothing symbolic is left. They raise
+    Operators take `int` and `Expr` and return an `int` where nothing symbolic is left. They raise
     `OverflowError` for results past the size caps and `ZeroDivisionError` for a divisor of 0.
     """
 
     __slots__ = ("_bounds", "_hash", "depth", "size", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        """Take canonical terms as they are; `symbol` and the operators are the way in."""
+        """Take terms that are canonical; `symbol` and the operators create them."""
         self.terms = terms
         self._bounds: Bounds | None = None
         self._hash: int | None = None
@@ -91,7 +91,7 @@ class Expr:
             _check(-LIMIT <= coefficient <= LIMIT, len(monomial) <= MAX_DEGREE)
             self.size += 1
             for atom in monomial:
-                if isinstance(atom, Call):
+                if isinstance(atom, DimCall):
                     self.size += atom.size
                     self.depth = max(self.depth, atom.depth)
         _check(len(terms) <= MAX_TERMS, self.size <= MAX_SIZE)
@@ -109,7 +109,7 @@ class Expr:
         return self._bounds
 
     def substitute(self, mapping: Mapping[str, int | Expr]) -> int | Expr:
-        """Return the value with symbols replaced by sizes (>= 0); symbols not named stay."""
+        """Return the value with symbols replaced by sizes (>= 0); other symbols stay."""
         value: Known = 0
         for monomial, coefficient in self.terms.items():
             part: Known = coefficient
@@ -127,7 +127,7 @@ class Expr:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Expr], tuple[Mapping[Monomial, int]]]:
-        return Expr, (self.terms,)  # the kept hash holds in this process only
+        return Expr, (self.terms,)  # a hash is valid in one process only
 
     def __neg__(self) -> int | Expr:
         return _scale(self, -1)
@@ -171,8 +171,8 @@ class Expr:
 _OPERANDS: tuple[type[object], ...] = (int, Expr)
 
 
-def _check(*within: bool) -> None:
-    if not all(within):
+def _check(*conditions: bool) -> None:
+    if not all(conditions):
         raise OverflowError("a symbolic dimension grew past the limits")
 
 
@@ -296,7 +296,7 @@ def _floor_reduced(numerator: Known, divisor: Known) -> Known:
     inner, constant = _single_call(numerator, "//")
     if inner and positive and (constant == 0 or isinstance(inner.args[1], int)):
         return whole + floor_of(inner.args[0] + inner.args[1] * constant, inner.args[1] * divisor)
-    return whole + _collapse({(Call("//", (numerator, divisor)),): 1})
+    return whole + _collapse({(DimCall("//", (numerator, divisor)),): 1})
 
 
 def _settled_quotient(numerator: Known, divisor: Known) -> int | None:
@@ -309,7 +309,7 @@ def _settled_quotient(numerator: Known, divisor: Known) -> int | None:
     return 0 if low >= 0 and nonnegative(divisor - 1 - numerator) else None
 
 
-def _single_call(value: Known, op: Op) -> tuple[Call | None, int]:
+def _single_call(value: Known, op: Op) -> tuple[DimCall | None, int]:
     """Return f and c where the value is exactly f + c for one call f of this kind, else None and 0."""
     terms = terms_of(value)
     constant = terms.get((), 0)
@@ -317,7 +317,7 @@ def _single_call(value: Known, op: Op) -> tuple[Call | None, int]:
     if len(monomials) != 1 or len(monomials[0]) != 1 or terms[monomials[0]] != 1:
         return None, 0
     atom = monomials[0][0]
-    return (atom, constant) if isinstance(atom, Call) and atom.op == op else (None, 0)
+    return (atom, constant) if isinstance(atom, DimCall) and atom.op == op else (None, 0)
 
 
 def mod_of(a: Known, b: Known) -> Known:
@@ -343,12 +343,12 @@ def _mod_reduced(a: Known, b: Known) -> Known:
     if isinstance(b, int):
         for monomial, coefficient in terms_of(a).items():
             inner = monomial[0] if len(monomial) == 1 else ""
-            if isinstance(inner, Call) and inner.op == "%" and _vanishes(inner.args[1], coefficient, b):
+            if isinstance(inner, DimCall) and inner.op == "%" and _vanishes(inner.args[1], coefficient, b):
                 return mod_of(a + (inner.args[0] - _collapse({monomial: 1})) * coefficient, b)
         centred = _collapse({m: (c + (b - 1) // 2) % b - (b - 1) // 2 for m, c in terms_of(a).items()})
         if centred != a:
             return mod_of(centred, b)
-    return _collapse({(Call("%", (a, b)),): 1})
+    return _collapse({(DimCall("%", (a, b)),): 1})
 
 
 def _vanishes(modulus: Known, coefficient: int, b: int) -> bool:
@@ -372,7 +372,7 @@ def extreme_of(op: Literal["min", "max"], values: Iterable[Known]) -> Known:
     constants = {terms_of(value).get((), 0) for value in kept}
     shared = constants.pop() if len(constants) == 1 else 0
     args = tuple(value - shared for value in kept)
-    return _collapse({(Call(op, args),): 1}) + shared
+    return _collapse({(DimCall(op, args),): 1}) + shared
 
 
 def _flattened(op: Op, value: Known) -> tuple[Known, ...]:

@@ -1,4 +1,4 @@
-"""What the terms of a symbolic dimension are on their own: their order, their bounds, their text."""
+"""The terms of a symbolic dimension: their order, their bounds, their text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sabir.ir._dims_algebra import Call, Expr
+    from sabir.ir._dims_algebra import DimCall, Expr
 
 Op: TypeAlias = Literal["//", "%", "min", "max"]
-Atom: TypeAlias = "str | Call"
-Monomial: TypeAlias = tuple["str | Call", ...]
+Atom: TypeAlias = "str | DimCall"
+Monomial: TypeAlias = tuple["str | DimCall", ...]
 Term: TypeAlias = "tuple[Monomial, int]"
 Bounds: TypeAlias = "tuple[int | None, int | None]"
 Key: TypeAlias = tuple[object, ...]
@@ -121,7 +121,7 @@ def _quotient_bounds(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _far_quotient(value: int, most: int | None) -> int:
-    """Return what value // b comes to as b grows to its greatest."""
+    """Return value // b for the greatest b."""
     if most is None:
         return 0 if value >= 0 else -1
     return value // max(most, 1)
@@ -143,7 +143,7 @@ def _remainder_bounds(a: Bounds, b: Bounds) -> Bounds:
 
 
 def text_of_terms(terms: Mapping[Monomial, int]) -> str:
-    """Return the one text of these terms: what is added, what is taken away, then the constant."""
+    """Return the canonical text of these terms: positive terms, negative terms, then the constant."""
     ordered = sorted(((m, c) for m, c in terms.items() if m), key=_print_key)
     constant = terms.get((), 0)
     if constant:
@@ -178,7 +178,7 @@ def _atom_text(atom: Atom) -> str:
 
 
 def _tight(atom: Atom) -> str:
-    """Return the text of an atom as it may stand next to any operator."""
+    """Return the text of an atom next to any operator, in parentheses where it needs them."""
     text = _atom_text(atom)
     return text if isinstance(atom, str) or atom.op in {"min", "max"} else f"({text})"
 
@@ -193,13 +193,13 @@ def _operand_text(value: int | Expr) -> str:
 
 
 def names_in(atoms: Iterable[Atom]) -> set[str]:
-    """Return every symbol that these atoms are made of."""
+    """Return every symbol in these atoms."""
     found: set[str] = set()
     for atom in atoms:
         found.update({atom} if isinstance(atom, str) else _names_in_call(atom))
     return found
 
 
-def _names_in_call(call: Call) -> set[str]:
+def _names_in_call(call: DimCall) -> set[str]:
     args = [arg for arg in call.args if not isinstance(arg, int)]
     return {name for arg in args for name in arg.symbols}

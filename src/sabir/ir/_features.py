@@ -1,4 +1,4 @@
-"""Parts of the format that came with a later IR version, and the least version that a model needs."""
+"""Features of the format with their IR versions, and the oldest version that a model needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ELEMENTS = {17: 9, 18: 9, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13,
 
 
 class Feature(NamedTuple):
-    """A part of the format, and the IR version that it came with."""
+    """A feature of the format, and the IR version that introduced it."""
 
     name: str
     since: int
@@ -45,7 +45,7 @@ VALUE_INFO = Feature("value_info of a function", _METADATA)
 
 
 def features_of_function(function: Function) -> Iterator[Feature]:
-    """Yield the features of a function itself; its body is a graph like others."""
+    """Yield the features of a function itself, its body apart."""
     yield Feature("functions", 8)
     if any(a is not None for a in function.attributes.values()):
         yield Feature("defaults of a function's attributes", 9)
@@ -120,7 +120,7 @@ def elements_of_type(kind: Type) -> Iterator[ElementType]:
 
 
 def first_ir_of_element(element: ElementType) -> int:
-    """Return the IR version that an element type came with, 0 where every version had it."""
+    """Return the IR version that introduced an element type, 0 where every version has it."""
     return _ELEMENTS.get(element.number, 0)
 
 
@@ -129,7 +129,7 @@ def _features_of_element(element: ElementType) -> Iterator[Feature]:
 
 
 def least_ir(model: Model) -> int:
-    """Return the oldest IR version that has all that a model imports and uses; 3 is the oldest written."""
+    """Return the oldest IR version that has all that a model imports and uses, at least 3."""
     imports = starmap(_first_ir_of_import, model.opsets.items())
     return max(_OLDEST, *imports, *(feature.since for feature in _features(model)))
 

@@ -214,12 +214,6 @@ class Graph(NodeSequence, Listed):
         nodes = "1 node" if self._count == 1 else f"{self._count} nodes"
         return legible(f"<Graph {self.name!r}: {nodes}>")
 
-    def __copy__(self) -> Graph:
-        """Return a copy that reads the same values of other graphs."""
-        from sabir.ir._clone import clone_graph  # ruff: ignore[import-outside-top-level]  it copies by these classes
-
-        return clone_graph(self)
-
     def __reduce__(self) -> tuple[Any, ...]:
         # lists of nodes and values, not chains of links: a recursion is as deep as graphs are nested
         contents = tuple(self._inputs), dict(self.initializers.items()), tuple(self), tuple(self._outputs)

@@ -1,4 +1,4 @@
-"""Imports of operator sets: which version of each domain binds."""
+"""Imports of operator sets: which version of each domain applies."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
 
 
 def canonical_domain(domain: str) -> str:
-    """Return the one name of a domain that has two: `ai.onnx` is the empty domain."""
+    """Return the canonical name of a domain: `ai.onnx` is the empty domain."""
     return "" if domain == "ai.onnx" else domain
 
 
 def find_opset(opsets: Mapping[str, int], domain: str) -> int | None:
-    """Return the version that binds of those that `opsets` imports of a domain, under either of its names."""
+    """Return the import of a domain that applies, under either of its names, or None."""
     return bound_opsets(opsets).get(canonical_domain(domain))
 
 
 def bound_opsets(opsets: Mapping[str, int], default: int | None = None) -> dict[str, int]:
-    """Return the version that binds of each domain, by its canonical name: the highest that is imported.
+    """Return the import that applies for each domain, by its canonical name: the highest.
 
     `default` is the version of the default domain where `opsets` imports none.
     """
@@ -33,9 +33,9 @@ def bound_opsets(opsets: Mapping[str, int], default: int | None = None) -> dict[
 
 
 def binding_places(imports: Sequence[tuple[str, int]]) -> list[int]:
-    """Return the places of the imports that count, in order: for each spelling of a domain the highest.
+    """Return the positions of the imports that apply: for each spelling of a domain the highest.
 
-    Of equal ones the first counts.
+    Of equal ones the first applies.
     """
     best: dict[str, int] = {}
     for place, (domain, version) in enumerate(imports):

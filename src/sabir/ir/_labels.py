@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import check_depth
+from sabir.base import SchemaError, check_depth
 from sabir.ir._fresh import FreshNames
 from sabir.ir._rereading import misread_names
 
@@ -18,21 +18,25 @@ if TYPE_CHECKING:
 class Labels:
     """Names for every value of some graphs and of the graphs inside them, without a change to the model.
 
-    A value keeps its name unless another of its graph has it, or a graph inside reads an outer value, or one
-    that nothing defines, that the name would hide. Of values that share a name an input or an output of the
-    graph keeps it. Names that clashed in the file (`Graph.clashes`) stay as they are, as long as every reader
-    finds its own value by them.
+    A value keeps its name unless another value of its graph has it, or the name would hide an outer or
+    undefined value that a graph inside reads. Of values that share a name an input or an output of the graph
+    keeps it. Names that clashed in the file (`Graph.clashes`) stay, as long as every reader finds its value
+    by them.
     """
 
-    __slots__ = ("_captures", "_fresh", "_given", "_names", "_outside", "_shared", "_single")
+    __slots__ = ("_captures", "_closed", "_fresh", "_given", "_names", "_outside", "_shared", "_single")
 
     def __init__(
-        self, *graphs: Graph, around: Iterable[Value | None] = (), outside: Iterable[Value] = ()
-    ) -> None:
+        self, *graphs: Graph, around: Iterable[Value | None] = (), outside: Iterable[Value] = (),
+        closed: bool = False,
+    ) -> None:  # fmt: skip
         """Name the values of graphs, and first those `around` them, which belong to no graph.
 
-        `outside` are values of the graphs that something outside refers to by name, as training does.
+        `outside` are values of the graphs that something outside refers to by name, as training does. Raises
+        SchemaError where the graphs are `closed` and read a value of a graph that is not among them: its name
+        would mean nothing there, or another value.
         """
+        self._closed = closed
         self._names: dict[Value, str] = {}
         self._fresh = FreshNames()
         self._captures: dict[Graph, set[Value]] = {}
@@ -75,6 +79,8 @@ class Labels:
 
     def _root(self, graph: Graph) -> None:
         """Name what a graph and those inside it define, until every reader finds its value by name."""
+        if self._closed:
+            self._require_closed(graph)
         outer = frozenset(self._given)
         while True:
             self._given, self._shared = set(outer), False
@@ -83,6 +89,14 @@ class Labels:
             if misread <= self._single:
                 return
             self._single |= misread
+
+    def _require_closed(self, graph: Graph) -> None:
+        for value in self._captures[graph]:
+            if value.source is not None and value.home not in self._captures:
+                owner = (
+                    repr(value.home) if value.home is not None else f"{value.source!r}, which is in no graph"
+                )
+                raise SchemaError(f"{graph!r} reads {value!r} of {owner}: that is not in scope")
 
     def _graph(self, graph: Graph) -> None:
         ports = (*graph.inputs, *(v for v in graph.outputs if v is not None and v.home is graph))

@@ -36,7 +36,7 @@ class Reads(MutableSequence["Value | None"]):
     def __init__(self, user: Node | Graph, items: Iterable[Value | None] = ()) -> None:
         """Raises TypeError for what is not a sequence of values; then nothing is linked."""
         self._user = user
-        self._items = items.copy() if type(items) is list else _listed(items)
+        self._items: list[Value | None] = items.copy() if isinstance(items, list) else _listed(items)
         try:
             for slot, value in enumerate(self._items):
                 if value is not None:

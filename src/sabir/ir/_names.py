@@ -12,9 +12,9 @@ class NameScope:
     """The names of one graph, inside those of the graphs around it.
 
     A name that is read before anything defines it gets a value without a source. A later definition in the
-    same graph adopts that value; when the graph is over, the graph around it takes on what is left.
+    same graph uses that value; at the end of the graph the rest passes to the graph around it.
 
-    `clashes` has the values whose name another value of this graph or of one around it has too.
+    `clashes` has the values that share their name with another value of this graph or of one around it.
     """
 
     __slots__ = ("_outer", "_pending", "_values", "clashes")
@@ -26,16 +26,16 @@ class NameScope:
         self.clashes: dict[Value, str] = {}
 
     def read(self, name: str) -> Value | None:
-        """Return what a name means here, None for the empty one; raises WireError for one that is no text."""
+        """Return the value of a name, None for the empty one; raises TextError for one that is not text."""
         value = self._values.get(name)
         if value is not None:
             return value
         return self._elsewhere(name) if name else None
 
     def define(self, name: str) -> Value:
-        """Return the value that a definition gives a name; the empty name cannot be read.
+        """Define a name and return its value; the empty name cannot be read.
 
-        Raises WireError for a name that is no text.
+        Raises TextError for a name that is not text.
         """
         value = self._pending.pop(name, None) if self._pending else None
         if value is None:
@@ -56,11 +56,11 @@ class NameScope:
         return scope is not None
 
     def own(self, name: str) -> Value | None:
-        """Return the value that this very graph gives a name, if it does."""
+        """Return the value that this graph itself defines under a name, or None."""
         return self._values.get(name)
 
     def close(self) -> None:
-        """Hand what nothing here defined to the graph around."""
+        """Pass the names that nothing here defined to the graph around."""
         if self._outer is None:
             return
         waiting = self._outer._pending
@@ -85,18 +85,18 @@ class NameScope:
 
 
 def _text(name: object) -> str:
-    """Return a name as text: protobuf gives bytes where it is no UTF-8."""
+    """Return a name that is text; protobuf returns bytes where it is not UTF-8."""
     if type(name) is not str:
         raise TextError(f"the name {quote(name)} is not UTF-8")
     return name
 
 
 def _replace(merged: dict[Value, Value]) -> None:
-    """Put values in the place of others; each reader is rewritten once, however much it reads."""
+    """Replace values by others; each reader is rewritten once, however many of them it reads."""
     users: dict[Node | Graph, None] = {use.user: None for value in merged for use in value.uses}
     for user in users:
         reads = user.inputs if isinstance(user, Node) else user.outputs
         reads[:] = [v if v is None else merged.get(v, v) for v in reads]
         if isinstance(user, Graph):
-            told = user.output_infos
-            user.output_infos = {slot: (merged.get(v, v), info) for slot, (v, info) in told.items()}
+            infos = user.output_infos.items()
+            user.output_infos = {slot: (merged.get(v, v), info) for slot, (v, info) in infos}

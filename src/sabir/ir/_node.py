@@ -167,12 +167,6 @@ class Node(Listed):
         domain = f"{self.domain}." if self.domain else ""
         return legible(f"<Node {domain}{self.op}{f' {self.name!r}' if self.name else ''}>")
 
-    def __copy__(self) -> Node:
-        """Return a detached copy with the same operands, copies of the subgraphs, and new results."""
-        from sabir.ir._clone import clone_node  # ruff: ignore[import-outside-top-level]  it copies by these classes
-
-        return clone_node(self)
-
     def __reduce__(self) -> tuple[Any, ...]:
         call = self.op, tuple(self._inputs), self._outputs, dict(self._attributes.items())
         names = self.domain, self.name, self.overload

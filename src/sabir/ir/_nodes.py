@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sabir.ir._attributes import Nested
 from sabir.ir._node import Node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from sabir.ir._graph import Graph
 
 
 class NodeSequence(Nested):
@@ -78,7 +80,7 @@ class NodeSequence(Nested):
         if after is not None and after.graph is not self:
             raise ValueError(f"{after!r} is not in this graph")
         following = self._first if after is None else after._next
-        node.graph, node._previous, node._next = self, after, following
+        node.graph, node._previous, node._next = cast("Graph", self), after, following
         if after is None:
             self._first = node
         else:

@@ -1,4 +1,4 @@
-"""The order of a graph's nodes: each after those that compute what it reads."""
+"""The topological order of a graph's nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_NAMED = 5
 
 
 def in_order(graph: Graph) -> tuple[Node, ...]:
-    """Return the nodes of a graph in topological order, as near to their own order as that allows.
+    """Return the nodes of a graph in topological order, keeping their own order as far as possible.
 
     What the subgraphs of a node capture counts as read by the node. Raises SchemaError for a cycle.
     """
@@ -26,7 +26,7 @@ def in_order(graph: Graph) -> tuple[Node, ...]:
     seen: set[object] = set()
     for node in nodes:
         for value in node.inputs:
-            # nearly all reads are of what was seen; whose node it is matters only elsewhere
+            # nearly all reads are of seen nodes; only for the others does it matter whose node it is
             if value is not None and value.source not in seen and _node_in(graph, value) is not None:
                 return _sorted(nodes, graph)
         if node.attributes and any(source not in seen for source in _captured(node, graph)):
@@ -60,7 +60,7 @@ def _captured(node: Node, graph: Graph) -> Iterator[Node]:
 
 
 def _sorted(nodes: Sequence[Node], graph: Graph) -> tuple[Node, ...]:
-    """Sort nodes; of those that nothing holds back any more, the one that stood first comes next."""
+    """Sort nodes; of those that are ready, the first in the old order comes next."""
     place = {node: index for index, node in enumerate(nodes)}
     sources = {node: dict.fromkeys(_sources(node, graph)) for node in nodes}
     readers: dict[Node, list[Node]] = {node: [] for node in nodes}
@@ -78,7 +78,7 @@ def _sorted(nodes: Sequence[Node], graph: Graph) -> tuple[Node, ...]:
             if not missing[reader]:
                 heapq.heappush(ready, place[reader])
     if len(found) < len(nodes):
-        raise SchemaError(_told(_cycle(sources, {node for node in nodes if missing[node]})))
+        raise SchemaError(_message(_cycle(sources, {node for node in nodes if missing[node]})))
     return tuple(found)
 
 
@@ -93,17 +93,17 @@ def _cycle(sources: Mapping[Node, Mapping[Node, None]], left: set[Node]) -> list
     return steps[steps.index(node) :][::-1]
 
 
-def _told(cycle: Sequence[Node]) -> str:
+def _message(cycle: Sequence[Node]) -> str:
     shown = [_shown(node) for node in cycle[:_MOST_NAMED]]
     if len(cycle) > _MOST_NAMED:
         shown.append(f"{len(cycle) - _MOST_NAMED} more")
     if len(cycle) == 1:
         return f"{shown[0]} reads its own output, so the graph has no order"
-    return f"the nodes {', '.join(shown)} read one another in a cycle, so the graph has no order"
+    return f"the nodes {', '.join(shown)} read each other in a cycle, so the graph has no order"
 
 
 def _shown(node: Node) -> str:
     if node.name:
         return f"{node.op} {quote(node.name)}"
     output = next((v.name for v in node.outputs if v is not None and v.name), "")
-    return f"{node.op} giving {quote(output)}" if output else node.op
+    return f"{node.op} computing {quote(output)}" if output else node.op

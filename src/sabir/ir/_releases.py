@@ -1,4 +1,4 @@
-"""The table of releases: which IR version an operator set came out with (versioning.txt, later releases)."""
+"""The releases of the standard: the IR version of each operator set (versioning.txt, later releases)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RELEASES: dict[str, tuple[tuple[int, int], ...]] = {
 
 
 def first_ir_of(domain: str, version: int) -> int | None:
-    """Return the IR version with which a version of a domain came out, or None where no release had it."""
+    """Return the IR version of the release of a domain's version, or None where no release has it."""
     releases = _RELEASES.get(canonical_domain(domain), ())
     place = bisect_left(releases, (version, 0))
     return releases[place][1] if place < len(releases) else None
@@ -45,5 +45,5 @@ def newest_opset_of_ir(ir_version: int) -> int | None:
 
 
 def minimum_ir(opset: int) -> int:
-    """Return the oldest IR version whose release carried this version of the default domain."""
+    """Return the oldest IR version whose release has this version of the default domain."""
     return first_ir_of("", opset) or NEWEST_IR

@@ -1,4 +1,4 @@
-"""What names would mean to a reader of a written graph, where some of them clash."""
+"""The names that a reader of a written graph would resolve to the wrong value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def misread_names(graph: Graph, label: Callable[[Value], str], outside: Collection[Value] = ()) -> set[str]:
-    """Return the names by which a reader would take one value of a graph for another.
+    """Return the names that a reader would resolve to another value than the graph means.
 
     `outside` are values that something outside the graph refers to.
     """
@@ -24,7 +24,7 @@ def misread_names(graph: Graph, label: Callable[[Value], str], outside: Collecti
 
 
 class _Names:
-    """What names mean in one graph, as `NameScope` resolves them; each value is known beforehand."""
+    """The names of one graph, resolved as by `NameScope`; the value that each means is known."""
 
     __slots__ = ("_misread", "outer", "pending", "values")
 
@@ -83,7 +83,7 @@ class _Rereading:
         names.close()
 
     def _initializers(self, graph: Graph, names: _Names) -> None:
-        """Give each its value: the input of its name, unless that has an initializer already."""
+        """Resolve initializers: each to the input of its name, unless that has an initializer already."""
         taken: set[Value] = set()
         for value in sorted(graph.initializers, key=lambda v: isinstance(v.constant, SparseTensor)):
             name = self._label(value)

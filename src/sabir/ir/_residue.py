@@ -1,4 +1,4 @@
-"""What a file says that no part of the model means, kept so that saving loses nothing."""
+"""What a file contains and the model objects do not represent, kept so that a save loses nothing."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 
 class Residue(NamedTuple):
-    """Leftovers of one protobuf message.
+    """The residue of one protobuf message.
 
     `wire` is appended to the message when it is written again: unknown fields, and the second and later
-    entries of what ought to be unique (an attribute name, a metadata key). `empty` names the fields that
-    were present and empty, which protobuf tells from absent; `absent` names those that were absent where
-    writing gives one: the value of an attribute, or `opset_import`, for the default domain that it imports.
-    `repeated` names what came twice, for the checker. `entries` tells of the small messages in a list that
-    the model turns into pairs (imports, metadata, bindings) where a pair cannot say all of one: the list's
-    field, the place in it, and the entry. `places` tells where in such a list, or in one with repeated names,
-    the entries in `wire` belong.
+    entries of what must be unique (an attribute name, a metadata key). `empty` names the fields that
+    were present and empty, which protobuf distinguishes from absent; `absent` names those that were absent
+    where a save would write one: the value of an attribute, or `opset_import`, for the default domain.
+    `repeated` names the duplicates, for the checker. `entries` are small messages of a list that the model
+    represents as pairs (imports, metadata, bindings) where a pair cannot represent all of one: the list's
+    field, the position in it, and the entry. `places` are the positions of the entries of `wire` in such a
+    list, or in one with repeated names.
     """
 
     wire: bytes = b""

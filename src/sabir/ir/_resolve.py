@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def resolve(model: Model, location: Location) -> Any:
     """Return the object at a location, as a finding or `walk` reports it.
 
-    Beside the objects of `walk` these are the outputs of graphs and the operands of nodes (values),
-    bindings of training, bindings of training, quantization annotations, device configurations and shardings, the version of an
-    opset import and the text of a metadata entry. In an inferred call, `function 'f'` after a node is the function that it calls.
+    Beside the objects of `walk` these are the outputs of graphs and the operands of nodes (values), bindings
+    of training, quantization annotations, device configurations and shardings, the version of an opset import
+    and the text of a metadata entry. In an inferred call, `function 'f'` after a node is what it calls.
 
     An index says which object is meant; a name beside it must be the object's name, else the model was edited
     since. Raises NotFoundError, a KeyError, where there is no such object, or a name without an index fits

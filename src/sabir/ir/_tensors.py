@@ -10,7 +10,7 @@ import math
 import pickle  # ruff: ignore[suspicious-pickle-import]  for its buffers; nothing is unpickled here
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -137,7 +137,9 @@ class Tensor(_Constant):
     @property
     def sound_type(self) -> TensorType | None:
         """The tensor's type, or None for an unknown element type or a negative dimension."""
-        return self.type if find_element(self.element.number) and min(self.shape, default=0) >= 0 else None
+        type_ = self.type
+        known = find_element(type_.element.number) is not None
+        return type_ if known and min(self.shape, default=0) >= 0 else None
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -193,24 +195,27 @@ class WireTensor(Tensor):
     name, doc string, metadata, segment, unknown fields) stays in `proto` for the next save.
     """
 
-    __slots__ = ("proto", "view")
+    __slots__ = ("_type", "proto", "view")
 
     def __init__(self, proto: Any, view: Buffer | None = None) -> None:
         """Take a `TensorProto`, and its raw data where the message does not contain it."""
         self.proto = proto
         self.view: Buffer | None = view
+        self._type: TensorType | None = None
 
     @property
     def element(self) -> ElementType:
-        return find_element(self.proto.data_type) or unknown_element(self.proto.data_type)
+        return self.type.element
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self.proto.dims)
+        return cast("tuple[int, ...]", self.type.shape)
 
     @property
-    def sound_type(self) -> TensorType | None:
-        return _sound_type(self.proto.data_type, tuple(self.proto.dims))
+    def type(self) -> TensorType:
+        if self._type is None:
+            self._type = _type_of(self.proto.data_type, tuple(self.proto.dims))
+        return self._type
 
     def array(self) -> Array:
         """Return the elements; raises WireError where the data does not fit the type and shape."""
@@ -309,22 +314,25 @@ class ExternalTensor(WireTensor):
 
 
 @lru_cache(1 << 10)  # the tensors of a model have few types, and a file many tensors
-def _sound_type(data_type: int, dims: tuple[int, ...]) -> TensorType | None:
-    element = find_element(data_type)
-    return None if element is None or min(dims, default=0) < 0 else TensorType(element, dims)
+def _type_of(data_type: int, dims: tuple[int, ...]) -> TensorType:
+    return TensorType(find_element(data_type) or unknown_element(data_type), dims)
 
 
 def _pickled(data: Buffer | None, protocol: int) -> object:
     """Return data for a pickle; a protocol with buffers copies none of it."""
     if data is None:
         return None
-    return pickle.PickleBuffer(data) if protocol >= _OUT_OF_BAND else bytes(data)
+    if protocol < _OUT_OF_BAND:
+        return bytes(data)
+    # a memoryview that exports to another one ends the process when the collector finds both in one cycle
+    return pickle.PickleBuffer(cast("Buffer", np.frombuffer(data, np.uint8)))
 
 
-def _unpickled(message: bytes, data: Buffer | None) -> WireTensor:
+def _unpickled(message: bytes, data: Any) -> WireTensor:
     from sabir.proto import TensorProto  # ruff: ignore[import-outside-top-level]  protobuf, which few programs without files need
 
-    return WireTensor(TensorProto.FromString(message), data)
+    view = data if data is None or isinstance(data, bytes) else memoryview(data)
+    return WireTensor(TensorProto.FromString(message), view)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sabir.base import hinted, hints
+from sabir.base import hinted, hints, legible
 from sabir.elements import ElementType, element
 from sabir.ir._dims import Dim, Expr, known_equal, product, symbol
 
@@ -49,7 +49,7 @@ class _Shown:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self})"
+        return legible(f"{type(self).__name__}({self})")
 
 
 _TENSOR_HINTS = {
@@ -114,7 +114,8 @@ class TensorType(_Shown):
         return TensorType(self.element, dims, self.known if self.known == other.known else None)
 
     def __repr__(self) -> str:
-        return f"TensorType({self})" if self.known is None else f"TensorType({self}, known={self.known})"
+        known = "" if self.known is None else f", known={self.known}"
+        return legible(f"TensorType({self}{known})")
 
     @property
     def signature(self) -> str:

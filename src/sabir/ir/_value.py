@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from sabir.base import hinted, hints, legible
 from sabir.ir._attributes import Nested
+from sabir.ir._expressions import ValueOperators
 from sabir.ir._links import Readable, Use
 from sabir.ir._types import SparseTensorType, TensorType, require_type
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     consumers="`uses` lists every place that reads the value",
     replace_all_uses_with=hinted("replace_with"),
 )
-class Value(Readable):
+class Value(Readable, ValueOperators):
     """One edge of a graph; its name is a label.
 
     `source` is the node that computes it, the graph that has it as an input or initializer, or None where
@@ -87,20 +88,20 @@ class Value(Readable):
         """The graph that defines this value, or None."""
         source = self.source
         if source is None or isinstance(source, Nested):
-            return cast("Graph | None", source)
+            return source
         return source.graph
 
     @property
     def constant(self) -> Constant | None:
         """The data of an initializer, None for other values."""
         source = self.source
-        return cast("Graph", source).initializers.get(self) if isinstance(source, Nested) else None
+        return source.initializers.get(self) if isinstance(source, Nested) else None
 
     @property
     def is_input(self) -> bool:
         """Whether this value is an input of its graph."""
         source = self.source
-        return isinstance(source, Nested) and self in cast("Graph", source).inputs
+        return isinstance(source, Nested) and self in source.inputs
 
     def replace_with(self, other: Value) -> None:
         """Make every reader of this value, graph outputs included, read `other` instead."""

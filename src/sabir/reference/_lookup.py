@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sabir.base import SchemaError, quote, suggest
-from sabir.ir import newest_opset
+from sabir.ir import canonical_domain, newest_opset
 from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ def find_version(
     parts = _NOTATION.fullmatch(asked)
     if parts is None:
         raise SchemaError(f"{quote(asked)} names no operator; write Relu, ai.onnx.Relu or ai.onnx.Relu:6")
-    if parts["domain"] and domain is not None and _plain(parts["domain"]) != _plain(domain):
+    if (
+        parts["domain"]
+        and domain is not None
+        and canonical_domain(parts["domain"]) != canonical_domain(domain)
+    ):
         raise SchemaError(
             f"{asked} is in the domain {parts['domain']}, not in {domain}; name the domain once"
         )
@@ -86,23 +90,25 @@ def domains_of(domain: str | None = None, registry: Registry = STANDARD) -> dict
     domains = operators_of(registry)
     if domain is None:
         return domains
-    if _plain(domain) not in domains:
+    if canonical_domain(domain) not in domains:
         raise SchemaError(_unknown_domain(domain, domains))
-    return {_plain(domain): domains[_plain(domain)]}
+    return {canonical_domain(domain): domains[canonical_domain(domain)]}
 
 
 def _find(name: str, domain: str | None, domains: Mapping[str, list[Operator]]) -> Operator:
-    if domain is not None and _plain(domain) not in domains:
+    if domain is not None and canonical_domain(domain) not in domains:
         raise SchemaError(_unknown_domain(domain, domains))
     named = [o for found in domains.values() for o in found if o.name == name]
-    inside = [o for o in named if domain is None or o.domain == _plain(domain)]
+    inside = [o for o in named if domain is None or o.domain == canonical_domain(domain)]
     if inside:
         return inside[0]
     if named:
-        raise SchemaError(f"{_shown(_plain(domain or ''))} has no {name}; {_shown(named[0].domain)} has one")
-    searched = domains.values() if domain is None else [domains[_plain(domain)]]
+        raise SchemaError(
+            f"{_shown(canonical_domain(domain or ''))} has no {name}; {_shown(named[0].domain)} has one"
+        )
+    searched = domains.values() if domain is None else [domains[canonical_domain(domain)]]
     near = suggest(name, [o.name for found in searched for o in found])
-    where = "" if domain is None else f" in {_shown(_plain(domain))}"
+    where = "" if domain is None else f" in {_shown(canonical_domain(domain))}"
     raise SchemaError(f"there is no operator {quote(name)}{where}{near or '; `sabir op` lists all'}")
 
 
@@ -127,10 +133,6 @@ def _unknown_domain(domain: str, domains: Mapping[str, list[Operator]]) -> str:
     known = [_shown(d) for d in domains]
     near = suggest(domain, known) or f"; the domains are {', '.join(known)}"
     return f"there is no domain {quote(domain)}{near}"
-
-
-def _plain(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
 
 
 def _shown(domain: str) -> str:

@@ -81,7 +81,7 @@ class Rewriter:
         """Return a builder of nodes to be placed in a graph; `make` may be a subclass of DetachedBuilder."""
         scope = self.scope_of(graph, opsets)
         visit = partial(self.inference.visit, scope=scope)
-        return make(opsets=dict(scope.opsets), after=visit, names=self.names)
+        return make(opsets=dict(scope.opsets), after=visit, names=self.names, registry=self.registry)
 
     def place(self, builder: DetachedBuilder, point: InsertionPoint) -> list[Node]:
         """Move what was built to a place in the model, and return the nodes."""

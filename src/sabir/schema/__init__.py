@@ -3,11 +3,13 @@
 from sabir.schema._adapters import Unconvertible
 from sabir.schema._admission import admits, operand_mismatch
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
+from sabir.schema._builder_calls import BuilderCalls
 from sabir.schema._examples import Example
 from sabir.schema._expansion import check_expansion
 from sabir.schema._implicit import ImplicitImport, implicit_imports
 from sabir.schema._operator import Operator
 from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Status, port_at
+from sabir.schema._python import docstring, shown_default
 from sabir.schema._registry import Registry, Rooms
 from sabir.schema._results import check_results, is_settled
 from sabir.schema._scope import Callees, Scope, check_call, function_label, newer_opset
@@ -62,6 +64,7 @@ __all__ = [
     "Attribute",
     "Behaviour",
     "Binding",
+    "BuilderCalls",
     "Call",
     "Callees",
     "Constraint",
@@ -89,6 +92,7 @@ __all__ = [
     "check_call",
     "check_expansion",
     "check_results",
+    "docstring",
     "element_types",
     "function_label",
     "implicit_imports",
@@ -99,5 +103,6 @@ __all__ = [
     "optionals",
     "port_at",
     "sequences",
+    "shown_default",
     "tensors",
 ]

@@ -78,10 +78,7 @@ def load(
 
 
 def _load_open(source: Readable, format_name: str | None, *, verify: bool) -> Model:
-    data = _all_of(source)
-    chosen = _text_format(data, format_name) if isinstance(data, str) else _format(data, format_name)
-    view = _text_bytes(data) if isinstance(data, str) else data
-    return _verified(_read(view, "the open file", Folder(None), chosen), verify)
+    return _verified(_read_data(_all_of(source), format_name, "the open file", Folder(None)), verify)
 
 
 def _load_path(
@@ -120,12 +117,7 @@ def loads(
     data missing, FileError for a folder that cannot exist, and LimitError as `load` does.
     """
     place = Folder(None if folder is None else absolute(path_of(folder)))
-    if isinstance(data, str):
-        view, chosen = _text_bytes(data), _text_format(data, format)
-    else:
-        view = memoryview(data)
-        chosen = _format(view, format)
-    return run_within(limits, lambda: _verified(_read(view, "", place, chosen), verify))
+    return run_within(limits, lambda: _verified(_read_data(data, format, "", place), verify))
 
 
 def load_tensor(source: str | os.PathLike[str] | bytes) -> Tensor:
@@ -156,19 +148,21 @@ def _all_of(source: Readable) -> memoryview | str:
     return memoryview(cast("bytes", data))
 
 
-def _text_format(text: str, stated: str | None) -> Format:
-    """Return the format of a string: as stated, or by its content; raises WireError where it has none."""
-    chosen = format_named(stated) if stated else guess_text(_text_bytes(text)[:_HEAD])
-    if chosen is None or chosen == "protobuf":
-        raise WireError("the string is no model: a model in protobuf is bytes, and `load(path)` loads a file")
-    return chosen
-
-
-def _text_bytes(text: str) -> memoryview:
+def _read_data(
+    data: bytes | bytearray | memoryview | str, stated: str | None, name: str, folder: Folder
+) -> Model:
+    """Return the model in bytes or a string; `name` is that of the source in errors."""
+    if not isinstance(data, str):
+        view = memoryview(data)
+        return _read(view, name, folder, _format(view, stated))
     try:
-        return memoryview(text.encode("utf-8", "surrogateescape"))
+        view = memoryview(data.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError as error:
         raise WireError(f"the string has half of a surrogate pair at character {error.start}") from None
+    chosen = format_named(stated) if stated else guess_text(view[:_HEAD])
+    if chosen is None or chosen == "protobuf":
+        raise WireError("the string is no model: a model in protobuf is bytes, and `load(path)` loads a file")
+    return _read(view, name, folder, chosen)
 
 
 def _verified(model: Model, asked: bool) -> Model:  # ruff: ignore[boolean-type-hint-positional-argument] - internal

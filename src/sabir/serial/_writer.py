@@ -45,7 +45,7 @@ class ModelWriter:
         )
         if model.version:
             proto.model_version = model.version
-        labels = Labels(model.graph, outside=model.training_reads())
+        labels = Labels(model.graph, outside=model.training_reads(), closed=True)
         self._label = labels
         self._graph(model.graph, proto.graph)
         if model.residue is not None and "graph" in model.residue.absent and not proto.graph.ByteSize():
@@ -55,7 +55,7 @@ class ModelWriter:
         for training in model.training:
             self._training(training, proto.training_info.add(), labels)
         for function in model.functions:
-            self._label = Labels(function.graph)
+            self._label = Labels(function.graph, closed=True)
             self._function(function, proto.functions.add())
         for device in model.devices:
             configuration = proto.configuration.add()

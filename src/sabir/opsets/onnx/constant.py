@@ -115,7 +115,7 @@ def sparse_becomes_dense(b: Builder, /, *, value: Tensor | None, sparse_value: S
 @v12.downgrade
 def values_become_a_tensor(b: Builder, /, **values: Content) -> Value:
     tensor = tensor_of(values)
-    return b.Constant(**{"value" if isinstance(tensor, Tensor) else "sparse_value": tensor})
+    return b.Constant(value=tensor) if isinstance(tensor, Tensor) else b.Constant(sparse_value=tensor)
 
 
 @constant.examples

@@ -152,7 +152,7 @@ def one_scale(b: Builder, x: Value, scale: Value, zero: Value | None = None, /, 
 @v19.upgrade
 @v23.upgrade
 def same_call(b: Builder, /, *inputs: Value | None, **attributes: Any) -> Value:
-    return b.DequantizeLinear(*inputs, **attributes)
+    return b.op("DequantizeLinear", *inputs, **attributes)
 
 
 @v19.downgrade

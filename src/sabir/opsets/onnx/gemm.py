@@ -136,22 +136,22 @@ def _combined(a: Array, b: Array, c: Array | None, alpha: Array | float, beta: A
 
 
 @v7.upgrade
-def without_broadcast(b: Builder, a: Value, w: Value, c: Value, /, *, broadcast: int, **rest: float) -> Value:
+def without_broadcast(b: Builder, a: Value, w: Value, c: Value, /, *, broadcast: int, **rest: Any) -> Value:
     return b.Gemm(a, w, c, **rest)
 
 
 @v7.downgrade
-def with_broadcast(b: Builder, a: Value, w: Value, c: Value, /, **attributes: float) -> Value:
+def with_broadcast(b: Builder, a: Value, w: Value, c: Value, /, **attributes: Any) -> Value:
     return b.Gemm(a, w, c, broadcast=1, **attributes)
 
 
 @v11.upgrade
-def unchanged(b: Builder, a: Value, w: Value, c: Value, /, **attributes: float) -> Value:
+def unchanged(b: Builder, a: Value, w: Value, c: Value, /, **attributes: Any) -> Value:
     return b.Gemm(a, w, c, **attributes)
 
 
 @v11.downgrade
-def with_zero(b: Builder, a: Value, w: Value, c: Value | None = None, /, **attributes: float) -> Value:
+def with_zero(b: Builder, a: Value, w: Value, c: Value | None = None, /, **attributes: Any) -> Value:
     """Replace an absent C by a zero."""
     if c is None:
         known = [v.type.element for v in (a, w) if isinstance(v.type, TensorType) and v.type.element.number]

@@ -157,7 +157,7 @@ def _spelt(direction: str) -> str:
 def correct_direction(
     b: Builder, *inputs: Value | None, call: Call, direction: str, **attributes: Any
 ) -> Any:
-    return b.GRU(*inputs, outputs=len(call.outputs), direction=_spelt(direction), **attributes)
+    return b.op("GRU", *inputs, outputs=len(call.outputs), direction=_spelt(direction), **attributes)
 
 
 @v3.downgrade
@@ -166,7 +166,8 @@ def drop_linear_before_reset(
 ) -> Any:
     if linear_before_reset:
         raise Unconvertible("GRU-1 applies the reset gate before R, and `linear_before_reset` after it")
-    results = cast("tuple[Value, ...]", b.GRU(*inputs, outputs=2, **attributes))  # Y_h may not be omitted
+    # Y_h may not be omitted
+    results = cast("tuple[Value, ...]", b.op("GRU", *inputs, outputs=2, **attributes))
     return results[: len(call.outputs)]
 
 

@@ -210,14 +210,14 @@ def _unrun(body: Subgraph[Any], going: Array, initial: Sequence[Any]) -> tuple[T
 
 @v11.upgrade
 def may_carry_nothing(b: Builder, *inputs: Value | None, call: Call, body: Graph) -> Any:
-    return b.Loop(*inputs, body=body, outputs=len(call.outputs))
+    return b.op("Loop", *inputs, body=body, outputs=len(call.outputs))
 
 
 @v11.downgrade
 def must_carry_something(b: Builder, *inputs: Value | None, call: Call, body: Graph) -> Any:
     if len(inputs) < len(v1.inputs):
         raise Unconvertible("Loop-1 needs at least one carried value, and this loop has none")
-    return b.Loop(*inputs, body=body, outputs=len(call.outputs))
+    return b.op("Loop", *inputs, body=body, outputs=len(call.outputs))
 
 
 DOUBLES = """body (int64 i, bool c, float[2] s) => (bool again, float[2] t, float[2] before) {

@@ -1,6 +1,7 @@
 """ReduceL1: the L1 norm over some axes."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -34,7 +35,7 @@ reductions.attach(v1, v18, norm)
 
 
 @v18.body
-def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: int) -> Value:
+def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
     sizes = b.Abs(halves.widened(b, data))
     return halves.rounded(b, b.ReduceSum(sizes, axes, **attributes), data)
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -39,7 +40,7 @@ reductions.attach(v1, v18, norm)
 
 
 @v18.body
-def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: int) -> Value:
+def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
     wide = reductions.as_floats(b, data)
     return reductions.as_before(b, b.Sqrt(b.ReduceSum(b.Mul(wide, wide), axes, **attributes)), data)
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -41,7 +42,7 @@ reductions.attach_without_integers(v28)
 
 
 @v18.body
-def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: int) -> Value:
+def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
     wide = reductions.as_floats(b, data)
     return reductions.as_before(b, b.Log(b.ReduceSum(wide, axes, **attributes)), data)
 

@@ -93,7 +93,7 @@ def one_scale(b: Builder, x: Value, scale: Value, zero: Value | None = None, /, 
 def one_type_for_scale(b: Builder, x: Value, /, *parameters: Value | None, axis: int) -> Value:
     """From 19 on integers have integer scales; converted to float, they are divided as before."""
     whole = isinstance(x.type, TensorType) and x.type.element.is_integer
-    return b.QuantizeLinear(b.Cast(x, to=FLOAT.number) if whole else x, *parameters, axis=axis)
+    return b.op("QuantizeLinear", b.Cast(x, to=FLOAT.number) if whole else x, *parameters, axis=axis)
 
 
 @v19.downgrade
@@ -129,7 +129,7 @@ def _zero_point(b: Builder, scale: Value, to: ElementType) -> Value:
 
 @v23.upgrade
 def same_precision(b: Builder, /, *inputs: Value | None, **attributes: Any) -> Value:
-    return b.QuantizeLinear(*inputs, **attributes)
+    return b.op("QuantizeLinear", *inputs, **attributes)
 
 
 @v23.downgrade
@@ -149,7 +149,7 @@ def precision_by_type(
     ]
     require_types(v21, *converted, zero)
     _require_target(v21, output_dtype)
-    return b.QuantizeLinear(*converted, zero, output_dtype=output_dtype, **attributes)
+    return b.op("QuantizeLinear", *converted, zero, output_dtype=output_dtype, **attributes)
 
 
 def _narrower(older: Version) -> BehaviourFunction:
@@ -158,7 +158,7 @@ def _narrower(older: Version) -> BehaviourFunction:
     def downgrade(b: Builder, /, *inputs: Value | None, output_dtype: int, **attributes: Any) -> Value:
         require_types(older, *inputs)
         _require_target(older, output_dtype)
-        return b.QuantizeLinear(*inputs, output_dtype=output_dtype, **attributes)
+        return b.op("QuantizeLinear", *inputs, output_dtype=output_dtype, **attributes)
 
     return downgrade
 

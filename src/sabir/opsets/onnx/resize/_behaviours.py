@@ -202,4 +202,4 @@ def rename_for_nn(b: Builder, *inputs: Value | None, **attributes: Any) -> Value
             raise Unconvertible(f"Resize-18 has no {FOR_NN}, but for nearest rounded down")
         renamed = {"coordinate_transformation_mode": "half_pixel", "nearest_mode": "round_prefer_ceil"}
         attributes = {**attributes, **renamed}
-    return b.Resize(*inputs, **attributes)
+    return b.op("Resize", *inputs, **attributes)
