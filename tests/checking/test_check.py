@@ -112,9 +112,9 @@ def test_the_header():
 def test_declared_types_that_do_not_hold():
     model = good()
     model.graph.outputs[0].type = tensor_type("int64", ["N"])
-    assert found(model) == [("TYPE001", "graph/node[0] 'Relu'/output 'y'")]
+    assert found(model) == [("TYPE001", "graph/node[0] 'Relu'/output[0] 'y'")]
     model.graph.outputs[0].type = TensorType(tensor_type("float").element, (1, 2))
-    assert found(model) == [("TYPE001", "graph/node[0] 'Relu'/output 'y'")]
+    assert found(model) == [("TYPE001", "graph/node[0] 'Relu'/output[0] 'y'")]
 
 
 def test_what_comes_twice_is_told():

@@ -237,8 +237,8 @@ def test_each_thing_about_sparse_indices_is_told_for_itself():
     assert not found(sparse([2, 3], 3, [[0, 0], [0, 2], [1, 0]], (3, 2)))
     both = sparse([2, 3], 3, [[0, 2], [0, 0], [2, 0]], (3, 2))
     assert [f.message for f in sabir.findings(both)] == [
-        "index 2 of the sparse tensor, [2, 0], is out of range",
-        "index 1 of the sparse tensor, [0, 0], does not ascend",
+        "index 2 is [2, 0], outside the shape [2, 3]",
+        "index 1 is [0, 0], not greater than the one before, [0, 2]",
     ]
     assert not found(sparse([2**31, 2**31], 1, [[2**31 - 1, 2**31 - 1]], (1, 2)))
     assert not found(sparse([6], 0, [], (0,)))
@@ -295,7 +295,7 @@ def test_zeros_are_counted_in_every_type(element):
     tensor = SparseTensor(values, WireTensor(TensorProto(data_type=7, dims=[3], int64_data=[0, 1, 2])), (3,))
     model.graph.add_initializer("w", tensor)
     (finding,) = sabir.findings(model, select=["SPARSE006"])
-    assert finding.message.startswith("3 of the values")
+    assert finding.message.startswith("the values contain 3 zeros")
     assert not found(sparse([6], 0, [], (0,)), "SPARSE006")
 
 
@@ -409,7 +409,7 @@ def test_a_checksum_is_that_of_the_whole_file(tmp_path):
 
 
 def test_large_files_are_read_only_when_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(external_rules, "_UNASKED", 31)
+    monkeypatch.setattr(external_rules, "_ALWAYS_READ", 31)
     (tmp_path / "w.data").write_bytes(bytes(32))
     wrong = {**W, "checksum": "0" * 40}
     assert not checked(tmp_path, wrong)

@@ -1,4 +1,4 @@
-"""Every rule finds its own bad examples, and nothing else finds them; nothing finds the good ones."""
+"""Each invalid example violates its own rule and no other; a valid one violates none."""
 
 import os
 import re
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import sabir
+from sabir.base import NotFoundError
 from sabir.checking import GROUPS, RULES, chosen, laws
-from sabir.checking._examples import build
 from sabir.checking._rule import Wire
+from support.findings import FINDINGS, differences, findings_of, findings_record, source_of
 
 QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}  # as a text editor has them
-ALWAYS = [r.id for r in RULES if not r.group]
 CASES = [(r.id, kind, i) for r in RULES for kind in ("bad", "good") for i in range(len(getattr(r, kind)))]
 BINDING = re.compile(
     r"\b(must|shall|should|required?|requires|recommend\w*|mandat\w*|only|unique|distinct|restricted|cannot|illegal"
@@ -21,23 +21,54 @@ BINDING = re.compile(
     re.IGNORECASE,
 )
 SPEC = Path(os.environ.get("SABIR_SPEC", Path(__file__).parents[3] / "shared" / "spec"))
-
-
-def found(example, also):
-    source = bytes(example) if isinstance(example, Wire) else build(example)
-    return [f.rule for f in sabir.findings(source, select=[*ALWAYS, also])]
+UNRESOLVED = {
+    ("FUNC004", 1): "an attribute without a default is a name, and no object",
+    ("FUNC009", 1): "an output without a name is no value",
+    ("FUNC009", 2): "an attribute without a default is a name, and no object",
+    ("FUNC011", 0): "an attribute without a default is a name, and no object",
+}
+"""Examples with a finding whose location has no object, by rule and index, with the reason."""
 
 
 @pytest.mark.parametrize(("name", "kind", "index"), CASES)
 def test_the_examples_of_a_rule(name, kind, index):
     rule = RULES.find(name)
     assert rule is not None
-    rules = set(found(getattr(rule, kind)[index], name))
+    rules = {f.rule for f in findings_of(rule, getattr(rule, kind)[index])}
     assert rules == ({name} if kind == "bad" else set())
 
 
-def test_ids_are_never_taken_back():
-    """Whoever ignores a rule by its id relies on it: ids are added, and none is renamed or used again."""
+def test_the_findings_of_the_examples_are_recorded():
+    assert not differences(FINDINGS, findings_record())
+
+
+def test_the_differences_from_a_record_are_shown(tmp_path):
+    record = tmp_path / "record.txt"
+    record.write_text("A example 0\n  graph: error: old\n", encoding="utf-8")
+    assert not differences(record, "A example 0\n  graph: error: old\n")
+    shown = differences(record, "A example 0\n  graph: error: new\n")
+    assert "-  graph: error: old" in shown
+    assert "+  graph: error: new" in shown
+    assert "tools/write_findings.py" in shown
+
+
+@pytest.mark.parametrize(("name", "index"), [(r.id, i) for r in RULES for i in range(len(r.bad))])
+def test_the_location_of_a_finding_leads_to_an_object(name, index):
+    rule = RULES.find(name)
+    example = rule.bad[index]
+    source = source_of(example)
+    locations = [f.location for f in findings_of(rule, example)]
+    if isinstance(example, Wire):  # TEXT001, which no model object can have
+        assert [str(at) for at in locations] == ["model"]
+    elif (name, index) in UNRESOLVED:
+        with pytest.raises(NotFoundError):
+            [sabir.ir.resolve(source, at) for at in locations]
+    else:
+        assert all(sabir.ir.resolve(source, at) is not None for at in locations)
+
+
+def test_the_id_of_a_rule_is_permanent():
+    """Users ignore rules by id: ids are added, and none is renamed or used for another rule."""
     known = (Path(__file__).parent / "ids.txt").read_text().split()
     assert {r.id for r in RULES} - {*known} == set(), "append the new ids to tests/checking/ids.txt"
     assert {*known} - {r.id for r in RULES} == set(), "an id is never removed or renamed"
@@ -116,7 +147,7 @@ def test_rules_are_chosen_by_id_or_its_beginning():
         list(sabir.findings(model, select=["GRAPH04"]))
 
 
-def test_names_and_style_are_not_looked_at_unasked():
+def test_names_and_style_are_checked_only_on_request():
     for rule in RULES:
         assert rule.group in {"", *GROUPS}
         assert not rule.group or rule.severity == "warning"

@@ -42,7 +42,7 @@ def test_a_node_that_cannot_be_judged_is_a_warning_as_in_a_check(cli, write):
     assert (code, err) == (0, "")
     first, *rest = out.splitlines()
     assert first.startswith(
-        "graph/node[0] 'Thing': warning NODE007: other.Thing is no operator that Sabir knows"
+        "graph/node[0] 'Thing': warning NODE007: other.Thing is not an operator that Sabir knows"
     )
     assert first.endswith("; 8 more of NODE007, which --verbose lists")
     assert rest[0] == f"{path}: 1 of 10 values have a type"

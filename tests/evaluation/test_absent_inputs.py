@@ -51,14 +51,14 @@ def test_an_input_that_the_body_needs(case):
     assert found.rule == "FUNC012"
     assert str(found.location).startswith("graph/node[0] 'f'")
     assert "omits " in found.message
-    with pytest.raises(sabir.EvaluationError, match=f"needs its {told}.* leaves '[abpq]' out"):
+    with pytest.raises(sabir.EvaluationError, match=f"requires the {told}.* leaves '[abpq]' out"):
         run(made)
 
 
 def test_an_input_that_passes_through_a_function():
     call, body, inner, _ = NEEDED["passed through"]
     assert run(model(call, body, inner)) == [0, 0, 2]
-    with pytest.raises(sabir.EvaluationError, match="needs its input 'X'.* leaves 'e' out"):
+    with pytest.raises(sabir.EvaluationError, match="requires the input 'X'.* leaves 'e' out"):
         run(
             sabir.parse(
                 MAIN.format(call="x")
@@ -117,7 +117,7 @@ def test_an_empty_name_among_any_number_is_refused_before_a_run():
         '<ir_version: 10, opset_import: ["" : 18]>\ng (float[3] x) => (float[3] y) { y = Max(x, "", x) }'
     )
     assert [f.rule for f in sabir.findings(made)] == ["NODE002"]
-    with pytest.raises(sabir.SchemaError, match="needs its input number 1"):
+    with pytest.raises(sabir.SchemaError, match="requires the input number 1"):
         Runner(made)
 
 

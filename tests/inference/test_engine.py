@@ -88,7 +88,7 @@ def contradicting():
 
 def test_strict_raises_at_the_first_place():
     with pytest.raises(
-        InferenceError, match=r"graph/node\[0\] 'Relu'/output 'relu_out': declared as float\[2,4\]"
+        InferenceError, match=r"graph/node\[0\] 'Relu'/output\[0\] 'relu_out': declared as float\[2,4\]"
     ):
         sabir.infer(contradicting(), strict=True)
 
@@ -97,7 +97,7 @@ def test_otherwise_all_is_collected_and_inference_goes_on():
     engine = Inference(contradicting())
     engine.run()
     assert [str(f.location) for f in engine.diagnostics] == [
-        "graph/node[0] 'Relu'/output 'relu_out'",
+        "graph/node[0] 'Relu'/output[0] 'relu_out'",
         "graph/node[2] 'Softmax'",
     ]
     assert sabir.infer(contradicting()).graph.outputs[0].type is not None

@@ -34,10 +34,10 @@ def test_a_stale_declaration_is_kept_and_reported_once():
     model = made_dynamic(CHAIN.format(n=2))
     (found,) = claims(model)
     assert found.severity == "warning"
-    assert str(found.location) == "graph/node[0] 'Relu'/output 't'"
+    assert str(found.location) == "graph/node[0] 'Relu'/output[0] 't'"
     assert found.message == (
-        "'t' is declared float[2,3], but its dimension 0 is N, by the shape of the input 'x'; the declaration"
-        " holds only where N = 2"
+        "'t' is declared as float[2,3], but dimension 0 is N, which depends on the shape of the input 'x'; the declaration"
+        " is true only if N = 2"
     )
     assert types(sabir.infer(model)) == {"x": "float[N,3]", "t": "float[2,3]", "y": "float[2,3]"}
     assert [f.rule for f in sabir.findings(model)] == ["TYPE009"]
@@ -66,7 +66,7 @@ def test_fresh_inference_forgets_names_of_open_dimensions_too():
 def test_an_expression_of_two_dimensions():
     text = HEAD + "g (float[N,M] x) => (float[12] y) <int64[1] s = {-1}> { y = Reshape(x, s) }"
     (found,) = claims(sabir.parse(text))
-    assert "its dimension 0 is M*N" in found.message or "its dimension 0 is N*M" in found.message
+    assert "dimension 0 is M*N" in found.message or "dimension 0 is N*M" in found.message
     assert types(sabir.infer(sabir.parse(text), fresh=True))["y"] in {"float[M*N]", "float[N*M]"}
 
 

@@ -31,14 +31,10 @@ from sabir.ir import (
     symbol,
     tensor_type,
 )
-from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, fix
+from sabir.repairing import UNSAFE_REPAIRS, fix
+from support.findings import NOT_REPAIRED, REPAIRABLE, REPAIRED, differences, repairs_record
 from support.messages import models
 
-REPAIRABLE = REPAIRS.keys() | UNSAFE_REPAIRS.keys()
-NOT_REPAIRED = {
-    ("FUNC004", 0): "an output listed twice: a caller takes both by position",
-    ("GRAPH006", 1): "nodes that read one another in a cycle have no order",
-}
 EXAMPLES = [
     (rule.id, place)
     for rule in RULES
@@ -83,6 +79,10 @@ def test_what_breaks_a_repairable_rule_is_repaired(rule, place):
     assert not after & REPAIRABLE
     assert set(rules_of(again(model), strict=True)) == after
     assert fix_all(model) == []
+
+
+def test_the_repairs_of_the_examples_are_recorded():
+    assert not differences(REPAIRED, repairs_record())
 
 
 def test_every_repair_is_of_a_rule_that_is_there():
@@ -246,7 +246,7 @@ def test_a_dimension_has_one_new_name_everywhere():
     model = b.model(ir_version=11)
     assert [r.message for r in fix_all(model)] == [
         "renamed the dimension 'batch size' to 'batch_size'",
-        "renamed the dimension 'N+1' to 'N_1', which no longer says how it follows from others",
+        "renamed the dimension 'N+1' to 'N_1', which no longer states how it depends on others",
     ]
     for value in (*again(model).graph.inputs, *again(model).graph.outputs):
         assert str(value.type) == "float[batch_size,N_1,N]"
@@ -369,7 +369,7 @@ def test_dimensions_below_0_are_left_open():
     assert set(rules_of(model)) == {"TYPE003"}
     repairs = fix(model)
     assert {r.rule for r in repairs} == {"TYPE003"}
-    assert ("graph/value_info 't'", "left the negative dimensions of float[2,-1] open") in {
+    assert ("graph/value_info[0] 't'", "removed the negative size of a dimension of float[2,-1]") in {
         (str(r.location), r.message) for r in repairs
     }
     assert rules_of(model) == []
@@ -460,11 +460,7 @@ def test_functions_of_one_name_that_differ_both_stay():
         + text + text.replace("Relu", "Neg") + text
     )  # fmt: skip
     assert told(fix(model)) == [
-        (
-            "FUNC001",
-            "function[2] 'f'",
-            "dropped the second definition of <Function d.f>, which equals the first",
-        )
+        ("FUNC001", "function[2] 'f'", "dropped function 'd.f', which repeats an earlier one")
     ]
     assert [next(iter(f.graph)).op for f in model.functions] == ["Relu", "Neg"]
     assert "FUNC001" in rules_of(model)
@@ -474,7 +470,9 @@ def test_one_domain_under_two_names_keeps_the_version_that_counts():
     model = sabir.parse(
         '<ir_version: 8, opset_import: ["" : 17, "ai.onnx" : 13]> g (float x) => (float x) { }'
     )
-    assert [r.message for r in fix(model)] == ["dropped the import of 'ai.onnx' in version 13; 17 stays"]
+    assert [r.message for r in fix(model)] == [
+        "dropped the import of 'ai.onnx' in version 13; version 17 remains"
+    ]
     assert model.opsets == {"": 17}
 
 
@@ -491,7 +489,7 @@ def test_the_type_of_a_reference_is_what_the_operator_takes():
     model = build(RULES.find("NODE006").good[0])
     node = next(iter(model.functions[0].graph))
     node.attributes["axis"] = Attribute("axis", "undefined", None, ref="k")
-    assert [r.message for r in fix(model)] == ["declared the type of the attribute: int"]
+    assert [r.message for r in fix(model)] == ["set the type of the attribute to int"]
     assert node.attributes["axis"] == Attribute("axis", "int", None, ref="k")
 
 

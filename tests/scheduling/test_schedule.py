@@ -160,7 +160,7 @@ def test_a_constant_of_a_type_that_its_version_refuses_fails_the_plan():
 def test_values_that_nothing_defines_are_refused():
     model = sabir.parse(HEAD + "g (float[N] x) => (y) { y = Relu (x) }")
     model.graph.outputs[0] = sabir.ir.Value("q")
-    with pytest.raises(SchemaError, match="'q' is read, and nothing defines it"):
+    with pytest.raises(SchemaError, match="'q' is read, but nothing defines it"):
         schedule(model, STANDARD)
 
 

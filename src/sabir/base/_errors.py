@@ -281,6 +281,11 @@ def quote(text: object) -> str:
     return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]}…"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 node`, `12,345 nodes`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def legible(text: str, *, lines: bool = False) -> str:
     """Return a message that is safe for a terminal or a log: escaped where unprintable, long ones cut.
 

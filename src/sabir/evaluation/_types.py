@@ -97,7 +97,7 @@ def _admit(version: Version, kinds: tuple[Kind, ...]) -> None:
     for place, kind in enumerate(kinds[: len(kinds) if version.inputs else 0]):
         port = port_at(version.inputs, place)
         if isinstance(kind, tuple) and not kind and not _may_be_absent(port):
-            raise EvaluationError(f"{version} needs its input {port.name!r}, and nothing is passed for it")
+            raise EvaluationError(f"{version} requires the input {port.name!r}, but nothing is passed for it")
     message = operand_mismatch(version, list(map(_signature, kinds)), unwrapped=True)
     if message is not None:
         raise EvaluationError(message)

@@ -56,9 +56,9 @@ def claim_diagnostic(
         return None
     source = quote(inputs[symbols[0]])
     message = (
-        f"{quote(value.name)} is declared {declared}, but its dimension {claim.axis} is {claim.inferred}, by"
-        f" the shape of the input {source}; the declaration holds only where"
+        f"{quote(value.name)} is declared as {declared}, but dimension {claim.axis} is {claim.inferred},"
+        f" which depends on the shape of the input {source}; the declaration is true only if"
         f" {claim.inferred} = {claim.declared}"
     )
-    hint = "leave the dimension open, or replace what is declared: `sabir infer --fresh`"
+    hint = "leave the dimension unset, or replace the declared types: `sabir infer --fresh`"
     return Diagnostic(Cause.DECLARED_SIZE, message, where, hint)

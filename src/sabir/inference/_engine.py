@@ -31,7 +31,7 @@ from sabir.inference._functions import FunctionTypes
 from sabir.inference._merge import merge, without_negatives
 from sabir.inference._operands import check_sizes, check_types, misdeclared, operand_types
 from sabir.inference._orders import Orders
-from sabir.inference._places import at_node, attribute_of, is_output
+from sabir.inference._places import at_node, at_result, attribute_of, is_output
 from sabir.inference._subgraphs import SubgraphMemo, TypedSubgraph, values_of
 from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value, WireTensor
 from sabir.opsets import STANDARD
@@ -44,6 +44,7 @@ from sabir.schema import (
     as_results,
     check_call,
     check_results,
+    function_label,
 )
 
 if TYPE_CHECKING:
@@ -229,13 +230,13 @@ class Inference:
         try:
             merged = self._declarations.merged(declared, kind, of_output=is_output(value))
         except InferenceError as error:
-            at = at_node(where, place, node).at("output", name=value.name)
+            at = at_result(where, place, node, value)
             self._reporter.error(error, at, cause_of(error))
             self._set(value, declared)
             return
         self.types[value] = merged.whole
         if merged.claim is not None:
-            at = at_node(where, place, node).at("output", name=value.name)
+            at = at_result(where, place, node, value)
             self._reporter.add(claim_diagnostic(value, declared, merged.claim, self._sizes, at))
 
     def _output(self, value: Value | None, where: Location, place: int) -> Type | None:
@@ -348,7 +349,7 @@ class Inference:
         """Infer a function's body for one call; calls that are alike are inferred once."""
         check_call(function, node)
         if any(f is function for f in self._calling):
-            raise SchemaError(f"{function!r} calls itself")
+            raise SchemaError(f"{function_label(function)} calls itself")
         inner = scope.of_call(function, node)
         self._reporter.newer_opsets(inner, where)
         attributes = tuple(inner.bindings.values()) if inner.bindings else ()

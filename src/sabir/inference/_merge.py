@@ -45,7 +45,7 @@ def merge(declared: Type | None, inferred: Type | None, *, prefer_declared: bool
 def _tensors(declared: TensorType, inferred: TensorType, *, prefer_declared: bool) -> TensorType:
     element = inferred.element if inferred.element.number else declared.element
     if declared.element.number and element != declared.element:
-        raise InferenceError(f"declared as {declared}, but its elements are {inferred.element}")
+        raise InferenceError(f"declared as {declared}, but its element type is {inferred.element}")
     shape = _shapes(declared, inferred, prefer_declared=prefer_declared)
     if element is inferred.element and shape == inferred.shape and declared.note is None:
         return inferred
@@ -57,12 +57,14 @@ def _shapes(declared: TensorType, inferred: TensorType, *, prefer_declared: bool
         return declared.shape if inferred.shape is None else inferred.shape
     if len(declared.shape) != len(inferred.shape):
         raise InferenceError(
-            f"declared as {declared}, but its shape is {TensorType(declared.element, inferred.shape)}"
+            f"declared as {declared}, of rank {len(declared.shape)}, but its rank is {len(inferred.shape)}"
         )
     dims: list[Dim] = []
     for stated, found in zip(declared.shape, inferred.shape, strict=True):
         if known_equal(stated, found) is False:
-            raise InferenceError(f"declared as {declared}, but it is {inferred}: {stated} is not {found}")
+            raise InferenceError(
+                f"declared as {declared}, but it is {inferred}: {stated} differs from {found}"
+            )
         dims.append(_better(stated, found, prefer_declared=prefer_declared))
     return tuple(dims)
 

@@ -252,7 +252,7 @@ class WireTensor(Tensor):
         return element, shape
 
     def _label(self) -> str:
-        return f"tensor {quote(self.proto.name)}"
+        return f"tensor {quote(self.proto.name)}" if self.proto.name else "a tensor without a name"
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         view = self.view and untruncated(self.view)

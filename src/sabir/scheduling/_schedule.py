@@ -122,7 +122,7 @@ class _Scheduler:
         program = self.program()
         for value in self.captured:
             raise SchemaError(
-                f"{quote(value.name)} is read, and belongs to a graph that is not around its reader"
+                f"{quote(value.name)} is read, but belongs to a graph that does not enclose its reader"
             )
         return program
 
@@ -166,7 +166,7 @@ class _Scheduler:
         """Return the slot of a value that is read; one of an outer graph is captured."""
         if value is not None and value not in self._slots:
             if value.source is None:
-                raise SchemaError(f"{quote(value.name)} is read, and nothing defines it")
+                raise SchemaError(f"{quote(value.name)} is read, but nothing defines it")
             if value.home is not self._graph:
                 self.captured[value] = self._slot(value)
         return self._slot(value)

@@ -12,7 +12,7 @@ from sabir.schema._ports import Attribute, Constraint, Input, Output, Port, Stat
 from sabir.schema._python import docstring, shown_default
 from sabir.schema._registry import Registry, Rooms
 from sabir.schema._results import check_results, is_settled
-from sabir.schema._scope import Callees, Scope, check_call, newer_opset
+from sabir.schema._scope import Callees, Scope, check_call, function_label, newer_opset
 from sabir.schema._types import (
     BFLOAT16,
     BOOL,
@@ -94,6 +94,7 @@ __all__ = [
     "check_results",
     "docstring",
     "element_types",
+    "function_label",
     "implicit_imports",
     "is_settled",
     "newer_opset",

@@ -10,7 +10,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from sabir.base import AttributeValueError, SchemaError, suggest
+from sabir.base import AttributeValueError, SchemaError, counted, suggest
 from sabir.schema._values import Range, alias_of, bound, fault_of, is_admitted
 
 if TYPE_CHECKING:
@@ -186,17 +186,17 @@ def _value(attribute: ir.Attribute, body: Callable[[ir.Graph], Any] | None) -> A
 def _check_ports(owner: str, kind: str, formal: Sequence[Port], present: list[bool]) -> None:
     variadic = bool(formal) and formal[-1].variadic
     if len(present) > len(formal) and not variadic:
-        raise SchemaError(f"{owner} takes {len(formal)} {kind}s, and the node has {len(present)}")
+        raise SchemaError(f"{owner} takes {counted(len(formal), kind)}, but the node has {len(present)}")
     for place, port in enumerate(formal):
         if port.variadic:
             if len(present) - place < port.minimum:
-                needed = f"{owner} needs {place + port.minimum} or more {kind}s"
-                hint = "; an empty name leaves an optional one out" if place else ""
-                raise SchemaError(f"{needed}, and the node has {len(present)}{hint}")
+                needed = f"{owner} requires at least {counted(place + port.minimum, kind)}"
+                hint = "; an empty name omits an optional one" if place else ""
+                raise SchemaError(f"{needed}, but the node has {len(present)}{hint}")
             if not all(present[place:]):
                 absent = present.index(False, place)
                 raise SchemaError(
-                    f"{owner} needs its {kind} number {absent}: one of any number is not optional"
+                    f"{owner} requires the {kind} number {absent}: a variadic {kind} is not optional"
                 )
         elif not port.optional and not (place < len(present) and present[place]):
-            raise SchemaError(f"{owner} needs its {kind} {port.name!r} (number {place})")
+            raise SchemaError(f"{owner} requires the {kind} {port.name!r} (number {place})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sabir.base import SchemaError, UnsupportedError, legible, quote, suggest
+from sabir.base import SchemaError, UnsupportedError, counted, legible, quote, suggest
 from sabir.ir import Attribute, Function, FunctionKey, Model, Node, bound_opsets, canonical_domain
 from sabir.schema._version import Version
 
@@ -90,11 +90,11 @@ class Scope:
             raise SchemaError(f"{shown}: no operator set of {node.domain or 'ai.onnx'!r} is imported")
         operator = self.registry.find(domain, node.op)
         if operator is None:
-            raise SchemaError(f"{shown} is no operator that Sabir knows{self._hint(domain, node.op)}")
+            raise SchemaError(f"{shown} is not an operator that Sabir knows{self._hint(domain, node.op)}")
         version = operator.find(opset)
         if version is None:
             raise SchemaError(
-                f"{shown} came with opset {operator.versions[0].since}; what is imported is {opset}"
+                f"{shown} came with opset {operator.versions[0].since}, but opset {opset} is imported"
             )
         return version
 
@@ -137,13 +137,12 @@ class Scope:
         Raises SchemaError for an invalid call, UnsupportedError as `of` does.
         """
         if self.depth >= MOST_CALLS:
-            raise SchemaError(
-                f"functions call one another deeper than {MOST_CALLS}; {function!r} may call itself"
-            )
+            deep = f"calls of functions are nested deeper than {MOST_CALLS}"
+            raise SchemaError(f"{deep}; {function_label(function)} may call itself")
         actual = self.arguments(node.attributes)
         unknown = actual.keys() - function.attributes.keys()
         if unknown:
-            raise SchemaError(f"{function!r} has no attribute {min(unknown)!r}")
+            raise SchemaError(f"{function_label(function)} has no attribute {min(unknown)!r}")
         defaults = {name: a for name, a in function.attributes.items() if a is not None}
         inner = self.of_body(function)
         inner.require_known()
@@ -203,13 +202,17 @@ def newer_opset(domain: str, version: int, newest: int) -> str:
     return f"opset {version} of {quote(domain or 'ai.onnx')} is not known; the newest known one is {newest}"
 
 
+def function_label(function: Function) -> str:
+    """Return a function as messages name it: `function 'd.f'`, with its overload if it has one."""
+    name = ".".join(filter(None, (function.domain, function.name)))
+    return f"function {quote(f'{name}:{function.overload}' if function.overload else name)}"
+
+
 def check_call(function: Function, node: Node) -> None:
     """Raise SchemaError where a call has more inputs or outputs than its function."""
     if len(node.inputs) > len(function.graph.inputs):
-        raise SchemaError(
-            f"{function!r} takes {len(function.graph.inputs)} inputs, and the node has {len(node.inputs)}"
-        )
+        takes = f"{function_label(function)} takes {counted(len(function.graph.inputs), 'input')}"
+        raise SchemaError(f"{takes}, but the node has {len(node.inputs)}")
     if len(node.outputs) > len(function.graph.outputs):
-        raise SchemaError(
-            f"{function!r} has {len(function.graph.outputs)} outputs; the node asks for {len(node.outputs)}"
-        )
+        has = f"{function_label(function)} has {counted(len(function.graph.outputs), 'output')}"
+        raise SchemaError(f"{has}, but the node has {len(node.outputs)}")

@@ -116,10 +116,10 @@ class ElementTypes:
         """Return the message about a value that is not admitted; it lists few admitted ones."""
         found, admitted = _named(value), _elements_in(self.of)
         if found is None:
-            return f"{_shown(value)}, which is no element type of the standard"
+            return f"{_shown(value)}, which is not an element type of the standard"
         shown = _shown(value) if isinstance(value, str) else f"{value} ({found})"
         if len(admitted) > _MOST_LISTED:
-            return f"{shown}, an element type that this version does not admit here"
+            return f"{shown}, which this version does not admit"
         return f"{shown}, and must be {_either([f'{e.number} ({e})' for e in admitted])}"
 
     def listed(self) -> str:

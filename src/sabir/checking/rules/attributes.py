@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.base import quote
 from sabir.checking._examples import HEAD, X, Y, around, in_model
 from sabir.checking._rule import Problem, rule
 from sabir.checking._survey import lacks_value
@@ -31,7 +32,7 @@ def _constant(text: str) -> str:
     )
 
 
-def _said(site: AttributeSite) -> list[str]:
+def _fields(site: AttributeSite) -> list[str]:
     """Return the value fields that the message has besides the one for the attribute's type."""
     residue = site.attribute.residue
     if residue is None or not residue.wire:
@@ -51,7 +52,7 @@ def _said(site: AttributeSite) -> list[str]:
 def named(site: AttributeSite) -> Iterator[Problem]:
     """An attribute has a name."""
     if not site.attribute.name:
-        yield Problem("the attribute has no name", site.where, "name it, or drop it")
+        yield Problem("the attribute has no name", site.where, "name it, or drop the attribute")
 
 
 @rule(
@@ -82,9 +83,11 @@ def typed(site: AttributeSite) -> Iterator[Problem]:
 )
 def one_value(site: AttributeSite) -> Iterator[Problem]:
     """An attribute has only the value of its type."""
-    more = [f for f in _said(site) if f in _VALUES]
+    more = [f for f in _fields(site) if f in _VALUES]
     if more and site.attribute.value is not None and not _is_empty(site):
-        yield Problem(f"besides its value the attribute has `{more[0]}`", site.where, "keep the intended one")
+        yield Problem(
+            f"the attribute has a second value, in `{more[0]}`", site.where, "keep the intended one"
+        )
 
 
 @rule(
@@ -99,9 +102,9 @@ def one_value(site: AttributeSite) -> Iterator[Problem]:
 def value_of_its_type(site: AttributeSite) -> Iterator[Problem]:
     """The value is in the field for the attribute's type."""
     attribute = site.attribute
-    more = [f for f in _said(site) if f in _VALUES]
+    more = [f for f in _fields(site) if f in _VALUES]
     if more and not attribute.ref and (attribute.value is None or _is_empty(site)):
-        message = f"the attribute is of type {attribute.type}, and its value is in `{more[0]}`"
+        message = f"the attribute has the type {quote(attribute.type)}, but its value is in `{more[0]}`"
         yield Problem(message, site.where, "correct the type or the value")
 
 
@@ -124,8 +127,8 @@ def value_of_its_type(site: AttributeSite) -> Iterator[Problem]:
 def reference_or_value(site: AttributeSite) -> Iterator[Problem]:
     """An attribute reference has no value."""
     attribute = site.attribute
-    if attribute.ref and (attribute.value is not None or any(f in _VALUES for f in _said(site))):
-        yield Problem("the attribute has a value and a reference", site.where, "keep one of them")
+    if attribute.ref and (attribute.value is not None or any(f in _VALUES for f in _fields(site))):
+        yield Problem("the attribute has both a value and a reference", site.where, "keep one of them")
 
 
 @rule(
@@ -187,8 +190,8 @@ def text_is_utf8(site: AttributeSite) -> Iterator[Problem]:
 )
 def has_a_value(site: AttributeSite) -> Iterator[Problem]:
     """An attribute of type tensor, graph or type has a value; an absent number or text means 0 or empty."""
-    if lacks_value(site.attribute) and not any(f in _VALUES for f in _said(site)):
-        message = f"the attribute is of type {site.attribute.type}, and has no value"
+    if lacks_value(site.attribute) and not any(f in _VALUES for f in _fields(site)):
+        message = f"the attribute has the type {quote(site.attribute.type)}, but no value"
         yield Problem(message, site.where, "set a value, or drop the attribute")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.base import quote
 from sabir.checking._rule import Problem, rule
 from sabir.ir import Function
-from sabir.schema import Version, port_at
+from sabir.schema import Version, function_label, port_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +34,9 @@ class _Need(NamedTuple):
     through: Function | None = None
 
     def __str__(self) -> str:
-        return f"{self.reader}, reached through {self.through!r}" if self.through else self.reader
+        return (
+            f"{self.reader}, called through {function_label(self.through)}" if self.through else self.reader
+        )
 
 
 class _Pass(NamedTuple):
@@ -78,12 +80,14 @@ def whole_calls(survey: Survey) -> Iterator[Problem]:
 
 
 def _left_out(site: GraphSite, index: int, callee: object, needed: dict[Value, _Need]) -> Iterator[Problem]:
-    given = site.reads[index]
-    ports = callee.graph.inputs if isinstance(callee, Function) else ()
-    for place, port in enumerate(ports):
-        if port in needed and (place >= len(given) or given[place] is None):
-            message = f"the call omits {quote(port.name)}, which {callee!r} needs for {needed[port]}"
-            yield Problem(message, site.at_node(index), f"pass an input number {place}")
+    operands = site.reads[index]
+    if not isinstance(callee, Function):
+        return
+    label = function_label(callee)
+    for place, port in enumerate(callee.graph.inputs):
+        if port in needed and (place >= len(operands) or operands[place] is None):
+            message = f"the call omits {quote(port.name)}, which {label} requires: {needed[port]}"
+            yield Problem(message, site.at_node(index), f"pass input {place}")
 
 
 def _needs(functions: list[FunctionSite]) -> dict[object, dict[Value, _Need]]:
@@ -122,7 +126,7 @@ def _direct(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, _Need]]:
                 if value is None or value not in asked.ports or port.optional:
                     continue
                 if not asked.before(site, value):
-                    yield value, _Need(f"{quote(port.name)} of {site.at_node(index)}")
+                    yield value, _Need(f"{site.at_node(index)} reads it as {quote(port.name)}")
 
 
 def _handed_on(site: GraphSite, asked: _Asked) -> Iterator[tuple[Value, Value]]:

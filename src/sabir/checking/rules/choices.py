@@ -61,7 +61,7 @@ def _choosing(site: GraphSite) -> Iterator[tuple[Version, list[int]]]:
 def admitted(site: GraphSite) -> Iterator[Problem]:
     """An attribute has an admitted value: a known mode, an element type, a number in range.
 
-    Where a function passes an attribute on, each call is looked at.
+    In a function that passes an attribute on, each call is checked.
     """
     for version, group in _choosing(site):
         for _, message in version.formal.faults(site.nodes[group[0]].attributes):

@@ -119,7 +119,7 @@ def _is_uneven(data: Data) -> bool:
 
 @rule(
     "TENSOR009",
-    "The last group of 6-bit floats in raw_data is filled up with zeros.",
+    "The last group of 6-bit floats in raw_data is padded with zeros.",
     source="onnx.proto",
     over="tensor",
     since=14,
@@ -167,7 +167,7 @@ def _is_utf8(text: bytes) -> bool:
 
 @rule(
     "TENSOR013",
-    "The last byte of 2-bit and 4-bit elements is filled up.",
+    "The last byte of 2-bit and 4-bit elements is padded.",
     source="practice",
     over="tensor",
     severity="warning",
@@ -194,7 +194,7 @@ def spare_bits(site: TensorSite) -> Iterator[Problem]:
 
 @rule(
     "TENSOR014",
-    "A string of a tensor begins with no byte order mark and ends with no null.",
+    "A string of a tensor does not begin with a byte order mark and does not end with a null byte.",
     source="onnx.proto",
     over="tensor",
     severity="warning",
@@ -210,5 +210,8 @@ def plain_text(site: TensorSite) -> Iterator[Problem]:
     data = site.data
     for index, text in enumerate(data.entries if data is not None and data.field == "string_data" else ()):
         if text.endswith(b"\0") or text.startswith(_BYTE_ORDER_MARK):
-            yield Problem(f"string {index} has a null or a byte order mark: {quote(bytes(text))}", site.where)
+            message = (
+                f"string {index} ends with a null byte or begins with a byte order mark: {quote(bytes(text))}"
+            )
+            yield Problem(message, site.where, "remove it")
             return

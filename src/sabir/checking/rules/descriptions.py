@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     good=HEAD + "g (float[N] x) => (float[N] y) <float[N] t> { t = Relu(x)  y = Neg(t) }",
 )
 def described_in_one_place(site: GraphSite) -> Iterator[Problem]:
-    """No entry of value_info describes an input or output that has a type of its own."""
+    """No entry of value_info describes an input or output that declares its type itself."""
     graph = site.graph
     if site.kind == "function" or not graph.orphan_value_info:  # the ports of a function have no other types
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from sabir.base import Location, quote
+from sabir.base import Location, counted, quote
 from sabir.checking._examples import X, Y, in_model
 from sabir.checking._rule import Problem, Textproto, rule
 from sabir.ir import SparseTensorType, TensorType
@@ -64,7 +64,11 @@ def known_configuration(survey: Survey) -> Iterator[Problem]:
     known = {c.name for c in survey.model.devices}
     for where, device in survey.layouts:
         if device.configuration not in known:
-            yield Problem(f"the model has no configuration {quote(device.configuration)}", where)
+            yield Problem(
+                f"the model has no configuration {quote(device.configuration)}",
+                where,
+                "correct the name, or add it",
+            )
 
 
 @rule(
@@ -81,7 +85,8 @@ def named_devices(survey: Survey) -> Iterator[Problem]:
     for where, configuration in _configured(survey):
         count = len(configuration.devices)
         if count and count != configuration.num_devices:
-            message = f"{count} devices are named, and num_devices is {configuration.num_devices}"
+            names = f"the configuration names {counted(count, 'device')}"
+            message = f"{names}, but num_devices is {configuration.num_devices}"
             yield Problem(message, where, "name all of them or none")
 
 
@@ -124,7 +129,7 @@ def axes_in_range(survey: Survey) -> Iterator[Problem]:
         rank = _rank(sharding.value)
         for axis in sharding.axes if rank is not None else ():
             if rank is not None and not -rank <= axis.axis < rank:
-                yield Problem(f"axis {axis.axis} of a tensor of rank {rank} is sharded", where)
+                yield Problem(f"axis {axis.axis} is sharded, but the tensor has rank {rank}", where)
 
 
 def _rank(value: Value | None) -> int | None:
@@ -162,7 +167,7 @@ def named_configurations(survey: Survey) -> Iterator[Problem]:
 
 @rule(
     "DEV006",
-    "A device of a sharding is one of the configuration's, or the number of a group of them.",
+    "A device of a sharding is a device of the configuration, or the number of a group of its devices.",
     source="onnx.proto",
     over="model",
     since=11,
@@ -182,12 +187,16 @@ def devices_in_range(survey: Survey) -> Iterator[Problem]:
         used = [*(d for d in sharding.devices if d not in groups), *members]
         odd = [d for d in used if count is not None and not 0 <= d < count]
         if odd:
-            yield Problem(f"there is no device {odd[0]}: the configuration has {count}", where)
+            yield Problem(
+                f"device {odd[0]} does not exist: the configuration has {counted(count or 0, 'device')}",
+                where,
+                "the first device is 0",
+            )
 
 
 @rule(
     "DEV007",
-    "A dimension that is sharded states the number of its shards.",
+    "A sharded axis states the number of its shards.",
     source="onnx.proto",
     over="model",
     since=11,
@@ -206,7 +215,7 @@ def shards_count(survey: Survey) -> Iterator[Problem]:
     for where, _, sharding in _shardings(survey):
         odd = [shards for axis in sharding.axes for _, shards in axis.pieces if shards < 1]
         if odd:
-            yield Problem(f"a dimension is split into {odd[0]} shards", where, "use 1 for no split")
+            yield Problem(f"an axis is split into {odd[0]} shards", where, "use 1 for no split")
 
 
 @rule(
@@ -222,15 +231,17 @@ def shards_count(survey: Survey) -> Iterator[Problem]:
     good=_GOOD,
 )
 def devices_count(survey: Survey) -> Iterator[Problem]:
-    """A configuration has a device or more."""
+    """A configuration has at least one device."""
     for where, configuration in _configured(survey):
         if configuration.num_devices < 1:
-            yield Problem(f"the configuration has {configuration.num_devices} devices", where)
+            yield Problem(
+                f"num_devices is {configuration.num_devices}", where, "a configuration has at least 1 device"
+            )
 
 
 @rule(
     "DEV009",
-    "The layout of a node says of each axis of a tensor once how it is sharded.",
+    "The layout of a node states once for each axis of a tensor how it is sharded.",
     source="practice",
     over="model",
     since=11,
@@ -260,7 +271,11 @@ def sharded_once(survey: Survey) -> Iterator[Problem]:
             axes = Counter(a.axis % rank if rank else a.axis for a in sharding.axes)
             for axis, count in axes.items():
                 if count > 1:
-                    yield Problem(f"axis {axis} of {quote(sharding.name)} is sharded {count} times", where)
+                    yield Problem(
+                        f"axis {axis} of {quote(sharding.name)} is sharded {count} times",
+                        where,
+                        "keep one of them",
+                    )
 
 
 def _grouped_twice(where: Location, device: NodeDevice) -> Iterator[Problem]:
@@ -268,4 +283,6 @@ def _grouped_twice(where: Location, device: NodeDevice) -> Iterator[Problem]:
         for key, count in Counter(key for key, _ in sharding.groups).items():
             if count > 1:
                 at = where.at("sharding", index=index, name=sharding.name)
-                yield Problem(f"the group {key} is {count} times in the map", at, "keep one of them")
+                yield Problem(
+                    f"the map has {count} entries for the device group {key}", at, "keep one of them"
+                )

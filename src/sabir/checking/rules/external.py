@@ -28,7 +28,7 @@ _KNOWN = frozenset({*_LOCATING, _BASEPATH})
 _DIGEST = re.compile(r"[0-9a-f]{40}", re.ASCII | re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
 _PAGE = 4096
-_UNASKED = 1 << 26
+_ALWAYS_READ = 1 << 26
 _LAW = (
     "In such a case, the tensor MUST provide the filename relative to the model file and MUST NOT use the"
     " value fields."
@@ -116,7 +116,7 @@ def names_a_file(survey: Survey) -> Iterator[Problem]:
     for external in _all(survey):
         if not external.location:
             yield Problem(
-                "the tensor is external and names no file", external.where, "add the entry `location`"
+                "the tensor is external, but names no file", external.where, "add the entry `location`"
             )
 
 
@@ -132,7 +132,7 @@ def no_values_beside(survey: Survey) -> Iterator[Problem]:
     """An external tensor has no data in the model."""
     for external in _all(survey):
         if external.message.fields:
-            message = f"the tensor is external, and {external.message.fields[0]} has data"
+            message = f"the tensor is external, but {external.message.fields[0]} has data"
             yield Problem(message, external.where, "keep the intended one")
 
 
@@ -172,12 +172,12 @@ def stays_in_the_folder(survey: Survey) -> Iterator[Problem]:
 )
 def file_is_there(survey: Survey) -> Iterator[Problem]:
     """The file exists, is regular, has one hard link, and is in the model's folder after following links."""
-    asked: set[tuple[Folder, str]] = set()
+    checked: set[tuple[Folder, str]] = set()
     for external in _all(survey):
         file = external.file
-        if file is None or file in asked:
+        if file is None or file in checked:
             continue
-        asked.add(file)
+        checked.add(file)
         try:
             file[0].look(file[1])
         except ExternalDataError as error:
@@ -233,17 +233,17 @@ def range_fits(survey: Survey) -> Iterator[Problem]:
 )
 def digest_is_right(survey: Survey) -> Iterator[Problem]:
     """A checksum is the SHA1 of its file; files over 64 MiB in total are read only with `verify`."""
-    size, asked = 0, set[tuple[Folder, str]]()
+    size, files = 0, set[tuple[Folder, str]]()
     for external in _all(survey):
         stated, file = external.entries.get("checksum"), external.file
         if stated is not None and not _DIGEST.fullmatch(stated):
             message = f"the checksum {quote(stated)} is not a SHA1 digest"
             yield Problem(message, external.where, "it has 40 hexadecimal digits")
-        elif stated is not None and file is not None and file not in asked:
-            asked.add(file)
+        elif stated is not None and file is not None and file not in files:
+            files.add(file)
             status = _looked(file)
             size += 0 if status is None else status.st_size
-    if asked and (survey.verify or size <= _UNASKED):
+    if files and (survey.verify or size <= _ALWAYS_READ):
         for problem in external_problems(survey.model, checksums=True):
             if problem.kind == "checksum":
                 yield Problem(problem.message, problem.where, "the file was changed or replaced")
@@ -284,7 +284,7 @@ def known_entries(survey: Survey) -> Iterator[Problem]:
     for external in _all(survey):
         for key in external.entries:
             if key not in _KNOWN:
-                yield Problem(f"the entry {quote(key)} is not in the standard", external.where)
+                yield Problem(f"the standard has no entry {quote(key)} of external data", external.where)
 
 
 @rule(
@@ -306,7 +306,7 @@ def ranges_apart(survey: Survey) -> Iterator[Problem]:
 
 @rule(
     "DATA010",
-    "The strings of a tensor stand in string_data: the bytes in another file are those of raw_data.",
+    "The strings of a tensor are in string_data; a file of external data contains the bytes of raw_data.",
     source="onnx.proto",
     over="model",
     bad=_outside(_HERE, fields="dims: 4 data_type: 8"),
@@ -317,12 +317,14 @@ def no_strings(survey: Survey) -> Iterator[Problem]:
     for external in _all(survey):
         element = external.message.element
         if element is not None and element.kind == "string":
-            yield Problem("a tensor of strings is external", external.where, "store strings in the model")
+            yield Problem(
+                "the tensor is external, but has strings", external.where, "store strings in the model"
+            )
 
 
 @rule(
     "DATA011",
-    "The entries of external data say where a tensor's data lies if its data_location is EXTERNAL.",
+    "The entries of external data locate a tensor's data if its data_location is EXTERNAL.",
     source="onnx.proto",
     over="tensor",
     severity="warning",
@@ -335,12 +337,12 @@ def entries_that_count(site: TensorSite) -> Iterator[Problem]:
     message = site.message
     if message is not None and not message.is_external and "external_data" in message.present:
         message = "the tensor is not external, but has external_data entries"
-        yield Problem(message, site.where, "drop them, or set data_location to EXTERNAL")
+        yield Problem(message, site.where, "drop the entries, or set data_location to EXTERNAL")
 
 
 @rule(
     "DATA012",
-    "Each entry of external data stands once.",
+    "Each entry of external data occurs once.",
     source="practice",
     over="model",
     note="readers take the first or the last of two entries, and read different bytes",
@@ -372,8 +374,6 @@ def no_base_path(survey: Survey) -> Iterator[Problem]:
     for external in _all(survey):
         base = external.entries.get(_BASEPATH)
         if base:
-            message = (
-                f"the entry `{_BASEPATH}` is {quote(base)}, and readers ignore it: the data is read from"
-            )
+            message = f"the entry `{_BASEPATH}` is {quote(base)}, but readers ignore it: they read"
             hint = f"put the folder into `location`, and remove `{_BASEPATH}`"
             yield Problem(f"{message} {quote(external.location)}", external.where, hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from sabir.base import quote
@@ -11,7 +10,7 @@ from sabir.checking._rule import Problem, Textproto, rule
 from sabir.checking._survey import lacks_name
 from sabir.ir import Function, canonical_domain, find_opset
 from sabir.proto import FunctionProto
-from sabir.schema import Version
+from sabir.schema import Version, function_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,9 +50,8 @@ def defined_once(survey: Survey) -> Iterator[Problem]:
     seen: set[tuple[str, str, str]] = set()
     for site in survey.functions:
         if site.function.key in seen:
-            yield Problem(
-                f"{site.function!r} is defined twice", site.where, "rename one, or give it an overload"
-            )
+            label = function_label(site.function)
+            yield Problem(f"{label} is defined twice", site.where, "rename one, or give it an overload")
         seen.add(site.function.key)
 
 
@@ -75,7 +73,8 @@ def named(site: FunctionSite) -> Iterator[Problem]:
     function = site.function
     missing = "name" if not function.name else "domain" if not function.domain else ""
     if missing:
-        yield Problem(f"the function has no {missing}", site.where, "set it; calls use both")
+        hint = "set it: calls refer to a function by domain and name"
+        yield Problem(f"the function has no {missing}", site.where, hint)
 
 
 def _callees(site: FunctionSite) -> dict[Function, None]:
@@ -101,7 +100,9 @@ def not_recursive(survey: Survey) -> Iterator[Problem]:
     calls = {function: list(_callees(site)) for function, site in sites.items()}
     for function in _in_cycles(calls):
         yield Problem(
-            f"{function!r} calls itself, possibly through others", sites[function].where, "unroll it"
+            f"{function_label(function)} calls itself, possibly through other functions",
+            sites[function].where,
+            "remove the recursion",
         )
 
 
@@ -152,20 +153,20 @@ def _in_cycles(calls: dict[Function, list[Function]]) -> list[Function]:
 def ports_once(site: FunctionSite) -> Iterator[Problem]:
     """A function lists each output and attribute once; GRAPH004 covers its inputs."""
     function, residue = site.function, site.function.residue
-    listings: list[tuple[str, Iterable[str]]] = [
-        ("output", (v.name for v in function.graph.outputs if v is not None))
-    ]
+    seen: set[str] = set()
+    for index, value in enumerate(function.graph.outputs):
+        name = value.name if value is not None else ""
+        if name and name in seen:
+            where = site.where.at("output", index=index, name=name)
+            yield Problem(f"the output {quote(name)} is listed twice", where, "list it once")
+        seen.add(name)
     if residue is not None and residue.wire:
         again = FunctionProto.FromString(residue.wire)
-        names = [
-            n for n in again.attribute if function.attributes.get(n) is None and n in function.attributes
-        ]
-        listings.append(("attribute", [*names, *names]))
-    for kind, listed in listings:
-        for name, count in Counter(listed).items():
-            if count > 1:
-                where = site.where.at(kind, name=name)
-                yield Problem(f"the {kind} {quote(name)} is listed twice", where, "list it once")
+        for name in dict.fromkeys(again.attribute):
+            if function.attributes.get(name) is not None or name not in function.attributes:
+                continue
+            where = site.where.at("attribute", name=name)
+            yield Problem(f"the attribute {quote(name)} is listed twice", where, "list it once")
 
 
 @rule(
@@ -216,10 +217,11 @@ def same_operators(site: FunctionSite) -> Iterator[Problem]:
             outside = callee.operator.find(opset) if opset is not None else callee
             if outside is not callee:
                 reported.add(str(callee))
+                other = f"the model's opset {opset} has {outside or 'no such operator'}"
                 yield Problem(
-                    f"{callee} in the function is {outside or 'absent'} under the model's opset {opset}",
+                    f"the function imports {callee}; {other}",
                     inner.at_node(index),
-                    f"import one version of {domain or 'ai.onnx'} in both",
+                    f"import the same version of {domain or 'ai.onnx'} in both",
                 )
 
 
@@ -242,7 +244,7 @@ def no_standard_names(survey_site: FunctionSite) -> Iterator[Problem]:
     registry = survey_site.body.scope.registry
     domain = canonical_domain(function.domain)
     if function.name and registry.find(domain, function.name) is not None:
-        message = f"{function!r} hides the operator of the standard"
+        message = f"{function_label(function)} hides an operator of the standard"
         yield Problem(message, survey_site.where, "rename it, or move it to another domain")
 
 
@@ -273,7 +275,7 @@ def not_too_deep(survey: Survey) -> Iterator[Problem]:
         _depth(function, calls, depths)
     deep = [f for f, depth in depths.items() if depth > _DEEPEST]
     if deep:
-        message = f"calls from {deep[-1]!r} go {depths[deep[-1]]} functions deep"
+        message = f"calls from {function_label(deep[-1])} are nested {depths[deep[-1]]} deep"
         yield Problem(message, sites[deep[-1]].where, f"at most {_DEEPEST} are supported; inline some")
 
 
@@ -308,9 +310,13 @@ def named_ports(site: FunctionSite) -> Iterator[Problem]:
     for kind, values in (("input", function.graph.inputs), ("output", function.graph.outputs)):
         for index, value in enumerate(values):
             if lacks_name(value):
-                yield Problem(f"this {kind} has no name", site.where.at(kind, index=index), "name it")
+                yield Problem(f"the {kind} has no name", site.where.at(kind, index=index), "name it")
     if "" in function.attributes and function.attributes[""] is None:  # ATTR001 covers defaults
-        yield Problem("an attribute has no name", site.where.at("attribute"), "name it, or drop it")
+        yield Problem(
+            "an attribute of the function has no name",
+            site.where.at("attribute"),
+            "name it, or drop the attribute",
+        )
 
 
 _USES_K = (
@@ -346,23 +352,25 @@ def attributes_of_one_type(survey: Survey) -> Iterator[Problem]:
         if attribute.ref and function is not None and attribute.type != "undefined":
             declared = types.setdefault((function, attribute.ref), attribute.type)
             if declared != attribute.type:
-                message = f"it refers to {quote(attribute.ref)}, which is {declared}, as {attribute.type}"
-                yield Problem(message, first.where, "both must be of one type")
+                message = f"{attribute.type} refers to {quote(attribute.ref)} of type {declared}"
+                yield Problem(f"the attribute of type {message}", first.where, "both must have the same type")
     for site in survey.graphs:
         for callee, places in site.calls.items():
             if isinstance(callee, Function) and callee.attributes:
-                yield from _given_otherwise(site, callee, places, types)
+                yield from _of_other_types(site, callee, places, types)
 
 
-def _given_otherwise(
+def _of_other_types(
     site: GraphSite, callee: Function, places: Iterable[int], types: dict[tuple[Function, str], str]
 ) -> Iterator[Problem]:
     for index in places:
-        for name, given in site.nodes[index].attributes.items():
-            declared = types.get((callee, name), given.type)
-            if given.type not in {declared, "undefined"}:
+        for name, attribute in site.nodes[index].attributes.items():
+            declared = types.get((callee, name), attribute.type)
+            if attribute.type not in {declared, "undefined"}:
                 where = site.at_node(index).at("attribute", name=name)
-                yield Problem(f"{callee!r} takes {quote(name)} as {declared}, not {given.type}", where)
+                yield Problem(
+                    f"{function_label(callee)} takes {quote(name)} as {declared}, not {attribute.type}", where
+                )
 
 
 @rule(

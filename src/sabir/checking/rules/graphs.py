@@ -58,9 +58,9 @@ def typed_ports(site: GraphSite) -> Iterator[Problem]:
             if missing and not undefined:  # GRAPH005 reports those
                 name = value.name if value is not None else ""
                 yield Problem(
-                    f"this {kind} has no {missing}",
+                    f"the {kind} has no {missing}",
                     site.where.at(kind, index=index, name=name),
-                    "declare element type and rank; a dimension may be a name or open",
+                    "declare the element type and the rank; a dimension may be a name or unknown",
                 )
 
 
@@ -71,7 +71,7 @@ def _missing(kind: Type | None) -> str:
         case TensorType() | SparseTensorType():
             return "element type" if not kind.element.number else "shape" if kind.shape is None else ""
         case SequenceType() | OptionalType():
-            return "" if kind.item is not None else "type of what it holds"
+            return "" if kind.item is not None else "item type"
         case _:
             return ""
 
@@ -101,7 +101,7 @@ def named_ports(site: GraphSite) -> Iterator[Problem]:
     for kind, values in (("input", site.graph.inputs), ("output", site.graph.outputs)):
         for index, value in enumerate(values):
             if lacks_name(value):
-                yield Problem(f"this {kind} has no name", site.where.at(kind, index=index), "name it")
+                yield Problem(f"the {kind} has no name", site.where.at(kind, index=index), "name it")
 
 
 _INFO = "Used to store the type and shape information of values that are not inputs or outputs."
@@ -132,7 +132,7 @@ def described_without_contradiction(site: GraphSite) -> Iterator[Problem]:
     for value, first, where in described_twice(site.graph, site.where):
         message = contradiction(first.type, value.type)
         if message:
-            yield Problem(f"{quote(value.name)} is described twice: {message}", where, "keep the right one")
+            yield Problem(f"{quote(value.name)} is described twice: {message}", where, "keep one of the two")
 
 
 @rule(
@@ -151,7 +151,7 @@ def described_once(site: GraphSite) -> Iterator[Problem]:
         if value.type != first.type and not contradiction(first.type, value.type):
             shown = " and as ".join(str(v.type or "of unknown type") for v in (first, value))
             message = f"{quote(value.name)} is described twice: as {shown}"
-            yield Problem(message, where, "keep one entry with all facts")
+            yield Problem(message, where, "keep one entry with the facts of both")
 
 
 @rule(
@@ -166,7 +166,7 @@ def described_once(site: GraphSite) -> Iterator[Problem]:
     good=HEAD + "g (float[N] x) => (float[N] y) <float[N] t> { t = Relu(x)  y = Neg(t) }",
 )
 def described_values_exist(site: GraphSite) -> Iterator[Problem]:
-    """value_info describes values of its own graph."""
+    """value_info describes values that its graph defines."""
     if not site.graph.orphan_value_info:
         return
     names = {v.name for v in site.values}
@@ -174,7 +174,9 @@ def described_values_exist(site: GraphSite) -> Iterator[Problem]:
         if value.name not in names:
             where = site.where.at("value_info", index=value.value_info_index, name=value.name)
             yield Problem(
-                f"value_info describes {quote(value.name)}, which the graph does not define", where, "drop it"
+                f"value_info describes {quote(value.name)}, which the graph does not define",
+                where,
+                "drop the entry",
             )
 
 
@@ -197,7 +199,7 @@ def initializers_are_inputs(site: GraphSite) -> Iterator[Problem]:
         if value not in inputs:
             where = site.where.at("initializer", name=value.name)
             yield Problem(
-                f"{quote(value.name)} is not an input, as IR 3 and earlier require",
+                f"the initializer {quote(value.name)} is not an input, as IR 3 and earlier require",
                 where,
                 "raise ir_version to 4 or more",
             )
@@ -227,7 +229,7 @@ def inner_inputs_without_defaults(site: GraphSite) -> Iterator[Problem]:
         if value in site.graph.initializers:
             where = site.where.at("input", index=index, name=value.name)
             yield Problem(
-                f"{quote(value.name)} is an input of a subgraph and an initializer",
+                f"{quote(value.name)} is both an input and an initializer of a subgraph",
                 where,
                 "remove one of them",
             )
@@ -258,7 +260,7 @@ def supplied_inputs_without_defaults(site: GraphSite) -> Iterator[Problem]:
     for index, value in enumerate(site.graph.inputs[: _supplied(site)]):
         if value in site.graph.initializers:
             where = site.where.at("input", index=index, name=value.name)
-            message = f"{quote(value.name)} is an initializer, and an input that the node supplies"
+            message = f"the node supplies the input {quote(value.name)}, which is an initializer too"
             yield Problem(message, where, "list constants after the inputs that the node supplies")
 
 

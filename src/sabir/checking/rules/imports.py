@@ -46,7 +46,7 @@ def imports_operator_sets(survey: Survey) -> Iterator[Problem]:
 
 @rule(
     "MODEL004",
-    "Of several imports of one domain the one with the highest version binds.",
+    "Of several imports of one domain, the one with the highest version applies.",
     source="onnx.proto",
     over="model",
     severity="warning",
@@ -83,7 +83,7 @@ def _differing(opsets: Mapping[str, int], again: Iterable[Any], where: Location)
             yield Problem(
                 f"{quote(domain or 'ai.onnx')} is imported in several versions, {listed}; {highest} applies",
                 where.at("opset_import", name=domain or "ai.onnx"),
-                "keep that one",
+                f"import only version {highest}",
             )
 
 
@@ -106,11 +106,11 @@ def _unpublished(opsets: Mapping[str, int], registry: Registry, where: Location)
     for domain, version in opsets.items():
         newest = registry.newest_opset(domain)
         if version < 1 or (newest is not None and version > newest):
-            home = "the standard" if newest_opset(domain) is not None else "what is known of the domain"
+            unknown = "not in the standard" if newest_opset(domain) is not None else "unknown"
             yield Problem(
-                f"version {version} of {quote(domain or 'ai.onnx')} is not in {home}",
+                f"version {version} of {quote(domain or 'ai.onnx')} is {unknown}",
                 where.at("opset_import", name=domain or "ai.onnx"),
-                f"they are 1 to {newest}" if newest else "a version is at least 1",
+                f"its versions are 1 to {newest}" if newest else "a version is at least 1",
             )
 
 
@@ -155,7 +155,9 @@ def no_imports_before_them(survey: Survey) -> Iterator[Problem]:
     """A model before IR 3 has no imports."""
     if survey.model.ir_version > 0 and survey.model.opsets:
         yield Problem(
-            "imports came with IR 3", Location().at("opset_import"), "raise ir_version to 3 or more"
+            f"opset imports came with IR 3; the model has IR {survey.model.ir_version}",
+            Location().at("opset_import"),
+            "raise ir_version to 3 or more",
         )
 
 
@@ -208,4 +210,4 @@ def imports_the_default_domain(survey: Survey) -> Iterator[Problem]:
         where = Location() if function is None else survey.functions[function].where
         what = "model" if function is None else "function"
         message = f"the {what} calls {quote(node.op)} and does not import the default domain"
-        yield Problem(f"{message}; version {version} applies", where, f'add the opset_import "" : {version}')
+        yield Problem(f"{message}; opset {version} applies", where, f'add the opset_import "" : {version}')

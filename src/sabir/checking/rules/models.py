@@ -67,7 +67,7 @@ def states_ir_version(survey: Survey) -> Iterator[Problem]:
 def has_outputs(survey: Survey) -> Iterator[Problem]:
     """A model has an output, or is a library of functions."""
     if not survey.model.graph.outputs and not survey.model.functions:
-        yield Problem("the graph has no outputs", _here("graph"), "a model must compute something")
+        yield Problem("the graph has no outputs", _here("graph"), "add an output")
 
 
 @rule(
@@ -85,7 +85,9 @@ def known_ir_version(survey: Survey) -> Iterator[Problem]:
     """The ir_version is a published one."""
     version = survey.model.ir_version
     if version and not 1 <= version <= NEWEST_IR:
-        yield Problem(f"ir_version {version} is not in the standard", _here(), f"they are 1 to {NEWEST_IR}")
+        yield Problem(
+            f"ir_version {version} is not in the standard", _here(), f"the versions are 1 to {NEWEST_IR}"
+        )
 
 
 @rule(
@@ -106,7 +108,7 @@ def has_a_domain(survey: Survey) -> Iterator[Problem]:
         shown = (
             f"{quote(survey.model.domain)} is not a reverse domain name"
             if survey.model.domain
-            else "no domain"
+            else "the model has no domain"
         )
         yield Problem(shown, _here(), "name one such as 'org.example'")
 

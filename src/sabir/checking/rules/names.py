@@ -28,7 +28,7 @@ def _odd_names(names: Iterable[str], what: str, where: Location, rule_id: str) -
         return
     shown = ", ".join(map(quote, odd[:_MOST_SHOWN])) + (", ..." if len(odd) > _MOST_SHOWN else "")
     count = f"{len(odd)} names of {what}s are" if len(odd) > 1 else f"the name of a {what} is"
-    hint = f"`sabir check --fix-unsafe {rule_id}` renames them"
+    hint = f"`sabir check --fix-unsafe {rule_id}` renames {'them' if len(odd) > 1 else 'it'}"
     yield Problem(
         f"{count} not {'C identifiers' if len(odd) > 1 else 'a C identifier'}: {shown}", where, hint
     )
@@ -65,7 +65,7 @@ def value_names(site: GraphSite) -> Iterator[Problem]:
     good=HEAD + "g (float[N] x) => (float[N] y) { [relu] y = Relu(x) }",
 )
 def node_names(site: GraphSite) -> Iterator[Problem]:
-    """The names of nodes and graphs, if any."""
+    """The names of nodes and graphs are C identifiers."""
     yield from _odd_names([site.graph.name, *(n.name for n in site.nodes)], "node", site.where, "NAME002")
 
 
@@ -107,7 +107,9 @@ def dimension_names(site: TypeSite) -> Iterator[Problem]:
     names = (str(d) for d in dims if isinstance(d, Expr))
     odd = [name for name in names if name != "*" and not IDENTIFIER.fullmatch(name)]  # TYPE012 reports it
     if odd:
-        yield Problem(f"the dimension {quote(odd[0])} is not a C identifier", site.where, "use a plain name")
+        yield Problem(
+            f"the name of a dimension is not a C identifier: {quote(odd[0])}", site.where, "use a plain name"
+        )
 
 
 def _dims(kind: Type) -> Iterable[object]:
@@ -133,7 +135,7 @@ def graph_names_once(survey: Survey) -> Iterator[Problem]:
     for site in survey.graphs:
         if site.kind != "function" and site.graph.name in seen:
             yield Problem(
-                f"another graph is also named {quote(site.graph.name)}", site.where, "rename one of them"
+                f"another graph has the name {quote(site.graph.name)}", site.where, "rename one of them"
             )
         seen.add(site.graph.name)
 

@@ -9,7 +9,7 @@ from sabir.checking._examples import GOOD, HEAD, X, Y, around, in_graph
 from sabir.checking._rule import Problem, rule
 from sabir.ir import Function, canonical_domain
 from sabir.proto import NodeProto
-from sabir.schema import Version, check_call, port_at
+from sabir.schema import Version, check_call, function_label, port_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,7 +127,9 @@ def _check_output_names(version: Version, node: Node) -> None:
     for place, value in enumerate(node.outputs):
         port = port_at(ports, place)
         if value is None and not port.optional and not port.variadic:
-            raise SchemaError(f"{version}: output number {place} is not optional, and its name is empty")
+            raise SchemaError(
+                f"{version} requires the output {port.name!r} (number {place}), but its name is empty"
+            )
 
 
 @rule(
@@ -233,10 +235,14 @@ def references(site: AttributeSite) -> Iterator[Problem]:
         return
     if function is None:
         yield Problem(
-            f"it refers to {quote(name)}; references are allowed only in the body of a function", site.where
+            f"the attribute refers to {quote(name)}, but only a function's body may refer to attributes",
+            site.where,
         )
     elif name not in function.attributes:
-        yield Problem(f"it refers to {quote(name)}, which {function!r} does not declare", site.where)
+        yield Problem(
+            f"the attribute refers to {quote(name)}, which {function_label(function)} does not declare",
+            site.where,
+        )
 
 
 @rule(
@@ -254,7 +260,7 @@ def known_domain(site: GraphSite) -> Iterator[Problem]:
     """A node calls an operator of a known domain, or a function of the model."""
     for index, node in _unknown_calls(site):
         if not _is_known(site, node):
-            message = f"{quote(f'{node.domain}.{node.op}')} cannot be checked: its domain is unknown"
+            message = f"{quote(f'{node.domain}.{node.op}')} cannot be checked: Sabir does not know its domain"
             yield Problem(message, site.at_node(index))
 
 
@@ -274,7 +280,9 @@ def known_overload(site: GraphSite) -> Iterator[Problem]:
             yield Problem(
                 f"{quote(f'{node.domain}.{node.op}')} has no overload {quote(node.overload)}",
                 site.at_node(index),
-                f"it has {', '.join(map(quote, others))}",
+                "omit the overload"
+                if others == [""]
+                else f"its overloads are {', '.join(map(quote, others))}",
             )
 
 
@@ -313,7 +321,7 @@ def has_outputs(site: GraphSite) -> Iterator[Problem]:
     for index, node in enumerate(site.nodes):
         if node.outputs.count(None) == len(node.outputs):
             yield Problem(
-                "the node names no output", site.at_node(index), "drop it: nothing can use its results"
+                "the node names no output", site.at_node(index), "drop the node: nothing can use its results"
             )
 
 
@@ -333,9 +341,9 @@ def stable(site: GraphSite) -> Iterator[Problem]:
     """No node calls an experimental operator, whose meaning may change in the next release."""
     for callee, places in site.calls.items():
         if isinstance(callee, Version) and callee.status == "experimental":
-            hint = "use a stable operator, or only readers of the release that wrote the model"
+            hint = "use a stable operator"
             for index in places:
-                message = f"{callee} is experimental: it may change without a new version"
+                message = f"{callee} is experimental: its meaning may change without a new version"
                 yield Problem(message, site.at_node(index), hint)
 
 
@@ -361,5 +369,5 @@ def attributes_unlike_values(site: GraphSite) -> Iterator[Problem]:
         for name in node.attributes:
             if name and name in values:
                 where = site.at_node(index).at("attribute", name=name)
-                message = f"{quote(name)} names an attribute and a value of the node"
+                message = f"{quote(name)} names both an attribute and a value of the node"
                 yield Problem(message, where, "rename the value")

@@ -50,7 +50,9 @@ def known_tensor(site: GraphSite) -> Iterator[Problem]:
         if annotation.value.source is None:
             name = annotation.value.name
             message = (
-                f"the annotated tensor {quote(name)} is not defined" if name else "no tensor is annotated"
+                f"the annotated tensor {quote(name)} is not defined"
+                if name
+                else "the annotation names no tensor"
             )
             yield Problem(message, where, "drop the annotation")
 
@@ -71,7 +73,7 @@ def known_parameters(site: GraphSite) -> Iterator[Problem]:
     for where, annotation in _annotations(site):
         for key, value in annotation.parameters:
             if value.source is None:
-                message = f"the {quote(key)} of an annotation, {quote(value.name)}, is not defined"
+                message = f"the parameter {key} names {quote(value.name)}, which is not defined"
                 yield Problem(message, where, "name a tensor, or drop the parameter")
 
 
@@ -95,7 +97,7 @@ def annotated_once(site: GraphSite) -> Iterator[Problem]:
 
 @rule(
     "QUANT004",
-    "The keys of an annotation are those that the standard knows, as SCALE_TENSOR and ZERO_POINT_TENSOR.",
+    "The keys of an annotation are those that the standard defines: SCALE_TENSOR and ZERO_POINT_TENSOR.",
     source="onnx.proto",
     over="graph",
     severity="warning",
@@ -113,7 +115,8 @@ def known_keys(site: GraphSite) -> Iterator[Problem]:
         odd = next((k for k in keys if k not in _KEYS), None)
         if odd is not None:
             yield Problem(
-                f"the key {quote(odd)} is not in the standard", where, f"it defines {' and '.join(_KEYS)}"
+                f"the key {quote(odd)} is not in the standard", where, f"the keys are {' and '.join(_KEYS)}"
             )
         elif len(set(keys)) < len(keys):
-            yield Problem("a key of the annotation occurs twice", where, "keep one of the two")
+            again = next(k for i, k in enumerate(keys) if k in keys[:i])
+            yield Problem(f"the key {again} of the annotation occurs twice", where, "keep one of the two")

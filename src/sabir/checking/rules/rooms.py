@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @rule(
     "NODE017",
-    "A node calls its operator as the operator's text has it.",
+    "A node calls its operator as the text of the operator specifies.",
     source="practice",
     over="model",
     severity="warning",

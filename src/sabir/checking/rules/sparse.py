@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import SabirError
+from sabir.base import SabirError, counted
 from sabir.checking._examples import RELU, X, Y, in_graph
 from sabir.checking._messages import size_of
 from sabir.checking._rule import Problem, Textproto, rule
@@ -74,12 +74,12 @@ def values_in_a_row(site: SparseSite) -> Iterator[Problem]:
     shape = site.tensor.values.shape
     if len(shape) != 1:
         where = site.where.at("values")
-        yield Problem(f"the values of a sparse tensor have rank {len(shape)}", where, "their rank is 1")
+        yield Problem(f"the rank of the values is {len(shape)}", where, "it must be 1")
 
 
 @rule(
     "SPARSE002",
-    "The dims of a sparse tensor are the shape of the dense tensor that it stands for.",
+    "The dims of a sparse tensor are the shape of the dense tensor that it represents.",
     source="onnx.proto",
     over="sparse",
     note="the text does not forbid 0, but such a tensor has no values, and onnx refuses it",
@@ -97,15 +97,15 @@ def dense_shape(site: SparseSite) -> Iterator[Problem]:
     if not shape:
         yield Problem("the sparse tensor has no shape", site.where, "set dims to the dense shape")
     elif min(shape) < 1:
-        yield Problem(f"the sparse tensor has a dimension of {min(shape)}", site.where)
+        yield Problem(f"the sparse tensor has the dimension {min(shape)}", site.where, "it must be positive")
     elif size_of(shape) is None:
         yield Problem("the number of elements of the sparse tensor exceeds 64 bits", site.where)
 
 
 @rule(
     "SPARSE003",
-    "The indices of a sparse tensor are INT64, of shape [NNZ, rank], or [NNZ] where they count in the tensor"
-    " laid flat.",
+    "The indices of a sparse tensor are INT64, of shape [NNZ, rank], or [NNZ] if they count in the flattened"
+    " tensor.",
     source="onnx.proto",
     over="sparse",
     bad=(
@@ -121,18 +121,17 @@ def indices_fit(site: SparseSite) -> Iterator[Problem]:
     indices, values = site.tensor.indices, site.tensor.values
     where = site.where.at("indices")
     if indices.element is not INT64:
-        yield Problem(f"the indices of a sparse tensor are {indices.element}", where, "write them as int64")
+        yield Problem(f"the element type of the indices is {indices.element}", where, "it must be int64")
     elif len(values.shape) == 1 and not _fit(site):
         (count,), rank = values.shape, len(site.tensor.shape)
-        kind = str(indices.type) if len(indices.shape) <= _PAIR else f"of rank {len(indices.shape)}"
-        yield Problem(
-            f"{count} values have indices {kind}", where, f"their shape is [{count}] or [{count}, {rank}]"
-        )
+        found = list(indices.shape) if len(indices.shape) <= _PAIR else f"rank {len(indices.shape)}"
+        shapes = f"[{count}] or [{count}, {rank}]"
+        yield Problem(f"indices for {counted(count, 'value')} have the shape {shapes}, found {found}", where)
 
 
 @rule(
     "SPARSE004",
-    "Each index of a sparse tensor is one of an element of the dense tensor.",
+    "Each index of a sparse tensor is the index of an element of the dense tensor.",
     source="onnx.proto",
     over="sparse",
     bad=(
@@ -152,13 +151,13 @@ def indices_in_range(site: SparseSite) -> Iterator[Problem]:
     odd = (indices < 0) | (indices >= ends)
     if odd.any():
         place = int((odd if odd.ndim == 1 else odd.any(axis=1)).argmax())
-        message = f"index {place} of the sparse tensor, {indices[place].tolist()}, is out of range"
+        message = f"index {place} is {indices[place].tolist()}, outside the shape {list(shape)}"
         yield Problem(message, site.where.at("indices"))
 
 
 @rule(
     "SPARSE005",
-    "The indices of a sparse tensor ascend, row by row in lexicographic order, and none comes twice.",
+    "The indices of a sparse tensor ascend, row by row in lexicographic order, and none occurs twice.",
     source="onnx.proto",
     over="sparse",
     bad=(
@@ -180,7 +179,8 @@ def indices_ascend(site: SparseSite) -> Iterator[Problem]:
     odd = after[at, first] <= before[at, first]
     if odd.any():
         place = int(odd.argmax()) + 1
-        message = f"index {place} of the sparse tensor, {indices[place].tolist()}, does not ascend"
+        index, previous = indices[place].tolist(), indices[place - 1].tolist()
+        message = f"index {place} is {index}, not greater than the one before, {previous}"
         yield Problem(
             message, site.where.at("indices"), "sort the values by their indices, and drop duplicates"
         )
@@ -188,7 +188,7 @@ def indices_ascend(site: SparseSite) -> Iterator[Problem]:
 
 @rule(
     "SPARSE006",
-    "The values of a sparse tensor are those that are not the default: not zero, and for strings not empty.",
+    "The values of a sparse tensor differ from the default: they are not zero, and strings are not empty.",
     source="onnx.proto",
     over="sparse",
     severity="warning",
@@ -208,9 +208,7 @@ def values_that_count(site: SparseSite) -> Iterator[Problem]:
         return
     zeros = _zeros(array)
     if zeros:
-        yield Problem(
-            f"{zeros} of the values of the sparse tensor are zero", site.where.at("values"), "drop them"
-        )
+        yield Problem(f"the values contain {counted(zeros, 'zero')}", site.where.at("values"), "drop them")
 
 
 def _zeros(array: Array) -> int:

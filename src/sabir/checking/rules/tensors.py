@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.base import counted
 from sabir.checking._examples import GOOD, HEAD, RELU, X, Y, in_graph, with_tensor
 from sabir.checking._messages import fields_of
 from sabir.checking._rule import Problem, rule
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from sabir.checking._survey import GraphSite, TensorSite
 
 _ONE_FIELD = (
-    "The values of a tensor stand in exactly one of its fields: `raw_data`, or the one that its data_type"
+    "The values of a tensor are in exactly one of its fields: `raw_data`, or the one that its data_type"
     " names."
 )
 _LENGTH = (
@@ -37,7 +38,7 @@ def element_type(site: TensorSite) -> Iterator[Problem]:
     if header is not None and header.element is None and site.proto is not None:
         number = site.proto.data_type
         message = f"data_type {number} is not in the standard" if number else "the tensor has no data_type"
-        yield Problem(message, site.where, "set data_type")
+        yield Problem(message, site.where, "set data_type to the element type")
 
 
 @rule(
@@ -61,9 +62,9 @@ def one_field(site: TensorSite) -> Iterator[Problem]:
         message = f"both {header.fields[0]} and {header.fields[1]} have data"
         yield Problem(message, site.where, "keep the intended one")
     elif header.fields and not header.size:
-        yield Problem(f"the tensor has no elements, and {header.fields[0]} has data", site.where)
+        yield Problem(f"the tensor has no elements, but {header.fields[0]} has data", site.where)
     elif header.size and not header.fields:
-        yield Problem(f"the tensor has {header.size} elements and no data", site.where)
+        yield Problem(f"the tensor has {counted(header.size, 'element')}, but no data", site.where)
 
 
 @rule(
@@ -92,8 +93,8 @@ def field_of_its_type(site: TensorSite) -> Iterator[Problem]:
     if header.element.kind == "string" and "raw_data" in header.present and not header.fields[1:]:
         fields = ("raw_data",)  # even an empty one
     if fields and fields[0] not in wanted:
-        message = f"the data of type {header.element} is in {fields[0]}"
-        yield Problem(message, site.where, f"it belongs in {' or '.join(wanted)}")
+        message = f"the elements of type {header.element} are in {fields[0]}"
+        yield Problem(message, site.where, f"they belong in {' or '.join(wanted)}")
 
 
 @rule(
@@ -122,8 +123,8 @@ def shape(site: TensorSite) -> Iterator[Problem]:
 
 
 def _misfit(data: Data, site: TensorSite) -> Problem:
-    unit = "bytes" if data.field == "raw_data" else f"entries of {data.field}"
-    message = f"{data.size} elements of {data.element} take {data.needed} {unit}, found {data.length}"
+    elements = f"{counted(data.size, 'element')} of {data.element}"
+    message = f"the length of {data.field} is {data.length}, and must be {data.needed} for {elements}"
     return Problem(message, site.where)
 
 
@@ -195,7 +196,7 @@ def named(site: GraphSite) -> Iterator[Problem]:
 
 @rule(
     "TENSOR012",
-    "A tensor too large for one message may be cut into segments, of which the message tells its own.",
+    "A tensor too large for one message may be split into segments; each message states its own.",
     source="onnx.proto",
     over="tensor",
     severity="warning",
@@ -206,4 +207,8 @@ def named(site: GraphSite) -> Iterator[Problem]:
 def no_segments(site: TensorSite) -> Iterator[Problem]:
     """A tensor is not one segment of a larger one."""
     if site.message is not None and "segment" in site.message.present:
-        yield Problem("the tensor is a segment", site.where, "use external data for a large tensor")
+        yield Problem(
+            "the tensor is a segment of a larger one, and no reader joins segments",
+            site.where,
+            "use external data for a large tensor",
+        )

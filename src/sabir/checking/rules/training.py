@@ -67,8 +67,8 @@ def _bindings(site: TrainingSite) -> Iterator[tuple[Location, Value, Value, bool
             yield where, key, value, field == "update_binding"
 
 
-def _given(*graphs: Graph | None) -> set[Value | None]:
-    """The outputs of some graphs."""
+def _outputs(*graphs: Graph | None) -> set[Value | None]:
+    """Return the outputs of graphs."""
     return {v for graph in graphs if graph is not None for v in graph.outputs}
 
 
@@ -93,7 +93,7 @@ def keys_are_state(site: TrainingSite) -> Iterator[Problem]:
     for where, key, _, _ in _bindings(site):
         if key not in state:
             yield Problem(
-                f"{quote(key.name)} is not an initializer of the main graph or the algorithm", where
+                f"{quote(key.name)} is not an initializer of the main graph or of the algorithm", where
             )
 
 
@@ -114,12 +114,12 @@ def keys_are_state(site: TrainingSite) -> Iterator[Problem]:
 def values_are_outputs(site: TrainingSite) -> Iterator[Problem]:
     """A value is an output of the initialization; for an update, of the algorithm or the main graph."""
     training = site.training
-    started, updated = _given(training.initialization), _given(training.algorithm, site.model.graph)
+    started, updated = _outputs(training.initialization), _outputs(training.algorithm, site.model.graph)
     for where, _, value, is_update in _bindings(site):
         if is_update:
             if training.algorithm is not None and value not in updated:
                 yield Problem(
-                    f"{quote(value.name)} is not an output of the algorithm or the main graph", where
+                    f"{quote(value.name)} is not an output of the algorithm or of the main graph", where
                 )
         elif training.initialization is not None and value not in started:
             yield Problem(f"{quote(value.name)} is not an output of the initialization", where)
@@ -162,14 +162,14 @@ def graphs_for_bindings(site: TrainingSite) -> Iterator[Problem]:
     """Bindings of an initialization or an algorithm require that graph."""
     training = site.training
     if training.initialization is None and training.initialization_binding:
-        yield Problem("there are bindings of an initialization, and no initialization", site.where)
+        yield Problem("there are initialization bindings, but no initialization graph", site.where)
     if training.algorithm is None and training.update_binding:
-        yield Problem("there are bindings of an update, and no algorithm", site.where)
+        yield Problem("there are update bindings, but no algorithm graph", site.where)
 
 
 @rule(
     "TRAIN005",
-    "An initialization graph has outputs only: it is run before there is anything to feed.",
+    "An initialization graph has outputs only: it runs without feeds.",
     source="onnx.proto",
     over="training",
     since=7,
@@ -187,7 +187,9 @@ def initialization_without_inputs(site: TrainingSite) -> Iterator[Problem]:
         if graph is not None and value not in graph.initializers:
             where = site.where.at("initialization").at("input", index=index, name=value.name)
             yield Problem(
-                f"the initialization has the input {quote(value.name)}", where, "make it an initializer"
+                f"the initialization has the input {quote(value.name)}, but it gets no feeds",
+                where,
+                "make it an initializer",
             )
 
 

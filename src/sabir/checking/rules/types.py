@@ -51,7 +51,7 @@ def consistent(_: Survey) -> Iterator[Problem]:
 
 @rule(
     "TYPE008",
-    "A node's types can be judged: its operator's inference is there, and takes what the node has.",
+    "The types of a node can be inferred: its operator has inference, which accepts the call.",
     source="practice",
     over="model",
     severity="warning",
@@ -97,13 +97,15 @@ def known_elements(site: TypeSite) -> Iterator[Problem]:
     good=GOOD,
 )
 def dimensions_count(site: TypeSite) -> Iterator[Problem]:
-    """A dimension is a name, is left open, or is 0 or more."""
+    """A dimension is a name, unknown, or at least 0."""
     for kind in parts_of_type(site.type):
         shape = kind.shape if isinstance(kind, (TensorType, SparseTensorType)) else None
         for dim in shape or ():
             if isinstance(dim, int) and dim < 0:
                 yield Problem(
-                    f"the dimension {dim} is negative", site.where, "leave an unknown dimension open"
+                    f"the dimension {dim} is negative",
+                    site.where,
+                    "leave the dimension unset if its size is unknown",
                 )
                 return
 
@@ -145,7 +147,7 @@ def optional_of_something(site: TypeSite) -> Iterator[Problem]:
     """The element of an optional is not an optional."""
     for kind in parts_of_type(site.type):
         if isinstance(kind, OptionalType) and isinstance(kind.item, OptionalType):
-            yield Problem("an optional contains an optional", site.where, "drop one of the two")
+            yield Problem("an optional contains an optional", site.where, "remove one of the two")
 
 
 @rule(
@@ -259,17 +261,17 @@ _EMPTY = 'type { tensor_type { elem_type: 1 shape { dim { dim_param: "" } } } }'
     over="type",
     severity="warning",
     group="pedantic",
-    note="the text discourages this spelling; every reader treats it as an open dimension",
+    note="the text discourages this spelling; every reader treats it as an unknown dimension",
     bad=in_graph(f'{RELU} name: "g" input {{ name: "x" {_EMPTY} }} output {{ name: "y" {_EMPTY} }}'),
     good=HEAD + "g (float[?] x) => (float[?] y) { y = Relu(x) }",
 )
 def no_empty_variables(site: TypeSite) -> Iterator[Problem]:
-    """An open dimension has neither a number nor a name, not even an empty one."""
+    """An unknown dimension has neither a number nor a name, not even an empty one."""
     if site.type.note is None or not site.type.note.wire:
         return
     if _has_empty_variable(TypeProto.FromString(site.type.note.wire)):
-        message = "a dimension has an empty name"
-        yield Problem(message, site.where, "leave dim_param unset for an open dimension")
+        message = "the name of a dimension is empty"
+        yield Problem(message, site.where, "leave dim_param unset for an unknown dimension")
 
 
 def _has_empty_variable(proto: Any) -> bool:
@@ -301,5 +303,7 @@ def no_stars(site: TypeSite) -> Iterator[Problem]:
         shape = kind.shape if isinstance(kind, (TensorType, SparseTensorType)) else None
         if any(isinstance(dim, Expr) and str(dim) == "*" for dim in shape or ()):
             hint = "omit the shape if the rank is unknown, or name the dimension"
-            yield Problem("a dimension is named '*', which means one dimension only", site.where, hint)
+            yield Problem(
+                "a dimension is named '*', which is one dimension, not any number of them", site.where, hint
+            )
             return

@@ -53,7 +53,7 @@ def defined_somewhere(site: GraphSite) -> Iterator[Problem]:
     for value, where in site.early_reads:
         if value.source is None and value.name:
             hint = "define it by a node, an input or an initializer, or correct the name"
-            yield Problem(f"{quote(value.name)} is read, and nothing defines it", where, hint)
+            yield Problem(f"{quote(value.name)} is read, but nothing defines it", where, hint)
 
 
 @rule(

@@ -112,7 +112,7 @@ def _check_choice(lengths: object, num_outputs: int | None, call: Call) -> None:
     if (lengths is None) == (num_outputs is None):
         raise InferenceError("takes either `split` or `num_outputs`")
     if num_outputs is not None and num_outputs < len(call.outputs):
-        raise InferenceError(f"`num_outputs` is {num_outputs}, and the node has {len(call.outputs)} outputs")
+        raise InferenceError(f"`num_outputs` is {num_outputs}, but the node has {len(call.outputs)} outputs")
 
 
 @v1.evaluate
