@@ -65,7 +65,8 @@ def _append(rewriter: Rewriter, target: Value, sources: Sequence[Value], seed: s
     for source, found in zip(sources, pullback.run([(target, gradient)]), strict=True):
         if found is None:
             raise _blocked(pullback, source, target)
-        b.output(b.Identity(found), f"d_{target.name}_d_{source.name}")
+        output = b.output(b.Identity(found), f"d_{target.name}_d_{source.name}")
+        output.type = source.type and without_contents(source.type)
     remove_unread(b.graph)
     outputs, b.graph.outputs = list(b.graph.outputs), []
     rewriter.place(b, InsertionPoint.end(graph))
