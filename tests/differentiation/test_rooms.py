@@ -59,7 +59,9 @@ def test_gradients_equal_central_differences(operator, example):
     model, feeds, pairs = call(operator, example)
     for of, wrt in pairs:
         if not np.isfinite(sabir.evaluate(model, feeds)[of]).all():
-            feeds = {n: np.where(x == 0, 1.5, x) if is_float(x) else x for n, x in feeds.items()}  # a division
+            feeds = {
+                n: np.where(x == 0, 1.5, x) if is_float(x) else x for n, x in feeds.items()
+            }  # a division
         check(model, feeds, of, wrt)
 
 
@@ -71,7 +73,9 @@ def test_gradients_with_shapes_that_only_a_run_knows(operator, example, shapes):
     for value in model.graph.inputs:
         if is_float(feeds[value.name]):
             dims = [f"{value.name}_{i}" for i in range(feeds[value.name].ndim)]
-            value.type = TensorType(value.type.element) if shapes == "unknown ranks" else tensor_type("double", dims)
+            value.type = (
+                TensorType(value.type.element) if shapes == "unknown ranks" else tensor_type("double", dims)
+            )
     for value in model.graph.outputs:
         value.type = tensor_type(value.type.element)
     for pair, results in zip(pairs, expected, strict=True):
@@ -87,7 +91,10 @@ def test_gradients_with_shapes_that_only_a_run_knows(operator, example, shapes):
 
 def seeded(model, feeds, of, wrt, *, checked=True):
     shape = sabir.evaluate(model, feeds)[of].shape
-    return gradient_model(model, of, wrt, checked=checked), {**feeds, SEED: np.random.default_rng(7).standard_normal(shape)}
+    return gradient_model(model, of, wrt, checked=checked), {
+        **feeds,
+        SEED: np.random.default_rng(7).standard_normal(shape),
+    }
 
 
 @pytest.mark.parametrize(("operator", "example"), CALLS)

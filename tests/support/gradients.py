@@ -35,7 +35,12 @@ def float_examples(name):
             key: re.sub(r"\bfloat\b", "double", value) if isinstance(value, str) else value
             for key, value in example.attributes.items()
         }
-        key = repr((opset, [(np.asarray(x).dtype, np.asarray(x).tolist()) for x in inputs], attributes, example.outputs))
+        key = repr((
+            opset,
+            [(np.asarray(x).dtype, np.asarray(x).tolist()) for x in inputs],
+            attributes,
+            example.outputs,
+        ))
         found.setdefault(key, Example(opset, *inputs, outputs=example.outputs, **attributes))
     return list(found.values())
 
@@ -133,7 +138,8 @@ def _moved(model, feeds, of, name, change):
 def _difference(model, feeds, of, name, direction):
     """The directional derivative, from central differences with a step and with half of it."""
     wide, narrow = (
-        (_moved(model, feeds, of, name, h * direction) - _moved(model, feeds, of, name, -h * direction)) / (2 * h)
+        (_moved(model, feeds, of, name, h * direction) - _moved(model, feeds, of, name, -h * direction))
+        / (2 * h)
         for h in (STEP, STEP / 2)
     )
     return (4 * narrow - wide) / 3

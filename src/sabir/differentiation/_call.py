@@ -5,21 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from sabir.base import SchemaError, UnsupportedError, quote
+from sabir.base import SchemaError
 from sabir.differentiation._activity import reached
 from sabir.differentiation._body import BackwardBodyBuilder
-from sabir.differentiation._shaped import ShapedDetachedBuilder, element_of
-from sabir.inference import without_contents
-from sabir.ir import Attribute, Node, TensorType, Value
+from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.opsets.typing import Gradient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sabir.differentiation._pullback import Pullback
-    from sabir.ir import Graph
+    from sabir.ir import Graph, Node, Value
 
 
 class GradientBuilder(ShapedDetachedBuilder, Gradient):
@@ -77,32 +73,4 @@ class GradientBuilder(ShapedDetachedBuilder, Gradient):
         self, bodies: Sequence[Graph], values: Sequence[Value], first: int, **attributes: Any
     ) -> tuple[Value, ...]:
         """Make values of the call's subgraphs further outputs of the call, and return these outputs."""
-        for value in values:
-            if not isinstance(value.type, TensorType):
-                raise UnsupportedError(
-                    f"the gradient of {self._node!r} needs {quote(value.name)} of its subgraph, and only a"
-                    f" tensor can become an output for this; it is {value.type}"
-                )
-            for body in bodies:
-                body.outputs.append(
-                    self._copy(body, value) if value.home is body else self._nothing(body, value)
-                )
-        if not values:
-            return ()
-        self._node.set(**attributes)
-        return self._rewriter.name_outputs(self._node, range(first, first + len(values)))
-
-    def _copy(self, body: Graph, value: Value) -> Value:
-        """Append a copy of a value to the subgraph that defines it."""
-        copy = Value(self._fresh("residual"), value.type and without_contents(value.type))
-        return body.append(Node("Identity", [value], [copy])).output
-
-    def _nothing(self, body: Graph, like: Value) -> Value:
-        """Append an empty tensor of the element type and rank of a value of another subgraph."""
-        dtype, shape = element_of(like).dtype, self.shape(like)
-        rank = 1 if shape is None else len(shape)
-        content = np.full((0,) * rank, "" if dtype == np.object_ else 0, dtype)
-        node = Node(
-            "Constant", (), [Value(self._fresh("nothing"))], {"value": Attribute.of("value", content)}
-        )
-        return body.append(node).output
+        return self._pullback.residuals.carry(self._node, bodies, values, first, **attributes)

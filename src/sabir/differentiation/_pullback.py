@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sabir.base import SchemaError, UnsupportedError, check_time, quote
 from sabir.differentiation._activity import reached, reads
 from sabir.differentiation._call import GradientBuilder
+from sabir.differentiation._carrying import Residuals
 from sabir.ir import Function, TensorType
 from sabir.rewrite import InsertionPoint
 from sabir.schema import Call, as_results
@@ -33,17 +34,23 @@ class Pullback:
     """
 
     def __init__(
-        self, rewriter: Rewriter, graph: Graph, wrt: Sequence[Value], target: ShapedDetachedBuilder
+        self,
+        rewriter: Rewriter,
+        graph: Graph,
+        wrt: Sequence[Value],
+        target: ShapedDetachedBuilder,
+        residuals: Residuals | None = None,
     ) -> None:
         """Take the graph, the values `wrt`, and the builder that receives the new nodes."""
         self.rewriter, self.graph, self._wrt, self._target = rewriter, graph, wrt, target
+        self.residuals = residuals or Residuals(rewriter)
         self.active = reached(graph, wrt)
         self.stopped: list[Node] = []
         self._parts: dict[Value, list[Value]] = {}
 
     def inside(self, body: Graph, wrt: Sequence[Value], target: ShapedDetachedBuilder) -> Pullback:
         """Return the pullback of a subgraph of one of the nodes."""
-        return Pullback(self.rewriter, body, wrt, target)
+        return Pullback(self.rewriter, body, wrt, target, self.residuals)
 
     def run(self, seeds: Iterable[tuple[Value | None, Value | None]]) -> list[Value | None]:
         """Return the gradients with respect to `wrt`, None where none arrives.

@@ -135,8 +135,9 @@ class Gradient(ShapedBuilder):
 
         `first` is the index of the first of them; `attributes` are attributes of the call that change. Each
         value is copied by Identity, because onnxruntime may overwrite a value that is both an output and
-        used otherwise. Another of the `bodies` outputs an empty tensor in its place. Raises UnsupportedError
-        for a value that is no tensor.
+        used otherwise. Another of the `bodies` outputs a tensor in its place: an empty one, or zeros of the
+        same shape where an iteration around the call may stack it. Raises UnsupportedError for a value that
+        is no tensor, and for one whose shape may differ from step to step where a single body runs in steps.
         """
 
 
