@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sabir
-from support.gradients import SEED, check, gradient_model, unit_arrays
+from support.gradients import ROOMS, SEED, check, differentiable_operators, gradient_model, unit_arrays
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'
 BRANCHES = """then_branch = a () => (double[2,3] p) { s = Mul(t, w)  r = Exp(s)  p = Mul(r, x) },
@@ -67,6 +67,12 @@ MODELS = {
             n, o = If(k) <
               then_branch = c () => (double[2] p, double[2] p2) { e = Mul(h, w)  p = Mul(e, t)  p2 = Exp(e) },
               else_branch = d () => (double[2] q, double[2] q2) { q = Sub(h, t)  q2 = Tanh(q) }> }>(s, x) }""",
+    "If in Scan, of symbolic shapes": """g (double[B] s, double[N,B] x, double[B] w) => (double[B] y) {
+        y = Scan<num_scan_inputs = 1, body = b (double[B] h, double[B] v) => (double[B] n) {
+            a = ReduceSum<keepdims = 0>(v)  zero = Constant<value = double {0.0}>()  k = Greater(a, zero)
+            n = If(k) <
+              then_branch = c () => (double[B] p) { e = Mul(h, w)  f = Exp(e)  p = Tanh(f) },
+              else_branch = d () => (double[B] q) { q = Sub(h, v) }> }>(s, x) }""",
     "Scan in Scan": """g (double[2] s, double[2,3,2] x, double[2] w) => (double[2,3,2] y) {
         z, y = Scan<num_scan_inputs = 1, body = b (double[2] h, double[3,2] r) => (double[2] n, double[3,2] o) {
             e = Exp(h)
@@ -118,6 +124,13 @@ def test_gradients_equal_central_differences(name):
     for feeds in variants(model):
         _, _, runs = check(model, feeds, "y", doubles(feeds))
         assert runs == (name not in REFUSED)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_operator_in_a_gradient_has_a_gradient(name):
+    model = parsed(name)
+    found = gradient_model(model, "y", doubles(feeds_of(model)))
+    assert differentiable_operators(found) - {"Cast"} <= set(ROOMS)  # Cast of an integer passes nothing on
 
 
 @pytest.mark.parametrize("name", TWICE)

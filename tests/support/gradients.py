@@ -22,7 +22,10 @@ SEED = "seed"
 
 
 def float_examples(name):
-    """The examples of a room with floating-point inputs, in double precision, at opsets that have its gradient."""
+    """The different examples of a room with floating-point inputs, in double precision.
+
+    Each is at the first operator set from 18 on that has it: a gradient holds for the later ones too.
+    """
     found = {}
     for operator, example in (p.values for p in EXAMPLES):
         opset = max(example.opset, LEAST_OPSET)
@@ -174,3 +177,13 @@ def _assert_close(analytic, numeric):
     scale = np.abs(numeric).max(initial=1.0)
     bound = 1e-6 * (np.abs(analytic) + np.abs(numeric)) + 1e-8 * scale
     assert (np.abs(analytic - numeric) <= bound).all(), f"{analytic}\n{numeric}"
+
+
+def differentiable_operators(model):
+    """The operators of a model that compute floating-point numbers from others."""
+    nodes = [n for n in model.graph.all_nodes() if any(map(_has_floats, n.outputs))]
+    return {n.op for n in nodes if n.graphs or any(map(_has_floats, n.inputs))}
+
+
+def _has_floats(value):
+    return value is not None and value.element is not None and value.element.is_float

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
-from sabir.ir import Graph, Value, clone_node
+from sabir.ir import Graph, Value, canonical_domain, clone_node
 from sabir.opsets.typing import BackwardBody
 from sabir.rewrite import InsertionPoint, remove_unread
 
@@ -49,7 +49,7 @@ class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
         """Return a copy of a constant of the forward body, None for any other value."""
         if value.constant is not None and not value.is_input:
             return self.graph.add_initializer(self._fresh(value.name), value.constant)
-        if value.node is None or value.node.op != "Constant" or value.node.domain:
+        if value.node is None or (canonical_domain(value.node.domain), value.node.op) != ("", "Constant"):
             return None
         copy = InsertionPoint.start(self.graph).insert(clone_node(value.node)).output
         copy.name = self._fresh(value.name)
