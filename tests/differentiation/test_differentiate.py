@@ -1,3 +1,4 @@
+# ruff: file-ignore[unused-lambda-argument, unused-function-argument]  a behaviour takes the whole signature
 """The conventions of gradients, by operators of the tests: the builder, what passes, and what is refused."""
 
 import ml_dtypes

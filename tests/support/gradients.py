@@ -39,7 +39,6 @@ def float_examples(name):
             for key, value in example.attributes.items()
         }
         key = repr((
-            opset,
             [(np.asarray(x).dtype, np.asarray(x).tolist()) for x in inputs],
             attributes,
             example.outputs,

@@ -19,7 +19,7 @@ from sabir.rewrite import InsertionPoint, Rewriter, remove_unread
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from sabir.ir import Model, Type, Value
+    from sabir.ir import Graph, Model, Type, Value
     from sabir.schema import Registry
 
 OLDEST_OPSET = 18  # the operator set for which gradients are written
@@ -45,12 +45,20 @@ def differentiate(
         )
     model = model.clone()
     rewriter = Rewriter(model, registry=registry)
-    target, sources = model.graph.value(of), [model.graph.value(name) for name in wrt]
+    target, *sources = _values(model.graph, (of, *wrt))
     with _inferred_types(model, rewriter):
         for value in (target, *sources):
             _check_type(value)
         _append(rewriter, target, sources, seed)
     return model
+
+
+def _values(graph: Graph, names: Sequence[str]) -> list[Value]:
+    """Return values of a graph by their names; raises NotFoundError as `Graph.value`."""
+    named: dict[str, Value | None] = {}
+    for value in graph.defined():
+        named[value.name] = None if value.name in named else value  # None: several have the name
+    return [named.get(name) or graph.value(name) for name in names]
 
 
 def _append(rewriter: Rewriter, target: Value, sources: Sequence[Value], seed: str | None) -> None:
