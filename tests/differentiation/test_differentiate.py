@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.base import NotFoundError, SchemaError, UnsupportedError
+from sabir.base import LimitError, NotFoundError, SchemaError, UnsupportedError
 from sabir.differentiation import differentiate
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.evaluation import Runner
@@ -94,6 +94,12 @@ def test_an_old_operator_set_is_refused():
     )
     with pytest.raises(UnsupportedError, match="need operator set 18 or later, and the model imports 17"):
         differentiate(model, "y", ["x"])
+
+
+def test_limits_apply():
+    model = sabir.parse(HEAD + ONE.replace("test.Op", "Neg"))
+    with pytest.raises(LimitError, match="seconds"):
+        differentiate(model, "y", ["x"], limits=sabir.Limits(seconds=1e-9))
 
 
 def test_an_unknown_name_is_refused():

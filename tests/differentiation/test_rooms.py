@@ -60,6 +60,9 @@ def depends(model, of, name):
 def test_the_rooms():
     assert {"MatMul", "Softmax", "If", "Scan"} <= set(ROOMS)
     assert set(ROOMS) - {p.values[0].name for p in CALLS} == WITHOUT_FLOAT_INPUTS
+    for name in ROOMS:  # the gradient is written once, for operator set 18, and holds from there on
+        versions = STANDARD.find("", name).versions
+        assert [v for v in versions if "gradient" in v.behaviours] == [STANDARD.find("", name).at(18)]
 
 
 @pytest.mark.parametrize(("operator", "example"), CALLS)

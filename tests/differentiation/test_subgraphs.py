@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sabir
-from support.gradients import ROOMS, SEED, check, differentiable_operators, gradient_model, unit_arrays
+from support.gradients import ROOMS, SEED, check, differentiable_operators, gradient_model
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]>\n'
 BRANCHES = """then_branch = a () => (double[2,3] p) { s = Mul(t, w)  r = Exp(s)  p = Mul(r, x) },
@@ -190,6 +190,16 @@ def test_constants_of_a_body_are_copied_instead_of_stacked():
     assert [v.name for v in body.initializers] == ["w_1"]
 
 
+def test_of_a_value_whose_shape_alone_is_read_the_shape_is_stacked():
+    text = """g (double[B] s, double[N,B] x) => (double[B] y) { y = Scan<num_scan_inputs = 1, body =
+        b (double[B] h, double[B] v) => (double[B] n) { t = Add(h, v)  u = ReduceSum<keepdims = 0>(t)  n = Mul(u, v) }>(s, x) }"""
+    model = sabir.parse(HEAD + text)
+    _, _, runs = check(model, feeds_of(model), "y", ["s", "x"])
+    assert runs
+    forward, _ = [n for n in gradient_model(model, "y", ["s", "x"]).graph if n.op == "Scan"]
+    assert sorted(str(v.type.element) for v in forward.outputs) == ["double", "double", "int64"]
+
+
 def test_a_branch_outputs_an_empty_tensor_for_a_residual_of_the_other():
     found = gradient_model(parsed("If"), "y", ["x"])
     forward = next(n for n in found.graph if n.op == "If")
@@ -209,7 +219,3 @@ def test_the_model_is_unchanged():
 def test_the_declared_types_of_the_forward_model_are_unchanged():
     found = gradient_model(parsed("If"), "y", ["x"])
     assert found.graph.value("t").type is None
-
-
-def test_unit_arrays():
-    assert unit_arrays((2,)).tolist() == [[1, 0], [0, 1]]

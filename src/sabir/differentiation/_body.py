@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
-from sabir.ir import Graph, Value, canonical_domain, clone_node
+from sabir.ir import Graph, Node, Value, canonical_domain, clone_node
 from sabir.opsets.typing import BackwardBody
 from sabir.rewrite import InsertionPoint, remove_unread
 
@@ -44,16 +44,36 @@ class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
             copy = self._constant(value)
             if copy is not None:
                 self.redirect(value, copy)
+            elif all(_is_call(node, "Shape") for node in self._readers(value)):
+                self._move_shapes(value)
 
     def _constant(self, value: Value) -> Value | None:
         """Return a copy of a constant of the forward body, None for any other value."""
         if value.constant is not None and not value.is_input:
             return self.graph.add_initializer(self._fresh(value.name), value.constant)
-        if value.node is None or (canonical_domain(value.node.domain), value.node.op) != ("", "Constant"):
+        if value.node is None or not _is_call(value.node, "Constant"):
             return None
-        copy = InsertionPoint.start(self.graph).insert(clone_node(value.node)).output
-        copy.name = self._fresh(value.name)
+        return self._clone(value.node, InsertionPoint.start(self.graph))
+
+    def _clone(self, node: Node, point: InsertionPoint) -> Value:
+        copy = point.insert(clone_node(node)).output
+        copy.name = self._fresh(copy.name)
+        copy.type = copy.type and without_contents(copy.type)
         return copy
+
+    def _readers(self, value: Value) -> list[Node | Graph]:
+        inside = set(self.graph.scopes())
+        return [
+            u.user for u in value.uses if (u.user if isinstance(u.user, Graph) else u.user.graph) in inside
+        ]
+
+    def _move_shapes(self, value: Value) -> None:
+        """Compute the shape of a value that is read for nothing else in the forward body: it is small."""
+        for node in self._readers(value):
+            if isinstance(node, Graph) or node.graph is None:
+                continue
+            node.output.replace_with(self._clone(node, InsertionPoint.end(self._body)))
+            node.graph.erase(node)
 
     def residuals(self) -> list[Value]:
         """Return the values of the forward body that are read, in reading order."""
@@ -68,3 +88,8 @@ class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
                     user.outputs[slot] = value
             elif user.graph in inside:
                 user.inputs[slot] = value
+
+
+def _is_call(node: Node | Graph, op: str) -> bool:
+    """Return whether a node calls an operator of the default domain."""
+    return isinstance(node, Node) and node.op == op and not canonical_domain(node.domain)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import SchemaError, UnsupportedError, quote
+from sabir.base import Limits, SchemaError, UnsupportedError, quote, run_within
 from sabir.differentiation._activity import blockers, carries_gradient
 from sabir.differentiation._pullback import Pullback
 from sabir.differentiation._shaped import ShapedDetachedBuilder, element_of
@@ -26,7 +26,13 @@ OLDEST_OPSET = 18  # the operator set for which gradients are written
 
 
 def differentiate(
-    model: Model, of: str, wrt: Sequence[str], *, seed: str | None = None, registry: Registry = STANDARD
+    model: Model,
+    of: str,
+    wrt: Sequence[str],
+    *,
+    seed: str | None = None,
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
 ) -> Model:
     """Return a copy of a model with the gradients of `of` with respect to `wrt` as further outputs.
 
@@ -36,8 +42,12 @@ def differentiate(
 
     Raises UnsupportedError for a model below operator set 18, for an operator without a gradient on the way
     from `wrt` to `of`, and for one that stops every path. Raises SchemaError where `of` does not depend on a
-    value of `wrt`, NotFoundError for an unknown name.
+    value of `wrt`, NotFoundError for an unknown name, LimitError where the work would exceed `limits`.
     """
+    return run_within(limits, _differentiate, model, of, wrt, seed, registry)
+
+
+def _differentiate(model: Model, of: str, wrt: Sequence[str], seed: str | None, registry: Registry) -> Model:
     opset = model.opset()
     if opset is not None and opset < OLDEST_OPSET:
         raise UnsupportedError(

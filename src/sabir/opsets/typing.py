@@ -164,7 +164,11 @@ class BackwardBody(ShapedBuilder):
 
     @abstractmethod
     def close(self, outputs: Iterable[Value]) -> None:
-        """Set the outputs, erase what nothing reads, and copy the constants that are read."""
+        """Set the outputs, erase what nothing reads, and make residuals small.
+
+        Constants of the forward body are copied. Of a value whose shape alone is read the shape is a
+        residual, not the value.
+        """
 
     @abstractmethod
     def residuals(self) -> list[Value]:
