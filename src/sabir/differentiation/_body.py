@@ -27,7 +27,7 @@ class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
 
     def like(self, name: str, value: Value) -> Value:
         """Add an input of the type of a value."""
-        return self.graph.add_input(self._fresh(name), value.type and without_contents(value.type))
+        return self.graph.add_input(self._names.fresh(name), value.type and without_contents(value.type))
 
     def gradients(
         self, seeds: Iterable[tuple[Value | None, Value | None]], wrt: Sequence[Value]
@@ -41,23 +41,23 @@ class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
         self.graph.outputs = [self.op("Identity", v) for v in outputs]
         remove_unread(self.graph)
         for value in self.residuals():
-            copy = self._constant(value)
+            copy = self._copy_constant(value)
             if copy is not None:
                 self.redirect(value, copy)
             elif all(_is_call(node, "Shape") for node in self._readers(value)):
                 self._move_shapes(value)
 
-    def _constant(self, value: Value) -> Value | None:
+    def _copy_constant(self, value: Value) -> Value | None:
         """Return a copy of a constant of the forward body, None for any other value."""
         if value.constant is not None and not value.is_input:
-            return self.graph.add_initializer(self._fresh(value.name), value.constant)
+            return self.graph.add_initializer(self._names.fresh(value.name), value.constant)
         if value.node is None or not _is_call(value.node, "Constant"):
             return None
         return self._clone(value.node, InsertionPoint.start(self.graph))
 
     def _clone(self, node: Node, point: InsertionPoint) -> Value:
         copy = point.insert(clone_node(node)).output
-        copy.name = self._fresh(copy.name)
+        copy.name = self._names.fresh(copy.name)
         copy.type = copy.type and without_contents(copy.type)
         return copy
 

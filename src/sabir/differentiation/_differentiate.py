@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import Limits, SchemaError, UnsupportedError, quote, run_within
+from sabir.base import Limits, SchemaError, UnsupportedError, quote, run_with_limits
 from sabir.differentiation._activity import blockers, carries_gradient
 from sabir.differentiation._pullback import Pullback
 from sabir.differentiation._shaped import ShapedDetachedBuilder, element_of
@@ -44,7 +44,7 @@ def differentiate(
     from `wrt` to `of`, and for one that stops every path. Raises SchemaError where `of` does not depend on a
     value of `wrt`, NotFoundError for an unknown name, LimitError where the work would exceed `limits`.
     """
-    return run_within(limits, _differentiate, model, of, wrt, seed, registry)
+    return run_with_limits(limits, _differentiate, model, of, wrt, seed, registry)
 
 
 def _differentiate(model: Model, of: str, wrt: Sequence[str], seed: str | None, registry: Registry) -> Model:

@@ -177,13 +177,15 @@ def _backward_scan(
         "scan_output_axes": [s.axis for s in outputs],
         "scan_output_directions": [s.direction for s in outputs],
     }
-    results = g.Scan(
+    set_lists: dict[str, Any] = {name: values for name, values in lists.items() if any(values)}
+    results = g.op(
+        "Scan",
         *(c.initial for c in carried),
         *(s.whole for s in read),
         body=back.graph,
         num_scan_inputs=len(read),
         outputs=len(carried) + len(outputs),
-        **{name: values for name, values in lists.items() if any(values)},
+        **set_lists,
     )
     return as_results(results)
 
