@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pdoc
+import pdoc.render
 
 import sabir
 

@@ -1,4 +1,4 @@
-"""Write what the rules report and the repairs do for every invalid example; read the difference before a commit."""
+"""Write the findings and repairs of each invalid example of a rule; read the changes before a commit."""
 
 import sys
 from pathlib import Path

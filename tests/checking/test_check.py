@@ -30,8 +30,8 @@ def test_all_findings_come_at_once():
     b = Builder(21, check=False)
     x = b.input("x", "float", ["N"])
     b.output(b.Softmaxx(x), "a", "float", ["N"])
-    b.output(b.Relu(x, x), "b", "float", ["N"])
-    b.output(b.Softmax(x, ax=1), "c", "float", ["N"])
+    b.output(b.op("Relu", x, x), "b", "float", ["N"])
+    b.output(b.op("Softmax", x, ax=1), "c", "float", ["N"])
     b.output(b.Relu(Value("ghost")), "d", "float", ["N"])
     b.output(b.Reshape(b.input("i", "float", [2, 3]), b.initializer("s", [5])), "e", "float", [5])
     with pytest.raises(CheckError) as error:

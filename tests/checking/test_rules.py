@@ -45,7 +45,7 @@ def test_the_findings_of_the_examples_are_recorded():
 def test_the_differences_from_a_record_are_shown(tmp_path):
     record = tmp_path / "record.txt"
     record.write_text("A example 0\n  graph: error: old\n", encoding="utf-8")
-    assert differences(record, "A example 0\n  graph: error: old\n") == ""
+    assert not differences(record, "A example 0\n  graph: error: old\n")
     shown = differences(record, "A example 0\n  graph: error: new\n")
     assert "-  graph: error: old" in shown
     assert "+  graph: error: new" in shown
