@@ -41,11 +41,11 @@ contracts: $(VENV)/.dev $(VENV)/.package  ## who may import whom
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/lint-imports --no-logo --no-cache --config tools/cycles.toml
 
-docs: $(VENV)/.test $(VENV)/.package  ## the commands and snippets of README.md and docs/, run
+docs: $(VENV)/.test $(VENV)/.package  ## the commands, snippets and docstring examples of the documentation, run
 	$(BIN)/python -m pytest tests/repo $(ARGS)
 
 reference: $(VENV)/.docs $(VENV)/.package  ## the API reference, as web pages in build/reference
-	$(BIN)/python tools/write_api.py build/reference
+	$(BIN)/python -W error::UserWarning tools/write_api.py build/reference
 
 standard: $(VENV)/.test  ## compare our record of the standard with the newest onnx release
 	$(PIP) --upgrade --upgrade-strategy only-if-needed onnx

@@ -26,4 +26,4 @@ def test_a_lookup_error_is_a_key_error_with_a_readable_message():
     error = NotFoundError("there is no 'x'\x1b")
     assert isinstance(error, KeyError)
     assert str(error) == r"there is no 'x'\x1b"
-    assert str(FileError("a").within("b")) == "b: a"
+    assert str(FileError("a").located("b")) == "b: a"

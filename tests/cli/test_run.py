@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import sabir
-from sabir.cli._feeds import Request, gather
+from sabir.cli._feeds import FeedOptions, gather
 from sabir.cli._random import random_array
 from sabir.cli._results import save_each, summary, type_text
 from sabir.elements import ELEMENTS, element
@@ -15,7 +15,7 @@ from sabir.proto import MapProto, SequenceProto, SparseTensorProto, TensorProto
 
 
 def fed(ports, files=None, dims=None):
-    return gather(ports, Request(files=files or {}, dims=dims or {})).values
+    return gather(ports, FeedOptions(files=files or {}, dims=dims or {})).values
 
 
 @pytest.fixture

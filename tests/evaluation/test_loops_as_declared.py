@@ -153,7 +153,7 @@ def test_a_branch_needs_one_condition():
     }"""
     assert run(text, c=np.array([True]))["y"] == 1
     with pytest.raises(
-        EvaluationError, match=r"If giving 'y': `cond` must have one element, and has the shape \[2\]"
+        EvaluationError, match=r"If with output 'y': `cond` must have one element, and has the shape \[2\]"
     ):
         run(text, c=np.array([True, False]))
     with pytest.raises(CheckError, match="`cond` must have one element"):
@@ -332,7 +332,7 @@ def test_what_is_stacked_keeps_its_type_and_shape(row, told):
         zero = Constant <value_int = 0> ()  one = Constant <value_int = 1> ()
         y = Loop <body = b (int64 i, bool c) => (again, row) {{ again = Identity (c)  {row} }}> (m, "")
     }}"""
-    with pytest.raises(EvaluationError, match=f"Loop giving 'y': .*{told}"):
+    with pytest.raises(EvaluationError, match=f"Loop with output 'y': .*{told}"):
         run(text, m=np.array(2))
 
 

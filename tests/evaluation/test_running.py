@@ -98,7 +98,7 @@ def test_only_what_is_wanted_runs():
     b.output(b.Reshape(x, b.initializer("shape", [5])), "bad")
     model = b.model()
     assert set(sabir.evaluate(model, {"x": X.repeat(2, 0)}, ["good"])) == {"good"}
-    with pytest.raises(EvaluationError, match="Reshape giving 'bad'"):
+    with pytest.raises(EvaluationError, match="Reshape with output 'bad'"):
         sabir.evaluate(model, {"x": X.repeat(2, 0)})
 
 

@@ -31,7 +31,7 @@ def test_an_input_that_nobody_gives_is_an_error(op):
     with pytest.raises(CheckError, match="takes . inputs, and gets ."):
         sabir.check(model)
     with pytest.raises(
-        EvaluationError, match=f"{op} giving 'y': the subgraph '.' takes . inputs, and gets ."
+        EvaluationError, match=f"{op} with output 'y': the subgraph '.' takes . inputs, and gets ."
     ):
         sabir.evaluate(model, FEEDS)
 

@@ -66,7 +66,7 @@ def test_a_node_is_visited_in_the_scope_of_its_function():
     model, inference = inferred(FUNCTION)
     function = model.functions[0]
     neg, transpose, _ = function.graph
-    scope = inference.scope.within(function)
+    scope = inference.scope.of_body(function)
     copy = Node("Shape", [neg.output])
     inference.visit(copy, scope=scope)
     assert str(copy.output.type) == "int64[2]"

@@ -9,7 +9,7 @@ import pytest
 
 import sabir
 from sabir import Builder, Limits
-from sabir.base import LimitError, budget, run_within
+from sabir.base import LimitError, budget, run_with_limits
 from sabir.cli._app import main
 from sabir.evaluation._sizes import OutputSizes
 from sabir.opsets import STANDARD
@@ -113,7 +113,7 @@ ASKED = {
 
 @pytest.mark.parametrize("name", ASKED)
 def test_the_checks_let_it_through(name):
-    run_within(Limits(), ASKED[name])
+    run_with_limits(Limits(), ASKED[name])
 
 
 def test_a_large_picture_is_enlarged():
@@ -178,7 +178,7 @@ def test_a_product_of_many_turns_ends():
 
 def exceeded(job, limits):
     with pytest.raises(LimitError) as caught:
-        run_within(limits, job)
+        run_with_limits(limits, job)
     return {e.limit: e.enough for e in caught.value.exceeded}, str(caught.value)
 
 
@@ -240,7 +240,7 @@ def test_the_command_line_reads_what_an_error_proposes(tmp_path, capsys):
     )
     sabir.save(sabir.parse(text), path)
     run = ["run", str(path)]
-    assert main([*run, "--limit", "elements=10", "--limit", "memory=10", "--limit", "work=10"]) == 1
+    assert main([*run, "--limit", "elements=10", "--limit", "memory=10", "--limit", "work=10"]) == 2
     proposed = capsys.readouterr().err.rpartition("or here with `")[2].partition("`")[0].split()
     assert proposed[::2] == ["--limit"] * 3
     assert main([*run, *proposed]) == 0

@@ -8,7 +8,14 @@ import pytest
 
 import sabir
 from sabir import Limits
-from sabir.base import DEFAULT_LIMITS, LimitError, check_elements, limits_in_force, run_within, start_budget
+from sabir.base import (
+    DEFAULT_LIMITS,
+    LimitError,
+    check_elements,
+    limits_in_force,
+    run_with_limits,
+    start_budget,
+)
 from sabir.cli._app import INTERRUPTED, main
 from sabir.repairing import fix
 from sabir.syntax import text
@@ -137,8 +144,8 @@ def test_what_a_call_sets_ends_with_it():
         start_budget(TIGHT)
         return limits_in_force()
 
-    assert run_within(Limits(), inner) == TIGHT
+    assert run_with_limits(Limits(), inner) == TIGHT
     assert limits_in_force() is DEFAULT_LIMITS
     with pytest.raises(LimitError):
-        run_within(TIGHT, check_elements, 2)
+        run_with_limits(TIGHT, check_elements, 2)
     assert limits_in_force() is DEFAULT_LIMITS

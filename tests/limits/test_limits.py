@@ -20,7 +20,7 @@ from sabir.base import (
     check_time,
     limits_in_force,
     quote,
-    run_within,
+    run_with_limits,
     spend_iteration,
     spend_work,
 )
@@ -45,10 +45,10 @@ def test_every_bound_is_spent_somewhere():
 def test_an_error_names_the_bound_and_how_to_raise_it(name):
     limits, spend = SPENDING[name]
     with pytest.raises(LimitError, match=rf"raise it with `sabir.Limits\({name}=[\d.]+\)`") as caught:
-        run_within(limits, spend)
+        run_with_limits(limits, spend)
     assert caught.value.limit == name
     assert isinstance(caught.value, SabirError)
-    run_within(limits._replace(**{name: None}), spend)
+    run_with_limits(limits._replace(**{name: None}), spend)
 
 
 def test_defaults_hold_where_nothing_is_said():
@@ -63,17 +63,21 @@ def test_limits_given_inside_replace_those_outside_and_none_keeps_them():
     outer, inner = Limits(nodes=1), Limits(nodes=2)
 
     def nested():
-        return [run_within(None, limits_in_force), run_within(inner, limits_in_force), limits_in_force()]
+        return [
+            run_with_limits(None, limits_in_force),
+            run_with_limits(inner, limits_in_force),
+            limits_in_force(),
+        ]
 
-    assert run_within(outer, nested) == [outer, inner, outer]
+    assert run_with_limits(outer, nested) == [outer, inner, outer]
     assert limits_in_force() is DEFAULT_LIMITS
 
 
 def test_what_is_given_is_never_too_much():
     limits = Limits(elements=10, constant_bytes=10, nodes=10)
-    run_within(limits, check_elements, 20, 20)
-    run_within(limits, check_constant, 20, 20)
-    run_within(limits, check_nodes, 20, 20)
+    run_with_limits(limits, check_elements, 20, 20)
+    run_with_limits(limits, check_constant, 20, 20)
+    run_with_limits(limits, check_nodes, 20, 20)
 
 
 def test_memory_and_work_grow_with_what_a_run_is_given():
@@ -90,7 +94,7 @@ def test_memory_and_work_grow_with_what_a_run_is_given():
         with pytest.raises(LimitError):
             spend_work(1)
 
-    run_within(Limits(elements=0, memory=0, work=0), spending)
+    run_with_limits(Limits(elements=0, memory=0, work=0), spending)
 
 
 def test_a_number_past_all_bounds_makes_a_short_message():
@@ -100,7 +104,7 @@ def test_a_number_past_all_bounds_makes_a_short_message():
 
 
 def test_a_long_message_is_cut_in_the_middle():
-    error = SabirError(f"what {'a' * 10_000} how").within("where")
+    error = SabirError(f"what {'a' * 10_000} how").located("where")
     assert len(str(error)) <= 2000
     assert str(error).startswith("where: what aaa")
     assert str(error).endswith("aaa how")
@@ -115,7 +119,7 @@ def test_each_thread_has_limits_of_its_own():
         thread.start()
         thread.join()
 
-    run_within(Limits(nodes=1), asked)
+    run_with_limits(Limits(nodes=1), asked)
     assert found == [DEFAULT_LIMITS]
 
 

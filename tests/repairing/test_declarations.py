@@ -1,7 +1,11 @@
 """Repairs are declared beside their functions, each once."""
 
+import importlib
+import pkgutil
+
 import pytest
 
+from sabir import repairing
 from sabir.checking import RULES
 from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, _declaring
 from sabir.repairing._declaring import declared_repairs, repair
@@ -13,6 +17,15 @@ def test_every_repair_is_of_a_rule_and_in_order():
         assert set(table) <= set(ids)
         assert list(table) == sorted(table)
         assert all(text.endswith(".") for text in table.values())
+
+
+def test_the_engine_imports_every_module_with_repairs():
+    for module in pkgutil.iter_modules(repairing.__path__, "sabir.repairing."):
+        importlib.import_module(module.name)
+    declared = declared_repairs(safe=True) | declared_repairs(safe=False)
+    assert declared.keys() == REPAIRS.keys() | UNSAFE_REPAIRS.keys(), (
+        "call the repair in repairing/_engine.py"
+    )
 
 
 def test_a_repair_is_declared_once():

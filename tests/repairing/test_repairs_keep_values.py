@@ -420,6 +420,7 @@ def spoilt(rule):
 
 @pytest.mark.parametrize("rule", sorted(REPAIRS.keys() | UNSAFE_REPAIRS.keys()))
 def test_a_repair_changes_no_value(rule):
+    assert rule in SPOIL, "add to SPOIL a function that puts this fault into a model"
     compared = 0
     for name, model, places, values, before in spoilt(rule):
         repairs = fix(model, select=[rule], unsafe=UNSAFE_REPAIRS.keys() & {rule})

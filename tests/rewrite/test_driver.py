@@ -3,7 +3,7 @@
 import pytest
 
 import sabir
-from sabir.base import LimitError, Limits, SchemaError, run_within
+from sabir.base import LimitError, Limits, SchemaError, run_with_limits
 from sabir.ir import Annotation, Node, verify
 from sabir.opsets import STANDARD
 from sabir.rewrite import DeadNodes, Rewriter, apply_rules, remove_dead_nodes, run_passes
@@ -87,7 +87,7 @@ def test_growth_without_end_meets_the_limit():
         return rewriter.replace(node, lambda b: b.Abs(b.Abs(b.Abs(node.inputs[0]))))
 
     with pytest.raises(LimitError, match="52 nodes"):
-        run_within(Limits(nodes=50), apply_rules, model, grow)
+        run_with_limits(Limits(nodes=50), apply_rules, model, grow)
 
 
 def test_a_cycle_does_not_stop_the_rules():

@@ -25,8 +25,8 @@ SCALAR = "a scalar has no axis, so its indices have 0 rows; the operator's text 
 # the calls that onnxruntime answers otherwise than the standard does, by operator and opset
 REASONS = {
     "AffineGrid": ("the one pixel of an axis is at its start, as in the reference; there at its end", 20),
-    "ArgMax": (NAN, 13),
-    "ArgMin": (NAN, 13),
+    "ArgMax": (NAN, 12, 13),
+    "ArgMin": (NAN, 12, 13),
     "Attention": ("masked scores are -inf by the function body; onnxruntime's are the lowest number", 23),
     "BatchNormalization": ("saved_var is a variance by its name; onnxruntime gives its inverse root", 7, 9),
     "Clip": (ENDS, 11, 12, 13),

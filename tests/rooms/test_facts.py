@@ -24,7 +24,9 @@ def published(version):
 def test_history_is_complete(version):
     operator = version.operator
     expected = sorted(since for d, n, since in PUBLISHED if (d, n) == (operator.domain, operator.name))
-    assert [v.since for v in operator.versions] == expected
+    assert [v.since for v in operator.versions] == expected, (
+        "the room declares other versions than the standard"
+    )
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -39,7 +41,7 @@ def test_ports(version):
             assert port.allowed == TYPES[fact["types"]]
             assert (port.type if isinstance(port.type, str) else port.type.name) == fact["type"]
             # the standard states it from some version on; what it states about a port applies to all of them
-            assert fact["differentiable"] in {None, port.differentiable}
+            assert fact["differentiable"] in {None, port.differentiable}, f"{port.name}: differentiable="
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -80,6 +82,12 @@ def plain(value):
 def test_functions_have_a_body(version):
     if published(version)["function"]:
         assert version.find("body") is not None or version.why_absent("body")
+
+
+def test_every_operator_of_the_standard_has_a_room():
+    declared = {(v.values[0].operator.domain, v.values[0].operator.name) for v in VERSIONS}
+    missing = sorted({(domain, name) for domain, name, _ in PUBLISHED} - declared)
+    assert not missing, "write the rooms (CONTRIBUTING.md, An operator)"
 
 
 def test_the_counts_of_the_standard():

@@ -144,16 +144,16 @@ def test_an_invalid_call_fails_the_plans_that_need_it():
     assert isinstance(wrong, InvalidCall)
     assert isinstance(attribute, InvalidCall)
     assert planned(program, "y") == [("Relu", [])]
-    with pytest.raises(SchemaError, match="Rleu giving 'w': .* is it 'Relu'"):
+    with pytest.raises(SchemaError, match="Rleu with output 'w': .* is it 'Relu'"):
         planned(program, "w")
-    with pytest.raises(SchemaError, match="Relu giving 'v': Relu-14 has no attribute 'a'"):
+    with pytest.raises(SchemaError, match="Relu with output 'v': Relu-14 has no attribute 'a'"):
         planned(program, "v")
 
 
 def test_a_constant_of_a_type_that_its_version_refuses_fails_the_plan():
     text = '<ir_version: 10, opset_import: ["" : 8]> g () => (y) { y = Constant <value = bfloat16 {1}> () }'
     program = schedule(sabir.parse(text), STANDARD).program
-    with pytest.raises(SchemaError, match="Constant giving 'y': .*does not admit tensor.bfloat16."):
+    with pytest.raises(SchemaError, match="Constant with output 'y': .*does not admit tensor.bfloat16."):
         make_plan(program, [program.outputs[0].slot])
 
 

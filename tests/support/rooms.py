@@ -64,7 +64,9 @@ def type_of(x, *, known=False):
 def model_of(operator: Operator, example: Example) -> tuple[Model, dict]:
     """A model of one node that makes the example's call, and its feeds."""
     version = operator.at(example.opset)
-    b = Builder(example.opset if not operator.domain else 21, opsets={operator.domain: example.opset})
+    check = not version.removed  # a builder refuses operators that were removed
+    opset = 21 if operator.domain else example.opset
+    b = Builder(opset, opsets={operator.domain: example.opset}, check=check)
     inputs, feeds = typed_inputs(b, example, known=False)
     made = b.op(
         operator.name,

@@ -21,14 +21,21 @@ ACCIDENTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeE
 
 
 class SabirError(Exception):
-    """The base of every error that Sabir raises on purpose."""
+    """The base of every error that Sabir raises on purpose.
+
+    >>> try:
+    ...     sabir.load('missing.onnx')
+    ... except sabir.SabirError as error:
+    ...     print(type(error).__name__)
+    FileError
+    """
 
     _has_lines: ClassVar[bool] = False  # else text of a model could imitate a line of the message
 
     def __str__(self) -> str:
         return legible(super().__str__(), lines=self._has_lines)
 
-    def within(self, place: str) -> Self:
+    def located(self, place: str) -> Self:
         """Return the same error with a place in front of its message: a file, a node."""
         return _remake(type(self), (f"{place}: {self}",), self.__dict__)
 
@@ -37,23 +44,52 @@ class SabirError(Exception):
 
 
 class SabirWarning(UserWarning):
-    """A problem that does not stop a run, though the model or its file should be corrected."""
+    """A problem that does not stop a run, though the model or its file should be corrected.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore', sabir.SabirWarning)
+    """
 
 
 class FileError(SabirError):
-    """A file that cannot be read or written: missing, a directory, or not permitted."""
+    """A file that cannot be read or written: missing, a directory, or not permitted.
+
+    >>> sabir.load('missing.onnx')
+    Traceback (most recent call last):
+        ...
+    sabir.FileError: missing.onnx: there is no such file
+    """
 
 
 class WireError(SabirError):
-    """Bytes that are not an ONNX model: truncated, in another format, or invalid in the wire format."""
+    """Bytes that are not an ONNX model: truncated, in another format, or invalid in the wire format.
+
+    >>> sabir.loads(b'no model')
+    Traceback (most recent call last):
+        ...
+    sabir.WireError: no ONNX model: this looks like a text file
+    """
 
 
 class TextError(WireError):
-    """Text in a message, a name or documentation, that is not UTF-8."""
+    """Text in a message, a name or documentation, that is not UTF-8.
+
+    >>> issubclass(TextError, sabir.WireError)
+    True
+    """
 
 
 class ParseError(SabirError):
-    """Text that is invalid in the ONNX text syntax; `line` and `column` say where."""
+    """Text that is invalid in the ONNX text syntax; `line` and `column` say where.
+
+    >>> sabir.parse('g (flaot x')
+    Traceback (most recent call last):
+        ...
+    sabir.ParseError: line 1, column 4: unknown type 'flaot'; is it 'float'?
+      g (flaot x
+         ^
+    """
 
     _has_lines = True
 
@@ -69,18 +105,33 @@ class ParseError(SabirError):
 
 
 class NotFoundError(SabirError, KeyError):
-    """A name or a location that no object of a model has, or that several have; the message lists them."""
+    """A name or a location that no object of a model has, or that several have; the message lists them.
+
+    >>> issubclass(NotFoundError, KeyError)
+    True
+    """
 
     def __str__(self) -> str:  # a KeyError would quote its message
         return legible(str(self.args[0]) if self.args else "")
 
 
 class SchemaError(SabirError):
-    """A call that breaks an operator's signature: unknown operator, arity, attributes."""
+    """A call that breaks an operator's signature: unknown operator, arity, attributes.
+
+    >>> sabir.Builder(21).op('Reluu')
+    Traceback (most recent call last):
+        ...
+    sabir.SchemaError: ai.onnx.Reluu is no operator that Sabir knows; is it 'Relu'?
+    """
 
 
 class AttributeValueError(SchemaError):
-    """An attribute with a value that the operator version does not allow; `attribute` is its name."""
+    """An attribute with a value that the operator version does not allow; `attribute` is its name.
+
+    >>> error = AttributeValueError('axis', "attribute 'axis' is 7")
+    >>> error.attribute
+    'axis'
+    """
 
     def __init__(self, attribute: str, message: str) -> None:
         self.attribute = attribute
@@ -88,27 +139,71 @@ class AttributeValueError(SchemaError):
 
 
 class InferenceError(SabirError):
-    """Types or shapes that contradict each other."""
+    """Types or shapes that contradict each other.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> model.graph.outputs[0].type = sabir.ir.tensor_type('int64')
+    >>> sabir.infer(model, strict=True)
+    Traceback (most recent call last):
+        ...
+    sabir.InferenceError: graph/node[0] 'Relu'/output 'y': declared as int64[], but its elements ar...
+    """
 
 
 class EvaluationError(SabirError):
-    """A node that cannot be computed for the values of its inputs."""
+    """A node that cannot be computed for the values of its inputs.
+
+    >>> b = sabir.Builder(21)
+    >>> x = b.input('x', 'float', ['N'])
+    >>> y = b.output(b.Gather(x, 5), 'y')
+    >>> sabir.evaluate(b.model(), {'x': [1.0]})
+    Traceback (most recent call last):
+        ...
+    sabir.EvaluationError: Gather giving 'y' on (float[1], int64): index 5 is outside [-1, 0]
+    """
 
 
 class FeedError(SabirError):
-    """Feeds that do not match what a model declares as its inputs."""
+    """Feeds that do not match what a model declares as its inputs.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> sabir.evaluate(model, {'X': [1.0]})
+    Traceback (most recent call last):
+        ...
+    sabir.FeedError: the model has no input 'X'; is it 'x'?
+    """
 
 
 class ExternalDataError(SabirError):
-    """External tensor data that is missing, too short, or out of bounds."""
+    """External tensor data that is missing, too short, or out of bounds.
+
+    >>> sabir.serial.extent_of({'location': 'w.data', 'offset': '-1'}, 4)
+    Traceback (most recent call last):
+        ...
+    sabir.ExternalDataError: external data: `offset` must be a number of up to 19 digits, and is '-1'
+    """
 
 
 class UnsupportedError(SabirError):
-    """A valid request that this version of Sabir does not support; the message names what is missing."""
+    """A valid request that this version of Sabir does not support; the message names what is missing.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> sabir.Session(model, engine='turbo')
+    Traceback (most recent call last):
+        ...
+    sabir.UnsupportedError: there is no engine 'turbo'; the engines are auto, numpy
+    """
 
 
 class Excess(NamedTuple):
-    """A field of `sabir.Limits` that is exceeded: the bound in force, and a value that is large enough."""
+    """A field of `sabir.Limits` that is exceeded: the bound in force, and a value that is large enough.
+
+    >>> Excess('nodes', 10, 20).shown
+    'nodes=20'
+    """
 
     limit: str
     most: float
@@ -126,6 +221,13 @@ class LimitError(SabirError):
     """A job that would cost more than it may.
 
     `exceeded` lists every field of `sabir.Limits` that the step exceeds; `limit` is the name of the first.
+
+    >>> b = sabir.Builder(21)
+    >>> y = b.output(b.ConstantOfShape([1 << 40]), 'y')
+    >>> sabir.evaluate(b.model(), {})
+    Traceback (most recent call last):
+        ...
+    sabir.LimitError: ConstantOfShape giving 'y': the output would have 1,099,511,627,776 elements ...
     """
 
     def __init__(self, needed: str, *exceeded: Excess) -> None:
@@ -139,7 +241,17 @@ class LimitError(SabirError):
 
 
 class CheckError(SabirError):
-    """A model that breaks the rules; `findings` lists every finding."""
+    """A model that breaks the rules; `findings` lists every finding.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> model.graph[0].op = 'Reluu'
+    >>> try:
+    ...     sabir.check(model)
+    ... except sabir.CheckError as error:
+    ...     print(error.findings[0].rule)
+    NODE001
+    """
 
     _has_lines = True
 
@@ -160,7 +272,11 @@ def _remake(cls: type[_Error], args: tuple[Any, ...], state: dict[str, Any]) -> 
 
 
 def quote(text: object) -> str:
-    """Return `text` for a message: in quotes, escaped, and cut when it is long."""
+    """Return `text` for a message: in quotes, escaped, and cut when it is long.
+
+    >>> quote('conv1')
+    "'conv1'"
+    """
     shown = repr(text if isinstance(text, (str, bytes)) else str(text))
     return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[:_LONGEST_QUOTE]}…"
 
@@ -185,7 +301,11 @@ def legible(text: str, *, lines: bool = False) -> str:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return `; is it 'that'?` for the known name nearest to a mistaken one, or nothing."""
+    """Return `; is it 'that'?` for the known name nearest to a mistaken one, or nothing.
+
+    >>> suggest('Reluu', ['Relu', 'Abs'])
+    "; is it 'Relu'?"
+    """
     import difflib  # ruff: ignore[import-outside-top-level]  a millisecond that only a mistake needs
 
     by_folded = {k.casefold(): k for k in known}

@@ -17,7 +17,11 @@ _RANKS = {kind: rank for rank, kind in enumerate(_READING_ORDER)}
 
 
 class Step(NamedTuple):
-    """One step of a location: the kind of an object, its index in a list, its name."""
+    """One step of a location: the kind of an object, its index in a list, its name.
+
+    >>> print(Step('node', 12, 'conv1'))
+    node[12] 'conv1'
+    """
 
     kind: str
     place: int | None = None
@@ -29,7 +33,11 @@ class Step(NamedTuple):
 
 
 class Location(NamedTuple):
-    """The path to an object of a model, outermost step first: `graph/node[12] 'conv1'/attribute 'pads'`."""
+    """The path to an object of a model, outermost step first: `graph/node[12] 'conv1'/attribute 'pads'`.
+
+    >>> print(Location().at('graph').at('node', index=12, name='conv1'))
+    graph/node[12] 'conv1'
+    """
 
     steps: tuple[Step, ...] = ()
 
@@ -50,7 +58,14 @@ class Location(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One violation of a rule: where, and what to do about it."""
+    """One violation of a rule: where, and what to do about it.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> model.graph[0].op = 'Reluu'
+    >>> print(next(sabir.findings(model)))
+    graph/node[0] 'Reluu': error NODE001: ai.onnx.Reluu is no operator that Sabir knows; is it 'Relu'?
+    """
 
     rule: str
     message: str

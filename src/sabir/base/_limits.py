@@ -26,6 +26,9 @@ class Limits(NamedTuple):
     The defaults accept every model whose cost is proportional to its size and to its feeds, and refuse a
     model that asks for much more than that. Each number among the constants and the feeds of a run raises its
     limits: by 32 `elements`, 256 bytes of `memory`, 32 KiB of `work` and one of `iterations`.
+
+    >>> sabir.Limits(seconds=10, memory=None).seconds
+    10
     """
 
     constant_bytes: int | None = 1 << 29
@@ -126,7 +129,7 @@ def budget() -> Budget:
     return Budget(DEFAULT_LIMITS) if found is None else found
 
 
-def run_within(
+def run_with_limits(
     limits: Limits | None, function: Callable[_P, _Result], /, *args: _P.args, **kwargs: _P.kwargs
 ) -> _Result:
     """Call `function` under limits; None means the limits in force, or the defaults.

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
 
 
 def described_twice(graph: Graph, where: Location) -> Iterator[tuple[Value, Value, Location]]:
-    """Yield each repeated entry of value_info, the value of the first entry, and the location."""
+    """Yield each repeated entry of value_info, the value of the first entry, and the location.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.base import Location
+    >>> list(described_twice(model.graph, Location().at('graph')))
+    []
+    """
     if not graph.orphan_value_info:
         return
     first = {v.name: v for v in graph.defined() if v.value_info_index is not None}

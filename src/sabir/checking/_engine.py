@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import CheckError, Finding, Limits, SchemaError, run_within, suggest
+from sabir.base import CheckError, Finding, Limits, SchemaError, run_with_limits, suggest
 from sabir.checking._rule import GROUPS, RULES, Rule
 from sabir.opsets import STANDARD
 
@@ -33,6 +33,16 @@ def check(
 
     With `strict` warnings count as errors and the rules of all groups apply. The other arguments and errors
     are those of `findings`.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> sabir.check(model)
+    >>> model.graph[0].op = 'Reluu'
+    >>> sabir.check(model)
+    Traceback (most recent call last):
+        ...
+    sabir.CheckError: 1 problem in the model:
+      graph/node[0] 'Reluu': error NODE001: ai.onnx.Reluu is no operator that Sabir knows; is it 'R...
     """
     found = findings(
         model,
@@ -69,16 +79,26 @@ def findings(
 
     Raises FileError or WireError if there is no model to read, LimitError where checking would cost too much,
     and SchemaError for an unknown id or group.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> model.graph[0].op = 'Reluu'
+    >>> [(f.rule, str(f.location)) for f in sabir.findings(model)]
+    [('NODE001', "graph/node[0] 'Reluu'")]
     """
-    from sabir.checking._judging import judged  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
+    from sabir.checking._violations import violations  # ruff: ignore[import-outside-top-level]  10 ms of `import sabir`
 
     rules = chosen(select, ignore, strict=strict)
-    found = run_within(limits, judged, model, rules, registry, types=types, verify=verify)
+    found = run_with_limits(limits, violations, model, rules, registry, types=types, verify=verify)
     yield from sorted(found, key=lambda f: f.location.order)
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = (), *, strict: bool = False) -> list[Rule]:
-    """Return the rules that ids and groups select; raises SchemaError for an unknown one."""
+    """Return the rules that ids and groups select; raises SchemaError for an unknown one.
+
+    >>> [rule.id for rule in chosen(['SPARSE'], ignore=['SPARSE001'])][:2]
+    ['SPARSE002', 'SPARSE003']
+    """
     wanted = tuple(select)
     found = _meant(wanted, strict=strict) if wanted else {r.id for r in RULES if strict or not r.group}
     found -= _meant(ignore, strict=True)

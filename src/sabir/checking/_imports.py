@@ -14,6 +14,13 @@ def unused_imports(survey: Survey) -> list[str]:
     """Return the imported domains of which no node outside functions calls an operator.
 
     The default domain, which every model imports, and domains of the model's functions count as used.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> model.opsets['ai.onnx.ml'] = 5
+    >>> unused_imports(Survey(model, STANDARD))
+    ['ai.onnx.ml']
     """
     called = {""} | {canonical_domain(site.function.domain) for site in survey.functions}
     for site in survey.graphs:

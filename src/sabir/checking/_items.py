@@ -1,4 +1,4 @@
-"""Items of sequences whose shapes differ, where the sequence is declared to have items of one shape."""
+"""Sequences that are declared to have items of one shape, and get items of different shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNEVEN = "TYPE010"
 
 
 def uneven_items(survey: Survey, types: Mapping[Value, Type]) -> Iterator[Finding]:
-    """Yield where tensors of different shapes become items of a sequence that declares one for all."""
+    """Yield a finding for each sequence that declares one shape and gets items of different shapes."""
     for site in survey.graphs:
         if site.function is not None:  # its values have other types in each call
             continue
@@ -35,23 +35,23 @@ def _of_node(site: GraphSite, index: int, version: Version, types: Mapping[Value
     if value is None or declared is None:
         return
     shapes = _shapes(node, version, types)
-    message = hint = ""
+    problem = hint = ""
     if len({len(shape) for shape in shapes}) > 1:
-        message = "its items have different ranks"
+        problem = "tensors of different ranks become its items"
         hint = "declare its items without a shape"
     else:
         axis = next((a for a, dim in enumerate(declared) if dim is not None and _differ(shapes, a)), None)
         if axis is not None:
-            message = f"its items differ in dimension {axis}"
-            hint = "leave that dimension of the items unset"
-    if message:
+            problem = f"its items differ in dimension {axis}"
+            hint = "leave that dimension of the items open"
+    if problem:
         where = site.at_node(index).at("output", index=0, name=value.name)
-        message = f"{quote(value.name)} is declared as {value.type}, but {message}"
+        message = f"{quote(value.name)} is declared {value.type}, but {problem}"
         yield Finding(UNEVEN, message, where, hint, "warning")
 
 
 def _shapes(node: Node, version: Version, types: Mapping[Value, Type]) -> list[Shape]:
-    """Return the known shapes of the items: of tensors, and of the items that a sequence declares."""
+    """Return the known shapes of the items that a node reads: of tensors, and of the items of sequences."""
     items = [v for i, v in enumerate(node.inputs) if v is not None and port_at(version.inputs, i).items]
     kinds = [types.get(value) for value in items]
     shapes = [kind.shape if isinstance(kind, TensorType) else _item_shape(kind) for kind in kinds]

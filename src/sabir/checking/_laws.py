@@ -9,7 +9,12 @@ from typing import NamedTuple
 
 
 class Law(NamedTuple):
-    """One binding sentence; `rules` enforce it, or `reason` says why no rule can."""
+    """One binding sentence; `rules` enforce it, or `reason` says why no rule can.
+
+    >>> law = next(law for law in laws() if 'META001' in law.rules)
+    >>> law.sentence
+    'Named metadata values; keys should be distinct.'
+    """
 
     sources: tuple[str, ...]
     sentence: str
@@ -19,7 +24,11 @@ class Law(NamedTuple):
 
 @functools.cache
 def laws() -> tuple[Law, ...]:
-    """Return all laws in the order of the texts."""
+    """Return all laws in the order of the texts.
+
+    >>> all(law.rules or law.reason for law in laws())
+    True
+    """
     document = tomllib.loads(resources.files("sabir.checking").joinpath("laws.toml").read_text("utf-8"))
     return tuple(
         Law(tuple(e["sources"]), e["sentence"], tuple(e.get("rules", ())), e.get("reason", ""))

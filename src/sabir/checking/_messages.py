@@ -78,7 +78,7 @@ class TensorMessage(NamedTuple):
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether a tensor breaks no rule for sure, as nearly all do not: its data has the right length.
+    """Whether a tensor certainly violates no rule, as nearly all do not: its data has the right length.
 
     Such a message has a name, an element type, dimensions unless it is a scalar, and either raw data of
     whole bytes or a typed field in which every entry is valid.

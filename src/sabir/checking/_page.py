@@ -26,24 +26,41 @@ _SOURCES = {
 
 
 class Repairable(NamedTuple):
-    """What repairs do, by the rule whose violations they repair: safe ones, and those that are not."""
+    """What repairs do, by the rule whose violations they repair: safe ones, and those that are not.
+
+    >>> Repairable({'GRAPH006': 'The nodes are sorted.'}, {}).safe
+    {'GRAPH006': 'The nodes are sorted.'}
+    """
 
     safe: Mapping[str, str]
     unsafe: Mapping[str, str]
 
 
 def rule_page(rule: Rule, repairs: Repairable, level: int = 1) -> str:
-    """Return the page of a rule: law, explanation, repairs and examples, under a heading of `level`."""
+    """Return the page of a rule: law, explanation, repairs and examples, under a heading of `level`.
+
+    >>> from sabir.repairing import REPAIRS, UNSAFE_REPAIRS
+    >>> rule_page(RULES.find('NODE001'), Repairable(REPAIRS, UNSAFE_REPAIRS)).splitlines()[0]
+    '# NODE001'
+    """
     return "\n".join(_lines(rule, repairs, level)) + "\n"
 
 
 def rules_document(repairs: Repairable) -> str:
-    """Return all binding sentences with the rules that enforce them, and the page of every rule."""
+    """Return all binding sentences with the rules that enforce them, and the page of every rule.
+
+    >>> rules_document(Repairable({}, {})).splitlines()[0]
+    '# Rules'
+    """
     return "\n".join([*_introduction(repairs), *_sentences(), "## The rules", *_pages(repairs)])
 
 
 def severity_of(rule: Rule) -> str:
-    """Return the severity and, for a rule that must be selected, its group."""
+    """Return the severity and, for a rule that must be selected, its group.
+
+    >>> severity_of(RULES.find('NAME001'))
+    'warning, style'
+    """
     return f"{rule.severity}, {rule.group}" if rule.group else rule.severity
 
 

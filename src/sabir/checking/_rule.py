@@ -55,6 +55,10 @@ class Rule:
     training, function body) with its subgraphs, for each graph, attribute, tensor and so on. The rule applies
     to IR versions `since` to `until`. A rule of a `group` applies only with `strict`, or when its id or group
     is selected. `note` says why the severity differs from the verb of the sentence.
+
+    >>> rule = RULES.find('NODE001')
+    >>> rule.severity, rule.source, rule.over
+    ('error', 'ir.txt', 'calls')
     """
 
     id: str
@@ -83,7 +87,11 @@ class Rule:
 
 
 class Rules:
-    """The rules by id; `home` is the package that declares them, imported on first use."""
+    """The rules by id; `home` is the package that declares them, imported on first use.
+
+    >>> RULES.find('GRAPH006').id
+    'GRAPH006'
+    """
 
     def __init__(self, home: str) -> None:
         self._home = home

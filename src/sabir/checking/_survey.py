@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sabir.ir import Attribute, Constant, NodeDevice, TrainingInfo, Type
 
 Kind = Literal["main", "subgraph", "function", "initialization", "algorithm"]
-Callee = Version | Function | SchemaError
+CalleeOrError = Version | Function | SchemaError
 
 
 @dataclass(eq=False)
@@ -37,6 +37,13 @@ class GraphSite:
 
     `reads` has the operands of each node, `calls` the node indices by callee, `attributed` the indices of
     nodes with attributes. `visible` are the values of the main graph that a training graph may read.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> site = Survey(model, STANDARD).graphs[0]
+    >>> site.kind, str(site.at_node(0))
+    ('main', "graph/node[0] 'Relu'")
     """
 
     graph: Graph
@@ -48,7 +55,7 @@ class GraphSite:
     holder: Node | None
     nodes: tuple[Node, ...]
     reads: list[tuple[Value | None, ...]] = field(default_factory=list["tuple[Value | None, ...]"])
-    calls: dict[Callee, list[int]] = field(default_factory=dict["Callee", "list[int]"])
+    calls: dict[CalleeOrError, list[int]] = field(default_factory=dict["CalleeOrError", "list[int]"])
     attributed: list[int] = field(default_factory=list[int])
     inner: dict[Node, list[GraphSite]] = field(default_factory=dict[Node, "list[GraphSite]"])
     visible: tuple[Value, ...] = ()
@@ -87,16 +94,24 @@ class GraphSite:
                     places.setdefault(value, ("node", index, slot))
         return places
 
-    def within(self) -> Iterator[GraphSite]:
+    def with_subgraphs(self) -> Iterator[GraphSite]:
         """This graph and its subgraphs."""
         yield self
         for sites in self.inner.values():
             for site in sites:
-                yield from site.within()
+                yield from site.with_subgraphs()
 
 
 class AttributeSite:
-    """An attribute of a node, or a default of a function (without a node)."""
+    """An attribute of a node, or a default of a function (without a node).
+
+    >>> b = sabir.Builder(21)
+    >>> y = b.Softmax(b.input('x', 'float', ['N']), axis=0)
+    >>> from sabir.opsets import STANDARD
+    >>> survey = Survey(b.model(), STANDARD)
+    >>> [str(site.where) for sites in survey.attributes for site in sites]
+    ["graph/node[0] 'Softmax'/attribute 'axis'"]
+    """
 
     __slots__ = ("_index", "_key", "_site", "attribute")
 
@@ -180,7 +195,15 @@ class TypeSite(_Placed):
 
 @dataclass(eq=False, slots=True)
 class FunctionSite:
-    """A function of the model, with the scope of its body."""
+    """A function of the model, with the scope of its body.
+
+    >>> b = sabir.Builder(21)
+    >>> twice = b.function(lambda g, x: x + x, name='twice')
+    >>> y = b.output(twice(b.input('x', 'float', ['N'])), 'y')
+    >>> from sabir.opsets import STANDARD
+    >>> [site.function.name for site in Survey(b.model(), STANDARD).functions]
+    ['twice']
+    """
 
     function: Function
     where: Location
@@ -203,6 +226,13 @@ class Survey:
 
     The reader makes equal attributes one object: `attributes` lists them together, so that rules check them
     once. `defaults` are the graphs of default attributes of functions; they belong to no node.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> survey = Survey(model, STANDARD)
+    >>> [site.graph.name for site in survey.graphs]
+    ['g']
     """
 
     model: Model
@@ -239,7 +269,7 @@ class Survey:
     @cached_property
     def graphs(self) -> list[GraphSite]:
         """Every graph, subgraphs included."""
-        return [site for root in self.roots for site in root.within()]
+        return [site for root in self.roots for site in root.with_subgraphs()]
 
     @cached_property
     def external(self) -> list[TensorSite]:
@@ -259,7 +289,7 @@ class Survey:
 
     def _function(self, place: int, function: Function, scope: Scope) -> None:
         where = Location().at("function", index=place, name=function.name)
-        inner = scope.within(function)
+        inner = scope.of_body(function)
         body = self._graph(function.graph, "function", where, inner, function=function)
         self.roots.append(body)
         self.functions.append(FunctionSite(function, where, body, self.model))

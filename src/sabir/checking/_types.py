@@ -1,6 +1,6 @@
-"""Types over a whole model: one inference over the main graph, then over those that train it.
+"""Findings that need types: one inference over the main graph, then over the training graphs.
 
-The checks of the operators' rooms run afterwards, as their warnings may depend on types.
+The warnings of operators come last, as they may depend on types.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from sabir.inference import Diagnostic
     from sabir.ir import Node, TrainingInfo, Type, Value
 
-STATE, DOUBTS, VALUES = "TRAIN007", "NODE017", "ATTR009"
+STATE_UPDATE, OPERATOR_WARNING, ATTRIBUTE_VALUE = "TRAIN007", "NODE017", "ATTR009"
 _RULES = {
     Cause.TYPE: "TYPE001",
     Cause.DECLARED_SIZE: "TYPE009",
     Cause.NOT_INFERRED: "TYPE008",
-    Cause.ATTRIBUTE_VALUE: VALUES,
+    Cause.ATTRIBUTE_VALUE: ATTRIBUTE_VALUE,
     Cause.UNDEFINED_VALUE: "GRAPH005",
     Cause.CYCLE: "GRAPH006",
     Cause.OPERATOR: "NODE001",
@@ -36,16 +36,27 @@ _RULES = {
     Cause.OPSET: "MODEL006",
     Cause.DATA: "DATA",  # several rules, for every tensor
 }
-# the other causes are mistakes that rules find in every graph, also in one that inference does not reach
+# other rules report the other causes, also in graphs that inference does not reach
 _FOUND_BY_INFERENCE = frozenset({
     Cause.TYPE, Cause.DECLARED_SIZE, Cause.NOT_INFERRED, Cause.ATTRIBUTE_VALUE,
 })  # fmt: skip
-INFERRED = frozenset({UNEVEN, STATE, DOUBTS, *(_RULES[cause] for cause in _FOUND_BY_INFERENCE)})
+INFERRED = frozenset({
+    UNEVEN,
+    STATE_UPDATE,
+    OPERATOR_WARNING,
+    *(_RULES[cause] for cause in _FOUND_BY_INFERENCE),
+})
 _UNKNOWN = TensorType(UNDEFINED)
 
 
 def finding_of(diagnostic: Diagnostic) -> Finding:
-    """Return a diagnostic of inference as the finding of the rule that its cause belongs to."""
+    """Return a diagnostic of inference as the finding of the rule that its cause belongs to.
+
+    >>> from sabir.base import Location
+    >>> from sabir.inference import Cause, Diagnostic
+    >>> finding_of(Diagnostic(Cause.CYCLE, 'a cycle', Location())).rule
+    'GRAPH006'
+    """
     cause, message, where, hint = diagnostic
     return Finding(_RULES[cause], message, where, hint, diagnostic.severity)
 
@@ -53,28 +64,28 @@ def finding_of(diagnostic: Diagnostic) -> Finding:
 def type_findings(survey: Survey) -> Iterator[Finding]:
     """Yield what inference finds: contradictions, nodes it cannot judge, updates that do not fit their state.
 
-    The warnings of the operators' rooms follow. Rules report what nodes call, for every graph; the value of
-    an attribute of a function is known only where the function is called.
+    The warnings of operators follow. Other rules report the problems of single nodes, in every graph; the
+    value of a function's attribute is known only in a call of the function.
     """
     model = survey.model
     inference = Inference(model, registry=survey.registry)
     inference.run()
-    unfit = list[Finding]()
+    invalid_updates = list[Finding]()
     for site in survey.trainings:
         training, where = site.training, site.where
         for graph, name in ((training.initialization, "initialization"), (training.algorithm, "algorithm")):
             if graph is not None:
                 inference.infer_graph(graph, where.at(name))
-        unfit += _unfit(training, where, inference.types)
+        invalid_updates += _invalid_updates(training, where, inference.types)
     yield from (finding_of(d) for d in inference.diagnostics if d.cause in _FOUND_BY_INFERENCE)
     yield from uneven_items(survey, inference.types)
-    yield from unfit
+    yield from invalid_updates
     for site in survey.graphs:
-        yield from _doubts(site, inference)
+        yield from _operator_warnings(site, inference)
 
 
-def _doubts(site: GraphSite, inference: Inference) -> Iterator[Finding]:
-    """Yield what the rooms of the operators that a graph calls warn about."""
+def _operator_warnings(site: GraphSite, inference: Inference) -> Iterator[Finding]:
+    """Yield the warnings of the operators that a graph calls."""
     for callee, places in site.calls.items():
         if not isinstance(callee, Version):
             continue
@@ -83,7 +94,7 @@ def _doubts(site: GraphSite, inference: Inference) -> Iterator[Finding]:
             for index in places:
                 for warning in _warnings(binding, callee.since, site.nodes[index], site, inference):
                     message = legible(f"{callee}: {warning}")
-                    yield Finding(DOUBTS, message, site.at_node(index), severity="warning")
+                    yield Finding(OPERATOR_WARNING, message, site.at_node(index), severity="warning")
 
 
 def _warnings(binding: Binding, since: int, node: Node, site: GraphSite, inference: Inference) -> list[str]:
@@ -96,35 +107,35 @@ def _warnings(binding: Binding, since: int, node: Node, site: GraphSite, inferen
     except LimitError:
         raise
     except (SabirError, *ACCIDENTS):
-        return []  # an invalid call: inference and other rules report it
+        return []  # an invalid call, which inference and other rules report
 
 
 def in_function(where: Location) -> tuple[object, ...]:
-    """Return a location relative to the function that it is in, for any call of the function."""
+    """Return the path from the function around a location, which is the same for every call."""
     steps = where.steps
     inner = max((i for i, step in enumerate(steps) if step.kind == "function"), default=None)
     return steps if inner is None else (steps[inner].name, *steps[inner + 1 :])
 
 
-def _unfit(training: TrainingInfo, where: Location, types: dict[Value, Type]) -> Iterator[Finding]:
+def _invalid_updates(training: TrainingInfo, where: Location, types: dict[Value, Type]) -> Iterator[Finding]:
     for field, pairs in (
         ("initialization_binding", training.initialization_binding),
         ("update_binding", training.update_binding),
     ):
         for index, (key, value) in enumerate(pairs):
-            misfit = _misfit(key, types.get(value))
-            if misfit:
-                message = f"{quote(value.name)} does not fit {quote(key.name)}: {misfit}"
+            problem = _state_contradiction(key, types.get(value))
+            if problem:
+                message = f"{quote(value.name)} cannot become {quote(key.name)}: {problem}"
                 at = where.at(field, index=index, name=key.name)
                 yield Finding(
-                    STATE, message, at, "compute it with the element type and shape of the initializer"
+                    STATE_UPDATE, message, at, "give it the element type and shape of the initializer"
                 )
 
 
-def _misfit(key: Value, kind: Type | None) -> str:
+def _state_contradiction(key: Value, kind: Type | None) -> str:
     constant = key.constant
-    if constant is None:  # TRAIN001 reports it
+    if constant is None:  # reported by TRAIN001
         return ""
     element = constant.values.element if isinstance(constant, SparseTensor) else constant.element
-    stated = key.type if key.is_input and key.type is not None else TensorType(element, constant.shape)
-    return contradiction(stated, kind)
+    declared = key.type if key.is_input and key.type is not None else TensorType(element, constant.shape)
+    return contradiction(declared, kind)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 INTERRUPTED = 130
-_OF_THE_MODEL = (CheckError, EvaluationError, InferenceError, SchemaError)
+_MODEL_ERRORS = (CheckError, EvaluationError, InferenceError, SchemaError)
 _DEBUG = "SABIR_TRACEBACK"  # if it is set, errors end in tracebacks
 
 
@@ -106,7 +106,7 @@ def _exit_code(words: list[str] | None) -> int:
     except Exception as error:  # any error ends in a message, not in a traceback
         if os.environ.get(_DEBUG):
             raise
-        return _fail(_message(error), FAULTY if isinstance(error, _OF_THE_MODEL) else UNREADABLE)
+        return _fail(_message(error), FAULTY if isinstance(error, _MODEL_ERRORS) else UNREADABLE)
     return code if isinstance(code, int) else 0
 
 
@@ -117,7 +117,9 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
 
 
 def _message(error: Exception) -> str:
-    usage: Any = getattr(error, "format_message", None)  # typer's own errors, whichever click it stands on
+    usage: Any = getattr(
+        error, "format_message", None
+    )  # typer's own errors, whose base class depends on its version
     if usage is not None:
         context: Any = getattr(error, "ctx", None)
         message: str = usage().rstrip(".")

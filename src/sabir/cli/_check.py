@@ -48,32 +48,34 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
             "--select",
             metavar=_IDS,
             autocompletion=rule_ids,
-            help="Only these rules: ids, beginnings of ids, groups: GRAPH,style.",
+            help="Check only these rules: ids (GRAPH001), beginnings of ids (GRAPH) or groups (style), "
+            "separated by commas.",
         ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option("--ignore", metavar=_IDS, help="All but these rules.", autocompletion=rule_ids),
+        typer.Option("--ignore", metavar=_IDS, help="Check all rules except these.", autocompletion=rule_ids),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Add style and pedantic rules; warnings count as errors.")
+        bool,
+        typer.Option("--strict", help="Check style and pedantic rules too, and treat warnings as errors."),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="One line for each finding, even for many of one rule.")
+        bool, typer.Option("--verbose", help="Write one line for each finding, even if a rule has many.")
     ] = False,
     untyped: Annotated[bool, typer.Option("--no-types", help="Skip type inference (faster).")] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read all external data and verify its checksums.")
     ] = False,
     repair: Annotated[
-        bool, typer.Option("--fix", help="Make all safe repairs; save the model with -o.")
+        bool, typer.Option("--fix", help="Do all safe repairs, and save the model with -o.")
     ] = False,
     unsafe: Annotated[
         list[str] | None,
         typer.Option(
             "--fix-unsafe",
             metavar=_IDS,
-            help="Also repair violations of these rules (whole ids), which renames or raises the IR version.",
+            help="Also do the unsafe repairs of these rules (ids), which change names or the IR version.",
         ),
     ] = None,
     output: OutputPath = None,
@@ -82,7 +84,7 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
 ) -> None:
     """Report what is wrong with models.
 
-    All rules of the standard are checked (`sabir rule` lists them); style and pedantic rules only with
+    Checks all rules of the standard (`sabir rule` lists them), and style and pedantic rules only with
     --strict or --select. The exit code is 0 without errors, 1 with errors, 2 if a model cannot be read.
     """
     rules: dict[str, Any] = {"select": _ids(select), "ignore": _ids(ignore)}
@@ -90,17 +92,17 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
         chosen(**rules)
     except SchemaError as error:
         refuse(str(error))
-    hazards = _ids(unsafe)
-    _refuse_safe(hazards)
-    if (repair or hazards) and (output is None or len(models) > 1):
+    unsafe_ids = _ids(unsafe)
+    _require_unsafe_repairs(unsafe_ids)
+    if (repair or unsafe_ids) and (output is None or len(models) > 1):
         refuse("--fix takes one model, and -o FILE for the repaired one")
-    if output is not None and not (repair or hazards):
+    if output is not None and not (repair or unsafe_ids):
         refuse("-o needs --fix: it names the file for the repaired model")
     report = report_as(Format.JSON if as_json else written, verbose=verbose, error=output == STREAM)
     options = {**rules, "strict": strict, "types": not untyped, "verify": verify}
     options["registry"] = registry_of(operators)
     if output is not None:
-        codes = [_repair(report, models[0], output, options, hazards)]
+        codes = [_repair(report, models[0], output, options, unsafe_ids)]
     else:
         codes = [_look(report, path, options) for path in models]
     report.end()
@@ -113,9 +115,9 @@ def _ids(options: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(name.strip() for names in options or () for name in names.split(","))
 
 
-def _refuse_safe(hazards: Iterable[str]) -> None:
+def _require_unsafe_repairs(unsafe_ids: Iterable[str]) -> None:
     """Refuse an id that has no unsafe repair."""
-    for name in hazards:
+    for name in unsafe_ids:
         if name not in UNSAFE_REPAIRS:
             known = ", ".join(UNSAFE_REPAIRS)
             refuse(f"{name!r} is not a rule with an unsafe repair; those are {known}")
@@ -142,7 +144,7 @@ def _look(report: Report, path: Path, options: dict[str, Any]) -> int:
 
 
 def _repair(
-    report: Report, path: Path, output: Path, options: dict[str, Any], hazards: tuple[str, ...]
+    report: Report, path: Path, output: Path, options: dict[str, Any], unsafe_ids: tuple[str, ...]
 ) -> int:
     """Repair one model, save it, and report the findings that remain."""
     try:
@@ -151,7 +153,7 @@ def _repair(
             model,
             select=options["select"],
             ignore=options["ignore"],
-            unsafe=hazards,
+            unsafe=unsafe_ids,
             registry=options["registry"],
         )
         left, more = _found(model, options)

@@ -65,10 +65,10 @@ def _values(folder: Path, kind: str, ports: Sequence[ModelPort]) -> dict[str, An
 
 
 def compare(name: str, value: Any, expected: Any, rtol: float, atol: float) -> Comparison:
-    """Compare a result with the expected one, items of sequences and maps each; equal NaNs are equal."""
+    """Compare a result with the expected one, sequences and maps item by item; NaN equals NaN."""
     match expected:
         case None:
-            return Comparison(name, 0, 0, "" if value is None else "a value is there, none is expected")
+            return Comparison(name, 0, 0, "" if value is None else "there is a value, and none is expected")
         case list():
             return _of_items(name, value, dict(enumerate(cast("list[Any]", expected))), rtol, atol)
         case dict():
@@ -80,7 +80,7 @@ def compare(name: str, value: Any, expected: Any, rtol: float, atol: float) -> C
 def _of_items(name: str, value: Any, expected: dict[Any, Any], rtol: float, atol: float) -> Comparison:
     items = dict(enumerate(cast("list[Any]", value))) if isinstance(value, list) else value
     if not isinstance(items, dict) or items.keys() != expected.keys():
-        return Comparison(name, np.nan, np.nan, "the items differ: other keys, or another number of items")
+        return Comparison(name, np.nan, np.nan, "the keys or the number of items differ")
     got = cast("dict[Any, Any]", items)
     parts = [compare(f"{name}[{key!r}]", got[key], item, rtol, atol) for key, item in expected.items()]
     problem = next((f"{p.name}: {p.problem}" for p in parts if p.problem), "")

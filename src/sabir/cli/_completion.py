@@ -1,4 +1,4 @@
-"""What the shell completes: ids of rules, names of operators."""
+"""Completions for the shell: ids of rules, names of operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def rule_ids(incomplete: str) -> list[tuple[str, str]]:
 
 
 def operator_names(incomplete: str) -> list[tuple[str, str]]:
-    """Return the operators whose names complete a word, with their summaries; other domains' with theirs."""
+    """Return the operators whose names, with the domain unless it is the default, complete a word."""
     from sabir.reference import domains_of  # ruff: ignore[import-outside-top-level]  only a completion needs it
 
     known = [

@@ -40,15 +40,15 @@ def convert(
         typer.Option("--from", metavar="FORMAT", help=f"{_FORMAT} By default the extension of IN."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace IN even in a format that its extension does not name.")
+        bool, typer.Option("--force", help="Replace IN even if its extension names another format.")
     ] = False,
     _: LimitOption = None,
 ) -> None:
     """Write a model in another format.
 
     The extension of a file names its format: .onnx is protobuf, .textproto and .json are the text formats of
-    protobuf, .onnxtxt is the ONNX text syntax. Nothing is lost, except that the two text formats of protobuf
-    do not distinguish the bits of one NaN from another's.
+    protobuf, .onnxtxt is the ONNX text syntax. Nothing is lost, except the bits of NaN values in the two text
+    formats of protobuf.
     """
     if target == STREAM:
         named, chosen = None, format_named(format or "protobuf")

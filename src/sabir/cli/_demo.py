@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = ("sabir demo",)
 _SHADES = " ░▒▓█"
-_PLAIN_SHADES = " .:*#"  # for terminals that know nothing but ASCII
+_PLAIN_SHADES = " .:*#"  # for terminals that can show only ASCII
 _DARKEST = 16
-_ALONE = 100  # pictures run one by one, for the time a picture
-_PAGE = 100  # columns for the pictures, where no terminal says
+_ALONE = 100  # pictures run one at a time, to measure the time a picture takes
+_PAGE = 100  # columns for the pictures if the output is not a terminal
 
 
 class Answers(NamedTuple):
-    """What came of running the classifier."""
+    """The results of the classifier; `together` and `alone` are seconds a batch and a picture."""
 
     probabilities: Array
     labels: Array
@@ -43,7 +43,7 @@ class Answers(NamedTuple):
 
     @property
     def right(self) -> Array:
-        """Which pictures were read rightly."""
+        """Which pictures were classified correctly."""
         return self.probabilities.argmax(axis=1) == self.labels
 
 
@@ -57,7 +57,7 @@ def demo() -> None:
     model = loads(data.model)
     screen.line(f"loaded    a digit classifier: {len(model.graph)} nodes, {bytes_text(len(data.model))}")
     check(model)
-    screen.line("checked   it breaks no rule")
+    screen.line("checked   no problems found")
     infer(model)
     shapes = ", ".join(
         f"{v.name} {v.type}" for v in (*model.graph.inputs, *model.graph.outputs) if v is not None
@@ -66,7 +66,7 @@ def demo() -> None:
     answers = _answers(Session(model), data.images, data.labels)
     _pictures(screen, data.images, answers)
     right, count = int(answers.right.sum()), len(answers.labels)
-    screen.heading(f"{right / count:.1%} right", f"{right} of {count} held-back digits")
+    screen.heading(f"{right / count:.1%} right", f"{right} of {count} digits that it was not trained on")
     alone, together = seconds_text(answers.alone), seconds_text(answers.together / count)
     screen.line(f"{alone} a picture one at a time, {together} a picture all at once")
 
@@ -92,7 +92,7 @@ def _pictures(screen: Screen, images: Array, answers: Answers) -> None:
 
 
 def _chosen(right: Array) -> Sequence[int]:
-    """Return the first few pictures, and of those read wrongly the first."""
+    """Return the indices of the first few correct pictures, and of the first wrong one."""
     wrong = np.flatnonzero(~right)[:1].tolist()
     return [*np.flatnonzero(right)[: 4 - len(wrong)].tolist(), *wrong]
 
@@ -110,8 +110,8 @@ def _verdict(answers: Answers, at: int, block: str) -> Group:
     chances: list[float] = answers.probabilities[at].tolist()
     best = sorted(range(len(chances)), key=chances.__getitem__, reverse=True)[:3]
     answer, label = best[0], int(answers.labels[at])
-    told = Text("answer ").append(str(answer), style="bold green" if answer == label else "bold red")
+    verdict = Text("answer ").append(str(answer), style="bold green" if answer == label else "bold red")
     if answer != label:
-        told.append(f", but it is a {label}")
+        verdict.append(f", but it is a {label}")
     bars: list[Any] = [Text(f"{d}  {block * round(chances[d] * 10):<10} {chances[d]:6.1%}") for d in best]
-    return Group(Text(), told, Text(), *bars)
+    return Group(Text(), verdict, Text(), *bars)

@@ -1,4 +1,4 @@
-"""What `sabir show` counts: nodes, parameters, bytes. No tensor is read."""
+"""The counts that `sabir show` reports: nodes, parameters, bytes. No tensor is read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TensorTotals:
     bytes: int = 0
 
     def add(self, constant: Constant) -> None:
-        """Count one more."""
+        """Add the counts of one constant."""
         parts = (constant.values, constant.indices) if isinstance(constant, SparseTensor) else (constant,)
         self.tensors += 1
         self.elements += max(0, parts[0].size)

@@ -1,4 +1,4 @@
-"""What `sabir run` feeds a model: values from files, and random ones of the declared types."""
+"""The feeds of `sabir run`: values from files, and random ones of the declared types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Feed(NamedTuple):
-    """What one input is fed, and its origin: a file's name, or `random`."""
+    """The value of one input, and its origin: a file's name, or `random`."""
 
     value: Any
     origin: str
@@ -34,8 +34,8 @@ class Feeds(NamedTuple):
     assumed: tuple[str, ...] = ()
 
 
-class Request(NamedTuple):
-    """What the options ask for: files and shapes by input, archives of several inputs, sizes by variable."""
+class FeedOptions(NamedTuple):
+    """The options about inputs: files and shapes by input, archives of several inputs, sizes by variable."""
 
     files: Mapping[str, Path] = {}
     archives: Sequence[Path] = ()
@@ -45,28 +45,28 @@ class Request(NamedTuple):
     normalization: Normalization = Normalization()
 
 
-def gather(ports: Sequence[ModelPort], request: Request) -> Feeds:
-    """Return a feed for each input that has no default: from its file, else random.
+def gather(ports: Sequence[ModelPort], options: FeedOptions) -> Feeds:
+    """Return a feed for each input: from its file, else random unless the input has a default.
 
     A dimension variable has the size that `dims`, `shapes` or the shape of a file states, else 1. Raises
     FeedError or FileError, each naming the input or the file.
     """
     by_name = {port.name: port for port in ports}
-    _reject_unknown("--input", request.files, by_name, "the inputs are")
-    _reject_unknown("--shape", request.shapes, by_name, "the inputs are")
+    _reject_unknown("--input", options.files, by_name, "the inputs are")
+    _reject_unknown("--shape", options.shapes, by_name, "the inputs are")
     variables = {name for port in ports for name in _variables(port.type)}
-    _reject_unknown("--dim", request.dims, variables, "the dimension variables of the inputs are")
-    read = dict(_from_archives(request.archives, by_name))
-    for name, path in request.files.items():
-        read[name] = Feed(read_value(path, by_name[name].type, name, request.normalization), path.name)
-    types = {name: _with_shape(port, request.shapes) for name, port in by_name.items()}
+    _reject_unknown("--dim", options.dims, variables, "the dimension variables of the inputs are")
+    read = dict(_from_archives(options.archives, by_name))
+    for name, path in options.files.items():
+        read[name] = Feed(read_value(path, by_name[name].type, name, options.normalization), path.name)
+    types = {name: _with_shape(port, options.shapes) for name, port in by_name.items()}
     sizes: dict[str, int] = {}
     for name, feed in read.items():
         sizes.update(_sizes_of(feed.value, by_name[name].type))
-    for name, shape in request.shapes.items():
+    for name, shape in options.shapes.items():
         sizes.update(_matched(shape, by_name[name].type))
-    sizes.update(request.dims)
-    rng = np.random.default_rng(request.seed)
+    sizes.update(options.dims)
+    rng = np.random.default_rng(options.seed)
     assumed: list[str] = []
     values: dict[str, Feed] = {}
     for name, port in by_name.items():
@@ -99,7 +99,7 @@ def _from_archives(archives: Iterable[Path], ports: Mapping[str, ModelPort]) -> 
 
 
 def _with_shape(port: ModelPort, shapes: Mapping[str, tuple[int, ...]]) -> Type | None:
-    """Return the type of an input, in the shape that `--shape` chose for it."""
+    """Return the type of an input, with the shape that `--shape` specifies."""
     shape = shapes.get(port.name)
     if shape is None:
         return port.type

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array, Dim, Type
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm")
-_MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # Pillow's name for pictures of so many channels
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # Pillow's names, by the number of channels
 _CHANNELS = (3, 1, 4)  # the likeliest first, as a height may be 4 too
 _GREY_RANK, _IMAGE_RANK, _BATCH_RANK = 2, 3, 4
 _MOST_PIXELS = 1 << 28
@@ -23,14 +23,14 @@ _NUMBERS = ("integer", "float")
 
 
 class Normalization(NamedTuple):
-    """What is done with the numbers of a picture: from 0 to 1, then `(x - mean) / std` by channel."""
+    """How pixels become numbers: scaled to 0 to 1, then `(x - mean) / std` for each channel."""
 
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
 
 
 class _Layout(NamedTuple):
-    """How an input takes a picture; a height or width of None is the picture's."""
+    """The layout of a picture as an input declares it; a height or width of None is the picture's."""
 
     height: int | None
     width: int | None

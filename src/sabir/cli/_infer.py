@@ -47,10 +47,10 @@ def infer(
     output: OutputPath = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first contradiction.")] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Replace the declared types of computed values, outputs too.")
+        bool, typer.Option("--fresh", help="Replace the declared types of computed values, also of outputs.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="One line for each finding, even for many of one rule.")
+        bool, typer.Option("--verbose", help="Write one line for each finding, even if a rule has many.")
     ] = False,
     operators: OperatorsOption = None,
     as_json: JsonOption = False,
@@ -59,7 +59,7 @@ def infer(
     """Infer the type and shape of every value.
 
     Shows the types of the outputs. A declared type that contradicts the inferred one is reported and kept; so
-    is a declared size that depends on an input. After you made an input dynamic, use `--fresh`. A node that
+    is a declared size that depends on an input: use --fresh after you made an input dynamic. A node that
     cannot be inferred, such as one of an unknown domain, is a warning, as in `sabir check`. The exit code
     is 1 if there is an error.
     """

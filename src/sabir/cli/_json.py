@@ -1,4 +1,4 @@
-"""`--json`: what a command reports, as one JSON value on standard output."""
+"""`--json`: the report of a command as one JSON value on standard output."""
 
 from __future__ import annotations
 

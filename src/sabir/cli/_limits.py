@@ -1,4 +1,4 @@
-"""`--limit NAME=VALUE`: what one command may spend on a model."""
+"""`--limit NAME=VALUE`: the limits of one command."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _NONE = "none"
 _MOST_DIGITS = 30
 
 
-def _limits(given: list[str]) -> Limits:
+def _limits(options: list[str]) -> Limits:
     """Read `elements=1e9` and the like; raises typer's BadParameter."""
     found: dict[str, int | float | None] = {}
-    for one in given:
-        name, _, value = one.partition("=")
+    for option in options:
+        name, _, value = option.partition("=")
         if name not in Limits._fields:
             known = f"; they are {', '.join(Limits._fields)}"
             raise typer.BadParameter(f"there is no limit {name!r}{suggest(name, Limits._fields) or known}")
@@ -28,7 +28,7 @@ def _number(name: str, value: str) -> int | float | None:
     if value.lower() == _NONE:
         return None
     if name != "seconds" and value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS:
-        return int(value)  # exactly, as an error proposes it
+        return int(value)  # exact, as in the advice of a LimitError
     try:
         number = float(value)
     except ValueError:
@@ -38,11 +38,11 @@ def _number(name: str, value: str) -> int | float | None:
     return number if name == "seconds" else int(number)
 
 
-def _enter(context: typer.Context, given: list[str] | None) -> list[str] | None:
-    """Put the limits in force for the rest of the command, which runs in a context of its own."""
-    if given and not context.resilient_parsing:
-        start_budget(_limits(given))
-    return given
+def _enter(context: typer.Context, options: list[str] | None) -> list[str] | None:
+    """Put the limits in force for the rest of the command, which runs in a separate context."""
+    if options and not context.resilient_parsing:
+        start_budget(_limits(options))
+    return options
 
 
 LimitOption: TypeAlias = Annotated[
@@ -51,6 +51,6 @@ LimitOption: TypeAlias = Annotated[
         "--limit",
         metavar="NAME=VALUE",
         callback=_enter,
-        help=f"Spend up to this: {', '.join(Limits._fields)}; {_NONE} for no bound. May be repeated.",
+        help=f"Set a limit: {', '.join(Limits._fields)}. The value {_NONE} removes it. May be repeated.",
     ),
 ]

@@ -30,7 +30,7 @@ def op(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="Operators: Relu, ai.onnx.Relu or, in one version, ai.onnx.Relu:6. "
+            help="Names of operators: Relu, ai.onnx.Relu, or ai.onnx.Relu:6 for one version. "
             "Without a name all operators are listed.",
             autocompletion=operator_names,
         ),

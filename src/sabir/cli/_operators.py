@@ -1,4 +1,4 @@
-"""`--operators MODULE:NAME`: operators of the user's own, for one command."""
+"""`--operators MODULE:NAME`: custom operators for one command."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ OperatorsOption: TypeAlias = Annotated[
 
 
 def registry_of(option: str | None) -> Registry:
-    """Return the registry that an option names, that of the standard without one.
+    """Return the registry that the option names, or that of the standard.
 
-    The module is imported, from the working folder too. Raises SchemaError where there is no such module or
-    name, or where it holds no operators.
+    The module is imported, from the working folder too. Raises SchemaError if there is no such module or
+    name, or if it does not refer to operators.
     """
     if option is None:
         return STANDARD
@@ -48,7 +48,7 @@ def registry_of(option: str | None) -> Registry:
 
 
 def _operators_in(found: Any) -> list[Operator]:
-    """Return a list of operators as it is, and nothing for anything else."""
+    """Return the operators of a list or tuple; an empty list for anything else."""
     if not isinstance(found, (list, tuple)):
         return []
     items = cast("list[object]", found)

@@ -62,17 +62,17 @@ def unpack(
         ),
     ] = None,
     threshold: Annotated[
-        int, typer.Option(parser=_size, metavar="SIZE", help="Keep smaller tensors in the model.")
+        int, typer.Option(parser=_size, metavar="SIZE", help="Keep tensors smaller than this in the model.")
     ] = 1024,
     align: Annotated[
-        int, typer.Option(parser=_size, metavar="SIZE", help="Align each tensor to a multiple of this.")
+        int, typer.Option(parser=_size, metavar="SIZE", help="Start each tensor at a multiple of this.")
     ] = 4096,
     shard: Annotated[
         int | None,
         typer.Option(
             parser=_size,
             metavar="SIZE",
-            help="Limit each data file to this size; a larger tensor gets its own.",
+            help="Limit each data file to this size; a larger tensor gets a separate file.",
         ),
     ] = None,
     checksum: Annotated[
@@ -83,7 +83,7 @@ def unpack(
 ) -> None:
     """Move the data of a model's tensors to files beside it.
 
-    The output may replace the model itself: at any time the old or the new model is complete.
+    The output may replace the model itself: at every moment the old or the new one is complete.
     """
     if output == STREAM:
         refuse("unpack needs -o FILE: the data files are written beside it")
@@ -113,7 +113,7 @@ def pack(
 ) -> None:
     """Move the data of external files into the model file.
 
-    The data files are not changed. The output may replace the model itself, or be -, standard output.
+    The data files stay. The output may replace the model itself; - is standard output.
     """
     if output == STREAM:
         save_any(load_any(model), output)  # protobuf on a stream includes external data
@@ -124,7 +124,7 @@ def pack(
 
 
 def _nothing_moved(model: Model, threshold: int) -> str:
-    """Say why no tensor of a model goes to a data file."""
+    """Return why no tensor of a model goes to a data file."""
     largest = largest_movable(model)
     if largest is None:
         return "the model has no tensor whose data can be in another file"

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from sabir.elements import ElementType
     from sabir.ir import Array, Dim, Type
 
-MOST_BYTES = (
-    1 << 31
-)  # of one random input; beyond it a declared dimension is a mistake more likely than meant
+# of one random input; if it is larger, a declared dimension is probably a mistake
+MOST_BYTES = 1 << 31
 _INTEGERS = 10  # random integers are below this, so that they can serve as indices and lengths
 _ITEMS = 2  # in a random sequence
 
@@ -26,7 +25,8 @@ _ITEMS = 2  # in a random sequence
 def random_value(kind: Type | None, sizes: Mapping[str, int], rng: np.random.Generator, where: str) -> Any:
     """Return a random value of a type; `sizes` has its dimension variables, other open dimensions are 1.
 
-    `where` names the input in messages. Raises FeedError for a type that says too little, or too much.
+    `where` names the input in messages. Raises FeedError for a type without a shape or element type, and
+    for a value that is too large.
     """
     if isinstance(kind, SequenceType):
         return [random_value(kind.item, sizes, rng, where) for _ in range(_ITEMS)]

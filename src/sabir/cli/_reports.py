@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sabir.base import counted
 from sabir.checking import RULES
 from sabir.cli._models import shown
-from sabir.cli._screen import Screen, plain
-from sabir.cli._usage import tell
+from sabir.cli._screen import Screen, counted, plain
+from sabir.cli._usage import write_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ class Report(Protocol):
         ...
 
     def end(self) -> None:
-        """Write what had to wait for the last model."""
+        """Write what can only be written after the last model."""
         ...
 
 
@@ -138,11 +138,11 @@ class JsonReport:
 
     def unreadable(self, path: Path, message: str) -> None:
         """Write the message to standard error."""
-        tell(f"{path}: error: {message}")
+        write_error(f"{path}: error: {message}")
 
     def repairs(self, path: Path, done: Sequence[Repair], saved: Path) -> None:
         """Write the repairs to standard error."""
-        write_repairs(path, done, saved, tell)
+        write_repairs(path, done, saved, write_error)
 
     def end(self) -> None:
         """Write the array."""
@@ -167,7 +167,7 @@ class GithubReport:
 
     def repairs(self, path: Path, done: Sequence[Repair], saved: Path) -> None:
         """Write the repairs to standard error."""
-        write_repairs(path, done, saved, tell)
+        write_repairs(path, done, saved, write_error)
 
     def end(self) -> None:
         """Do nothing: all is written."""

@@ -64,10 +64,10 @@ def as_json(value: Any) -> dict[str, Any]:
     if array.dtype.kind in "OUc" or not array.size:
         return data
     wide = array.astype(np.float64)
-    usual = wide[np.isfinite(wide)]
-    if usual.size:
-        data |= {"min": float(usual.min()), "max": float(usual.max()), "mean": float(usual.mean())}
-    return data | {"not_finite": int(array.size - usual.size)}
+    finite = wide[np.isfinite(wide)]
+    if finite.size:
+        data |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
+    return data | {"not_finite": int(array.size - finite.size)}
 
 
 class Saved(NamedTuple):
@@ -145,13 +145,13 @@ def _array_summary(array: Array) -> str:
         return f"[{', '.join(f'{x:.4g}' for x in first)}{more}]"
     listed = f"[{', '.join(_short(x) for x in first)}{more}]"
     wide = array.astype(np.float64)
-    usual = wide[np.isfinite(wide)]
-    if not usual.size:
+    finite = wide[np.isfinite(wide)]
+    if not finite.size:
         return f"no finite value  {listed}"
-    odd = f"  {array.size - usual.size:,} not finite" if usual.size < array.size else ""
+    others = f"  {array.size - finite.size:,} not finite" if finite.size < array.size else ""
     with np.errstate(over="ignore"):  # the sum behind a mean may be larger than any number
-        mean = usual.mean()
-    return f"min {usual.min():.4g}  mean {mean:.4g}  max {usual.max():.4g}{odd}  {listed}"
+        mean = finite.mean()
+    return f"min {finite.min():.4g}  mean {mean:.4g}  max {finite.max():.4g}{others}  {listed}"
 
 
 def _short(number: Any) -> str:

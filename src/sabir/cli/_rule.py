@@ -27,7 +27,7 @@ def rule(
         list[str] | None,
         typer.Argument(
             metavar="ID",
-            help="Rules, the beginning of ids (NODE), or a group: style, pedantic.",
+            help="Ids of rules, beginnings of ids (NODE), or groups (style, pedantic).",
             autocompletion=rule_ids,
         ),
     ] = None,

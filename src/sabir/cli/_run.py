@@ -13,7 +13,7 @@ import typer
 from sabir.base import FeedError, quote
 from sabir.checking import check
 from sabir.cli._compare import compare, data_sets, listed
-from sabir.cli._feeds import Request, gather
+from sabir.cli._feeds import FeedOptions, gather
 from sabir.cli._images import Normalization
 from sabir.cli._json import JsonOption, write_json
 
@@ -61,17 +61,25 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     dims: Annotated[
         list[str] | None,
         typer.Option(
-            "--dim", "-d", metavar="NAME=SIZE", help="Set a dimension variable, else 1. May be repeated."
+            "--dim",
+            "-d",
+            metavar="NAME=SIZE",
+            help="Size of a dimension variable; 1 by default. May be repeated.",
         ),
     ] = None,
     shapes: Annotated[
         list[str] | None,
-        typer.Option("--shape", metavar="NAME=2,6", help="Set the shape of a random input. May be repeated."),
+        typer.Option("--shape", metavar="NAME=2,6", help="Shape of a random input. May be repeated."),
     ] = None,
     mean: Annotated[
-        str, typer.Option("--mean", metavar="R,G,B", help="Subtract this from pictures in 0 to 1.")
+        str,
+        typer.Option(
+            "--mean", metavar="R,G,B", help="Subtract this from the channels of pictures, scaled to 0 to 1."
+        ),
     ] = "",
-    std: Annotated[str, typer.Option("--std", metavar="R,G,B", help="Divide pictures by this.")] = "",
+    std: Annotated[
+        str, typer.Option("--std", metavar="R,G,B", help="Then divide the channels by this.")
+    ] = "",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -103,7 +111,9 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     ] = False,
     newer_opsets: Annotated[
         bool,
-        typer.Option("--newer-opsets", help="Use the newest known operator set for an unknown newer one."),
+        typer.Option(
+            "--newer-opsets", help="For an operator set that is newer than all known ones, use the newest."
+        ),
     ] = False,
     operators: OperatorsOption = None,
     as_json: JsonOption = False,
@@ -120,7 +130,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     for sequences, maps and optionals, and for tensors whose element type the .npy format lacks, such as
     bfloat16. Each saved file can be an input again.
 
-    The exit code is 1 where the run fails or --compare finds a difference.
+    The exit code is 1 if the run fails or --compare finds a difference.
     """
     loaded, registry = load_any(model), registry_of(operators)
     if strict:
@@ -131,7 +141,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
         _compare(session, data, rtol, atol, as_json=as_json)
         return
     named, archives = _sources(inputs, {p.name for p in session.inputs})
-    request = Request(
+    options = FeedOptions(
         files=named,
         archives=archives,
         dims={name: _size("--dim", name, size) for name, size in _pairs("--dim", dims, ())},
@@ -139,7 +149,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
         seed=seed,
         normalization=Normalization(_numbers("--mean", mean), _numbers("--std", std)),
     )
-    feeds = gather(session.inputs, request)
+    feeds = gather(session.inputs, options)
     results, seconds = _timed(session, {name: feed.value for name, feed in feeds.values.items()}, repeat)
     saved = [] if output is None else list(_saved(session, results, output))
     if as_json:
@@ -200,7 +210,7 @@ def _refuse_with_compare(*options: object) -> None:
 
 
 def _compare(session: Session, folder: Path, rtol: float, atol: float, *, as_json: bool) -> None:
-    """Run every data set of a folder; leaves the program with exit code 1 where a result differs."""
+    """Run every data set of a folder; leaves the program with exit code 1 if a result differs."""
     report: list[tuple[str, list[Comparison]]] = []
     for data in data_sets(folder, session.inputs, session.outputs):
         results = session.run(data.feeds)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-_ANY_WIDTH = 100_000  # where no terminal folds lines, no line is folded
+_ANY_WIDTH = 100_000  # columns: output that is not a terminal is not folded
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _STEP = 1024
 

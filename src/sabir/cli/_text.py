@@ -25,16 +25,16 @@ def text(
         bool | None,
         typer.Option(
             "--elide/--all",
-            help=f"Write a tensor or list of more than {LISTED_ELEMENTS} elements as their number, or write "
-            "all. By default a terminal gets the short form, and a file or a pipe everything.",
+            help=f"Write only the number of elements of a tensor or list of more than {LISTED_ELEMENTS}, or "
+            "write all. By default a terminal gets the short form, and a file or a pipe everything.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
     """Write a model in the ONNX text syntax.
 
-    Every command reads such a text from a file with the extension .onnxtxt, .onnxtext or .txt, if it has all
-    elements.
+    Every command can read the text from a file with the extension .onnxtxt, .onnxtext or .txt, unless
+    elements are left out.
     """
     screen = Screen()
     short = screen.is_terminal and output is None if elide is None else elide

@@ -1,4 +1,4 @@
-"""Exit codes, the same for every command, and how a command refuses what it is asked to do."""
+"""Exit codes, the same for every command, and how a command reports invalid usage."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ carried out (wrong usage, an unreadable file, a limit)."""
 
 def refuse(message: str) -> NoReturn:
     """Leave the program with exit code 2 and a message on standard error."""
-    tell(f"error: {message}")
+    write_error(f"error: {message}")
     raise typer.Exit(UNREADABLE)
 
 
-def tell(line: str) -> None:
+def write_error(line: str) -> None:
     """Write a line to standard error."""
     typer.echo(plain(line), err=True)

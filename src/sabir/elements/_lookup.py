@@ -23,7 +23,11 @@ _TEXT_KINDS = "UST"  # str, bytes and numpy 2's variable-width strings
 
 
 def find_element(number: int) -> ElementType | None:
-    """Return the type with this TensorProto.DataType number, or None where there is none."""
+    """Return the type with this TensorProto.DataType number, or None where there is none.
+
+    >>> find_element(10).name, find_element(999)
+    ('float16', None)
+    """
     return _BY_NUMBER.get(number)
 
 
@@ -36,6 +40,9 @@ def element(key: int | str | np.dtype[Any] | type[Any] | ElementType) -> Element
 
     Raises WireError for a number that ONNX does not define, and UnsupportedError for a name or
     dtype that ONNX has no type for.
+
+    >>> element('bfloat16').number, element(np.float32).name, element(7).name
+    (16, 'float', 'int64')
     """
     if isinstance(key, ElementType):
         return key

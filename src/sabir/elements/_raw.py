@@ -30,6 +30,9 @@ def element_count(shape: Iterable[int]) -> int:
 
     Above 64 bits the result is only a lower bound: the product of a million dimensions would take minutes and
     have a million digits.
+
+    >>> element_count((2, 3))
+    6
     """
     count, dims = 1, tuple(shape)
     if 0 in dims:
@@ -45,6 +48,9 @@ def packed_size(element: ElementType, count: int) -> int:
     """Return how many bytes `count` elements take in `raw_data`; a last partial byte counts whole.
 
     Raises WireError for strings, which are never there, and for a negative count.
+
+    >>> packed_size(INT4, 3), packed_size(DOUBLE, 3)
+    (2, 24)
     """
     if element is STRING:
         raise WireError("strings have no raw form: they are in string_data")
@@ -60,6 +66,9 @@ def unpack(element: ElementType, data: BytesLike, count: int) -> npt.NDArray[Any
     are expanded to one a byte. Padding bits are ignored.
 
     Raises WireError for strings, and when `data` is not exactly as long as `count` elements are.
+
+    >>> unpack(INT4, bytes.fromhex('e103'), 3).tolist()
+    [1, -2, 3]
     """
     expected = packed_size(element, count)
     found = memoryview(data).nbytes
@@ -82,6 +91,9 @@ def pack(element: ElementType, array: npt.NDArray[Any]) -> memoryview:
     own are dropped, and the last byte's spare ones are zero.
 
     Raises WireError for strings, and when the array's dtype is not the element's.
+
+    >>> bytes(pack(INT4, np.array([1, -2, 3], INT4.dtype))).hex()
+    'e103'
     """
     if element is STRING:
         raise WireError("strings have no raw form: they are in string_data")

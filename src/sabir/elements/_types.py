@@ -20,6 +20,9 @@ class ElementType:
     `bits` the width of one element in `raw_data` (0 for strings, which are never there),
     `dtype` the numpy dtype of its arrays (object for strings, whose elements are `str`), and
     `field` the TensorProto field that has its values when `raw_data` does not.
+
+    >>> FLOAT16.number, FLOAT16.name, FLOAT16.dtype, INT4.bits
+    (10, 'float16', dtype('float16'), 4)
     """
 
     number: int

@@ -77,7 +77,7 @@ class CallBinder:
                 return self._function_call(call)
             return self._operator_call(cast("OperatorCall", call))
         except (SchemaError, UnsupportedError) as error:
-            raise error.within(call.label) from error
+            raise error.located(call.label) from error
 
     def _operator_call(self, call: OperatorCall) -> BoundCall:
         if call.problem:
@@ -135,7 +135,7 @@ def _array(name: str, tensor: Constant) -> Array:
     try:
         array = tensor.array()
     except SabirError as error:
-        raise error.within(f"initializer {quote(name)}") from error
+        raise error.located(f"initializer {quote(name)}") from error
     except ACCIDENTS as error:
         raise EvaluationError(f"initializer {quote(name)}: {error}") from error
     aligned = np.require(array, None, "A")

@@ -70,7 +70,7 @@ def run_call(call: BoundCall, slots: SlotValues, sizes: list[int], run: Run) -> 
     try:
         _compute(call, operands, slots, sizes, run)
     except LimitError as error:
-        raise error.within(call.label) from error
+        raise error.located(call.label) from error
     except SabirError as error:
         raise EvaluationError(f"{call.label}: {error}") from error
     except ACCIDENTS as error:

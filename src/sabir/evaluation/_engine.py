@@ -16,7 +16,7 @@ from sabir.base import (
     SchemaError,
     budget,
     quote,
-    run_within,
+    run_with_limits,
     suggest,
 )
 from sabir.evaluation._binding import BoundProgram, CallBinder
@@ -45,6 +45,11 @@ class Runner:
     There is one plan for each list of requested outputs, over the same constants. With `strict` a value that
     contradicts its declared type or shape raises EvaluationError; else it is a SabirWarning, once for each
     place.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> Runner(model).run({'x': np.float32([-1, 2])})['y']
+    array([0., 2.], dtype=float32)
     """
 
     def __init__(
@@ -64,7 +69,7 @@ class Runner:
         """
         self._limits, self._strict = limits, strict
         self._reported: set[str] = set()
-        scheduled = run_within(limits, schedule, model, registry, newer_opsets=newer_opsets)
+        scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
         for note in scheduled.notes:
             warn(f"{note}; `sabir check --fix` mends the file")
         program, binder = scheduled.program, CallBinder(strict=strict)
@@ -75,7 +80,7 @@ class Runner:
             v.name: DeclaredValue(f"output {quote(v.name)}", declaration(v.type)) for v in self._outputs
         }
         self._declared = _declarations(program) if strict else None
-        self._program = run_within(limits, BoundProgram, program, binder)
+        self._program = run_with_limits(limits, BoundProgram, program, binder)
         self._feeds = FeedReader(program.inputs, self._program.arrays)
         self._plans: dict[tuple[str, ...], BoundPlan] = {}
         self._plan(tuple(self._output_slots))
@@ -99,7 +104,7 @@ class Runner:
         """
         names = tuple(self._output_slots) if outputs is None else tuple(outputs)
         plan = self._plan(names)
-        return run_within(self._limits, self._results, plan, feeds, names)
+        return run_with_limits(self._limits, self._results, plan, feeds, names)
 
     def _results(self, plan: BoundPlan, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
         run = Run(budget(), Dimensions(), self._mismatch, self._strict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sabir.base import SabirError, UnsupportedError, run_within
+from sabir.base import SabirError, UnsupportedError, run_with_limits
 from sabir.evaluation._engine import Runner
 from sabir.evaluation._feeds import shown_class
 from sabir.evaluation._requests import read_request
@@ -42,6 +42,11 @@ def evaluate(
 
     Raises FileError or WireError for a file that cannot be read, and SchemaError, UnsupportedError,
     FeedError, LimitError or EvaluationError, each naming the node or input.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> sabir.evaluate(model, {'x': [-1.0, 2.0]})['y']
+    array([0., 2.], dtype=float32)
     """
 
     def run() -> dict[str, Any]:
@@ -49,7 +54,7 @@ def evaluate(
         request = read_request(feeds, outputs, engine.inputs)
         return engine.run(request.feeds, request.outputs)
 
-    return run_within(limits, run)
+    return run_with_limits(limits, run)
 
 
 def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[Model], T]) -> T:
@@ -57,6 +62,11 @@ def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[
 
     An error of `make` names the file. The constants of a model that is loaded here are dropped afterwards:
     nobody else has it.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> make_engine(sabir.dumps(model), Runner).outputs[0].name
+    'y'
     """
     model = source if isinstance(source, Model) else _loaded(source)
     try:
@@ -64,7 +74,7 @@ def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[
     except SabirError as error:
         if model.path is None:
             raise
-        raise error.within(str(model.path)) from error
+        raise error.located(str(model.path)) from error
     if model is not source:
         for graph in model.graphs():
             drop_constants(graph)

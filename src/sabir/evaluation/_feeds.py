@@ -34,7 +34,14 @@ _KINDS = {"integer": _WHOLE, "bool": _WHOLE, "float": f"{_WHOLE}f", "complex": f
 
 
 class ModelPort(NamedTuple):
-    """An input or output of a model: its name, its type, and for an input whether it may be left out."""
+    """An input or output of a model: its name, its type, and for an input whether it may be left out.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> port = Runner(model).inputs[0]
+    >>> print(port.name, port.type, port.optional)
+    x float[N] False
+    """
 
     name: str
     type: Type | None

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """The feeds by name and the requested outputs; `outputs_first` if these were the first argument."""
+    """The feeds by name and the requested outputs; `outputs_first` if these were the first argument.
+
+    >>> Request({'x': [1.0]}, ('y',)).outputs
+    ('y',)
+    """
 
     feeds: Mapping[str, Any]
     outputs: tuple[str, ...] | None
@@ -28,6 +32,11 @@ def read_request(first: Any, second: Any, inputs: Sequence[ModelPort]) -> Reques
     Feeds are a dict, a list or tuple of values in the order of the inputs, or one array; outputs a name or
     several. In the second order, which is onnxruntime's, no names mean all outputs. Raises FeedError for
     anything else.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> read_request(None, {'x': 1.0}, Runner(model).inputs).outputs_first
+    True
     """
     if isinstance(first, Mapping):
         if isinstance(second, Mapping):

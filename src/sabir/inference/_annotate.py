@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, run_within
+from sabir.base import Limits, run_with_limits
 from sabir.inference._engine import Inference
 from sabir.opsets import STANDARD
 
@@ -31,8 +31,13 @@ def infer(
     A contradiction leaves the declared type, or with `strict` raises InferenceError at the first place.
     `registry` has the operators, by default those of the standard. `limits` bounds the job, by default
     `Limits()`; raises LimitError beyond.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (y) { t = Concat <axis = 0> (x, x)  y = Relu (t) }''')
+    >>> print(sabir.infer(model).graph.outputs[0].type)
+    float[2*N]
     """
-    run_within(limits, _annotate, model, registry, strict=strict, fresh=fresh)
+    run_with_limits(limits, _annotate, model, registry, strict=strict, fresh=fresh)
     return model
 
 

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 class Cause(Enum):
-    """The kind of mistake that a diagnostic reports."""
+    """The kind of mistake that a diagnostic reports.
+
+    >>> Cause.CYCLE.severity
+    'error'
+    """
 
     TYPE = "types that contradict each other or their operator"
     DECLARED_SIZE = "a declared size that holds for some sizes of the inputs only"

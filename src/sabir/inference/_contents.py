@@ -64,7 +64,11 @@ def _is_useful(element: ElementType, size: int) -> bool:
 
 
 def without_contents(kind: Type) -> Type:
-    """Return a type without contents, and without what the file says about one value beside its type."""
+    """Return a type without contents, and without what the file says about one value beside its type.
+
+    >>> from sabir.ir import tensor_type
+    >>> without_contents(tensor_type('int64', [2]).with_known([1, 2])).known
+    """
     if isinstance(kind, TensorType):
         return TensorType(kind.element, kind.shape)
     return kind if kind.note is None else dataclasses.replace(kind, note=None)

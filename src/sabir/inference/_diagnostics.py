@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import InferenceError, legible
+from sabir.base import InferenceError, UnsupportedError, legible
+from sabir.inference._causes import Cause
+from sabir.schema import newer_opset
 
 if TYPE_CHECKING:
     from sabir.base import Location, Severity
-    from sabir.inference._causes import Cause
+    from sabir.schema import Scope
 
 
 class Diagnostic(NamedTuple):
-    """One problem that inference found. The checker reports it under the rule that its cause belongs to."""
+    """One problem that inference found. The checker reports it under the rule that its cause belongs to.
+
+    >>> from sabir.base import Location
+    >>> Diagnostic(Cause.DOMAIN, 'an unknown domain', Location()).severity
+    'warning'
+    """
 
     cause: Cause
     message: str
@@ -46,6 +53,12 @@ class Reporter:
         if diagnostic is not None and diagnostic not in self._seen:
             self._seen.add(diagnostic)
             self.diagnostics.append(diagnostic)
+
+    def newer_opsets(self, scope: Scope, where: Location) -> None:
+        """Report versions that are newer than any known one; inference uses the newest known one instead."""
+        for domain, versions in scope.newer().items():
+            at = where.at("opset_import", name=domain or "ai.onnx")
+            self.error(UnsupportedError(newer_opset(domain, *versions)), at, Cause.OPSET)
 
     def has_raised(self, error: Exception) -> bool:
         """Return whether `error` was raised here for a subgraph, and so states its location already."""

@@ -17,11 +17,10 @@ from sabir.base import (
     Location,
     SabirError,
     SchemaError,
-    UnsupportedError,
     check_depth,
     check_nodes,
     check_time,
-    run_within,
+    run_with_limits,
 )
 from sabir.inference._causes import CallSite, Cause, cause_of
 from sabir.inference._claims import claim_diagnostic, symbols_of_inputs
@@ -45,8 +44,6 @@ from sabir.schema import (
     as_results,
     check_call,
     check_results,
-    function_label,
-    newer_opset,
 )
 
 if TYPE_CHECKING:
@@ -70,6 +67,13 @@ class Inference:
 
     With `fresh` the declared type of a computed value counts only where nothing follows from its operands.
     With `strict` the first error is raised.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> inference = Inference(model)
+    >>> inference.run()
+    >>> print(inference.types[model.graph.outputs[0]])
+    float[N]
     """
 
     def __init__(
@@ -104,11 +108,11 @@ class Inference:
 
     def run(self) -> None:
         """Infer the main graph, and the graphs inside it as its nodes call them; raises LimitError."""
-        run_within(self._limits, self._run, self.model.graph)
+        run_with_limits(self._limits, self._run, self.model.graph)
 
     def _run(self, graph: Graph) -> None:
         self._sizes = symbols_of_inputs(graph)
-        self._report_newer(self.scope, Location())
+        self._reporter.newer_opsets(self.scope, Location())
         self._root(graph, self.scope, Location().at("graph"), self._constants.overridable(graph.inputs))
 
     def infer_graph(
@@ -119,7 +123,7 @@ class Inference:
         `where` is its location in diagnostics, `scope` that of its nodes, by default the main graph's. It may
         read values that were inferred before. Raises LimitError.
         """
-        return run_within(self._limits, self._root, graph, scope or self.scope, where, graph.inputs)
+        return run_with_limits(self._limits, self._root, graph, scope or self.scope, where, graph.inputs)
 
     def _root(
         self, graph: Graph, scope: Scope, where: Location, overridable: Collection[Value]
@@ -344,9 +348,9 @@ class Inference:
         """Infer a function's body for one call; calls that are alike are inferred once."""
         check_call(function, node)
         if any(f is function for f in self._calling):
-            raise SchemaError(f"{function_label(function)} calls itself")
-        inner = scope.inside(function, node)
-        self._report_newer(inner, where)
+            raise SchemaError(f"{function!r} calls itself")
+        inner = scope.of_call(function, node)
+        self._reporter.newer_opsets(inner, where)
         attributes = tuple(inner.bindings.values()) if inner.bindings else ()
         ports = zip_longest(function.graph.inputs, self._present(node))
         absent = frozenset(port for port, value in ports if value is None)
@@ -392,9 +396,3 @@ class Inference:
     def _intern(self, kind: Type | None) -> Type | None:
         """Return the one object for a type, so that calls can be remembered by identity."""
         return None if kind is None else self._interned.setdefault(kind, kind)
-
-    def _report_newer(self, scope: Scope, where: Location) -> None:
-        """Report versions that are newer than any known one; inference uses the newest known one instead."""
-        for domain, versions in scope.newer().items():
-            at = where.at("opset_import", name=domain or "ai.onnx")
-            self._reporter.error(UnsupportedError(newer_opset(domain, *versions)), at, Cause.OPSET)

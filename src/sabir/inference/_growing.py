@@ -19,6 +19,11 @@ class GrowingTypes:
     """Infers what a value depends on, each node once; writes nothing into the model.
 
     Nodes may be in graphs that no node contains yet. Edits of a node after that are not seen.
+
+    >>> b = sabir.Builder(21)
+    >>> y = b.Flatten(b.input('x', 'float', ['N', 2, 3]))
+    >>> print(GrowingTypes(b.model()).type_of(y))
+    float[N,6]
     """
 
     def __init__(self, model: Model, registry: Registry = STANDARD) -> None:
@@ -60,7 +65,7 @@ class GrowingTypes:
         except SchemaError:  # an operator that the registry does not have
             return
         except InferenceError as error:
-            raise error.within(repr(node)) from error
+            raise error.located(repr(node)) from error
         finally:
             for value, type_ in zip(node.outputs, declared, strict=True):
                 if value is not None:

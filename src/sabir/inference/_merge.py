@@ -18,6 +18,10 @@ def merge(declared: Type | None, inferred: Type | None, *, prefer_declared: bool
 
     Numbers win over symbols, anything wins over unknown; of two symbols the inferred one is taken, unless
     `prefer_declared`, as at a model's outputs. Raises InferenceError where they contradict each other.
+
+    >>> from sabir.ir import tensor_type
+    >>> print(merge(tensor_type('float', [None, 3]), tensor_type('float', ['N', None])))
+    float[N,3]
     """
     if declared is None or inferred is None:
         return inferred or declared
@@ -74,7 +78,14 @@ def _better(stated: Dim, found: Dim, *, prefer_declared: bool) -> Dim:
 
 
 def contradiction(one: Type | None, other: Type | None) -> str:
-    """Return how two types of one value contradict each other, "" where they do not."""
+    """Return how two types of one value contradict each other, "" where they do not.
+
+    >>> from sabir.ir import tensor_type
+    >>> contradiction(tensor_type('float', [2]), tensor_type('float', ['N']))
+    ''
+    >>> bool(contradiction(tensor_type('float', [2]), tensor_type('float', [3])))
+    True
+    """
     try:
         merge(one, other)
     except InferenceError as error:

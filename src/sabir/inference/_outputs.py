@@ -18,6 +18,13 @@ def type_outputs(model: Model, registry: Registry = STANDARD) -> None:
     """Declare the inferred type of each output of the main graph and its subgraphs that has none.
 
     The standard requires types for the outputs of a model. Mistakes in the model are left to the checker.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> model.graph.outputs[0].type = None
+    >>> type_outputs(model)
+    >>> print(model.graph.outputs[0].type)
+    float[N]
     """
     untyped = [v for g in model.graph.scopes() for v in g.outputs if v is not None and v.type is None]
     if not untyped:

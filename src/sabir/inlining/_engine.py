@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.base import Limits, run_within
+from sabir.base import Limits, run_with_limits
 from sabir.inlining._functions import InlineFunctions
 from sabir.inlining._operators import InlineOperators
 from sabir.opsets import STANDARD
@@ -31,8 +31,14 @@ def inline(
     SchemaError for an invalid call and a function that calls itself, UnsupportedError where a body is written
     for another operator set version than the model's, LimitError where the result would exceed `limits`; no
     function is replaced then. Functions alone are replaced under any opsets.
+
+    >>> b = sabir.Builder(21)
+    >>> twice = b.function(lambda g, x: x + x, name='twice')
+    >>> y = b.output(twice(b.input('x', 'float', ['N'])), 'y')
+    >>> [node.op for node in sabir.inline(b.model()).graph]
+    ['Add']
     """
-    run_within(limits, _inline, model, registry, operators=operators)
+    run_with_limits(limits, _inline, model, registry, operators=operators)
     return model
 
 

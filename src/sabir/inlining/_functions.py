@@ -70,7 +70,7 @@ def _imports(model: Model, scope: Scope, graphs: Iterable[Graph]) -> dict[str, i
             if function is None:
                 continue
             check_call(function, node)
-            replace(scope, depth=0).inside(function, node)  # raises for an unknown attribute
+            replace(scope, depth=0).of_call(function, node)  # raises for an unknown attribute
             if function not in seen:
                 seen.add(function)
                 pending.append(function.graph)
@@ -83,7 +83,7 @@ def _imports(model: Model, scope: Scope, graphs: Iterable[Graph]) -> dict[str, i
 
 def _check_meaning(function: Function, scope: Scope, imports: dict[str, int]) -> None:
     """Raise UnsupportedError where an operator of a body has another version under other imports."""
-    body = scope.within(function)
+    body = scope.of_body(function)
     for node in function.graph.all_nodes():
         domain = canonical_domain(node.domain)
         needed, present = body.opset(domain), imports.get(domain, scope.opset(domain))
@@ -101,7 +101,7 @@ def _expand_all(graph: Graph, scope: Scope, names: FreshNames) -> None:
         node, outer = pending.pop()
         function = _function(node, outer)
         if function is not None:
-            inner = replace(outer, depth=0).inside(function, node)  # that calls end has been checked
+            inner = replace(outer, depth=0).of_call(function, node)  # that calls end has been checked
             pending += [(new, inner) for new in _expand(node, function, inner, names)]
 
 

@@ -47,6 +47,9 @@ class Attribute:
     `value` is a `float`, `int`, `str` (or `bytes` when it is not UTF-8), `Tensor`, `SparseTensor`, `Graph`,
     a type, or a tuple of one of them, as `type` says. In a function body, `ref` may name the attribute of the
     function that has the value; `value` is then None.
+
+    >>> Attribute.of('axis', 1).type, Attribute.of('pads', [0, 1]).value
+    ('int', (0, 1))
     """
 
     name: str

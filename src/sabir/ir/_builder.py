@@ -40,6 +40,11 @@ class Builder(OperatorMethods):
 
     Each node is checked against the signature of its operator, in the version that applies, when it is built:
     SchemaError. Of domains that the registry does not have anything may be called, with `op`.
+
+    >>> b = sabir.Builder(opset=21)
+    >>> y = b.output(b.Softmax(b.input('x', 'float', ['N', 3])), 'y')
+    >>> print(b.model().graph.outputs[0].type)
+    float[N,3]
     """
 
     hooks: ClassVar[Hooks | None] = None  # `sabir` sets it

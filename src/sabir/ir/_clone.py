@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Arguments: TypeAlias = Callable[[Mapping[str, Attribute]], Mapping[str, Attribute]] | None
 
-Copies: TypeAlias = "dict[Value, Value | None]"  # the copy of each value; None where it is left out
+Copies: TypeAlias = dict[Value, Value | None]  # the copy of each value; None where it is left out
 
 
 def clone_graph(graph: Graph, copies: Copies | None = None, arguments: Arguments = None) -> Graph:
@@ -27,6 +27,12 @@ def clone_graph(graph: Graph, copies: Copies | None = None, arguments: Arguments
     `copies` has the replacements of outer values that it reads (by default the values themselves); the copies
     of its own values are added. `arguments` may change the attributes of each node, as a call of a function
     does.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> copy = clone_graph(model.graph)
+    >>> copy[0] is model.graph[0], copy[0].op
+    (False, 'Relu')
     """
     known: Copies = {} if copies is None else copies
     clone = Graph(graph.name)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 _NATURAL = {"f": FLOAT, "i": INT64, "u": INT64, "b": BOOL, "U": STRING, "S": STRING, "c": COMPLEX64}
 _NUMBERS = "biufc"
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sabir.ir._tensors import Tensor
 
 _BLOCK = 1 << 20
-_SAMPLE = 256  # bytes at each end that the hash depends on; equal tensors have equal ones
 
 
 def same_contents(a: Tensor, b: Tensor) -> bool:
@@ -37,24 +36,6 @@ def same_contents(a: Tensor, b: Tensor) -> bool:
         if not np.array_equal(*((one != 0, two != 0) if a.element is BOOL else (one, two))):
             return False
     return not spare or (int(first[-1]) ^ int(second[-1])) & (0xFF >> spare) == 0
-
-
-def hash_of(tensor: Tensor) -> int:
-    """Return a hash that depends on the element type, the shape, and the first and last bytes."""
-    key = tensor.element.number, tensor.shape
-    if tensor.element is STRING:
-        return hash((*key, tuple(tensor.array().ravel()[:_SAMPLE].tolist())))
-    raw = np.frombuffer(tensor.raw(), np.uint8)
-    ends = np.concatenate([raw[:_SAMPLE], raw[-_SAMPLE:]])
-    if tensor.element is BOOL:
-        ends = (ends != 0).view(np.uint8)
-    spare = _spare_bits(tensor.element, tensor.size)
-    if spare and len(raw):
-        last = len(raw) - 1
-        ends[-1] &= 0xFF >> spare
-        if last < _SAMPLE:
-            ends[last] &= 0xFF >> spare
-    return hash((*key, ends.tobytes()))
 
 
 def _spare_bits(element: ElementType, count: int) -> int:

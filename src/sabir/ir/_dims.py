@@ -55,7 +55,11 @@ Dim: TypeAlias = int | Expr | None
 
 
 def symbol(name: str) -> Expr:
-    """Return the dimension with this name: some integer >= 0."""
+    """Return the dimension with this name: some integer >= 0.
+
+    >>> print(2 * symbol('N') + 1)
+    2*N+1
+    """
     if not name:
         raise ValueError("a symbolic dimension needs a name")
     return Expr({(name,): 1})
@@ -231,7 +235,12 @@ _TOKEN = re.compile(r"\s*([0-9]+|[^\W\d]\w*|//|[-+*%(),])")
 
 
 def parse_dim(text: str) -> int | Expr:
-    """Read an expression as `str` prints it; any other text, but an empty one, is a symbol's name."""
+    """Read an expression as `str` prints it; any other text, but an empty one, is a symbol's name.
+
+    >>> n = parse_dim('2*N + 1')
+    >>> print(n, n - 1, n.substitute({'N': 3}))
+    2*N+1 2*N 7
+    """
     tokens = _tokens(text)
     if tokens is None:
         return symbol(text)
@@ -246,6 +255,9 @@ def read_dim(text: str) -> int | Expr:
     """Read a dimension's text from a file: an expression only if it prints as that text again.
 
     Any other text is a symbol's name, a number too, so that a save writes the file's text again.
+
+    >>> read_dim('N + 1')
+    Expr('N+1')
     """
     value = parse_dim(text)
     # blanks inside do not matter; any other white space is part of a name

@@ -14,7 +14,7 @@ Op: TypeAlias = Literal["//", "%", "min", "max"]
 Atom: TypeAlias = "str | DimCall"
 Monomial: TypeAlias = tuple["str | DimCall", ...]
 Term: TypeAlias = "tuple[Monomial, int]"
-Bounds: TypeAlias = "tuple[int | None, int | None]"
+Bounds: TypeAlias = tuple[int | None, int | None]
 Key: TypeAlias = tuple[object, ...]
 
 # ---------------------------------------------------------------- order and factors

@@ -129,7 +129,13 @@ def _features_of_element(element: ElementType) -> Iterator[Feature]:
 
 
 def least_ir(model: Model) -> int:
-    """Return the oldest IR version that has all that a model imports and uses, at least 3."""
+    """Return the oldest IR version that has all that a model imports and uses, at least 3.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> least_ir(model)
+    10
+    """
     imports = starmap(_first_ir_of_import, model.opsets.items())
     return max(_OLDEST, *imports, *(feature.since for feature in _features(model)))
 

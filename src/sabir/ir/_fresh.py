@@ -9,7 +9,12 @@ if TYPE_CHECKING:
 
 
 class FreshNames:
-    """Hands out names that nothing else has; each one is taken from then on."""
+    """Hands out names that nothing else has; each one is taken from then on.
+
+    >>> names = FreshNames(['x'])
+    >>> names.fresh('x'), names.fresh('y')
+    ('x_1', 'y')
+    """
 
     __slots__ = ("_numbers", "_taken")
 

@@ -57,6 +57,11 @@ class Graph(NodeSequence, Listed):
     `output_infos` maps the index of an output that is described elsewhere too to its value in the file and
     that second description. `clashes` are the values whose names were not unique in the file, with these
     names, which a save keeps.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> [node.op for node in model.graph], [value.name for value in model.graph.inputs]
+    (['Relu'], ['x'])
     """
 
     __slots__ = (

@@ -76,7 +76,7 @@ class Callee(Protocol):
         ...
 
 
-class Callees(Protocol):
+class CalleeLookup(Protocol):
     """The operators of a registry."""
 
     def find(self, domain: str, op: str, opsets: Mapping[str, int]) -> Callee | None:
@@ -102,7 +102,7 @@ class TypeSource(Protocol):
 class Hooks(Protocol):
     """The packages above `ir`; `registry` is None for the operators of the standard."""
 
-    def callees(self, registry: OperatorRegistry | None) -> Callees:
+    def callees(self, registry: OperatorRegistry | None) -> CalleeLookup:
         """Return the operators of a registry."""
         ...
 

@@ -9,7 +9,11 @@ if TYPE_CHECKING:
 
 
 def canonical_domain(domain: str) -> str:
-    """Return the canonical name of a domain: `ai.onnx` is the empty domain."""
+    """Return the canonical name of a domain: `ai.onnx` is the empty domain.
+
+    >>> canonical_domain('ai.onnx')
+    ''
+    """
     return "" if domain == "ai.onnx" else domain
 
 

@@ -41,6 +41,11 @@ class Function(Listed):
 
     `attributes` maps each attribute name to its default, or to None where it has none. The body's
     `graph.inputs` and `graph.outputs` are the function's, matched to a call by position.
+
+    >>> function = sabir.syntax.parse_function('''<domain: "d", opset_import: ["" : 21]>
+    ... twice (x) => (y) { y = Add (x, x) }''')
+    >>> function.key, len(function.graph)
+    (('d', 'twice', ''), 1)
     """
 
     name: str
@@ -115,6 +120,11 @@ class Model(Listed):
     `path` is the file that it was loaded from, whose folder contains the external data. A model can be
     copied (`clone`, `copy`, `deepcopy`: the copies share tensors and types, which are immutable) and pickled:
     then the data of mapped and external tensors is read into the pickle, which needs no file.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> model.ir_version, model.opsets, len(model.graph)
+    (10, {'': 21}, 1)
     """
 
     graph: Graph = field(default_factory=Graph)

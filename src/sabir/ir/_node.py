@@ -35,6 +35,12 @@ class Node(Listed):
     An entry of `inputs` or `outputs` is None where an optional one is left out. `domain` is as written:
     `""` and `"ai.onnx"` are the same one. `inputs`, `outputs` and `attributes` are edited like lists and
     dictionaries, or assigned as a whole; the links follow.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> relu = model.graph[0]
+    >>> relu.op, relu.inputs[0].name, relu.output.name
+    ('Relu', 'x', 'y')
     """
 
     __slots__ = (

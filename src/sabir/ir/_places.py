@@ -76,6 +76,11 @@ def walk(model: Model, *kinds: type) -> Iterator[tuple[Location, Any]]:
     The objects are the model, its graphs, nodes, values, attributes, tensors, functions and training infos.
     With `kinds`, only objects of these classes: `walk(model, Node, Tensor)`. A value comes once, where it is
     defined. The model must not be edited meanwhile.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> [(str(where), node.op) for where, node in walk(model, Node)]
+    [("graph/node[0] 'Relu'", 'Relu')]
     """
     for place in places(model, *kinds):
         yield place.location, place.object

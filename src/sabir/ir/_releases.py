@@ -22,14 +22,22 @@ _RELEASES: dict[str, tuple[tuple[int, int], ...]] = {
 
 
 def first_ir_of(domain: str, version: int) -> int | None:
-    """Return the IR version of the release of a domain's version, or None where no release has it."""
+    """Return the IR version of the release of a domain's version, or None where no release has it.
+
+    >>> first_ir_of('', 21)
+    10
+    """
     releases = _RELEASES.get(canonical_domain(domain), ())
     place = bisect_left(releases, (version, 0))
     return releases[place][1] if place < len(releases) else None
 
 
 def newest_opset(domain: str) -> int | None:
-    """Return the newest version of a standard domain, or None for any other domain."""
+    """Return the newest version of a standard domain, or None for any other domain.
+
+    >>> newest_opset('ai.onnx.ml')
+    5
+    """
     releases = _RELEASES.get(canonical_domain(domain))
     return None if releases is None else releases[-1][0]
 
@@ -38,6 +46,9 @@ def newest_opset_of_ir(ir_version: int) -> int | None:
     """Return the newest version of the default domain that came with an IR version, None where none did.
 
     Before IR 3 there was only the first.
+
+    >>> newest_opset_of_ir(8)
+    18
     """
     if 0 < ir_version < _FIRST_IR_OF_IMPORTS:
         return 1
@@ -45,5 +56,9 @@ def newest_opset_of_ir(ir_version: int) -> int | None:
 
 
 def minimum_ir(opset: int) -> int:
-    """Return the oldest IR version whose release has this version of the default domain."""
+    """Return the oldest IR version whose release has this version of the default domain.
+
+    >>> minimum_ir(21)
+    10
+    """
     return first_ir_of("", opset) or NEWEST_IR

@@ -31,6 +31,12 @@ def resolve(model: Model, location: Location) -> Any:
     An index says which object is meant; a name beside it must be the object's name, else the model was edited
     since. Raises NotFoundError, a KeyError, where there is no such object, or a name without an index fits
     several.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> where, node = next(iter(walk(model, Node)))
+    >>> resolve(model, where) is node
+    True
     """
     found: Any = model
     for place, step in enumerate(location.steps):

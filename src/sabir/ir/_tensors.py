@@ -35,14 +35,14 @@ from sabir.elements import (
     unpack,
 )
 from sabir.files import untruncated
-from sabir.ir._contents import hash_of, same_contents
+from sabir.ir._contents import same_contents
 from sabir.ir._types import TensorType, unknown_element
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Self
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Buffer: TypeAlias = bytes | memoryview
 
 MAX_RANK = 64  # numpy's own limit
@@ -149,7 +149,7 @@ class Tensor(_Constant):
         return self.element == other.element and self.shape == other.shape and same_contents(self, other)
 
     def __hash__(self) -> int:
-        return hash_of(self)
+        return hash((self.element.number, self.shape))  # reads no data, which may be large or missing
 
     def __repr__(self) -> str:
         shown = str(TensorType(self.element, self.shape))
@@ -302,7 +302,7 @@ class ExternalTensor(WireTensor):
 
     def named(self, error: ExternalDataError) -> ExternalDataError:
         """Return the error with the name of the tensor in front, where it has one."""
-        return error.within(f"tensor {quote(self.proto.name)}") if self.proto.name else error
+        return error.located(f"tensor {quote(self.proto.name)}") if self.proto.name else error
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """Pickle the tensor with its data, as one that is not external; raises as `raw` does."""
@@ -341,6 +341,9 @@ class SparseTensor(_Constant):
 
     `values` has shape [NNZ]; `indices` is int64, either [NNZ] of positions in the flattened tensor or
     [NNZ, rank] of coordinates, ascending. `shape` is that of the dense tensor. Two are equal where these are.
+
+    >>> SparseTensor(ArrayTensor(np.float32([5])), ArrayTensor(np.int64([1])), (3,)).array()
+    array([0., 5., 0.], dtype=float32)
     """
 
     values: Tensor

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = tuple[Dim, ...]
 Item: TypeAlias = int | Expr | float | bool | str | None  # one known element; None where it is not known
-ElementKey: TypeAlias = "int | str | np.dtype[Any] | type[Any] | ElementType"  # identifies an element type
+ElementKey: TypeAlias = int | str | np.dtype[Any] | type[Any] | ElementType  # identifies an element type
 Known: TypeAlias = tuple[Item, ...]  # the contents of a tensor, row by row
 
 UNDEFINED = ElementType(0, "undefined", 0, np.dtype(object), "int32_data", "bool", is_signed=False)
@@ -67,6 +67,9 @@ class TensorType(_Shown):
     `shape` is None when even the rank is unknown. `known` has the elements row by row, only together with a
     static shape. Raises TypeError for an element type or a dimension that is text, and for a shape that is
     not a tuple: `tensor_type` converts these.
+
+    >>> print(tensor_type('float', ['N', 3]), tensor_type('float', [2, 3]).size)
+    float[N,3] 6
     """
 
     element: ElementType
@@ -132,7 +135,12 @@ class TensorType(_Shown):
 @hints(**_TENSOR_HINTS)
 @dataclass(frozen=True, slots=True, repr=False)
 class SparseTensorType(_Shown):
-    """A sparse tensor: its element type and the shape of its dense form."""
+    """A sparse tensor: its element type and the shape of its dense form.
+
+    >>> from sabir.elements import FLOAT
+    >>> print(SparseTensorType(FLOAT, (3, 4)))
+    sparse_tensor(float[3,4])
+    """
 
     element: ElementType
     shape: Shape | None = None
@@ -155,7 +163,11 @@ class SparseTensorType(_Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SequenceType(_Shown):
-    """An ordered collection of values of one type."""
+    """An ordered collection of values of one type.
+
+    >>> print(SequenceType(tensor_type('float', [2])))
+    seq(float[2])
+    """
 
     item: Type | None
     note: TypeNote | None = field(default=None, compare=False, repr=False)
@@ -179,7 +191,11 @@ class SequenceType(_Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OptionalType(_Shown):
-    """A value of a type, or nothing."""
+    """A value of a type, or nothing.
+
+    >>> print(OptionalType(tensor_type('float', [2])))
+    optional(float[2])
+    """
 
     item: Type | None
     note: TypeNote | None = field(default=None, compare=False, repr=False)
@@ -203,7 +219,12 @@ class OptionalType(_Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MapType(_Shown):
-    """An associative table from integers or strings to values of one type."""
+    """An associative table from integers or strings to values of one type.
+
+    >>> from sabir.elements import element
+    >>> print(MapType(element('string'), tensor_type('float')))
+    map(string,float[])
+    """
 
     key: ElementType
     value: Type | None
@@ -232,7 +253,11 @@ class MapType(_Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OpaqueType(_Shown):
-    """A type that only its domain knows."""
+    """A type that only its domain knows.
+
+    >>> print(OpaqueType('org.acme', 'Handle'))
+    opaque(org.acme,Handle)
+    """
 
     domain: str = ""
     name: str = ""
@@ -260,6 +285,9 @@ def tensor_type(kind: ElementKey, shape: Sequence[int | str | Dim] | None = None
     """Return a tensor type for an element type, its name, its number, or a numpy dtype.
 
     Text in `shape` becomes a symbol. Raises UnsupportedError for a dtype that ONNX does not have.
+
+    >>> print(tensor_type(np.float16, ['N', None, 3]))
+    float16[N,?,3]
     """
     return TensorType(element(kind), None if shape is None else dims_of(shape))
 

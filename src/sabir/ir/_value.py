@@ -36,6 +36,12 @@ class Value(Readable, ValueOperators):
 
     `source` is the node that computes it, the graph that has it as an input or initializer, or None where
     nothing defines it.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> x = model.graph.inputs[0]
+    >>> x.name, x.uses[0].user.op, x.node
+    ('x', 'Relu', None)
     """
 
     __slots__ = ("_type", "doc", "metadata", "name", "residue", "source", "value_info_index")

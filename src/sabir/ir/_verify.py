@@ -28,6 +28,10 @@ def verify(model: Model | Graph) -> None:
     What is verified: each value has one definition, and knows it and every place that reads it; each node
     knows its graph, and each subgraph its node; a graph reads only its own values and those that the graphs
     around it define before; attributes, tensors and names are of the right classes.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> verify(model)
     """
     for problem in _Verification(model).problems():
         raise ValueError(problem)

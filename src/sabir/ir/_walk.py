@@ -29,6 +29,11 @@ def all_tensors(model: Model) -> Iterator[TensorPlace]:
 
     Initializers and attributes, in the main graph, the training graphs and the functions, in their subgraphs,
     and in the defaults of function attributes.
+
+    >>> b = sabir.Builder(21)
+    >>> w = b.initializer('w', np.zeros(3, np.float32))
+    >>> [place.tensor.shape for place in all_tensors(b.model())]
+    [(3,)]
     """
     for place in places(model, Tensor):
         yield TensorPlace(place.object, place.inside, _name(place))

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 
 def index(registry: Registry = STANDARD) -> str:
-    """Return the Markdown page that lists every operator with its versions."""
+    """Return the Markdown page that lists every operator with its versions.
+
+    >>> index().splitlines()[0]
+    '# Operators'
+    """
     domains = operators_of(registry)
     operators = sum(map(len, domains.values()))
     versions = sum(len(o.versions) for found in domains.values() for o in found)

@@ -24,6 +24,9 @@ def find_version(
 
     The domain may be left out where `domain` names it, or where only one domain has the operator. Without
     `since_version` it is the version in force in `opset`, by default the newest. Raises SchemaError.
+
+    >>> find_version('ai.onnx.Relu:6').since, find_version('Relu', opset=13).since
+    (6, 13)
     """
     parts = _NOTATION.fullmatch(asked)
     if parts is None:
@@ -64,6 +67,9 @@ def inventory(
     """Return the version in force of each operator, by domain, in every domain with an opset of this number.
 
     `domain` is the only domain to look in. Raises SchemaError where there is no such opset.
+
+    >>> len(inventory(1, domain='ai.onnx.ml')['ai.onnx.ml'])
+    18
     """
     domains = domains_of(domain, registry)
     newest = {d: _newest(operators) for d, operators in domains.items()}
@@ -78,7 +84,11 @@ def inventory(
 
 
 def operators_of(registry: Registry = STANDARD) -> dict[str, list[Operator]]:
-    """Return the operators by domain, the default one first, each sorted by name."""
+    """Return the operators by domain, the default one first, each sorted by name.
+
+    >>> list(operators_of())
+    ['', 'ai.onnx.ml', 'ai.onnx.preview', 'ai.onnx.preview.training']
+    """
     found: dict[str, list[Operator]] = {}
     for operator in sorted(registry, key=lambda o: (o.domain, o.name)):
         found.setdefault(operator.domain, []).append(operator)
@@ -86,7 +96,11 @@ def operators_of(registry: Registry = STANDARD) -> dict[str, list[Operator]]:
 
 
 def domains_of(domain: str | None = None, registry: Registry = STANDARD) -> dict[str, list[Operator]]:
-    """Return the operators of one domain, or of all, by domain; raises SchemaError for an unknown domain."""
+    """Return the operators of one domain, or of all, by domain; raises SchemaError for an unknown domain.
+
+    >>> {domain: len(operators) for domain, operators in domains_of('ai.onnx.ml').items()}
+    {'ai.onnx.ml': 19}
+    """
     domains = operators_of(registry)
     if domain is None:
         return domains

@@ -17,17 +17,28 @@ def page(operator: Operator, opset: int | None = None) -> str:
     """Return the page of an operator at `opset` (the newest version by default), with its history.
 
     Raises SchemaError where the operator does not exist at that opset.
+
+    >>> page(find_version('Relu').operator, 6).splitlines()[0]
+    '# Relu'
     """
     return page_of(operator.versions[-1] if opset is None else version_at(operator, opset))
 
 
 def page_of(version: Version) -> str:
-    """Return the page of an operator in one version, with its history."""
+    """Return the page of an operator in one version, with its history.
+
+    >>> page_of(find_version('Relu:6')).splitlines()[0]
+    '# Relu'
+    """
     return "\n".join(_lines(version.operator, version)) + "\n"
 
 
 def file_name(operator: Operator) -> str:
-    """Return the name of an operator's page, unique over all domains."""
+    """Return the name of an operator's page, unique over all domains.
+
+    >>> file_name(find_version('Relu').operator)
+    'ai.onnx.Relu.md'
+    """
     return f"{operator.domain or 'ai.onnx'}.{operator.name}.md"
 
 
@@ -61,7 +72,11 @@ def _lines(operator: Operator, version: Version) -> Iterator[str]:
 
 
 def marked(version: Version) -> str:
-    """Return the status of a version in brackets, or nothing for a stable version."""
+    """Return the status of a version in brackets, or nothing for a stable version.
+
+    >>> marked(find_version('Upsample:1')), marked(find_version('Relu'))
+    (' (experimental)', '')
+    """
     return "" if version.status == "stable" else f" ({version.status})"
 
 

@@ -1,4 +1,4 @@
-"""Repairs: changes of a model that remove findings of the checker, without a change to any computed value."""
+"""Repairs: changes of a model that remove findings of the checker and change no computed value."""
 
 from sabir.repairing._engine import REPAIRS, UNSAFE_REPAIRS, fix
 from sabir.repairing._repair import Repair

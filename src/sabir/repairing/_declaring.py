@@ -1,4 +1,4 @@
-"""The declaration of repairs: each beside the function that makes it, with the rule and what is done."""
+"""The decorator that declares a repair beside the function that does it, and the tables of all repairs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ _UNSAFE: dict[str, str] = {}
 def repair(rule: str, description: str, *, safe: bool = True) -> Callable[[F], F]:
     """Declare that the decorated function repairs violations of a rule.
 
-    `description` says for the rule's page what is done. A repair that is not `safe` changes what others rely
-    on, and is made only where its rule is named. Raises ValueError for a rule that has such a repair already.
+    `description` tells the reader of the rule's page what the repair changes. A repair that is not `safe`
+    changes what others rely on; it is done only if the caller names its rule. Raises ValueError if the rule
+    already has a safe or an unsafe repair.
     """
     table = _SAFE if safe else _UNSAFE
     if rule in table:
         raise ValueError(f"the {'safe' if safe else 'unsafe'} repair of {rule} is declared twice")
     table[rule] = description
 
-    def declared(function: F) -> F:
+    def unchanged(function: F) -> F:
         return function
 
-    return declared
+    return unchanged
 
 
 def declared_repairs(*, safe: bool) -> Mapping[str, str]:
-    """Return the descriptions of the safe or the unsafe repairs, by rule, in order of the ids."""
+    """Return the descriptions of the safe or the unsafe repairs by rule, sorted by id."""
     return dict(sorted((_SAFE if safe else _UNSAFE).items()))

@@ -1,4 +1,4 @@
-"""Dimensions: names that are no identifiers, and sizes below 0."""
+"""Repairs of dimensions: names that are not identifiers, and negative sizes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,10 @@ from sabir.ir import (
     symbol,
 )
 from sabir.proto import NodeDeviceConfigurationProto
+from sabir.repairing._attributes import EditableAttribute, editable_attributes, graphs_in_defaults
 from sabir.repairing._declaring import repair
-from sabir.repairing._repair import (
-    AttributePlace,
-    Identifiers,
-    Repair,
-    Task,
-    attributes_of,
-    graphs_in_defaults,
-    plain_name,
-    renamed,
-)
+from sabir.repairing._identifiers import Identifiers, plain_name, renamed
+from sabir.repairing._repair import Repair, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,102 +32,99 @@ if TYPE_CHECKING:
 
 @repair(
     "NAME004",
-    "Odd characters become `_`, and a number is added where that is taken, wherever the name"
-    " stands. A dimension such as `2*N` no longer states how it depends on others.",
+    "Characters that identifiers cannot contain become `_`, and a number is added if the new name is in use;"
+    " the dimension gets the same name everywhere. A dimension such as `2*N` no longer says how it follows"
+    " from others.",
     safe=False,
 )
 def rename_dimensions(task: Task) -> Iterator[Repair]:
-    """Make the names of dimensions identifiers: one and the same wherever the old one stood."""
-    if "NAME004" not in task.wanted:
+    """Replace the names of dimensions that are not identifiers, each by the same name everywhere."""
+    if "NAME004" not in task.selected:
         return
     survey = task.survey
-    kinds = {id(v.type): v.type for v, _ in _typed_values(survey)}
-    found = _Dimensions(name for kind in kinds.values() if kind is not None for name in _names_in(kind))
-    _change_types(survey, found.in_type)
+    types = {id(v.type): v.type for v, _ in _typed_values(survey)}
+    renaming = _Renaming(name for type_ in types.values() if type_ is not None for name in _names_in(type_))
+    _change_types(survey, renaming.of_type)
     for site in survey.graphs:
         for node in site.nodes:
             if node.devices:
-                node.devices = tuple(found.in_layout(d, site.where) for d in node.devices)
-    yield from found.repairs
+                node.devices = tuple(renaming.of_layout(d, site.where) for d in node.devices)
+    yield from renaming.repairs
 
 
-@repair("TYPE003", "The size is removed: the dimension becomes unknown.")
-def clear_negatives(task: Task) -> Iterator[Repair]:
-    """Leave dimensions below 0 open, as whoever wrote them means: no tensor has such a size."""
-    if "TYPE003" not in task.wanted:
+@repair("TYPE003", "The dimension is left open.")
+def clear_negative_sizes(task: Task) -> Iterator[Repair]:
+    """Leave negative dimensions open: no tensor has such a size, and writers mean an unknown one."""
+    if "TYPE003" not in task.selected:
         return
     repairs: list[Repair] = []
 
-    def cleared(kind: Type, where: Location) -> Type:
-        made = with_dims(kind, lambda dim: None if isinstance(dim, int) and dim < 0 else dim)
-        if made is not kind:
-            repairs.append(Repair("TYPE003", f"removed the negative size of a dimension of {kind}", where))
-        return made
+    def cleared(type_: Type, where: Location) -> Type:
+        changed = with_dims(type_, lambda dim: None if isinstance(dim, int) and dim < 0 else dim)
+        if changed is not type_:
+            repairs.append(Repair("TYPE003", f"left the negative dimensions of {type_} open", where))
+        return changed
 
     _change_types(task.survey, cleared)
     yield from repairs
 
 
 def _typed_values(survey: Survey) -> list[tuple[Value, Location]]:
-    """Return whatever declares a type, with its place."""
+    """Return every value with a declared type, and the location of its graph."""
     graphs = [(site.graph, site.where) for site in survey.graphs]
     graphs += [(g, f.where) for f in survey.functions for g in graphs_in_defaults(f.function)]
-    values = (described for graph, where in graphs for described in _described(graph, where))
+    values = ((value, where) for graph, where in graphs for value in _describable(graph))
     return [(value, where) for value, where in values if value.type is not None]
 
 
 def _change_types(survey: Survey, change: Callable[[Type, Location], Type]) -> None:
-    """Change every type that a model declares, those in attributes too."""
+    """Change every type that a model declares, of values and in attributes."""
     for value, where in _typed_values(survey):
         if value.type is not None:
-            value.type = change(value.type, where)
-    for held in attributes_of(survey):
-        if held.attribute.type in {"type", "types"} and held.attribute.value:
-            _in_attribute(held, change)
+            value.type = change(value.type, where.at("value_info", name=value.name))
+    for editable in editable_attributes(survey):
+        if editable.attribute.type in {"type", "types"} and editable.attribute.value:
+            _change_types_in(editable, change)
 
 
-def _described(graph: Graph, where: Location) -> Iterator[tuple[Value, Location]]:
-    """Yield every value whose type a graph may declare, with the location of the declaration."""
-    for index, value in enumerate(graph.inputs):
-        yield value, where.at("input", index=index, name=value.name)
-    for index, value in enumerate(graph.outputs):
-        if value is not None:
-            yield value, where.at("output", index=index, name=value.name)
-    for index, (_, info) in graph.output_infos.items():
-        yield info, where.at("output", index=index, name=info.name)
-    for value in (*graph.defined(), *graph.orphan_value_info):
-        yield value, where.at("value_info", index=value.value_info_index, name=value.name)
+def _describable(graph: Graph) -> Iterator[Value]:
+    """Yield every value of which a graph may declare a type."""
+    yield from graph.defined()
+    yield from graph.orphan_value_info
+    yield from (v for v in graph.outputs if v is not None)
+    yield from (info for _, info in graph.output_infos.values())
 
 
-def _in_attribute(held: AttributePlace, change: Callable[[Type, Location], Type]) -> None:
-    many = held.attribute.type == "types"
-    old: tuple[Type, ...] = held.attribute.value if many else (held.attribute.value,)
-    new = tuple(change(kind, held.site.where) for kind in old)
+def _change_types_in(editable: EditableAttribute, change: Callable[[Type, Location], Type]) -> None:
+    is_list = editable.attribute.type == "types"
+    old: tuple[Type, ...] = editable.attribute.value if is_list else (editable.attribute.value,)
+    new = tuple(change(type_, editable.site.where) for type_ in old)
     if any(a is not b for a, b in zip(old, new, strict=True)):
-        held.put(value=new if many else new[0])
+        editable.change(value=new if is_list else new[0])
 
 
-class _Dimensions:
-    """The new names of dimensions, and every type in which they were put."""
+class _Renaming:
+    """New names for dimensions, applied to types and device layouts; collects the repairs."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
+    def __init__(self, names_in_use: Iterable[str]) -> None:
         self.repairs: list[Repair] = []
-        self._names = Identifiers(taken)
-        self._found: dict[Expr, Expr] = {}
-        self._types: dict[int, tuple[Type, Type]] = {}  # by identity; the old one is held, so that it stays
+        self._names = Identifiers(names_in_use)
+        self._new_dims: dict[Expr, Expr] = {}
+        # old and new type by the id of the old one, which must stay alive as long as its id is a key
+        self._new_types: dict[int, tuple[Type, Type]] = {}
 
-    def in_type(self, kind: Type, where: Location) -> Type:
-        """Return a type under the new names; the same object where it has none of the old."""
-        known = self._types.get(id(kind))
+    def of_type(self, type_: Type, where: Location) -> Type:
+        """Return a type with the new names; the same object if no name in it changes."""
+        known = self._new_types.get(id(type_))
         if known is None:
-            known = self._types[id(kind)] = kind, with_dims(kind, lambda d: self._in_dim(d, where))
+            known = self._new_types[id(type_)] = type_, with_dims(type_, lambda d: self._of_dim(d, where))
         return known[1]
 
-    def in_layout(self, device: NodeDevice, where: Location) -> NodeDevice:
-        """Return a node's layout under the new names."""
+    def of_layout(self, device: NodeDevice, where: Location) -> NodeDevice:
+        """Return the device layout of a node with the new names; the same object if no name in it changes."""
         shardings = tuple(
             s._replace(axes=tuple(
-                a._replace(pieces=tuple((self._in_dim(length, where), n) for length, n in a.pieces))
+                a._replace(pieces=tuple((self._of_dim(length, where), n) for length, n in a.pieces))
                 for a in s.axes
             ))
             for s in device.shardings
@@ -146,51 +136,51 @@ class _Dimensions:
             proto = NodeDeviceConfigurationProto.FromString(wire)
             for piece in (p for s in proto.sharding_spec for a in s.sharded_dim for p in a.simple_sharding):
                 if piece.dim_param:
-                    piece.dim_param = str(self._in_dim(read_dim(piece.dim_param), where))
+                    piece.dim_param = str(self._of_dim(read_dim(piece.dim_param), where))
             wire = proto.SerializeToString()
         return device._replace(shardings=shardings, wire=wire)
 
-    def _in_dim(self, dim: Dim, where: Location) -> Dim:
+    def _of_dim(self, dim: Dim, where: Location) -> Dim:
         if not isinstance(dim, Expr) or is_plain(dim):
             return dim
-        new = self._found.get(dim)
+        new = self._new_dims.get(dim)
         if new is None:
             old, name = str(dim), self._names.fresh(str(dim))
-            new = self._found[dim] = symbol(name)
-            lost = "" if old in dim.symbols else ", which no longer states how it depends on others"
+            new = self._new_dims[dim] = symbol(name)
+            lost = "" if old in dim.symbols else ", which no longer says how it follows from others"
             self.repairs.append(Repair("NAME004", renamed("the dimension", old, name) + lost, where))
         return new
 
 
 def is_plain(dim: Dim) -> bool:
-    """Return whether a dimension is open, a number, or has a C identifier for a name."""
+    """Return whether a dimension is open, a number, or named by a C identifier."""
     return not isinstance(dim, Expr) or plain_name(str(dim)) == str(dim)
 
 
-def with_dims(kind: Type, change: Callable[[Dim], Dim]) -> Type:
-    """Return a type with each dimension changed; the same object where none is."""
-    match kind:
-        case TensorType() | SparseTensorType() if kind.shape:
-            shape = tuple(map(change, kind.shape))
-            return kind if shape == kind.shape else replace(kind, shape=shape)
-        case SequenceType() | OptionalType() if kind.item is not None:
-            item = with_dims(kind.item, change)
-            return kind if item is kind.item else replace(kind, item=item)
-        case MapType() if kind.value is not None:
-            value = with_dims(kind.value, change)
-            return kind if value is kind.value else replace(kind, value=value)
+def with_dims(type_: Type, change: Callable[[Dim], Dim]) -> Type:
+    """Return a type with `change` applied to each dimension; the same object if none changes."""
+    match type_:
+        case TensorType() | SparseTensorType() if type_.shape:
+            shape = tuple(map(change, type_.shape))
+            return type_ if shape == type_.shape else replace(type_, shape=shape)
+        case SequenceType() | OptionalType() if type_.item is not None:
+            item = with_dims(type_.item, change)
+            return type_ if item is type_.item else replace(type_, item=item)
+        case MapType() if type_.value is not None:
+            value = with_dims(type_.value, change)
+            return type_ if value is type_.value else replace(type_, value=value)
         case _:
-            return kind
+            return type_
 
 
-def _names_in(kind: Type) -> set[str]:
-    """Return every name in the dimensions of a type."""
-    found = set[str]()
+def _names_in(type_: Type) -> set[str]:
+    """Return every dimension of a type that is an expression, as text, and the symbols in it."""
+    names = set[str]()
 
-    def note(dim: Dim) -> Dim:
+    def collect(dim: Dim) -> Dim:
         if isinstance(dim, Expr):
-            found.update(dim.symbols, [str(dim)])
+            names.update(dim.symbols, [str(dim)])
         return dim
 
-    with_dims(kind, note)
-    return found
+    with_dims(type_, collect)
+    return names

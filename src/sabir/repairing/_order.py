@@ -1,4 +1,4 @@
-"""The order of nodes: each after those that compute what it reads."""
+"""The repair of the order of nodes: each after those that compute what it reads."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@repair("GRAPH006", "The nodes are sorted; those that need not move keep their order. A cycle stays.")
+@repair("GRAPH006", "The nodes are sorted, and change their order only where necessary. A cycle is kept.")
 def sort_nodes(task: Task) -> Iterator[Repair]:
-    """Sort the nodes of each graph that has an order; a cycle has none, and stays."""
-    for site in task.survey.graphs if "GRAPH006" in task.wanted else ():
+    """Sort the nodes of each graph that has no cycle into topological order."""
+    for site in task.survey.graphs if "GRAPH006" in task.selected else ():
         try:
             order = site.graph.sorted_nodes()
         except SchemaError:
@@ -23,5 +23,5 @@ def sort_nodes(task: Task) -> Iterator[Repair]:
         moved = sum(a is not b for a, b in zip(order, site.nodes, strict=True))
         if moved:
             site.graph.arrange(order)
-            message = f"sorted the nodes; {moved} of {len(order)} have another position"
+            message = f"sorted the nodes; {moved} of {len(order)} have another position now"
             yield Repair("GRAPH006", message, site.where)

@@ -19,6 +19,13 @@ class DetachedBuilder(Builder):
 
     `Rewriter.builder` makes one whose names are fresh in the model, and which infers each new node. A
     subclass may add methods: a gradient's builder knows the call that is differentiated.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> b = Rewriter(model).builder(model.graph)
+    >>> y = b.Abs(model.graph.inputs[0])
+    >>> [node.op for node in b.graph]
+    ['Abs']
     """
 
     def __init__(self, **options: Any) -> None:

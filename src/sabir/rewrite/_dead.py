@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeadNodes:
-    """The pass that removes dead nodes."""
+    """The pass that removes dead nodes.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> dead = model.graph.append(sabir.ir.Node('Neg', [model.graph.inputs[0]]))
+    >>> DeadNodes().run(model), len(model.graph)
+    (True, 1)
+    """
 
     registry: Registry = STANDARD
     name: str = "dead nodes"
@@ -37,6 +44,12 @@ def remove_dead_nodes(model: Model, *, registry: Registry = STANDARD) -> int:
     What graphs, training, quantization annotations and attributes refer to counts as read. No operator of the
     standard has an effect beside its outputs; a call of an operator that the registry does not know may have
     one, and stays, with what it reads. Initializers stay.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> dead = model.graph.append(sabir.ir.Node('Neg', [model.graph.inputs[0]]))
+    >>> remove_dead_nodes(model)
+    1
     """
     return _Sweep(model, registry).run()
 
@@ -62,7 +75,7 @@ class _Sweep:
 
     def _scope_of(self, root: Graph) -> Scope:
         function = next((f for f in self._model.functions if f.graph is root), None)
-        return self._scope if function is None else self._scope.within(function)
+        return self._scope if function is None else self._scope.of_body(function)
 
     def _names_in(self, node: Node, scope: Scope) -> Iterator[str]:
         """Yield the names of values that the attributes of a node contain."""
@@ -106,7 +119,7 @@ class _Sweep:
     def _is_pure_function(self, function: Function) -> bool:
         if function not in self._pure:
             self._pure[function] = True  # a function that calls itself is invalid; it must not end here
-            scope = self._scope.within(function)
+            scope = self._scope.of_body(function)
             self._pure[function] = all(self._is_pure(n, scope) for n in function.graph)
         return self._pure[function]
 

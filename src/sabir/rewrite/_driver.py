@@ -26,6 +26,15 @@ def apply_rules(model: Model, *rules: Rule) -> bool:
 
     Raises SchemaError where replacements are replaced without end, and LimitError past the limits on nodes
     and time.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> rewriter = Rewriter(model)
+    >>> def to_abs(node):
+    ...     if node.op == 'Relu':
+    ...         return rewriter.replace(node, lambda b: b.Abs(node.inputs[0]))
+    >>> apply_rules(model, to_abs), model.graph[0].op
+    (True, 'Abs')
     """
     roots = set(model.graphs())
     pending = deque((node, 0) for root in model.graphs() for node in _ordered(root))

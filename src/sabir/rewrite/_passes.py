@@ -11,7 +11,12 @@ if TYPE_CHECKING:
 
 
 class Pass(Protocol):
-    """A rewrite of a whole model."""
+    """A rewrite of a whole model.
+
+    >>> one: Pass = DeadNodes()
+    >>> one.name
+    'dead nodes'
+    """
 
     @property
     def name(self) -> str:
@@ -29,6 +34,12 @@ def run_passes(
     """Run passes one after the other, and return the names of those that changed the model.
 
     `after` is called on the model after each pass; tests pass `ir.verify`.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> dead = model.graph.append(sabir.ir.Node('Neg', [model.graph.inputs[0]]))
+    >>> run_passes(model, [DeadNodes()])
+    ('dead nodes',)
     """
     changed: list[str] = []
     for one in passes:

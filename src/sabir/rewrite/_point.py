@@ -11,7 +11,15 @@ if TYPE_CHECKING:
 
 
 class InsertionPoint:
-    """A place among the nodes of a graph; what is inserted there keeps its order."""
+    """A place among the nodes of a graph; what is inserted there keeps its order.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> point = InsertionPoint.start(model.graph)
+    >>> neg = point.insert(sabir.ir.Node('Neg', [model.graph.inputs[0]]))
+    >>> [node.op for node in model.graph]
+    ['Neg', 'Relu']
+    """
 
     __slots__ = ("_previous", "graph")
 

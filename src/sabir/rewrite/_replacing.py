@@ -20,6 +20,14 @@ def replace_outputs(node: Node, results: Sequence[Value | None], new: Collection
     there before keeps its own identity, and so does a result that is listed twice: the readers of the output
     then read the result, and where the output is one of the graph or is annotated, it becomes a copy
     (`Identity`). Raises SchemaError, before any change, where there is no result for an output.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> graph = model.graph
+    >>> new = graph.append(sabir.ir.Node('Abs', graph.inputs))
+    >>> replace_outputs(graph[0], new.outputs, [new])
+    >>> print(graph.outputs[0].name, graph.outputs[0].node.op)
+    y Abs
     """
     check_replacement(node, results)
     graph, became, makers = graph_of(node), dict[Value, Value](), set(new)
@@ -81,7 +89,14 @@ def erase_node(node: Node) -> None:
 
 
 def release(graph: Graph) -> None:
-    """Let go of all values that a graph, which is no longer in use, and those inside it read."""
+    """Let go of all values that a graph, which is no longer in use, and those inside it read.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> release(model.graph)
+    >>> model.graph.inputs[0].uses
+    ()
+    """
     for inner in graph.scopes():
         del inner.outputs[:]
         for node in inner:

@@ -29,6 +29,13 @@ class Rewriter:
 
     New nodes are inferred in the scope of the graph around them, so that types and known contents are at hand
     for later ones. Whoever edits the model without the rewriter calls `forget_types` afterwards.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> rewriter = Rewriter(model)
+    >>> nodes = rewriter.replace(model.graph[0], lambda b: b.Abs(model.graph.inputs[0]))
+    >>> [node.op for node in model.graph]
+    ['Abs']
     """
 
     def __init__(self, model: Model, *, registry: Registry = STANDARD) -> None:
@@ -65,7 +72,7 @@ class Rewriter:
         found = self._scopes.get(key)
         if found is None:
             scope = self.inference.scope
-            found = scope if function is None else scope.within(function)
+            found = scope if function is None else scope.of_body(function)
             if opsets is not None:
                 found = replace(found, opsets=bound_opsets(opsets, found.default))
             self._scopes[key] = found

@@ -20,6 +20,13 @@ class Engine(Protocol):
     """A model, bound and ready to run; a snapshot, which several threads may run at once.
 
     It decides what its limits count: the bytes of its values and temporaries, the work of its calls.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.evaluation import Runner
+    >>> engine: Engine = Runner(model)
+    >>> engine.run({'x': np.float32([-1, 2])})['y']
+    array([0., 2.], dtype=float32)
     """
 
     @property

@@ -15,6 +15,11 @@ class NodeArg(NamedTuple):
 
     `type` is a type string, such as `tensor(float)`. `shape` has an int for a fixed dimension, a str for a
     variable and None for an unknown one; it is empty for a scalar, an unknown rank, and what is no tensor.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> sabir.Session(model).get_inputs()[0]
+    NodeArg(name='x', type='tensor(float)', shape=['N'])
     """
 
     name: str

@@ -33,6 +33,14 @@ class Session:
     one run may use. `providers` is refused: it is an argument of onnxruntime.
 
     Several threads may run a session at a time. Dropping it frees the constants at once.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> session = sabir.Session(model)
+    >>> session.run({'x': [-1.0, 2.0]})['y']
+    array([0., 2.], dtype=float32)
+    >>> session.run(['y'], {'x': np.float32([-1, 2])})
+    [array([0., 2.], dtype=float32)]
     """
 
     def __init__(

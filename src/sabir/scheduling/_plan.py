@@ -22,6 +22,13 @@ class Plan:
     `steps` has the place of each call in the program, in order, with the slots that no later call reads.
     `captured` are the places, among the program's captures, of those that are read; `captures` are their
     slots. `cost` is how many nodes one run of the plan runs, each run of a subgraph counted once.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> program = schedule(model, STANDARD).program
+    >>> make_plan(program, [program.outputs[0].slot]).steps
+    ((0, ()),)
     """
 
     steps: tuple[tuple[int, Slots], ...]
@@ -35,6 +42,13 @@ def make_plan(program: Program, wanted: Sequence[int]) -> Plan:
     """Return the plan that computes the slots `wanted`.
 
     Raises SchemaError or UnsupportedError for a call that is needed and invalid.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> program = schedule(model, STANDARD).program
+    >>> make_plan(program, [program.outputs[0].slot]).cost
+    1
     """
     calls = program.calls
     places = _needed(program, wanted)
@@ -68,7 +82,7 @@ def _needed(program: Program, wanted: Iterable[int]) -> list[int]:
 
 def _check(call: ScheduledCall) -> None:
     if isinstance(call, InvalidCall):
-        raise call.error.within(call.label) from call.error
+        raise call.error.located(call.label) from call.error
     if isinstance(call, OperatorCall) and not any(call.inputs) and not call.problem:
         _check_constant(call)
 

@@ -22,7 +22,15 @@ ABSENT = 0  # the slot of an operand or a result that the node leaves out
 
 
 class ValueInfo(NamedTuple):
-    """A value of a graph: its name, its declared type and its slot."""
+    """A value of a graph: its name, its declared type and its slot.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> program = schedule(model, STANDARD).program
+    >>> print(program.inputs[0].name, program.inputs[0].type)
+    x float[N]
+    """
 
     name: str
     type: Type | None
@@ -34,6 +42,14 @@ class ScheduledCall(Protocol):
 
     `captures` are the slots of the outer graph that its subgraphs read. `cost` is how many nodes one call
     runs, those of functions and subgraphs included, each run of a subgraph counted once.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> program = schedule(model, STANDARD).program
+    >>> call: ScheduledCall = program.calls[0]
+    >>> call.cost
+    1
     """
 
     @property
@@ -69,6 +85,14 @@ class OperatorCall(NamedTuple):
     are resolved, defaults are not filled in, and a graph is a `ScheduledSubgraph`. `named` says which outputs
     the node names. `problem` is why the call cannot run, because the function around it got too few inputs;
     it is "" for a call that can.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> program = schedule(model, STANDARD).program
+    >>> call = program.calls[0]
+    >>> str(call.version), call.inputs, call.outputs
+    ('Relu-14', (1,), (2,))
     """
 
     version: Version
@@ -83,7 +107,16 @@ class OperatorCall(NamedTuple):
 
 
 class FunctionCall(NamedTuple):
-    """A call of a model-local function; operands that the call leaves out are `ABSENT` or missing."""
+    """A call of a model-local function; operands that the call leaves out are `ABSENT` or missing.
+
+    >>> b = sabir.Builder(21)
+    >>> twice = b.function(lambda g, x: x + x, name='twice')
+    >>> y = b.output(twice(b.input('x', 'float', ['N'])), 'y')
+    >>> from sabir.opsets import STANDARD
+    >>> call = schedule(b.model(), STANDARD).program.calls[0]
+    >>> type(call).__name__, call.cost
+    ('FunctionCall', 2)
+    """
 
     function: ScheduledFunction
     inputs: Slots
@@ -94,7 +127,16 @@ class FunctionCall(NamedTuple):
 
 
 class InvalidCall(NamedTuple):
-    """A node that cannot be called; a plan that needs it raises `error` with the node's label in front."""
+    """A node that cannot be called; a plan that needs it raises `error` with the node's label in front.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> model.graph[0].op = 'Reluu'
+    >>> from sabir.opsets import STANDARD
+    >>> program = schedule(model, STANDARD).program
+    >>> type(program.calls[0].error).__name__
+    'SchemaError'
+    """
 
     error: SabirError
     outputs: Slots
@@ -112,6 +154,13 @@ class Program:
     the initializers by slot; one of an input's slot is the input's default. `producers` has the place in
     `calls` of the call that fills a slot. Slots of the graph that no call fills (inputs, constants, captures)
     are never dead.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> program = schedule(model, STANDARD).program
+    >>> program.size, program.inputs[0].slot, program.outputs[0].slot
+    (3, 1, 2)
     """
 
     name: str
@@ -134,6 +183,14 @@ class ScheduledSubgraph:
     of the outputs without a run; it is None where they are declared completely, and for a subgraph without
     inputs, as the branches of `If`: it runs once or not at all, so no output depends on the types of a run
     that does not take place.
+
+    >>> b = sabir.Builder(21)
+    >>> x = b.input('x', 'float', [])
+    >>> y = b.If(x > 0, then_branch=lambda g: g.Neg(x), else_branch=lambda g: g.Abs(x))
+    >>> from sabir.opsets import STANDARD
+    >>> call = schedule(b.model(), STANDARD).program.calls[-1]
+    >>> [call.label for call in call.attributes['then_branch'].program.calls]
+    ["Neg giving 'neg_out'"]
     """
 
     program: Program
@@ -145,7 +202,16 @@ class ScheduledSubgraph:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ScheduledFunction:
-    """The body of a function for one set of attributes and operands left out; equal calls share it."""
+    """The body of a function for one set of attributes and operands left out; equal calls share it.
+
+    >>> b = sabir.Builder(21)
+    >>> twice = b.function(lambda g, x: x + x, name='twice')
+    >>> y = b.output(twice(b.input('x', 'float', ['N'])), 'y')
+    >>> from sabir.opsets import STANDARD
+    >>> call = schedule(b.model(), STANDARD).program.calls[0]
+    >>> len(call.function.program.calls)
+    1
+    """
 
     program: Program
     plan: Plan

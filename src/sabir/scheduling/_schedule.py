@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import SchemaError, UnsupportedError, check_depth, quote
 from sabir.ir import Function, Value
-from sabir.scheduling._callees import Callees
 from sabir.scheduling._plan import make_plan
 from sabir.scheduling._program import (
     ABSENT,
@@ -24,7 +23,7 @@ from sabir.scheduling._program import (
     ValueInfo,
 )
 from sabir.scheduling._subgraph_types import SubgraphTypes, is_complete
-from sabir.schema import Scope, check_call, check_expansion, implicit_imports
+from sabir.schema import Callees, Scope, check_call, check_expansion, implicit_imports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,7 +34,14 @@ if TYPE_CHECKING:
 
 
 class Schedule(NamedTuple):
-    """A model as programs; `notes` are sentences on what should be repaired in the file, though it runs."""
+    """A model as programs; `notes` are sentences on what should be repaired in the file, though it runs.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> schedule(model, STANDARD).notes
+    ()
+    """
 
     program: Program
     notes: tuple[str, ...]
@@ -47,6 +53,13 @@ def schedule(model: Model, registry: Registry, *, newer_opsets: bool = False) ->
     With `newer_opsets` an operator set newer than the registry knows counts as the newest known one. Raises
     SchemaError for a value that nothing defines, UnsupportedError, LimitError past `depth` and `nodes`. A
     node that calls nothing known, or calls it wrongly, is an `InvalidCall`: only a plan that needs it fails.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> program = schedule(model, STANDARD).program
+    >>> [call.label for call in program.calls]
+    ["Relu giving 'y'"]
     """
     scope = Scope.of(model, registry, newer_opsets=newer_opsets)
     check_expansion([model.graph], scope)
@@ -83,12 +96,8 @@ class _Shared:
     functions: dict[tuple[object, ...], _Function] = field(
         default_factory=dict[tuple[object, ...], _Function]
     )
-    callees: dict[int, Callees] = field(default_factory=dict[int, Callees])
+    callees: Callees = field(default_factory=lambda: Callees(Scope.runnable))
     notes: list[str] = field(default_factory=list[str])
-
-    def callees_in(self, scope: Scope) -> Callees:
-        """Return what the nodes of a scope call."""
-        return self.callees.setdefault(id(scope), Callees(scope))
 
 
 class _Scheduler:
@@ -105,7 +114,6 @@ class _Scheduler:
         check_depth(depth)
         self._graph, self._scope, self._shared, self._depth = graph, scope, shared, depth
         self._absent = set(absent)
-        self._callees = shared.callees_in(scope)
         self._slots: dict[Value, int] = {}
         self.captured: dict[Value, int] = {}
 
@@ -171,7 +179,7 @@ class _Scheduler:
     def _call(self, node: Node) -> ScheduledCall:
         try:
             operands = tuple(self._read(v) for v in node.inputs)
-            callee = self._callees.of(node)
+            callee = self._shared.callees.of(node, self._scope)
             if isinstance(callee, Function):
                 return self._function_call(callee, node, operands)
             return self._operator_call(callee, node, operands)
@@ -223,7 +231,7 @@ class _Scheduler:
     def _function_call(self, function: Function, node: Node, operands: Slots) -> FunctionCall:
         """Return the call of a function; equal attributes and equal operands left out share a plan."""
         check_call(function, node)
-        inner = self._scope.inside(function, node)
+        inner = self._scope.of_call(function, node)
         ports: Iterable[tuple[Value | None, Value | None]] = zip_longest(function.graph.inputs, node.inputs)
         absent = frozenset[Value](p for p, v in ports if p is not None and (v is None or v in self._absent))
         key = (id(function), absent, *map(id, (inner.bindings or {}).values()))
@@ -256,4 +264,4 @@ class _Scheduler:
 def _label(node: Node) -> str:
     name = f" {quote(node.name)}" if node.name else ""
     output = next((v.name for v in node.outputs if v is not None and v.name), "")
-    return f"{node.op}{name}{f' giving {quote(output)}' if output and not name else ''}"
+    return f"{node.op}{name}{f' with output {quote(output)}' if output and not name else ''}"

@@ -28,6 +28,14 @@ class SubgraphTypes:
     """The types of one subgraph's outputs, remembered by the types that they follow from.
 
     It has a copy of the subgraph, so edits of the model do not reach it.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> from sabir.schema import Scope
+    >>> types = SubgraphTypes(model.graph, Scope.of(model, STANDARD), [])
+    >>> print(types.infer((sabir.ir.tensor_type('float', [3]),), ())[0])
+    float[3]
     """
 
     __slots__ = ("__weakref__", "_graph", "_outside", "_remembered", "_scope")

@@ -44,10 +44,10 @@ class BuilderCalls:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._found: dict[tuple[str, str, int | None], Callee | None] = {}
+        self._found: dict[tuple[str, str, int | None], VersionCallee | None] = {}
         self._names: dict[tuple[str, int | None], list[str]] = {}
 
-    def find(self, domain: str, op: str, opsets: Mapping[str, int]) -> Callee | None:
+    def find(self, domain: str, op: str, opsets: Mapping[str, int]) -> VersionCallee | None:
         """Return the version of an operator that applies; None in a domain or an opset that is not known.
 
         Raises SchemaError for an operator that its domain does not have in this opset.
@@ -65,7 +65,7 @@ class BuilderCalls:
             self._names[key] = self._listed(*key)
         return self._names[key]
 
-    def _find(self, domain: str, op: str, opsets: Mapping[str, int]) -> Callee | None:
+    def _find(self, domain: str, op: str, opsets: Mapping[str, int]) -> VersionCallee | None:
         if not self._registry.has_domain(domain) or self._is_newer(domain, opsets.get(domain)):
             return None
         if domain not in opsets:
@@ -80,7 +80,7 @@ class BuilderCalls:
                 f"{domain or 'ai.onnx'}.{op} is not an operator that Sabir knows{suggest(op, known)}"
             )
         version = Scope(self._registry, dict(opsets)).runnable(Node(op, domain=domain))
-        return Callee(version) if isinstance(version, Version) else None
+        return VersionCallee(version) if isinstance(version, Version) else None
 
     def _is_newer(self, domain: str, opset: int | None) -> bool:
         newest = self._registry.newest_opset(domain)
@@ -95,7 +95,7 @@ class BuilderCalls:
         )
 
 
-class Callee:
+class VersionCallee:
     """One version of an operator, as a builder calls it."""
 
     def __init__(self, version: Version) -> None:

@@ -32,6 +32,9 @@ class Example:
     A tensor may be written as a number or a nested list. It takes the element type that its port shares with
     another tensor of the call, or the only type that the port admits, or else the first of float, int64,
     bool and string that fits its numbers and that the port admits.
+
+    >>> Example(13, [-1.0, 2.0], expect=[[0.0, 2.0]]).opset
+    13
     """
 
     __slots__ = ("attributes", "expect", "inputs", "opset", "outputs", "tolerance", "types")

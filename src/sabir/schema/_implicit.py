@@ -27,6 +27,12 @@ def implicit_imports(model: Model) -> Iterator[ImplicitImport]:
     """Yield the implicit imports of a model, its own before those of its functions.
 
     In the model the newest version applies that its IR version carried, in a function that of the model.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> model.opsets.clear()
+    >>> [call.version for call in implicit_imports(model)]
+    [22]
     """
     version = model.opset()
     if version is None:

@@ -21,6 +21,12 @@ class Operator:
     """A name in a domain, and every version it has had, oldest first.
 
     `summary` is one sentence on what the newest computes; `random` says that it may draw random numbers.
+
+    >>> T = Constraint('T', FLOATS)
+    >>> half = Operator('Half', 'org.acme', summary='Half of `x`.')
+    >>> v1 = half.first(1, inputs=[Input('x', T)], outputs=[Output('y', T)])
+    >>> str(half.at(1))
+    'org.acme.Half-1'
     """
 
     name: str

@@ -19,7 +19,11 @@ Status = Literal["stable", "experimental"]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Constraint:
-    """A named set of types that several ports share; in one call they all have the same type."""
+    """A named set of types that several ports share; in one call they all have the same type.
+
+    >>> sorted(Constraint('T', FLOATS).allowed)
+    ['tensor(double)', 'tensor(float)', 'tensor(float16)']
+    """
 
     name: str
     allowed: frozenset[str]
@@ -64,13 +68,21 @@ class Port:
 
 
 class Input(Port):
-    """One formal input."""
+    """One formal input.
+
+    >>> Input('k', 'tensor(int64)', 'The diagonal.', optional=True).optional
+    True
+    """
 
     __slots__ = ()
 
 
 class Output(Port):
-    """One formal output."""
+    """One formal output.
+
+    >>> Output('y', Constraint('T', FLOATS), 'As `x`.').name
+    'y'
+    """
 
     __slots__ = ()
 
@@ -85,6 +97,9 @@ class Attribute:
     `values` declares the admitted values, where not all of the type have a meaning. A `legacy` attribute was
     a hint for an optimisation and never had a meaning; behaviours do not take it. One that `names_values` has
     names of values of the graph around the node, which must follow when a value is renamed.
+
+    >>> Attribute('axis', 'int', 'The axis.', default=-1).default
+    -1
     """
 
     name: str
@@ -105,7 +120,13 @@ class Attribute:
 
 
 def port_at(ports: Sequence[AnyPort], place: int) -> AnyPort:
-    """Return the port of a call's value number `place`; the variadic port has all from its place on."""
+    """Return the port of a call's value number `place`; the variadic port has all from its place on.
+
+    >>> from sabir.opsets import STANDARD
+    >>> concat = STANDARD.find_version('', 'Concat', 13)
+    >>> port_at(concat.inputs, 5).name
+    'inputs'
+    """
     return ports[min(place, len(ports) - 1)]
 
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class Rooms:
-    """The operators of one domain, one module each in a package, imported when first named."""
+    """The operators of one domain, one module each in a package, imported when first named.
+
+    >>> Rooms('sabir.opsets.onnx').find('Relu').name
+    'Relu'
+    """
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -53,7 +57,12 @@ class Rooms:
 
 
 class Registry:
-    """Operators by domain and name. It is immutable: `with_operators` returns a larger one."""
+    """Operators by domain and name. It is immutable: `with_operators` returns a larger one.
+
+    >>> from sabir.opsets import STANDARD
+    >>> STANDARD.find('', 'Relu').name, STANDARD.newest_opset('ai.onnx.ml')
+    ('Relu', 5)
+    """
 
     def __init__(
         self,

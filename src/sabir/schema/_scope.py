@@ -10,7 +10,7 @@ from sabir.ir import Attribute, Function, FunctionKey, Model, Node, bound_opsets
 from sabir.schema._version import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from sabir.schema._registry import Registry
 
@@ -23,8 +23,14 @@ class Scope:
 
     `opsets` has the version that applies of each domain, by its canonical name. `default` is the model's
     version of the default domain, which applies in a function that imports none. With `newer_opsets` a
-    version that the registry does not know yet counts as the newest that it knows. `unbound` is the scope of
-    a function's body outside any call: the values of its attribute references are unknown.
+    version that the registry does not know yet is taken as the newest known one. `unbound` is the scope of a
+    function's body outside any call: the values of its attribute references are unknown.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> Scope.of(model, STANDARD).opset('')
+    21
     """
 
     registry: Registry
@@ -125,7 +131,7 @@ class Scope:
                 found[name] = actual if actual.name == name else replace(actual, name=name)
         return found
 
-    def inside(self, function: Function, node: Node) -> Scope:
+    def of_call(self, function: Function, node: Node) -> Scope:
         """Return the scope of a function's body for one call.
 
         Raises SchemaError for an invalid call, UnsupportedError as `of` does.
@@ -138,11 +144,11 @@ class Scope:
         if unknown:
             raise SchemaError(f"{function_label(function)} has no attribute {min(unknown)!r}")
         defaults = {name: a for name, a in function.attributes.items() if a is not None}
-        inner = self.within(function)
+        inner = self.of_body(function)
         inner.require_known()
         return replace(inner, bindings={**defaults, **actual}, depth=self.depth + 1, unbound=False)
 
-    def within(self, function: Function) -> Scope:
+    def of_body(self, function: Function) -> Scope:
         """Return the scope of a function's body, without the attributes of a call."""
         opsets = bound_opsets(function.opsets, self.default)
         return replace(self, opsets=opsets, bindings={}, unbound=True)
@@ -162,25 +168,29 @@ class Scope:
 
 
 class Callees:
-    """What nodes call, looked up once for each scope and name."""
+    """What nodes call, looked up once for each scope and name: a wrong name costs a search for a hint.
 
-    def __init__(self) -> None:
+    `look_up` is `Scope.callee`, or `Scope.runnable` where an operator that was removed is an error.
+    """
+
+    def __init__(self, look_up: Callable[[Scope, Node], Version | Function] = Scope.callee) -> None:
+        self._look_up = look_up
         self._found: dict[tuple[Scope, str, str, str], Version | Function | SchemaError] = {}
 
     def of(self, node: Node, scope: Scope) -> Version | Function:
-        """Return what a node calls; raises SchemaError as `scope.callee` does."""
+        """Return what a node calls; raises SchemaError as `look_up` does."""
         found = self._found.get((scope, node.domain, node.op, node.overload)) or self.find(node, scope)
         if isinstance(found, SchemaError):
             raise found
         return found
 
     def find(self, node: Node, scope: Scope) -> Version | Function | SchemaError:
-        """Return what `scope.callee` returns, or the error that it raises."""
+        """Return what `look_up` returns, or the error that it raises."""
         key = (scope, node.domain, node.op, node.overload)
         found = self._found.get(key)
         if found is None:
             try:
-                found = scope.callee(node)
+                found = self._look_up(scope, node)
             except SchemaError as error:
                 found = error
             self._found[key] = found

@@ -9,17 +9,29 @@ if TYPE_CHECKING:
 
 
 def tensors(*elements: str) -> frozenset[str]:
-    """Return the tensor types over the named element types."""
+    """Return the tensor types over the named element types.
+
+    >>> sorted(tensors('float', 'int64'))
+    ['tensor(float)', 'tensor(int64)']
+    """
     return frozenset(f"tensor({e})" for e in elements)
 
 
 def sequences(types: frozenset[str]) -> frozenset[str]:
-    """Return the sequence types over some types."""
+    """Return the sequence types over some types.
+
+    >>> sorted(sequences(tensors('float')))
+    ['seq(tensor(float))']
+    """
     return frozenset(f"seq({t})" for t in types)
 
 
 def optionals(types: frozenset[str]) -> frozenset[str]:
-    """Return the optional types over some types."""
+    """Return the optional types over some types.
+
+    >>> sorted(optionals(tensors('float')))
+    ['optional(tensor(float))']
+    """
     return frozenset(f"optional({t})" for t in types)
 
 

@@ -132,22 +132,38 @@ Values: TypeAlias = OneOf | Range | ElementTypes
 
 
 def one_of(*names: Choice, aliases: Mapping[Choice, Choice] | None = None, any_case: bool = False) -> OneOf:
-    """Return a choice among names."""
+    """Return a choice among names.
+
+    >>> one_of('linear', 'nearest').listed()
+    '`linear`, `nearest`'
+    """
     return OneOf(names, tuple((aliases or {}).items()), any_case)
 
 
 def at_least(number: float) -> Range:
-    """Return the range of the numbers from `number` on."""
+    """Return the range of the numbers from `number` on.
+
+    >>> at_least(1).listed()
+    '1 or more'
+    """
     return Range(at_least=number)
 
 
 def above(number: float) -> Range:
-    """Return the range of the numbers above `number`."""
+    """Return the range of the numbers above `number`.
+
+    >>> above(0).listed()
+    'above 0'
+    """
     return Range(above=number)
 
 
 def element_types(of: str | frozenset[str], *, unset: int | None = None) -> ElementTypes:
-    """Return the choice among the element types of a constraint, or of type strings."""
+    """Return the choice among the element types of a constraint, or of type strings.
+
+    >>> Attribute('to', 'int', values=element_types('T2')).name
+    'to'
+    """
     return ElementTypes(of, unset)
 
 

@@ -29,6 +29,11 @@ class Version:
     """One (operator, since_version) pair of the standard, compared by identity.
 
     The syntax, meaning and presence of an `experimental` version may change without a new version.
+
+    >>> from sabir.opsets import STANDARD
+    >>> relu = STANDARD.find_version('', 'Relu', 13)
+    >>> relu.since, [port.name for port in relu.inputs]
+    (13, ['X'])
     """
 
     operator: Operator

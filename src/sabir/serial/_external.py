@@ -36,7 +36,11 @@ _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
 class Extent(NamedTuple):
-    """Bytes `start` to `stop` of the file at `location`."""
+    """Bytes `start` to `stop` of the file at `location`.
+
+    >>> Extent('weights.data', 4096, 8192).size
+    4096
+    """
 
     location: str
     start: int
@@ -58,6 +62,10 @@ class Folder:
     """Opens the external data of one model; each file is opened once, when first read.
 
     `path` is the folder of the path that the model was loaded from, None for a model without a path.
+
+    >>> from pathlib import Path
+    >>> Folder(Path('models')).path.name
+    'models'
     """
 
     def __init__(self, path: Path | None, *, real: Path | None = None, mapped: bool = True) -> None:
@@ -249,7 +257,11 @@ def _is_file(path: Path, opened: os.stat_result) -> bool:
 
 
 def extent_of(entries: Mapping[str, str], size: int) -> Extent:
-    """Return where the `size` bytes of a tensor are; raises ExternalDataError for invalid entries."""
+    """Return where the `size` bytes of a tensor are; raises ExternalDataError for invalid entries.
+
+    >>> extent_of({'location': 'weights.data', 'offset': '4096'}, 64)
+    Extent(location='weights.data', start=4096, stop=4160)
+    """
     location = entries.get("location", "")
     offset, length = _number(entries, "offset", 0), _number(entries, "length", size)
     if length != size:

@@ -35,7 +35,11 @@ _MODEL_FIELDS = frozenset(f.name for f in ModelProto.DESCRIPTOR.fields)
 
 
 def format_named(name: str) -> Format:
-    """Return the format of a name; raises UnsupportedError for an unknown one."""
+    """Return the format of a name; raises UnsupportedError for an unknown one.
+
+    >>> format_named('json')
+    'json'
+    """
     if name in FORMATS:
         return name
     near = suggest(name, FORMATS) or f"; the formats are {', '.join(FORMATS)}"
@@ -43,7 +47,12 @@ def format_named(name: str) -> Format:
 
 
 def format_of(path: Path) -> Format | None:
-    """Return the format that the extension of a path names, None for an unknown one."""
+    """Return the format that the extension of a path names, None for an unknown one.
+
+    >>> from pathlib import Path
+    >>> print(format_of(Path('model.unknown')))
+    None
+    """
     return SUFFIXES.get(path.suffix.lower())
 
 
@@ -51,6 +60,10 @@ def format_by_name(path: Path) -> Format | None:
     """Return the format that the extension of a path names, None for a path without an extension.
 
     Raises UnsupportedError for an unknown extension.
+
+    >>> from pathlib import Path
+    >>> format_by_name(Path('model.textproto'))
+    'textproto'
     """
     found = format_of(path)
     if found is None and path.suffix:

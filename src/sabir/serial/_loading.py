@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from google.protobuf.message import EncodeError
 
-from sabir.base import FileError, SabirError, WireError, run_within, without_collector
+from sabir.base import FileError, SabirError, WireError, run_with_limits, without_collector
 from sabir.files import absolute, map_file, open_file, reason, view_of
 from sabir.ir import Model, Tensor, WireTensor
 from sabir.proto import (
@@ -39,7 +39,7 @@ _HEAD = 4096  # bytes that are enough to guess a format
 
 
 @runtime_checkable
-class Readable(Protocol):
+class ReadableFile(Protocol):
     """An open file."""
 
     def read(self, size: int = -1, /) -> bytes | str:
@@ -48,7 +48,7 @@ class Readable(Protocol):
 
 
 def load(
-    source: str | os.PathLike[str] | bytes | Readable,
+    source: str | os.PathLike[str] | bytes | ReadableFile,
     *,
     format: str | None = None,  # ruff: ignore[builtin-argument-shadowing]  the word for it
     verify: bool = False,
@@ -68,16 +68,27 @@ def load(
     Raises FileError where the file cannot be read, WireError or ParseError where it is no model, each with
     its name; ExternalDataError where `verify` finds a problem; and LimitError where loading would exceed
     `limits`, by default those of `Limits()`.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     sabir.save(model, Path(folder, 'model.onnx'))
+    ...     print(sabir.load(Path(folder, 'model.onnx')).graph[0].op)
+    Relu
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return loads(source, format=format, verify=verify, limits=limits)
-    if isinstance(source, Readable):
-        return run_within(limits, _load_open, source, format, verify=verify)
+    if isinstance(source, ReadableFile):
+        return run_with_limits(limits, _load_open, source, format, verify=verify)
     chosen = format_named(format) if format else None
-    return run_within(limits, lambda: _verified(_load_path(path_of(source), chosen, mapped=mapped), verify))
+    return run_with_limits(
+        limits, lambda: _verified(_load_path(path_of(source), chosen, mapped=mapped), verify)
+    )
 
 
-def _load_open(source: Readable, format_name: str | None, *, verify: bool) -> Model:
+def _load_open(source: ReadableFile, format_name: str | None, *, verify: bool) -> Model:
     return _verified(_read_data(_all_of(source), format_name, "the open file", Folder(None)), verify)
 
 
@@ -115,13 +126,23 @@ def loads(
     `folder` contains its external data, if it has any. `format` is as in `load`; by default the content
     decides. Raises WireError or ParseError where the data is no model, ExternalDataError where `verify` finds
     data missing, FileError for a folder that cannot exist, and LimitError as `load` does.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> sabir.loads(sabir.dumps(model)).opsets
+    {'': 21}
     """
     place = Folder(None if folder is None else absolute(path_of(folder)))
-    return run_within(limits, lambda: _verified(_read_data(data, format, "", place), verify))
+    return run_with_limits(limits, lambda: _verified(_read_data(data, format, "", place), verify))
 
 
 def load_tensor(source: str | os.PathLike[str] | bytes) -> Tensor:
-    """Return the tensor in a file of one `TensorProto` (`input_0.pb`); raises as `load` does."""
+    """Return the tensor in a file of one `TensorProto` (`input_0.pb`); raises as `load` does.
+
+    >>> message = sabir.to_proto(sabir.ir.ArrayTensor(np.float32([1, 2])))
+    >>> load_tensor(message.SerializeToString()).array()
+    array([1., 2.], dtype=float32)
+    """
     if isinstance(source, bytes):
         return WireTensor(read_message(TensorProto, source))
     path = path_of(source)
@@ -133,7 +154,7 @@ def path_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
     return Path(os.fsdecode(path))
 
 
-def _all_of(source: Readable) -> memoryview | str:
+def _all_of(source: ReadableFile) -> memoryview | str:
     """Return the rest of an open file; raises FileError where it cannot be read."""
     try:
         data: Any = source.read()
@@ -181,7 +202,7 @@ def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
         with without_collector():
             return _decoded(data, folder, chosen)
     except SabirError as error:
-        raise (error.within(name) if name else error) from error
+        raise (error.located(name) if name else error) from error
     except (MemoryError, EncodeError) as error:
         problem = f"there is not enough memory to read a model of {len(data):,} bytes as {chosen}"
         raise WireError(f"{name}: {problem}" if name else problem) from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.protobuf.message import DecodeError, EncodeError
 
-from sabir.base import UnsupportedError, WireError, run_within
+from sabir.base import UnsupportedError, WireError, run_with_limits
 from sabir.files import absolute
 from sabir.ir import (
     Attribute,
@@ -82,8 +82,13 @@ def to_proto(item: Item, kind: Any = None, *, limits: Limits | None = None) -> A
 
     Raises TypeError for another object, and for a `kind` that is the class of another message; WireError for
     what no message can contain, such as more than 2 GiB.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> sabir.to_proto(model).graph.node[0].op_type
+    'Relu'
     """
-    return run_within(limits, _to_proto, item, kind)
+    return run_with_limits(limits, _to_proto, item, kind)
 
 
 def from_proto(
@@ -97,8 +102,14 @@ def from_proto(
     Raises TypeError for an object that is not a message, UnsupportedError for another message, WireError for
     one that is no valid model, or that protobuf cannot serialise as it has more than 2 GiB, and LimitError as
     `load` does.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> message = sabir.to_proto(model)
+    >>> sabir.from_proto(message).graph[0].op
+    'Relu'
     """
-    return run_within(limits, _from_proto, message, folder)
+    return run_with_limits(limits, _from_proto, message, folder)
 
 
 # to messages

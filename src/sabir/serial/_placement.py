@@ -132,7 +132,13 @@ def _movable(model: Model, threshold: int) -> list[PlacedTensor]:
 
 
 def largest_movable(model: Model) -> tuple[str, int] | None:
-    """Return the name and the bytes of the largest tensor whose data may leave the model, if there is one."""
+    """Return the name and the bytes of the largest tensor whose data may leave the model, if there is one.
+
+    >>> b = sabir.Builder(21)
+    >>> w = b.initializer('w', np.zeros(1000, np.float32))
+    >>> largest_movable(b.model())
+    ('w', 4000)
+    """
     sizes = ((place.name, _size(place)) for place in all_tensors(model))
     return max(((name, size) for name, size in sizes if size), key=itemgetter(1), default=None)
 
@@ -147,7 +153,7 @@ def _size(place: TensorPlace) -> int | None:
             _, size = tensor.place()
             stream_of(tensor)
         except ExternalDataError as error:
-            raise error.within(str(place.where)) from error
+            raise error.located(str(place.where)) from error
         return size
     if isinstance(tensor, WireTensor):
         return _wire_size(tensor)

@@ -105,13 +105,22 @@ def load_safetensors(path: str | os.PathLike[str], *, mapped: bool = True) -> di
 
     Raises FileError where the file cannot be read, ExternalDataError where it violates the format, and
     UnsupportedError for an element type that ONNX lacks; each message names the file.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> b = sabir.Builder(21)
+    >>> w = b.initializer('w', np.zeros(1000, np.float32))
+    >>> with TemporaryDirectory() as folder:
+    ...     sabir.save(b.model(), Path(folder, 'm.onnx'), external='w.safetensors')
+    ...     list(load_safetensors(Path(folder, 'w.safetensors'), mapped=False))
+    ['w']
     """
     file = Path(os.fsdecode(path))
     data = map_file(file, mapped=mapped)
     try:
         return _tensors(data)
     except (ExternalDataError, UnsupportedError) as error:
-        raise error.within(str(file)) from error
+        raise error.located(str(file)) from error
 
 
 def _tensors(data: memoryview) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from sabir.base import FileError, WireError, run_within
+from sabir.base import FileError, WireError, run_with_limits
 from sabir.files import LazyBytes, reason, replace_file
 from sabir.serial._encoding import always, encode, external_stays, never, require_model
 from sabir.serial._external import Folder
@@ -70,21 +70,29 @@ def save(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     are any, else of the model. Raises FileError where a file cannot be written, ExternalDataError where data
     to be moved is not found, WireError for what no file can contain, LimitError where external data that very
     many tensors read would take more than `limits` allow.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> sabir.save(model, file)
+    >>> file.getvalue() == sabir.dumps(model)
+    True
     """
     require_model(model, "save", path)
     if isinstance(path, Writable):
         chosen = format_named(format) if format else "protobuf"
-        run_within(limits, _save_open, model, path, chosen, external, progress)
+        run_with_limits(limits, _save_open, model, path, chosen, external, progress)
         return
     target = path_of(path)
     chosen = format_named(format) if format else format_by_name(target) or "protobuf"
     if external is None or external is False:
-        run_within(limits, _save_whole, model, target, chosen, external, progress)
+        run_with_limits(limits, _save_whole, model, target, chosen, external, progress)
         return
     from sabir.serial._placement import Layout  # ruff: ignore[import-outside-top-level]  few move data
 
     layout = Layout(external, threshold, align, shard, checksum)
-    run_within(limits, _save_split, model, target, chosen, layout, progress)
+    run_with_limits(limits, _save_split, model, target, chosen, layout, progress)
 
 
 def _save_open(
@@ -150,9 +158,14 @@ def dumps(
 
     Protobuf includes external data; the other formats, which are for people, refer to it. Raises WireError
     for what the format cannot contain, and LimitError as `save` does.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> print(sabir.dumps(model, format='textproto')[:14].decode())
+    ir_version: 10
     """
     require_model(model, "dumps")
-    return run_within(limits, _dumped, model, format_named(format))
+    return run_with_limits(limits, _dumped, model, format_named(format))
 
 
 def _dumped(model: Model, chosen: Format) -> bytes:

@@ -30,6 +30,11 @@ def text(
     Raises LimitError for graphs that are nested too deep, WireError for a constant made in memory whose data
     does not fit its type, TypeError for another object, and for a path as `load` does; external data is
     referred to, not read.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> print(sabir.text(model.graph[0]), end='')
+    y = Relu (x)
     """
     subject: Any = model
     if isinstance(model, (str, os.PathLike)):

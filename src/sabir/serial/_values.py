@@ -56,6 +56,13 @@ def load_value(path: Path, declared: Type | None = None) -> Any:
 
     Without a declared type it is a tensor. Raises FileError where the file cannot be read, WireError where it
     contains no such value, UnsupportedError for a sparse tensor.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = save_value(np.float32([1, 2]), Path(folder, 'input_0.pb'))
+    ...     load_value(Path(folder, 'input_0.pb'))
+    array([1., 2.], dtype=float32)
     """
     data = map_file(path)
     if not len(data):
@@ -68,6 +75,12 @@ def save_value(value: Any, path: Path, declared: Type | None = None, *, name: st
 
     Without a declared type, a list is a sequence, a dict a map, None an optional. Raises FileError where the
     file cannot be written, UnsupportedError for a value that no message can contain.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_value([np.float32([1, 2])], Path(folder, 'input_0.pb'))
+    'SequenceProto'
     """
     writer = _ValueWriter()
     message = writer.message(value, declared)

@@ -20,6 +20,10 @@ class ExternalProblem(NamedTuple):
 
     `data`: it cannot be read, as the file, its length or the entries are wrong. `checksum`: the file's SHA1
     digest differs from the declared one. `overlap`: it shares some, but not all, bytes with another tensor.
+
+    >>> from sabir.base import Location
+    >>> print(ExternalProblem('data', Location().at('graph'), 'the file is missing').message)
+    the file is missing
     """
 
     kind: Literal["data", "checksum", "overlap"]
@@ -28,7 +32,13 @@ class ExternalProblem(NamedTuple):
 
 
 def external_problems(model: Model, *, checksums: bool = False) -> Iterator[ExternalProblem]:
-    """Yield the problems of the external data of a model; data is read only for `checksums`."""
+    """Yield the problems of the external data of a model; data is read only for `checksums`.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> list(external_problems(model))
+    []
+    """
     survey = _Survey(checksums)
     for place in all_tensors(model):
         if isinstance(place.tensor, ExternalTensor):

@@ -29,7 +29,7 @@ class Entry(NamedTuple):
     note: Note | None = None
 
 
-class GraphReader:
+class GraphParser:
     """Reads graphs and function bodies at a cursor; each method raises ParseError."""
 
     __slots__ = ("_cursor", "_depth", "_scope")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sabir.base import run_within, without_collector
+from sabir.base import run_with_limits, without_collector
 from sabir.ir import DeviceConfiguration, Function, Model, NameScope, Residue, TrainingInfo, Value
 from sabir.proto import DeviceConfigurationProto, FunctionProto, ModelProto, TrainingInfoProto
 from sabir.syntax._imports import bind_imports
-from sabir.syntax._read_graph import GraphReader, spread_empty
+from sabir.syntax._read_graph import GraphParser, spread_empty
 from sabir.syntax._read_notes import read_note
 from sabir.syntax._read_tensors import read_pairs
 from sabir.syntax._tokens import Cursor
@@ -32,23 +32,42 @@ def parse(text: str, *, opener: Opener | None = None, limits: Limits | None = No
     A node input that names nothing is a value without a source. Fields that are not in the header have
     the defaults of `Model`. `opener` opens data in other files: it is called with the entries that
     locate it, and the number of bytes.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... main (float[N] x) => (float[N] y) { y = Softmax <axis = 0> (x) }''')
+    >>> model.graph[0].attributes['axis'].value
+    0
     """
     return _read(text, _model, opener, limits)
 
 
 def parse_graph(text: str, *, limits: Limits | None = None) -> Graph:
-    """Return the graph that a text describes; raises ParseError."""
-    return _read(text, lambda cursor: GraphReader(cursor).graph(), None, limits, "graph")
+    """Return the graph that a text describes; raises ParseError.
+
+    >>> parse_graph('g (float[N] x) => (float[N] y) { y = Relu (x) }').inputs[0].name
+    'x'
+    """
+    return _read(text, lambda cursor: GraphParser(cursor).graph(), None, limits, "graph")
 
 
 def parse_function(text: str, *, limits: Limits | None = None) -> Function:
-    """Return the function that a text describes; raises ParseError."""
+    """Return the function that a text describes; raises ParseError.
+
+    >>> function = parse_function('''<domain: "d", opset_import: ["" : 21]>
+    ... twice (x) => (y) { y = Add (x, x) }''')
+    >>> function.name
+    'twice'
+    """
     return _read(text, _function, None, limits, "function")
 
 
 def parse_node(text: str, *, limits: Limits | None = None) -> Node:
-    """Return the node that a text describes, in no graph; its inputs have no source. Raises ParseError."""
-    return _read(text, lambda cursor: GraphReader(cursor).node(), None, limits, "node")
+    """Return the node that a text describes, in no graph; its inputs have no source. Raises ParseError.
+
+    >>> parse_node('y = Relu (x)').op
+    'Relu'
+    """
+    return _read(text, lambda cursor: GraphParser(cursor).node(), None, limits, "node")
 
 
 def _read(
@@ -58,7 +77,7 @@ def _read(
     limits: Limits | None,
     what: str = "model",
 ) -> _Read:
-    return run_within(limits, _read_all, text, read, opener, what)
+    return run_with_limits(limits, _read_all, text, read, opener, what)
 
 
 def _read_all(text: str, read: Callable[[Cursor], _Read], opener: Opener | None, what: str) -> _Read:
@@ -74,7 +93,7 @@ def _read_all(text: str, read: Callable[[Cursor], _Read], opener: Opener | None,
 
 def _model(cursor: Cursor) -> Model:
     note = read_note(cursor)
-    model, reader, main = Model(), GraphReader(cursor), NameScope()
+    model, reader, main = Model(), GraphParser(cursor), NameScope()
     if note is None or cursor.tokens[cursor.at] == "<":
         fields, in_header = _header(cursor, _MODEL_FIELDS)
         from_note = None if note is None else note.residue(ModelProto)
@@ -124,7 +143,7 @@ def _function(cursor: Cursor, note: Note | None = None) -> Function:
     fields, in_header = _header(cursor, _FUNCTION_FIELDS)
     doc = fields.pop("doc", "")
     name = cursor.name("the name of a function")
-    reader = GraphReader(cursor)
+    reader = GraphParser(cursor)
     attributes = reader.parameters()
     graph = reader.body(name)
     graph.doc = doc
@@ -137,7 +156,7 @@ def _function(cursor: Cursor, note: Note | None = None) -> Function:
     return Function(name, graph=graph, attributes=attributes, residue=residue, **fields)
 
 
-def _training(cursor: Cursor, reader: GraphReader, main: NameScope, note: Note | None) -> TrainingInfo:
+def _training(cursor: Cursor, reader: GraphParser, main: NameScope, note: Note | None) -> TrainingInfo:
     """Read `@training {initialization: graph, algorithm: graph, update_binding: ["w": "new_w"]}`."""
     cursor.expect("@")
     cursor.expect("training")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from sabir.base import SabirError, UnsupportedError, run_within
+from sabir.base import SabirError, UnsupportedError, run_with_limits
 from sabir.ir import Function, Graph, Model, Node
 from sabir.proto import FunctionProto, ModelProto
 from sabir.syntax._imports import list_imports
@@ -40,19 +40,31 @@ def text(model: Writable, *, elide: int | None = None, limits: Limits | None = N
 
     Raises LimitError for graphs that are nested too deep, WireError for a constant made in memory whose data
     does not fit its type, TypeError for another object; external data is referred to, not read.
+
+    >>> print(text(parse_node('y = Relu(x)')), end='')
+    y = Relu (x)
     """
-    return run_within(limits, lambda: "".join(_chunks(model, elide)))
+    return run_with_limits(limits, lambda: "".join(_chunks(model, elide)))
 
 
 def write_text(
     model: Writable, stream: TextIO, *, elide: int | None = None, limits: Limits | None = None
 ) -> None:
-    """Write what `text` returns to a text stream, in chunks: the whole text is never in memory."""
-    run_within(limits, lambda: stream.writelines(text_chunks(model, elide=elide)))
+    """Write what `text` returns to a text stream, in chunks: the whole text is never in memory.
+
+    >>> import sys
+    >>> write_text(parse_node('y = Relu(x)'), sys.stdout)
+    y = Relu (x)
+    """
+    run_with_limits(limits, lambda: stream.writelines(text_chunks(model, elide=elide)))
 
 
 def text_chunks(model: Writable, *, elide: int | None = None) -> Iterator[str]:
-    """Yield what `text` returns in chunks of some 64 Ki characters; raises as `text`, when it comes to it."""
+    """Yield what `text` returns in chunks of some 64 Ki characters; raises as `text`, when it comes to it.
+
+    >>> len(list(text_chunks(parse_node('y = Relu(x)'))))
+    1
+    """
     waiting: list[str] = []
     size = 0
     for chunk in _chunks(model, elide):
@@ -68,6 +80,9 @@ def listing(model: Writable) -> str:
     """Return what `print(model)` shows: the text, in which large tensors and long lists are elided.
 
     Of an object that has no text, it is the `repr` with the reason.
+
+    >>> print(listing(parse_node('y = Relu(x)')), end='')
+    y = Relu (x)
     """
     try:
         return text(model, elide=LISTED_ELEMENTS).removesuffix("\n")

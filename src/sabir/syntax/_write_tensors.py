@@ -31,7 +31,7 @@ _WRITTEN = _DATA | {"dims", "data_type", "name"}
 _LOCATING = frozenset({"external_data", "data_location"})
 
 
-class Data(NamedTuple):
+class DataText(NamedTuple):
     """The data of a constant, in chunks; `after_equals` says that a type needs an equals sign before it."""
 
     chunks: Iterable[str]
@@ -44,7 +44,7 @@ class ConstantText(NamedTuple):
     note: str
     head: str
     name: str
-    data: Data
+    data: DataText
 
     def initializer(self, name: str) -> Iterator[str]:
         """Yield the entry of an initializer, without the note."""
@@ -70,7 +70,7 @@ def constant_text(constant: Constant, *, unnamed: bool = False, elide: int | Non
     if isinstance(constant, SparseTensor):
         head = f"sparse_tensor({element_text(constant.element)}{dims_text(constant.shape)})"
         parts = [constant_text(part, elide=elide) for part in (constant.values, constant.indices)]
-        return ConstantText(note_text(NoteFields(wire=constant.wire)), head, "", Data(_parts_text(parts)))
+        return ConstantText(note_text(NoteFields(wire=constant.wire)), head, "", DataText(_parts_text(parts)))
     if isinstance(constant, WireTensor):
         return _from_wire(constant, unnamed=unnamed, elide=elide)
     note = note_text(NoteFields(name="") if unnamed else NoteFields())
@@ -93,21 +93,21 @@ def _parts_text(parts: Iterable[ConstantText]) -> Iterator[str]:
         separator = " "
 
 
-def _elided(tensor: Tensor, elide: int | None) -> Data | None:
+def _elided(tensor: Tensor, elide: int | None) -> DataText | None:
     """Return the number of elements of a tensor that has too many to write; None for others."""
     if elide is None or isinstance(tensor, ExternalTensor):
         return None
     count = element_count(tensor.shape)
-    return Data((f"{{{elision(count, 'elements')}}}",)) if count > elide else None
+    return DataText((f"{{{elision(count, 'elements')}}}",)) if count > elide else None
 
 
-def _elements(tensor: Tensor) -> Data:
+def _elements(tensor: Tensor) -> DataText:
     chunks = elements_text(tensor)
-    return _bytes(tensor.raw()) if chunks is None else Data(chunks)
+    return _bytes(tensor.raw()) if chunks is None else DataText(chunks)
 
 
-def _bytes(data: bytes | memoryview) -> Data:
-    return Data(base64_chunks(data), after_equals=True)
+def _bytes(data: bytes | memoryview) -> DataText:
+    return DataText(base64_chunks(data), after_equals=True)
 
 
 def _from_wire(tensor: WireTensor, *, unnamed: bool, elide: int | None) -> ConstantText:
@@ -129,20 +129,20 @@ def _from_wire(tensor: WireTensor, *, unnamed: bool, elide: int | None) -> Const
     return ConstantText(note_text(fields), element_text(element) + dims_text(shape), name, data)
 
 
-def _data(tensor: WireTensor, element: ElementType, fields: set[str]) -> Data | None:
+def _data(tensor: WireTensor, element: ElementType, fields: set[str]) -> DataText | None:
     """Return the data of a tensor from a file; None where only its whole message represents it."""
     if isinstance(tensor, ExternalTensor):
         listed = tensor.proto.external_data
         if fields or not _are_plain(listed):
             return None
-        return Data((pairs_text([(e.key, e.value) for e in listed]),), after_equals=True)
+        return DataText((pairs_text([(e.key, e.value) for e in listed]),), after_equals=True)
     if not fields <= {"raw_data"} and not fields <= {element.field}:
         return None
     is_raw = "raw_data" in fields
     try:
         chunks = elements_text(tensor)
         if chunks is not None and not _has_stray_bits(tensor, element, is_raw=is_raw):
-            return Data(chunks)
+            return DataText(chunks)
     except (UnsupportedError, WireError):
         pass
     return _bytes(tensor.raw()) if is_raw else None
@@ -194,7 +194,7 @@ def _copy(field: Any, content: Any, rest: Any) -> None:
         setattr(rest, field.name, content)
 
 
-def _whole(tensor: WireTensor, elide: int | None) -> Data:
+def _whole(tensor: WireTensor, elide: int | None) -> DataText:
     """Return the bytes of the whole message of a tensor."""
     proto = tensor.proto
     if tensor.view is not None and not isinstance(tensor, ExternalTensor):
@@ -203,7 +203,7 @@ def _whole(tensor: WireTensor, elide: int | None) -> Data:
         proto.raw_data = bytes(tensor.view)
     wire = proto.SerializeToString()
     if elide is not None and len(wire) > max(elide, _SHORTEST_ELIDED):
-        return Data((f"{{{elision(len(wire), 'bytes')}}}",), after_equals=True)
+        return DataText((f"{{{elision(len(wire), 'bytes')}}}",), after_equals=True)
     return _bytes(wire)
 
 

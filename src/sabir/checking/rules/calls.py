@@ -100,7 +100,7 @@ def _needs(functions: list[FunctionSite]) -> dict[object, dict[Value, _Need]]:
     pending: list[tuple[Function, Value]] = []
     for site in functions:
         asked = _Asked(site.body)
-        for inner in site.body.within():
+        for inner in site.body.with_subgraphs():
             for value, need in _direct(inner, asked):
                 found[site.function].setdefault(value, need)
             for port, value in _handed_on(inner, asked):

@@ -78,7 +78,7 @@ def named(site: FunctionSite) -> Iterator[Problem]:
 
 
 def _callees(site: FunctionSite) -> dict[Function, None]:
-    return {c: None for inner in site.body.within() for c in inner.calls if isinstance(c, Function)}
+    return {c: None for inner in site.body.with_subgraphs() for c in inner.calls if isinstance(c, Function)}
 
 
 @rule(
@@ -208,7 +208,7 @@ def default_or_none(site: FunctionSite) -> Iterator[Problem]:
 def same_operators(site: FunctionSite) -> Iterator[Problem]:
     """The imports of a function and of the model select the same operator versions."""
     reported: set[str] = set()
-    for inner in site.body.within():
+    for inner in site.body.with_subgraphs():
         for callee, (index, *_) in inner.calls.items():
             if not isinstance(callee, Version) or str(callee) in reported:
                 continue

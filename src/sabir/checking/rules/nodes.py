@@ -162,7 +162,7 @@ def attributes(site: GraphSite) -> Iterator[Problem]:
 
 def _check_attributes(site: GraphSite, callee: Version | Function, node: Node) -> None:
     if isinstance(callee, Function):
-        site.scope.inside(callee, node)
+        site.scope.of_call(callee, node)
     else:  # runtimes use such names for private attributes
         known = {name: a for name, a in node.attributes.items() if name and not name.startswith("__")}
         callee.formal.check_attributes(known)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LAST = -1
 
 
-class ScoreMasks(NamedTuple):
+class ScoreMaskValues(NamedTuple):
     """A bias to add to the scores, and which keys each query attends to; both broadcast to the scores."""
 
     bias: Value | None = None
@@ -159,7 +159,7 @@ def restricted(b: Builder, mask: Value | None, allowed: Value | None, kind: Elem
 
 
 def probabilities(
-    b: Builder, x: Value, masks: ScoreMasks, precision: int | None, kind: ElementType
+    b: Builder, x: Value, masks: ScoreMaskValues, precision: int | None, kind: ElementType
 ) -> tuple[Value, Value]:
     """Return the masked scores, and their softmax; a query without keys has zeros."""
     number, allowed = Numbers(b, kind), masks.allowed

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sabir.ir import Dim, Shape, TensorType
-    from sabir.opsets.families.windows import Run, WindowAxis
+    from sabir.opsets.families.windows import WindowAxis, WindowRange
     from sabir.opsets.typing import Array
 
 GROUP = Attribute(
@@ -190,7 +190,7 @@ class _Columns:
         return buffer.reshape(groups, channels * math.prod(self.kernel), math.prod(sizes))
 
     def _copy(
-        self, column: Array, phases: Sequence[Array], box: Sequence[slice], runs: Sequence[Run]
+        self, column: Array, phases: Sequence[Array], box: Sequence[slice], runs: Sequence[WindowRange]
     ) -> None:
         """Copy what one tap reads; its padding is 0 already unless an earlier block overwrote it."""
         if any(

@@ -25,13 +25,13 @@ _PARAMETERS = "scale", "B", "mean", "var"
 _BLOCK = 1 << 18  # bytes of input that are normalised at a time, so that they stay in the cache
 
 
-class Statistics(NamedTuple):
+class Moments(NamedTuple):
     """A mean and a variance for each channel, or for each position that was not averaged over."""
 
     mean: Array
     variance: Array
 
-    def updated(self, batch: Statistics, momentum: float) -> tuple[Array, Array]:
+    def updated(self, batch: Moments, momentum: float) -> tuple[Array, Array]:
         """Return the running statistics after a batch, in the element types of `self`."""
         mean, variance = (
             (old.astype(np.float64) * momentum + new.reshape(old.shape) * (1 - momentum)).astype(old.dtype)
@@ -40,15 +40,15 @@ class Statistics(NamedTuple):
         return mean, variance
 
 
-def statistics(x: Array, axes: Sequence[int]) -> Statistics:
+def statistics(x: Array, axes: Sequence[int]) -> Moments:
     """Return mean and population variance of `x` over some axes."""
     count = math.prod(x.shape[a] for a in axes)
     mean = np.add.reduce(x, axis=tuple(axes), dtype=np.float64, keepdims=True) / np.float64(count)
     spread = np.add.reduce(np.square(x - mean), axis=tuple(axes)) / np.float64(count)
-    return Statistics(mean.reshape(spread.shape), spread)
+    return Moments(mean.reshape(spread.shape), spread)
 
 
-def scaled(x: Array, moments: Statistics, scale: Array, bias: Array, epsilon: float) -> Array:
+def scaled(x: Array, moments: Moments, scale: Array, bias: Array, epsilon: float) -> Array:
     """Return `(x - mean) / sqrt(variance + epsilon) * scale + bias`, as one multiplication and one addition.
 
     All but `x` (N, C, ...) have one element for each channel, or one for each position of an item.

@@ -51,7 +51,7 @@ KERNEL_SHAPE = Attribute(
 CEIL_MODE = Attribute("ceil_mode", "int", "1: the last window may end beyond the padded input.", default=0)
 
 
-class Run(NamedTuple):
+class WindowRange(NamedTuple):
     """The windows `start` to `stop`, and the input elements that one of their taps reads."""
 
     start: int
@@ -82,14 +82,16 @@ class WindowAxis(NamedTuple):
         past = (self.length + self.begin - 1) // self.dilation + 1
         return range(max(0, first), max(0, first, min(self.kernel, past)))
 
-    def run(self, tap: int, start: int = 0, stop: int | None = None) -> Run:
+    def run(self, tap: int, start: int = 0, stop: int | None = None) -> WindowRange:
         """Return those of the windows `start` to `stop` whose tap number `tap` is inside the input."""
         offset, stride = tap * self.dilation - self.begin, self.stride
         first = max(start, -(offset // stride))
         last = min(self.windows if stop is None else stop, -((offset - self.length) // stride))
         last = max(first, last)
         begin = first * stride + offset
-        return Run(first, last, slice(begin, max(begin, begin + (last - first - 1) * stride + 1), stride))
+        return WindowRange(
+            first, last, slice(begin, max(begin, begin + (last - first - 1) * stride + 1), stride)
+        )
 
     def covered(self, *, padding: bool) -> Array:
         """Return how many taps of each window are inside the input, or inside the padded input."""

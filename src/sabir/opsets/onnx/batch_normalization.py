@@ -11,7 +11,7 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.normalization import (
     EPSILON,
-    Statistics,
+    Moments,
     channels,
     normalized_type,
     scaled,
@@ -195,7 +195,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     is_test: int, spatial: int, epsilon: float, momentum: float, call: Call,
 ) -> tuple[Array, ...]:  # fmt: skip
     (channels if spatial else _check_positions)(x, scale, bias, mean, var)
-    running = Statistics(mean, var)
+    running = Moments(mean, var)
     if is_test and any(call.outputs[1:]):
         raise ValueError(_NO_STATISTICS)
     if is_test:

@@ -186,9 +186,9 @@ def body(  # ruff: ignore[too-many-arguments]  the operator's signature
     allowed = inputs.visible((left_window_size, 0 if is_causal else right_window_size))
     mask, masked = inputs.typed_mask(padded=call.opset >= PADDED_MASKS)
     masks = (
-        graphs.ScoreMasks(None, graphs.combined(b, mask, allowed))
+        graphs.ScoreMaskValues(None, graphs.combined(b, mask, allowed))
         if masked is TRUTH
-        else graphs.ScoreMasks(mask, allowed)
+        else graphs.ScoreMaskValues(mask, allowed)
     )
     heads = None
     if graphs.is_packed((q, k, v), q_num_heads):

@@ -1,4 +1,4 @@
-"""Every rule over all that it looks at in one model, then the types."""
+"""The findings of all selected rules in one model, then those of type inference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sabir.base import Finding, Location, TextError, legible, without_collector
 from sabir.checking._consequences import without_consequences
 from sabir.checking._messages import is_plain
 from sabir.checking._survey import AttributeSite, Survey
-from sabir.checking._types import INFERRED, VALUES, in_function, type_findings
+from sabir.checking._types import ATTRIBUTE_VALUE, INFERRED, in_function, type_findings
 from sabir.ir import Model
 from sabir.serial import load
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 ARITY, UTF8 = "NODE002", "TEXT001"
 
 
-def judged(
+def violations(
     model: Source, rules: list[Rule], registry: Registry, *, types: bool, verify: bool
 ) -> list[Finding]:
-    """Return the findings of rules in a model or a file, rule by rule; raises the errors of `load`."""
+    """Return the findings of some rules in a model or a file, rule by rule; raises the errors of `load`."""
     if not isinstance(model, Model):
         try:
             model = load(model)
@@ -34,30 +34,30 @@ def judged(
             return [finding] if any(r.id == UTF8 for r in rules) else []
     with without_collector():
         survey = Survey(model, registry, verify)
-        found = list(_broken(rules, survey))
+        found = list(_violations(rules, survey))
     inferred = {r.id for r in rules if r.id in INFERRED and r.holds_for(model.ir_version)}
     if types and inferred:
-        # an invalid call has no types to infer
+        # a call with a wrong number of operands has no types
         miscalled = {f.location for f in found if f.rule == ARITY}
-        stated = {in_function(f.location) for f in found if f.rule == VALUES}
+        reported = {in_function(f.location) for f in found if f.rule == ATTRIBUTE_VALUE}
         found += [
             f
             for f in type_findings(survey)
             if f.rule in inferred
             and f.location not in miscalled
-            and not (f.rule == VALUES and in_function(f.location) in stated)
+            and not (f.rule == ATTRIBUTE_VALUE and in_function(f.location) in reported)
         ]
     return without_consequences(found, model.graph)
 
 
-def _broken(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
-    parts = (inner for default in survey.defaults for inner in default.within())
+def _violations(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
+    defaults = (inner for default in survey.defaults for inner in default.with_subgraphs())
     subjects = {
         "model": [survey],
         "root": survey.roots,
         "graph": survey.graphs,
-        # what nodes call is all that is looked at in a function's default, which sees no values
-        "calls": [*survey.graphs, *parts],
+        # in the graphs of a function's defaults only the calls are checked, as no values are visible there
+        "calls": [*survey.graphs, *defaults],
         "tensor": [site for site in survey.tensors if not is_plain(site.tensor)],
         "sparse": survey.sparse,
         "type": survey.types,
@@ -67,14 +67,14 @@ def _broken(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
     for rule in rules:
         if not rule.holds_for(survey.model.ir_version):
             continue
-        broken = _alike(rule, survey) if rule.over == "attribute" else subjects[rule.over]
-        for subject in broken:
+        checked = _violating_attributes(rule, survey) if rule.over == "attribute" else subjects[rule.over]
+        for subject in checked:
             for message, where, hint in rule.check(subject):
                 yield Finding(rule.id, legible(message), where, legible(hint), rule.severity)
 
 
-def _alike(rule: Rule, survey: Survey) -> Iterator[AttributeSite]:
-    """Yield the attributes that may violate a rule: of equal attributes, all if the first one does."""
+def _violating_attributes(rule: Rule, survey: Survey) -> Iterator[AttributeSite]:
+    """The attributes that violate a rule; of equal ones, the first is checked for all."""
     for sites in survey.attributes:
         if any(True for _ in rule.check(sites[0])):
             yield from sites
