@@ -179,8 +179,8 @@ def test_a_rule_that_many_places_break_is_one_line(cli, write):
     path = write(many(30))
     first, law, last = cli("check", path).out.splitlines()
     assert first == (
-        f"{path}: graph/node[0] 'Thing0': warning NODE007: 'other.Thing0' cannot be checked: its domain is"
-        " unknown; 29 more of NODE007, which --verbose lists"
+        f"{path}: graph/node[0] 'Thing0': warning NODE007: 'other.Thing0' cannot be checked: Sabir"
+        " does not know its domain; 29 more of NODE007, which --verbose lists"
     )
     assert law.startswith("   NODE007   ")
     assert last.startswith(f"30 warnings found in {path}")

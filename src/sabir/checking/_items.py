@@ -37,16 +37,16 @@ def _of_node(site: GraphSite, index: int, version: Version, types: Mapping[Value
     shapes = _shapes(node, version, types)
     problem = hint = ""
     if len({len(shape) for shape in shapes}) > 1:
-        problem = "tensors of different ranks become its items"
+        problem = "its items have different ranks"
         hint = "declare its items without a shape"
     else:
         axis = next((a for a, dim in enumerate(declared) if dim is not None and _differ(shapes, a)), None)
         if axis is not None:
             problem = f"its items differ in dimension {axis}"
-            hint = "leave that dimension of the items open"
+            hint = "leave that dimension of the items unset"
     if problem:
         where = site.at_node(index).at("output", index=0, name=value.name)
-        message = f"{quote(value.name)} is declared {value.type}, but {problem}"
+        message = f"{quote(value.name)} is declared as {value.type}, but {problem}"
         yield Finding(UNEVEN, message, where, hint, "warning")
 
 

@@ -125,10 +125,10 @@ def _invalid_updates(training: TrainingInfo, where: Location, types: dict[Value,
         for index, (key, value) in enumerate(pairs):
             problem = _state_contradiction(key, types.get(value))
             if problem:
-                message = f"{quote(value.name)} cannot become {quote(key.name)}: {problem}"
+                message = f"{quote(value.name)} does not fit {quote(key.name)}: {problem}"
                 at = where.at(field, index=index, name=key.name)
                 yield Finding(
-                    STATE_UPDATE, message, at, "give it the element type and shape of the initializer"
+                    STATE_UPDATE, message, at, "compute it with the element type and shape of the initializer"
                 )
 
 

@@ -44,6 +44,7 @@ from sabir.schema import (
     as_results,
     check_call,
     check_results,
+    function_label,
 )
 
 if TYPE_CHECKING:
@@ -348,7 +349,7 @@ class Inference:
         """Infer a function's body for one call; calls that are alike are inferred once."""
         check_call(function, node)
         if any(f is function for f in self._calling):
-            raise SchemaError(f"{function!r} calls itself")
+            raise SchemaError(f"{function_label(function)} calls itself")
         inner = scope.of_call(function, node)
         self._reporter.newer_opsets(inner, where)
         attributes = tuple(inner.bindings.values()) if inner.bindings else ()

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 @repair(
     "NAME004",
     "Characters that identifiers cannot contain become `_`, and a number is added if the new name is in use;"
-    " the dimension gets the same name everywhere. A dimension such as `2*N` no longer says how it follows"
-    " from others.",
+    " the dimension gets the same name everywhere. A dimension such as `2*N` no longer states how it"
+    " depends on others.",
     safe=False,
 )
 def rename_dimensions(task: Task) -> Iterator[Repair]:
@@ -52,7 +52,7 @@ def rename_dimensions(task: Task) -> Iterator[Repair]:
     yield from renaming.repairs
 
 
-@repair("TYPE003", "The dimension is left open.")
+@repair("TYPE003", "The size is removed: the dimension becomes unknown.")
 def clear_negative_sizes(task: Task) -> Iterator[Repair]:
     """Leave negative dimensions open: no tensor has such a size, and writers mean an unknown one."""
     if "TYPE003" not in task.selected:
@@ -62,7 +62,7 @@ def clear_negative_sizes(task: Task) -> Iterator[Repair]:
     def cleared(type_: Type, where: Location) -> Type:
         changed = with_dims(type_, lambda dim: None if isinstance(dim, int) and dim < 0 else dim)
         if changed is not type_:
-            repairs.append(Repair("TYPE003", f"left the negative dimensions of {type_} open", where))
+            repairs.append(Repair("TYPE003", f"removed the negative sizes of dimensions of {type_}", where))
         return changed
 
     _change_types(task.survey, cleared)
@@ -70,10 +70,10 @@ def clear_negative_sizes(task: Task) -> Iterator[Repair]:
 
 
 def _typed_values(survey: Survey) -> list[tuple[Value, Location]]:
-    """Return every value with a declared type, and the location of its graph."""
+    """Return every value with a declared type, and the location of the declaration."""
     graphs = [(site.graph, site.where) for site in survey.graphs]
     graphs += [(g, f.where) for f in survey.functions for g in graphs_in_defaults(f.function)]
-    values = ((value, where) for graph, where in graphs for value in _describable(graph))
+    values = (described for graph, where in graphs for described in _describable(graph, where))
     return [(value, where) for value, where in values if value.type is not None]
 
 
@@ -81,18 +81,23 @@ def _change_types(survey: Survey, change: Callable[[Type, Location], Type]) -> N
     """Change every type that a model declares, of values and in attributes."""
     for value, where in _typed_values(survey):
         if value.type is not None:
-            value.type = change(value.type, where.at("value_info", name=value.name))
+            value.type = change(value.type, where)
     for editable in editable_attributes(survey):
         if editable.attribute.type in {"type", "types"} and editable.attribute.value:
             _change_types_in(editable, change)
 
 
-def _describable(graph: Graph) -> Iterator[Value]:
-    """Yield every value of which a graph may declare a type."""
-    yield from graph.defined()
-    yield from graph.orphan_value_info
-    yield from (v for v in graph.outputs if v is not None)
-    yield from (info for _, info in graph.output_infos.values())
+def _describable(graph: Graph, where: Location) -> Iterator[tuple[Value, Location]]:
+    """Yield every value of which a graph may declare a type, with the location of the declaration."""
+    for index, value in enumerate(graph.inputs):
+        yield value, where.at("input", index=index, name=value.name)
+    for index, value in enumerate(graph.outputs):
+        if value is not None:
+            yield value, where.at("output", index=index, name=value.name)
+    for index, (_, info) in graph.output_infos.items():
+        yield info, where.at("output", index=index, name=info.name)
+    for value in (*graph.defined(), *graph.orphan_value_info):
+        yield value, where.at("value_info", index=value.value_info_index, name=value.name)
 
 
 def _change_types_in(editable: EditableAttribute, change: Callable[[Type, Location], Type]) -> None:
@@ -147,7 +152,7 @@ class _Renaming:
         if new is None:
             old, name = str(dim), self._names.fresh(str(dim))
             new = self._new_dims[dim] = symbol(name)
-            lost = "" if old in dim.symbols else ", which no longer says how it follows from others"
+            lost = "" if old in dim.symbols else ", which no longer states how it depends on others"
             self.repairs.append(Repair("NAME004", renamed("the dimension", old, name) + lost, where))
         return new
 

@@ -11,6 +11,7 @@ from sabir.repairing._declaring import repair
 from sabir.repairing._repair import Repair, Task
 from sabir.repairing._residues import ResidueEditor, drop_pairs
 from sabir.repairing._value_info import repair_value_info
+from sabir.schema import function_label
 from sabir.serial import dumps
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def _drop_functions(sites: Iterable[FunctionSite], model: Model) -> Iterator[Rep
         for site in others:
             if _bytes_of(site, model) == expected:
                 dropped.add(id(site.function))
-                message = f"dropped the second definition of {site.function!r}, which equals the first"
+                label = function_label(site.function)
+                message = f"dropped the second definition of {label}, which equals the first"
                 yield Repair("FUNC001", message, site.where)
     model.functions = [f for f in model.functions if id(f) not in dropped]
 

@@ -72,7 +72,9 @@ class ResidueEditor:
         for domain, version in dropped:
             message = f"dropped the import of {quote(domain or _DEFAULT_DOMAIN)} in version {version}"
             where = self._where.at("opset_import", name=domain or _DEFAULT_DOMAIN)
-            yield Repair("MODEL004", f"{message}; {applying[canonical_domain(domain)]} stays", where)
+            yield Repair(
+                "MODEL004", f"{message}; version {applying[canonical_domain(domain)]} remains", where
+            )
 
     def drop_function_attributes(self, function: Function) -> Iterator[Repair]:
         """Drop second declarations of a function's attributes; a declaration with a default is kept."""
