@@ -1,4 +1,4 @@
-"""Write the findings and repairs of each invalid example of a rule; read the changes before a commit."""
+"""Write the findings and repairs of every invalid example; read the difference before you commit it."""
 
 import sys
 from pathlib import Path

@@ -9,7 +9,7 @@ import sabir
 from sabir.base import InferenceError, SchemaError
 from sabir.ir import Annotation, Graph, Node, NodeDevice, Sharding, Value, tensor_type, verify
 from sabir.opsets import STANDARD
-from sabir.rewrite import DetachedBuilder, InsertionPoint, Rewriter, replace_outputs
+from sabir.rewrite import DetachedBuilder, InsertionPoint, Rewriter, remove_unread, replace_outputs
 from sabir.schema import Unconvertible
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\n'
@@ -254,6 +254,34 @@ def test_an_output_that_is_left_out_is_named():
         rewriter.name_output(node, 2)
     assert len(node.outputs) == 2
     verify(model)
+
+
+def test_several_outputs_are_named_at_once():
+    model = parsed(
+        "g (float[3,1,2] x, float[1,8,2] w, float[1,8,2] r) => (float[1,1,2] y) { , y = LSTM <hidden_size = 2> (x, w, r) }"
+    )
+    (node,) = model.graph
+    first, last, named = Rewriter(model).name_outputs(node, (0, 2, 1))
+    assert node.outputs == (first, named, last)
+    assert named is model.graph.outputs[0]
+    assert [str(v.type) for v in (first, last)] == ["float[3,1,1,2]", "float[1,1,2]"]
+    verify(model)
+
+
+def test_what_nothing_reads_is_removed_from_a_graph_under_construction():
+    model = parsed(IF)
+    rewriter = Rewriter(model)
+    b = rewriter.builder(model.graph)
+    x = model.graph.inputs[1]
+    one = b.initializer("one", np.float32(1))
+    kept, unread = b.Add(x, one), b.initializer("two", np.float32(2))
+    b.Neg(b.Mul(kept, unread))
+    b.graph.outputs.append(kept)
+    before = x.uses
+    remove_unread(b.graph)
+    assert [n.op for n in b.graph] == ["Add"]
+    assert list(b.graph.initializers) == [one]
+    assert x.uses == before
 
 
 def test_a_clone_has_fresh_names_and_the_same_types():

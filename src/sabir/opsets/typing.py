@@ -1,11 +1,12 @@
 """The types of what operators' behaviours take and return."""
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from sabir.ir import Type
+from sabir.ir import Builder, Graph, Shape, Type, Value
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 T_co = TypeVar("T_co", covariant=True)
@@ -42,3 +43,137 @@ class Subgraph(Protocol[T_co]):
 
 
 BehaviourFunction: TypeAlias = Callable[..., Any]  # `infer`, `evaluate`, an adapter or a body of a version
+
+
+class ShapedBuilder(Builder, ABC):
+    """A builder over values whose types are known as far as inference knows them.
+
+    An operand may be a number, which becomes a scalar of the element type of the first floating-point
+    operand (without one, of the first operand), or a list of integers, which becomes a 1-D int64 tensor:
+    `g.Mul(d, 0.5)`, `g.Unsqueeze(d, [0])`.
+    """
+
+    @abstractmethod
+    def rank(self, value: Value) -> int:
+        """Return the rank of a tensor; raises UnsupportedError where it is unknown."""
+
+    @abstractmethod
+    def shape(self, value: Value) -> Shape | None:
+        """Return the shape of a tensor as far as inference knows it."""
+
+    @abstractmethod
+    def sizes(self, value: Value) -> Value:
+        """Return the shape of a tensor as a value: a constant where all sizes are numbers."""
+
+    @abstractmethod
+    def zeros(self, value: Value) -> Value:
+        """Return zeros of the shape and element type of a tensor."""
+
+    @abstractmethod
+    def fit(self, gradient: Value, value: Value) -> Value:
+        """Undo broadcasting: sum a gradient, to whose shape `value` broadcasts, to the shape of `value`.
+
+        It adds no node where the shapes are known to be equal, one ReduceSum where the sizes tell which axes
+        were repeated, and otherwise finds the axes at run time, also where a rank is unknown.
+        """
+
+
+class Gradient(ShapedBuilder):
+    """What a `gradient` is written with: a builder that knows the call whose gradient it builds.
+
+    The behaviour is `gradient(g, *inputs, /, *, attributes) -> Value | tuple[Value | None, ...]`. It returns
+    a gradient for each input of the operator, with the shape and the element type of that input. None means
+    that no gradient passes: for an index, a shape, a condition. A subgraph attribute is passed as a graph.
+
+    Only floating-point values have gradients. A room writes the gradients of all of its inputs; what nothing
+    reads is erased later. `wants` is for a gradient that must change the forward node, or whose cost is in a
+    subgraph. Every operator in a gradient, if it computes floating-point numbers from others, must have a
+    gradient too, so that second derivatives exist. The nodes are of operator set 18 or later.
+    """
+
+    @property
+    @abstractmethod
+    def dy(self) -> Value:
+        """The gradient of the first output; raises SchemaError where only other outputs have one."""
+
+    @property
+    @abstractmethod
+    def dys(self) -> tuple[Value | None, ...]:
+        """The gradient of each output of the call, None where nothing depends on the output."""
+
+    @abstractmethod
+    def y(self, index: int = 0) -> Value:
+        """Return an output of the call; one that the node leaves out is named, so that it is computed."""
+
+    @abstractmethod
+    def wants(self, index: int) -> bool:
+        """Whether the gradient of an input of the call is used."""
+
+    # subgraphs
+
+    @abstractmethod
+    def captured(self, *bodies: Graph) -> tuple[Value, ...]:
+        """Return the values that subgraphs capture and whose gradients are used."""
+
+    @abstractmethod
+    def add(self, value: Value, gradient: Value) -> None:
+        """Contribute to the gradient of a captured value."""
+
+    @abstractmethod
+    def reached(self, body: Graph, sources: Iterable[Value]) -> set[Value]:
+        """Return the values of a subgraph through which gradients pass to `sources`."""
+
+    @abstractmethod
+    def backward(self, body: Graph) -> "BackwardBody":
+        """Return a builder of the subgraph that computes gradients of the values of `body`."""
+
+    @abstractmethod
+    def carry(
+        self, bodies: Sequence[Graph], values: Sequence[Value], first: int, **attributes: Any
+    ) -> tuple[Value, ...]:
+        """Make values of the call's subgraphs further outputs of the call, and return these outputs.
+
+        `first` is the index of the first of them; `attributes` are attributes of the call that change. Each
+        value is copied by Identity, because onnxruntime may overwrite a value that is both an output and
+        used otherwise. Another of the `bodies` outputs a tensor in its place: an empty one, or zeros of the
+        same shape where an iteration around the call may stack it. Raises UnsupportedError for a value that
+        is no tensor, and for one whose shape may differ from step to step where a single body runs in steps.
+        """
+
+
+class BackwardBody(ShapedBuilder):
+    """A builder of the subgraph that computes gradients of the values of another subgraph, the forward body.
+
+    While it is built its nodes read values of the forward body. These are the residuals. Before the graph
+    becomes an attribute, the room carries each residual out of the forward body and redirects the reads.
+    """
+
+    @abstractmethod
+    def like(self, name: str, value: Value) -> Value:
+        """Add an input of the type of a value."""
+
+    @abstractmethod
+    def gradients(
+        self, seeds: Iterable[tuple[Value | None, Value | None]], wrt: Sequence[Value]
+    ) -> list[Value | None]:
+        """Return the gradients of values that the forward body reads or takes as inputs, None where zero.
+
+        `seeds` are values of the forward body, each with its gradient; pairs with None are skipped, and the
+        gradients of a value that is listed twice are added.
+        """
+
+    @abstractmethod
+    def close(self, outputs: Iterable[Value]) -> None:
+        """Set the outputs, erase what nothing reads, and make residuals small.
+
+        Constants of the forward body are copied. Of a value whose shape alone is read the shape is a
+        residual, not the value.
+        """
+
+    @abstractmethod
+    def residuals(self) -> list[Value]:
+        """Return the values of the forward body that are read, in reading order."""
+
+    @abstractmethod
+    def redirect(self, residual: Value, value: Value) -> None:
+        """Let the nodes that read a residual read another value instead."""

@@ -150,7 +150,7 @@ def _behaviours(version: Version) -> Iterator[str]:
     """Yield the notes: absent behaviours with the reason, and whether the operator is a function."""
     notes = [
         f"- No `{name}`: {reason}"
-        for name in ("infer", "evaluate", "upgrade", "downgrade", "body")
+        for name in ("infer", "evaluate", "upgrade", "downgrade", "gradient", "body")
         if version.find(name) is None and (reason := version.why_absent(name))
     ]
     if version.find("body") is not None:

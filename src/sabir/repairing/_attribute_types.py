@@ -56,7 +56,7 @@ def _declare_type(editable: EditableAttribute, callees: dict[Node, Any]) -> Iter
         if type_ is None or attribute.value is not None or not (attribute.ref or type_ in _LISTS):
             return
         changed = editable.change(type=type_, value=None if attribute.ref else ())
-    yield Repair("ATTR002", f"declared the type of the attribute: {changed.type}", editable.site.where)
+    yield Repair("ATTR002", f"set the type of the attribute to {changed.type}", editable.site.where)
 
 
 def _formal_type(editable: EditableAttribute, callees: dict[Node, Any]) -> AttributeType | None:
@@ -86,5 +86,5 @@ def _drop_other_values(
     rest = residue._replace(wire=proto.SerializeToString())
     editable.change(residue=rest if any(rest) else None)
     listed = ", ".join(f"`{f}`" for f in fields)
-    message = f"dropped {listed}, as the attribute is of type {editable.attribute.type}"
+    message = f"dropped {listed}, as the attribute has the type {editable.attribute.type}"
     yield Repair("ATTR003", message, editable.site.where)

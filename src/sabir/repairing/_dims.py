@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 @repair(
     "NAME004",
     "Characters that identifiers cannot contain become `_`, and a number is added if the new name is in use;"
-    " the dimension gets the same name everywhere. A dimension such as `2*N` no longer states how it"
-    " depends on others.",
+    " the dimension gets the same name everywhere. A dimension such as `2*N` no longer says how it follows"
+    " from others.",
     safe=False,
 )
 def rename_dimensions(task: Task) -> Iterator[Repair]:
@@ -62,7 +62,7 @@ def clear_negative_sizes(task: Task) -> Iterator[Repair]:
     def cleared(type_: Type, where: Location) -> Type:
         changed = with_dims(type_, lambda dim: None if isinstance(dim, int) and dim < 0 else dim)
         if changed is not type_:
-            repairs.append(Repair("TYPE003", f"removed the negative sizes of dimensions of {type_}", where))
+            repairs.append(Repair("TYPE003", f"removed the negative size of a dimension of {type_}", where))
         return changed
 
     _change_types(task.survey, cleared)
@@ -73,7 +73,7 @@ def _typed_values(survey: Survey) -> list[tuple[Value, Location]]:
     """Return every value with a declared type, and the location of the declaration."""
     graphs = [(site.graph, site.where) for site in survey.graphs]
     graphs += [(g, f.where) for f in survey.functions for g in graphs_in_defaults(f.function)]
-    values = (described for graph, where in graphs for described in _describable(graph, where))
+    values = (described for graph, where in graphs for described in _declarations(graph, where))
     return [(value, where) for value, where in values if value.type is not None]
 
 
@@ -87,8 +87,8 @@ def _change_types(survey: Survey, change: Callable[[Type, Location], Type]) -> N
             _change_types_in(editable, change)
 
 
-def _describable(graph: Graph, where: Location) -> Iterator[tuple[Value, Location]]:
-    """Yield every value of which a graph may declare a type, with the location of the declaration."""
+def _declarations(graph: Graph, where: Location) -> Iterator[tuple[Value, Location]]:
+    """Yield every value whose type a graph may declare, with the location of the declaration."""
     for index, value in enumerate(graph.inputs):
         yield value, where.at("input", index=index, name=value.name)
     for index, value in enumerate(graph.outputs):

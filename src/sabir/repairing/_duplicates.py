@@ -126,8 +126,7 @@ def _drop_functions(sites: Iterable[FunctionSite], model: Model) -> Iterator[Rep
         for site in others:
             if _bytes_of(site, model) == expected:
                 dropped.add(id(site.function))
-                label = function_label(site.function)
-                message = f"dropped the second definition of {label}, which equals the first"
+                message = f"dropped {function_label(site.function)}, which repeats an earlier one"
                 yield Repair("FUNC001", message, site.where)
     model.functions = [f for f in model.functions if id(f) not in dropped]
 

@@ -23,5 +23,5 @@ def sort_nodes(task: Task) -> Iterator[Repair]:
         moved = sum(a is not b for a, b in zip(order, site.nodes, strict=True))
         if moved:
             site.graph.arrange(order)
-            message = f"sorted the nodes; {moved} of {len(order)} have another position now"
+            message = f"sorted the nodes; {moved} of {len(order)} have another position"
             yield Repair("GRAPH006", message, site.where)

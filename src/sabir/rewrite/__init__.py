@@ -1,7 +1,7 @@
 """Changing models: new nodes at a place, nodes replaced by graphs, rules applied until none does, passes."""
 
 from sabir.rewrite._builder import DetachedBuilder
-from sabir.rewrite._dead import DeadNodes, remove_dead_nodes
+from sabir.rewrite._dead import DeadNodes, remove_dead_nodes, remove_unread
 from sabir.rewrite._driver import Rule, apply_rules
 from sabir.rewrite._passes import Pass, run_passes
 from sabir.rewrite._point import InsertionPoint
@@ -18,6 +18,7 @@ __all__ = [
     "apply_rules",
     "release",
     "remove_dead_nodes",
+    "remove_unread",
     "replace_outputs",
     "run_passes",
 ]

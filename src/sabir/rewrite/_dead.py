@@ -54,6 +54,19 @@ def remove_dead_nodes(model: Model, *, registry: Registry = STANDARD) -> int:
     return _Sweep(model, registry).run()
 
 
+def remove_unread(graph: Graph) -> None:
+    """Erase the nodes and initializers of a graph under construction that nothing reads.
+
+    All its operators must do nothing beside computing their outputs, as those of the standard do.
+    """
+    for node in reversed(list(graph)):
+        if not any(v is not None and v.uses for v in node.outputs):
+            erase_node(node)
+    for value in list(graph.initializers):
+        if not value.uses and not value.is_input:
+            graph.set_initializer(value, None)
+
+
 class _Sweep:
     """One removal of dead nodes."""
 

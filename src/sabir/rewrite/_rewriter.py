@@ -16,7 +16,7 @@ from sabir.rewrite._replacing import check_replacement, replace_outputs
 from sabir.schema import Call, Unconvertible, as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from sabir.ir import Graph, Model, Node, Type
     from sabir.schema import Behaviour, Registry, Scope, Version
@@ -152,20 +152,29 @@ class Rewriter:
 
         Raises what inference raises where the operator has no such output; the node is then as before.
         """
-        before = node.outputs
-        outputs = [*before, *[None] * (index + 1 - len(before))]
-        output = outputs[index]
-        if output is not None:
-            return output
-        output = outputs[index] = Value(self.names.fresh(f"{node.op.lower()}_out"))
-        node.outputs = outputs
-        try:
-            self.inference.visit(node, scope=self.scope_of(graph_of(node)))
-        except BaseException:
-            node.outputs = before
-            raise
-        output.type = output.type and without_contents(output.type)
+        (output,) = self.name_outputs(node, (index,))
         return output
+
+    def name_outputs(self, node: Node, indices: Sequence[int]) -> tuple[Value, ...]:
+        """Return several outputs of a node, as `name_output` does; the node is inferred once."""
+        before = node.outputs
+        outputs = [*before, *[None] * (max(indices) + 1 - len(before))]
+        missing = [i for i in indices if outputs[i] is None]
+        for index in missing:
+            outputs[index] = Value(self.names.fresh(f"{node.op.lower()}_out"))
+        if missing:
+            node.outputs = outputs
+            try:
+                self.inference.visit(node, scope=self.scope_of(graph_of(node)))
+            except BaseException:
+                node.outputs = before
+                raise
+        found = tuple(v for i in indices if (v := outputs[i]) is not None)
+        for index in missing:
+            output = outputs[index]
+            if output is not None:
+                output.type = output.type and without_contents(output.type)
+        return found
 
     def clone(self, graph: Graph, copies: dict[Value, Value | None] | None = None) -> Graph:
         """Return a copy of a graph whose values have fresh names and the same types.

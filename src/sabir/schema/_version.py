@@ -168,7 +168,7 @@ class Version:
         return self._attach("downgrade", function)
 
     def gradient(self, function: F) -> F:
-        """Attach the gradient, built from other operators."""
+        """Attach the gradient of a call, as a graph of other operators: see `opsets.typing.Gradient`."""
         return self._attach("gradient", function)
 
     def body(self, function: F) -> F:

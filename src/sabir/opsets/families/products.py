@@ -11,8 +11,8 @@ from sabir.base import InferenceError, spend_work
 from sabir.opsets.families.shapes import broadcast, same_dim
 
 if TYPE_CHECKING:
-    from sabir.ir import Shape
-    from sabir.opsets.typing import Array
+    from sabir.ir import Shape, Value
+    from sabir.opsets.typing import Array, Gradient
 
 MATRIX = 2  # the rank of a matrix
 _LARGE = 4096  # multiplications; below it numpy's integer loop costs less than a pass over the values
@@ -64,3 +64,22 @@ def _spend(a: Array, b: Array, speed: int) -> None:
 
 def _largest(x: Array) -> float:
     return max(float(x.max()), -float(x.min()))
+
+
+def matmul_gradient(g: Gradient, a: Value, b: Value) -> tuple[Value, Value]:
+    """Return the gradients of a matrix product; vectors take part as matrices of one row or column."""
+    rows, columns, dy = g.rank(a) > 1, g.rank(b) > 1, g.dy
+    left, right = a if rows else g.Unsqueeze(a, [0]), b if columns else g.Unsqueeze(b, [1])
+    dy = dy if columns else g.Unsqueeze(dy, [-1])
+    dy = dy if rows else g.Unsqueeze(dy, [-2])
+    da = g.MatMul(dy, _transposed(g, right))
+    if g.rank(a) > g.rank(right) == MATRIX:  # a stack times one matrix: no stack of gradients
+        db = g.MatMul(_transposed(g, g.Flatten(left, axis=-1)), g.Flatten(dy, axis=-1))
+    else:
+        db = g.MatMul(_transposed(g, left), dy)
+    return g.fit(da if rows else g.Squeeze(da, [-2]), a), g.fit(db if columns else g.Squeeze(db, [-1]), b)
+
+
+def _transposed(g: Gradient, x: Value) -> Value:
+    rank = g.rank(x)
+    return g.Transpose(x, perm=[*range(rank - 2), rank - 1, rank - 2])

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families import arithmetic, binary, broadcasting
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
 
 add = Operator("Add", summary="The sum of two tensors, elementwise: `A + B`.")
@@ -31,6 +33,11 @@ v14 = v13.widen(14, T=NUMBERS)
 v7.infer(arithmetic.known_sum)
 v7.evaluate(binary.elementwise(np.add))
 broadcasting.one_way_before(v7, commutes=True)
+
+
+@v14.gradient
+def gradient(g: Gradient, a: Value, b: Value, /) -> tuple[Value, Value]:
+    return g.fit(g.dy, a), g.fit(g.dy, b)
 
 
 @add.examples

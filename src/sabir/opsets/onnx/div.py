@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families import arithmetic, binary, broadcasting
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
 
 div = Operator(
@@ -34,6 +36,11 @@ v14 = v13.widen(14, T=NUMBERS)
 v7.infer(arithmetic.known_quotient)
 v7.evaluate(arithmetic.divide)
 broadcasting.one_way_before(v7)
+
+
+@v14.gradient
+def gradient(g: Gradient, a: Value, b: Value, /) -> tuple[Value, Value]:
+    return g.fit(g.Div(g.dy, b), a), g.fit(g.Neg(g.Div(g.Mul(g.dy, g.y()), b)), b)
 
 
 @div.examples

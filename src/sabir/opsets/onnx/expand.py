@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.opsets.families import contents
 from sabir.opsets.families.ranks import as_list
 from sabir.opsets.families.shapes import broadcast
 from sabir.opsets.families.sizes import allotted, sizes_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 expand = Operator("Expand", summary="`input` broadcast against `shape`, as numpy does, in both directions.")
@@ -41,6 +41,11 @@ def evaluate(x: Array, shape: Array, /) -> Array:
     """Return a view, so that repetition takes no memory."""
     dims = np.broadcast_shapes(x.shape, as_list("shape", shape))
     return np.broadcast_to(x, allotted(dims, x.dtype, x.size))
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, shape: Value, /) -> tuple[Value, None]:
+    return g.fit(g.dy, x), None
 
 
 @expand.examples

@@ -9,7 +9,7 @@ from sabir.ir import Builder, TensorType, Value, product
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import from_front
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -67,6 +67,11 @@ def _split_point(axis: int, rank: int) -> int:
 @v11.downgrade
 def axis_from_front(b: Builder, x: Value, /, *, axis: int) -> Value:
     return b.Flatten(x, axis=from_front([axis], x)[0])
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Reshape(g.dy, g.sizes(x), allowzero=1)
 
 
 @flatten.examples

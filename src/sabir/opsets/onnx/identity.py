@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Type, Value
+from sabir.opsets.typing import Gradient
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -63,6 +64,11 @@ def tensors_only(b: Builder, x: Value, /) -> Value:
     if x.type is not None and not isinstance(x.type, TensorType):
         raise Unconvertible(f"Identity-13 admits tensors alone, not {x.type}")
     return b.Identity(x)
+
+
+@v16.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.dy
 
 
 @identity.examples

@@ -6,9 +6,9 @@ from itertools import starmap
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType, Type
+from sabir.ir import Graph, TensorType, Type, Value
 from sabir.opsets.families import iterations
-from sabir.opsets.typing import Array, Subgraph
+from sabir.opsets.typing import Array, Gradient, Subgraph
 from sabir.schema import (
     BOOL,
     CLASSIC,
@@ -20,6 +20,7 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
+    as_results,
 )
 
 conditional = Operator(
@@ -73,6 +74,36 @@ def evaluate(
     cond: Array, /, *, then_branch: Subgraph[Array], else_branch: Subgraph[Array]
 ) -> tuple[Array, ...]:
     return then_branch() if iterations.one_of("`cond`", cond).item() else else_branch()
+
+
+@v16.gradient
+def gradient(g: Gradient, cond: Value, /, *, then_branch: Graph, else_branch: Graph) -> None:
+    """An If of the branches' backward bodies; what these read of the branches are further outputs."""
+    branches = then_branch, else_branch
+    captured, backward = g.captured(*branches), [g.backward(branch) for branch in branches]
+    runs = _branches_that_run(cond)
+    found = [
+        back.gradients(zip(branch.outputs, g.dys, strict=False), captured) if run else [None] * len(captured)
+        for back, branch, run in zip(backward, branches, runs, strict=True)
+    ]
+    reached = [i for i in range(len(captured)) if any(ds[i] is not None for ds in found)]
+    for back, ds in zip(backward, found, strict=True):
+        back.close(back.zeros(captured[i]) if (d := ds[i]) is None else d for i in reached)
+    residuals = [(back, value) for back in backward for value in back.residuals()]
+    carried = g.carry(branches, [value for _, value in residuals], len(then_branch.outputs))
+    for (back, value), output in zip(residuals, carried, strict=True):
+        back.redirect(value, output)
+    if reached:
+        then, other = (back.graph for back in backward)
+        results = as_results(g.If(cond, then_branch=then, else_branch=other, outputs=len(reached)))
+        for i, d in zip(reached, results, strict=True):
+            g.add(captured[i], d)
+
+
+def _branches_that_run(cond: Value) -> tuple[bool, bool]:
+    """Return for each branch whether it may run; inference knows no types in one that never does."""
+    known = cond.type.known if isinstance(cond.type, TensorType) else None
+    return (True, True) if known is None or known[0] is None else (bool(known[0]), not known[0])
 
 
 @conditional.examples

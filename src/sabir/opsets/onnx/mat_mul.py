@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.opsets.families import products
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 mat_mul = Operator(
@@ -39,6 +39,11 @@ def infer(a: TensorType, b: TensorType, /) -> TensorType:
 @v1.evaluate
 def evaluate(a: Array, b: Array, /) -> Array:
     return products.matmul(a, b)
+
+
+@v13.gradient
+def gradient(g: Gradient, a: Value, b: Value, /) -> tuple[Value, Value]:
+    return products.matmul_gradient(g, a, b)
 
 
 @mat_mul.examples

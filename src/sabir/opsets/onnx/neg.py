@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.ir import sub
+from sabir.ir import Value, sub
 from sabir.opsets.families.pointwise import known_by, over_floats
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
 
 neg = Operator("Neg", summary="The negative of each element: `-x`; the least signed integer is unchanged.")
@@ -33,6 +33,11 @@ v1.infer(known_by(lambda x: sub(0, x)))
 @v1.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.negative(x)
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Neg(g.dy)
 
 
 @neg.examples

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import add
+from sabir.ir import Value, add
 from sabir.opsets.families import reducing, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
 reduce_sum = Operator("ReduceSum", summary="The sum over `axes`; no elements have the sum 0.")
@@ -24,6 +25,12 @@ v11 = v1.restate(11, "A negative axis counts from the end.")
 v13 = reducing.axes_as_input(v11, 13, "`axes` becomes an input; adds `noop_with_empty_axes`.", T=BFLOAT16)
 
 reductions.attach(v1, v13, reductions.total, add)
+
+
+@v13.gradient
+def gradient(g: Gradient, data: Value, axes: Value | None = None, /, *, keepdims: int) -> tuple[Value, None]:
+    kept = g.dy if keepdims or axes is None else g.Unsqueeze(g.dy, axes)
+    return g.Expand(kept, g.sizes(data)), None
 
 
 @reduce_sum.examples

@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import Builder, Value, dim_max
 from sabir.opsets.families.pointwise import known_by
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
 
 relu = Operator("Relu", summary="The positive part of each element: `max(x, 0)`.")
@@ -35,6 +35,12 @@ def evaluate(x: Array, /) -> Array:
 @v14.body
 def body(b: Builder, x: Value, /) -> Value:
     return Numbers.like(b, x).op("Max", x, 0)
+
+
+@v14.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    """At 0 it is 0, as in PyTorch."""
+    return g.Where(g.Greater(g.y(), 0), g.dy, 0)
 
 
 @relu.examples

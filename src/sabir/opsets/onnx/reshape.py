@@ -8,7 +8,7 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, Shape, TensorType, Value, exact_quotient, known_equal, lower_bound, product
 from sabir.opsets.families import contents
 from sabir.opsets.families.ranks import as_list, check_rank
-from sabir.opsets.typing import Array, Ints
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -162,6 +162,11 @@ def _sized(data: Array, dims: Sequence[Dim]) -> Array:
 
 def _shown(dims: Sequence[Dim]) -> str:
     return f"[{', '.join('?' if d is None else str(d) for d in dims)}]"
+
+
+@v14.gradient
+def gradient(g: Gradient, data: Value, shape: Value, /) -> tuple[Value, None]:
+    return g.Reshape(g.dy, g.sizes(data), allowzero=1), None
 
 
 @reshape.examples

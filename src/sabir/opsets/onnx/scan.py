@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from sabir.base import EvaluationError
-from sabir.ir import TensorType, Type
+from sabir.ir import Graph, TensorType, Type, Value
 from sabir.opsets.families.iterations import stack, stacked, type_of
 from sabir.opsets.families.scan_adapters import axes_from_front, batch_becomes_a_scan, batch_of_one
+from sabir.opsets.families.scan_gradients import gradient_of_scan
 from sabir.opsets.families.scanning import (
     check_lengths,
     common,
@@ -22,7 +23,7 @@ from sabir.opsets.families.scanning import (
     without,
 )
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array, Ints, Subgraph
+from sabir.opsets.typing import Array, Gradient, Ints, Subgraph
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -204,6 +205,13 @@ RUNNING = """body (float[2] s, float[2] x) => (float[2] t, float[2] y) {
 PAIRS = """body (float[2] a, int64 i) => (float[2] y, int64 j) {
     y = Identity (a)  j = Add (i, i)
 }"""
+
+
+@v16.gradient
+def gradient(
+    g: Gradient, /, *inputs: Value, num_scan_inputs: int, body: Graph, **lists: Ints
+) -> tuple[Value | None, ...]:
+    return gradient_of_scan(g, inputs, num_scan_inputs, body, lists)
 
 
 @scan.examples

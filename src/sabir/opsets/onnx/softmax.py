@@ -6,7 +6,7 @@ import numpy as np
 
 from sabir.ir import Builder, Value
 from sabir.opsets.families import flattening, reductions
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 softmax = Operator(
@@ -61,6 +61,13 @@ def body(b: Builder, x: Value, /, *, axis: int) -> Value:
     wide = reductions.as_floats(b, x)
     e = b.Exp(b.Sub(wide, reductions.call(b, "ReduceMax", wide, [axis])))
     return reductions.as_before(b, b.Div(e, reductions.call(b, "ReduceSum", e, [axis])), x)
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /, *, axis: int) -> Value:
+    """Of the formula, as the body's shift by the maximum must not be differentiated."""
+    y, dy = g.y(), g.dy
+    return g.Mul(y, g.Sub(dy, g.ReduceSum(g.Mul(dy, y), [axis], keepdims=1)))
 
 
 @softmax.examples

@@ -10,7 +10,7 @@ from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
 from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.families.shapes import axes_in, with_some_dropped
-from sabir.opsets.typing import Array, Ints
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -108,6 +108,11 @@ def axes_become_an_input(b: Builder, data: Value, /, *, axes: Ints) -> Value:
 @v13.downgrade
 def axes_become_an_attribute(b: Builder, data: Value, axes: Value | None = None, /) -> Value:
     return b.Squeeze(data, axes=None if axes is None else ints("axes", as_ints("axes", axes)))
+
+
+@v13.gradient
+def gradient(g: Gradient, data: Value, axes: Value | None = None, /) -> tuple[Value, None]:
+    return g.Reshape(g.dy, g.sizes(data), allowzero=1), None
 
 
 @squeeze.examples

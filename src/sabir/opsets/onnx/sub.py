@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families import arithmetic, binary, broadcasting
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
 
 sub = Operator("Sub", summary="The difference of two tensors, elementwise: `A - B`.")
@@ -30,6 +32,11 @@ v14 = v13.widen(14, T=NUMBERS)
 v7.infer(arithmetic.known_difference)
 v7.evaluate(binary.elementwise(np.subtract))
 broadcasting.one_way_before(v7)
+
+
+@v14.gradient
+def gradient(g: Gradient, a: Value, b: Value, /) -> tuple[Value, Value]:
+    return g.fit(g.dy, a), g.fit(g.Neg(g.dy), b)
 
 
 @sub.examples

@@ -8,7 +8,7 @@ import numpy as np
 
 from sabir.ir import Builder, Value
 from sabir.opsets.families import arithmetic, variadic
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
 summation = Operator("Sum", summary="The sum of all inputs, elementwise.")
@@ -36,6 +36,11 @@ def chain(b: Builder, *inputs: Value) -> Value:
 
 
 variadic.one_shape_before(v8, chain)
+
+
+@v13.gradient
+def gradient(g: Gradient, /, *inputs: Value) -> tuple[Value, ...]:
+    return tuple(g.fit(g.dy, x) for x in inputs)
 
 
 @summation.examples

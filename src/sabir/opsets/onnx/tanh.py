@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 tanh = Operator("Tanh", summary="The hyperbolic tangent of each element.")
@@ -24,6 +26,11 @@ v13 = v6.widen(13, T=BFLOAT16)
 
 v1.infer(same_as_first)
 v1.evaluate(through_float32(np.tanh))
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Mul(g.dy, g.Sub(1, g.Mul(g.y(), g.y())))
 
 
 @tanh.examples

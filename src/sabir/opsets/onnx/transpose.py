@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.opsets.families import contents
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -56,6 +56,11 @@ def _order(perm: Sequence[int] | None, rank: int) -> Sequence[int]:
     if sorted(perm) != [*range(rank)]:
         raise InferenceError(f"`perm` {list(perm)} must name each axis of a tensor of rank {rank} once")
     return perm
+
+
+@v13.gradient
+def gradient(g: Gradient, data: Value, /, *, perm: Sequence[int] | None) -> Value:
+    return g.Transpose(g.dy, perm=perm and [perm.index(axis) for axis in range(len(perm))])
 
 
 @transpose.examples

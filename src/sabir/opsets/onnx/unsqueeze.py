@@ -9,7 +9,7 @@ from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axes_in, shared_dim
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -104,6 +104,11 @@ def axes_become_an_input(b: Builder, data: Value, /, *, axes: Sequence[int]) -> 
 @v13.downgrade
 def axes_become_an_attribute(b: Builder, data: Value, axes: Value, /) -> Value:
     return b.Unsqueeze(data, axes=ints("axes", as_ints("axes", axes)))
+
+
+@v13.gradient
+def gradient(g: Gradient, data: Value, axes: Value, /) -> tuple[Value, None]:
+    return g.Reshape(g.dy, g.sizes(data), allowzero=1), None
 
 
 @unsqueeze.examples

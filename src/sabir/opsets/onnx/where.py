@@ -6,9 +6,9 @@ from itertools import starmap
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import Item, TensorType, known_equal
+from sabir.ir import Item, TensorType, Value, known_equal
 from sabir.opsets.families import broadcasting, contents
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, BOOL, CLASSIC, Constraint, Example, Input, Operator, Output
 
 where = Operator("Where", summary="The element of `X` where `condition` is true, else the element of `Y`.")
@@ -56,6 +56,11 @@ def _chosen(condition: Item, x: Item, y: Item) -> Item:
 @v9.evaluate
 def evaluate(condition: Array, x: Array, y: Array, /) -> Array:
     return np.where(condition, x, y)
+
+
+@v16.gradient
+def gradient(g: Gradient, condition: Value, x: Value, y: Value, /) -> tuple[None, Value, Value]:
+    return None, g.fit(g.Where(condition, g.dy, 0), x), g.fit(g.Where(condition, 0, g.dy), y)
 
 
 @where.examples

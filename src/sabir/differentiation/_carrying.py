@@ -1,0 +1,94 @@
+"""Residuals: values of a subgraph that its gradient reads, carried out as further outputs of the node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.base import UnsupportedError, quote
+from sabir.differentiation._shaped import ShapedDetachedBuilder, element_of
+from sabir.ir import TensorType, known_equal
+from sabir.rewrite import InsertionPoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.ir import Graph, Node, Shape, Value
+    from sabir.rewrite import Rewriter
+
+
+class Residuals:
+    """Carries residuals out of subgraphs, and remembers those whose shape may differ from run to run.
+
+    A subgraph that is not run outputs another tensor in the place of a residual. In the main graph that is an
+    empty one. Further inside it has the shape of the residual where that can be computed, because an
+    iteration around the node may have to stack it.
+    """
+
+    def __init__(self, rewriter: Rewriter) -> None:
+        self._rewriter = rewriter
+        self._varying: set[Value] = set()
+
+    def carry(
+        self, node: Node, bodies: Sequence[Graph], values: Sequence[Value], first: int, **attributes: Any
+    ) -> tuple[Value, ...]:
+        """Make values of a node's subgraphs its outputs from number `first` on; see `Gradient.carry`."""
+        if not values:
+            return ()
+        for value in values:
+            self._check(node, value, stacked=len(bodies) == 1)
+            for body in bodies:
+                body.outputs.append(
+                    self._copy(value, body) if value.home is body else self._absent(value, body, node)
+                )
+        node.set(**attributes)
+        outputs = self._rewriter.name_outputs(node, range(first, first + len(values)))
+        self._varying.update(o for o, v in zip(outputs, values, strict=True) if v in self._varying)
+        return outputs
+
+    def _check(self, node: Node, value: Value, *, stacked: bool) -> None:
+        needs = f"the gradient of {node!r} needs {quote(value.name)} of its subgraph"
+        if not isinstance(value.type, TensorType):
+            raise UnsupportedError(f"{needs}, and only a tensor can be kept for it, not {value.type}")
+        if stacked and value in self._varying:
+            raise UnsupportedError(
+                f"{needs}, and its shape may differ from step to step, so it cannot be stacked"
+            )
+
+    def _copy(self, value: Value, body: Graph) -> Value:
+        b = self._rewriter.builder(body, ShapedDetachedBuilder)
+        copy = b.Identity(value)
+        b.place(InsertionPoint.end(body))
+        return copy
+
+    def _absent(self, value: Value, body: Graph, node: Node) -> Value:
+        """Return the tensor that a subgraph outputs in the place of a value of another subgraph."""
+        b = self._rewriter.builder(body, ShapedDetachedBuilder)
+        dtype, shape = element_of(value).dtype, b.shape(value)
+        nothing = "" if dtype == np.object_ else 0
+        nested = node.graph is not None and node.graph.parent is not None
+        sizes = _sizes(b, shape, [v for g in node.graphs for v in g.captures()]) if nested and shape else None
+        if sizes is not None:
+            result = b.Expand(b.Constant(value=np.array(nothing, dtype)), sizes)
+        else:
+            result = b.Constant(value=np.full((0,) * (1 if shape is None else len(shape)), nothing, dtype))
+            if shape != ():
+                self._varying.add(value)
+        b.place(InsertionPoint.end(body))
+        return result
+
+
+def _sizes(b: ShapedDetachedBuilder, shape: Shape, visible: Sequence[Value]) -> Value | None:
+    """Return a shape as a value; None where no visible value has one of its symbols as a dimension."""
+    places = [(v, axis, dim) for v in dict.fromkeys(visible) for axis, dim in enumerate(b.shape(v) or ())]
+    found = [next(((v, a) for v, a, d in places if known_equal(d, size)), None) for size in shape]
+    if any(place is None and not isinstance(size, int) for place, size in zip(found, shape, strict=True)):
+        return None
+    parts = [
+        b.Constant(value=np.array([size], np.int64))
+        if place is None or isinstance(size, int)
+        else b.Shape(place[0], start=place[1], end=place[1] + 1)
+        for place, size in zip(found, shape, strict=True)
+    ]
+    return b.Concat(*parts, axis=0)

@@ -1,0 +1,120 @@
+"""The engine: gradients of a graph's values, from the results back to what they depend on.
+
+It names no operator. For each node, from the last to the first, it calls the `gradient` of the operator with
+the gradients of the outputs, and adds up what each value receives.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sabir.base import SchemaError, UnsupportedError, check_time, quote
+from sabir.differentiation._activity import reached, reads
+from sabir.differentiation._call import GradientBuilder
+from sabir.differentiation._carrying import Residuals
+from sabir.ir import Function, TensorType
+from sabir.rewrite import InsertionPoint
+from sabir.schema import Call, as_results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sabir.differentiation._shaped import ShapedDetachedBuilder
+    from sabir.ir import Graph, Node, Value
+    from sabir.rewrite import Rewriter
+    from sabir.schema import Version
+
+
+class Pullback:
+    """The gradients of the values of one graph with respect to some of them, or to what it captures.
+
+    `active` are the values that may have a gradient: those on the way from the results to `wrt`. `stopped`
+    are the nodes whose operator passed no gradient on to an active value.
+    """
+
+    def __init__(
+        self,
+        rewriter: Rewriter,
+        graph: Graph,
+        wrt: Sequence[Value],
+        target: ShapedDetachedBuilder,
+        residuals: Residuals | None = None,
+    ) -> None:
+        """Take the graph, the values `wrt`, and the builder that receives the new nodes."""
+        self.rewriter, self.graph, self._wrt, self._target = rewriter, graph, wrt, target
+        self.residuals = residuals or Residuals(rewriter)
+        self.active = reached(graph, wrt)
+        self.stopped: list[Node] = []
+        self._parts: dict[Value, list[Value]] = {}
+
+    def inside(self, body: Graph, wrt: Sequence[Value], target: ShapedDetachedBuilder) -> Pullback:
+        """Return the pullback of a subgraph of one of the nodes."""
+        return Pullback(self.rewriter, body, wrt, target, self.residuals)
+
+    def run(self, seeds: Iterable[tuple[Value | None, Value | None]]) -> list[Value | None]:
+        """Return the gradients with respect to `wrt`, None where none arrives.
+
+        `seeds` are values of the graph, each with its gradient; pairs with None are skipped. Raises
+        UnsupportedError for an operator without a gradient on the way.
+        """
+        for value, gradient in seeds:
+            if value is not None and gradient is not None:
+                self._contribute(value, gradient)
+        for node in reversed(self.graph.sorted_nodes()):
+            check_time()
+            self._pull(node)
+        return [self._total(v) for v in self._wrt]
+
+    def _contribute(self, value: Value, gradient: Value) -> None:
+        if value in self.active:
+            self._parts.setdefault(value, []).append(gradient)
+
+    def _total(self, value: Value) -> Value | None:
+        """Return the gradient of a value: the sum of its contributions, each counted once."""
+        parts = self._parts.get(value)
+        if not parts:
+            return None
+        if len(parts) > 1:
+            if not isinstance(parts[0].type, TensorType):
+                raise UnsupportedError(
+                    f"gradients of {quote(value.name)}, which is no tensor, cannot be added"
+                )
+            parts[:] = [self._target.op("Sum", *parts)]
+        return parts[0]
+
+    def _pull(self, node: Node) -> None:
+        """Add the contributions of a node to the gradients of what it reads."""
+        if not any(v in self.active for v in reads(node)):
+            return
+        dys = tuple(None if v is None else self._total(v) for v in node.outputs)
+        if all(dy is None for dy in dys):
+            return
+        version, operands = self._version(node), tuple(node.inputs)
+        binding = version.binding("gradient")
+        g = self.rewriter.builder(self.graph, partial(GradientBuilder, self, node, dys))
+        call = Call(tuple(v is not None for v in node.outputs), version.since)
+        results = as_results(binding((g, *operands), binding.arguments(node.attributes), call))
+        if len(results) < len(operands):
+            raise SchemaError(
+                f"the gradient of {version} returns {len(results)} values for {len(operands)} inputs"
+            )
+        self.rewriter.place(g, InsertionPoint.end(self._target.graph))
+        contributions = [*zip(operands, results, strict=False), *g.added]
+        for value, gradient in contributions:
+            if value is not None and gradient is not None:
+                self._contribute(value, gradient)
+        if not any(v in self.active and d is not None for v, d in contributions):
+            self.stopped.append(node)
+
+    def _version(self, node: Node) -> Version:
+        """Return the operator version that a node calls; raises UnsupportedError where it has no gradient."""
+        callee = self.rewriter.scope_of(self.graph).callee(node)
+        names = ", ".join(quote(v.name) for v in node.outputs if v is not None)
+        where = f"a gradient must pass {node!r}, which computes {names}"
+        if isinstance(callee, Function):
+            raise UnsupportedError(f"{where}: it calls a function of the model; inline the model first")
+        if callee.find("gradient") is None:
+            reason = callee.why_absent("gradient")
+            raise UnsupportedError(f"{where}: {callee} has no gradient{f': {reason}' if reason else ''}")
+        return callee

@@ -1,0 +1,108 @@
+"""Builders of gradients: constants as operands, shapes, zeros, and the sum that undoes broadcasting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.base import UnsupportedError, quote
+from sabir.ir import TensorType, Value, known_equal
+from sabir.opsets.typing import ShapedBuilder
+from sabir.rewrite import DetachedBuilder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.elements import ElementType
+    from sabir.ir import Dim, Shape
+
+
+class ShapedDetachedBuilder(ShapedBuilder, DetachedBuilder):
+    """A detached builder with the methods that gradients of calls and of bodies share."""
+
+    def op(self, op: str, *inputs: Any, **options: Any) -> Any:
+        """Append a node as `Builder.op`; numbers and lists among the operands become constants."""
+        if all(x is None or isinstance(x, Value) for x in inputs):
+            return super().op(op, *inputs, **options)
+        values = [x for x in inputs if isinstance(x, Value)]
+        floats = [x for x in values if x.element is not None and x.element.is_float]
+        like = (floats or values)[0]
+        return super().op(op, *(self._operand(x, like) for x in inputs), **options)
+
+    def _operand(self, x: Any, like: Value) -> Value | None:
+        if x is None or isinstance(x, Value):
+            return x
+        dtype = np.int64 if isinstance(x, (list, tuple)) else element_of(like).dtype
+        return self.initializer("constant", np.array(x, dtype))
+
+    def rank(self, value: Value) -> int:
+        """Return the rank of a tensor; raises UnsupportedError where it is unknown."""
+        shape = self.shape(value)
+        if shape is None:
+            raise UnsupportedError(f"a gradient needs the rank of {quote(value.name)}, which is unknown")
+        return len(shape)
+
+    def shape(self, value: Value) -> Shape | None:
+        """Return the shape of a tensor as far as inference knows it."""
+        return value.type.shape if isinstance(value.type, TensorType) else None
+
+    def sizes(self, value: Value) -> Value:
+        """Return the shape of a tensor as a value: a constant where all sizes are numbers."""
+        type_ = value.type
+        if isinstance(type_, TensorType) and type_.is_static:
+            return self.initializer("shape", np.array(type_.shape, np.int64))
+        return self.op("Shape", value)
+
+    def zeros(self, value: Value) -> Value:
+        """Return zeros of the shape and element type of a tensor."""
+        zero = self.initializer("zero", np.zeros((), element_of(value).dtype))
+        return zero if self.shape(value) == () else self.op("Expand", zero, self.sizes(value))
+
+    def fit(self, gradient: Value, value: Value) -> Value:
+        """Undo broadcasting: sum a gradient, to whose shape `value` broadcasts, to the shape of `value`."""
+        large, small = self.shape(gradient), self.shape(value)
+        axes = None if large is None or small is None else _repeated(large, small)
+        if large is None or small is None or axes is None:
+            return self._fit_at_run_time(gradient, value)
+        lead = len(large) - len(small)
+        if not axes:
+            return gradient
+        if len(axes) == lead:
+            return self.op("ReduceSum", gradient, axes, keepdims=0)
+        if not lead:
+            return self.op("ReduceSum", gradient, axes, keepdims=1)
+        total = self.op("ReduceSum", gradient, axes, keepdims=0)
+        return self.op("Reshape", total, self.sizes(value), allowzero=1)
+
+    def _fit_at_run_time(self, gradient: Value, value: Value) -> Value:
+        """Sum over the axes whose sizes turn out to differ, the missing ones of `value` counting as 1."""
+        large, small = self.op("Shape", gradient), self.op("Shape", value)
+        missing = self.op("Sub", self.op("Shape", large), self.op("Shape", small))
+        ones = self.op("Expand", self.initializer("one", np.ones(1, np.int64)), missing)
+        repeated = self.op("Not", self.op("Equal", self.op("Concat", ones, small, axis=0), large))
+        axes = self.op("Squeeze", self.op("NonZero", repeated), [0])
+        total = self.op("ReduceSum", gradient, axes, keepdims=1, noop_with_empty_axes=1)
+        return self.op("Reshape", total, small, allowzero=1)
+
+
+def element_of(value: Value) -> ElementType:
+    """Return the element type of a tensor; raises UnsupportedError where it is unknown."""
+    if not isinstance(value.type, TensorType) or not value.type.element.number:
+        raise UnsupportedError(f"a gradient needs the element type of {quote(value.name)}, which is unknown")
+    return value.type.element
+
+
+def _repeated(large: Sequence[Dim], small: Sequence[Dim]) -> list[int] | None:
+    """Return the axes of `large` along which `small` was repeated; None where that depends on sizes."""
+    lead = len(large) - len(small)
+    axes = list(range(lead))
+    for axis, dim in enumerate(small):
+        size = large[lead + axis]
+        # a number other than 1 was not repeated
+        if known_equal(size, dim) or (isinstance(dim, int) and dim != 1):
+            continue
+        if dim != 1:
+            return None
+        axes.append(lead + axis)
+    return axes
