@@ -35,7 +35,8 @@ def main() -> None:
 def processor() -> str:
     """Return the processor's name and its widest vectors."""
     info = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    facts = dict(map(str.strip, line.split(":", 1)) for line in info if ":" in line)
+    pairs = (line.split(":", 1) for line in info if ":" in line)
+    facts = {name.strip(): value.strip() for name, value in pairs}
     vectors = next((v for v in ("avx512f", "avx2", "avx") if v in facts.get("flags", "").split()), "")
     family = f", family {facts['cpu family']} model {facts['model']}" if "cpu family" in facts else ""
     return f"{facts.get('model name', platform.machine())}{family}{f', {vectors}' if vectors else ''}"

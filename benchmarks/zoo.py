@@ -18,6 +18,7 @@ import numpy as np
 import onnxruntime
 
 import sabir
+from sabir.ir import TensorType
 
 ROUNDS = 5
 FIRST, LATER = 1, 64  # sizes of open dimensions
@@ -67,8 +68,8 @@ def made_feeds(session: sabir.Session, sizes: dict[str, int]) -> dict[str, Any]:
     for port in session.inputs:
         if port.optional:
             continue
-        if port.shape is None:
-            raise SystemExit(f"{session.model!r}: input {port.name!r} has no shape; give the model one")
+        if port.shape is None or not isinstance(port.type, TensorType):
+            raise SystemExit(f"the input {port.name!r} is no tensor with a shape; give the model one")
         shape = [_size(d, place, sizes) for place, d in enumerate(port.shape)]
         kind = port.type.element.dtype
         drawn = rng.integers(0, HIGHEST, shape) if kind.kind in "iu" else rng.standard_normal(shape)

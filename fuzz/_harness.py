@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import atheris
+import atheris  # pyright: ignore[reportMissingModuleSource]  it has no wheel for every machine
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
@@ -22,7 +22,7 @@ _MESSAGES = 0.7  # the share of mutants that are made as messages, where a targe
 
 def instrumented() -> AbstractContextManager[None]:
     """Return the context in which a target imports what it tests."""
-    return atheris.instrument_imports(include=["sabir"])
+    return atheris.instrument_imports(include=["sabir"])  # pyright: ignore[reportAttributeAccessIssue]  as above
 
 
 def run(one: Callable[[bytes], None], *, messages: bool = False) -> None:

@@ -24,7 +24,7 @@ def main() -> None:
     cases = {f: [c.make() for c in CASES.values() if c.form == f and not c.slow] for f in FORMS}
     binary = _spread(models, MOST // 2) + _spread(_small(cases["protobuf"]), MOST // 2)
     readable = [sabir.loads(data) for data in _spread(models, MOST // 2)]
-    seeds = dict.fromkeys(("wire", "check", "infer", "evaluate"), binary)
+    seeds: dict[str, list[bytes]] = dict.fromkeys(("wire", "check", "infer", "evaluate"), binary)
     seeds["text"] = [sabir.text(m).encode() for m in readable] + _spread(_small(cases["onnxtxt"]), MOST // 2)
     seeds["json"] = [sabir.dumps(m, format="json") for m in readable[::2]]
     seeds["json"] += [b"# \n" + sabir.dumps(m, format="textproto") for m in readable[1::2]]

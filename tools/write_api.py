@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ForwardRef
 
 import pdoc
+import pdoc.render
 
 import sabir
 

@@ -51,9 +51,10 @@ def main() -> None:
 
 def split(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
     """Return the training images and labels, then those held back; as uint8, in a shuffled order."""
-    data = load_digits()
-    order = rng.permutation(len(data.target))
-    images, labels = data.images[order].astype(np.uint8), data.target[order].astype(np.uint8)
+    pixels, targets = load_digits(return_X_y=True)
+    order = rng.permutation(len(targets))
+    images = np.reshape(pixels, (-1, 8, 8))[order].astype(np.uint8)
+    labels = np.asarray(targets)[order].astype(np.uint8)
     return images[HELD_BACK:], labels[HELD_BACK:], images[:HELD_BACK], labels[:HELD_BACK]
 
 

@@ -100,7 +100,7 @@ def test_no_html(text):
     assert not html_in(text)
 
 
-def test_every_kind_of_documentation_is_looked_at():
+def test_every_kind_of_documentation_is_checked():
     doc = 'doc_string: "a<br>b"'
     ports = 'input {{ name: "x" {0} {1} }} output {{ name: "y" {0} }}'
     kind = 'type { tensor_type { elem_type: 1 shape { dim { dim_param: "N" } } } }'
@@ -139,7 +139,7 @@ def test_an_empty_dimension_name_inside_a_container():
         )
 
 
-def test_what_is_new_and_rare_is_asked_for_only_by_strict():
+def test_new_and_rare_rules_apply_only_with_strict():
     model = sabir.parse(HEAD + "g (float[N] axis) => (float[N] y) { y = Softmax<axis = 0>(axis) }")
     assert not list(sabir.findings(model))
     assert "NODE012" in {f.rule for f in sabir.findings(model, strict=True)}

@@ -30,8 +30,8 @@ def test_all_findings_come_at_once():
     b = Builder(21, check=False)
     x = b.input("x", "float", ["N"])
     b.output(b.Softmaxx(x), "a", "float", ["N"])
-    b.output(b.Relu(x, x), "b", "float", ["N"])
-    b.output(b.Softmax(x, ax=1), "c", "float", ["N"])
+    b.output(b.op("Relu", x, x), "b", "float", ["N"])
+    b.output(b.op("Softmax", x, ax=1), "c", "float", ["N"])
     b.output(b.Relu(Value("ghost")), "d", "float", ["N"])
     b.output(b.Reshape(b.input("i", "float", [2, 3]), b.initializer("s", [5])), "e", "float", [5])
     with pytest.raises(CheckError) as error:
@@ -61,7 +61,7 @@ def test_a_name_read_before_its_definition():
     assert ("GRAPH006", "graph/node[0] 'Relu'/input[0] 'y'") in found(model)
 
 
-def test_an_output_that_is_nowhere():
+def test_an_undefined_output():
     model = good()
     model.graph.outputs.append(Value("ghost"))
     assert ("GRAPH005", "graph/output[1] 'ghost'") in found(model)
@@ -109,7 +109,7 @@ def test_the_header():
     assert ("MODEL003", "graph") in found(sabir.Model(opsets={"": 21}))
 
 
-def test_declared_types_that_do_not_hold():
+def test_declared_types_that_contradict_inference():
     model = good()
     model.graph.outputs[0].type = tensor_type("int64", ["N"])
     assert found(model) == [("TYPE001", "graph/node[0] 'Relu'/output[0] 'y'")]
@@ -117,15 +117,15 @@ def test_declared_types_that_do_not_hold():
     assert found(model) == [("TYPE001", "graph/node[0] 'Relu'/output[0] 'y'")]
 
 
-def test_what_comes_twice_is_told():
+def test_duplicates_are_reported():
     data = sabir.dumps(good())
     again = b"\x42\x04\x0a\x00\x10"  # another opset_import
     assert ("MODEL004", "opset_import 'ai.onnx'") in found(data + again + b"\x14")
     assert found(data + again + b"\x15") == found(data)  # the same version as before
 
 
-def test_what_an_empty_name_leaves_out():
-    told = {
+def test_an_empty_name_omits_an_operand():
+    expected = {
         'y = Max(x, "", x)': ["NODE002"],  # inference is not asked about such a call as well
         '"", y = TopK(x, k)': ["NODE002"],
         'y, "" = TopK(x, k)': ["NODE002"],
@@ -133,7 +133,7 @@ def test_what_an_empty_name_leaves_out():
         'y, "" = Dropout(x)': [],
         '"", y = Split(x)': [],
     }
-    for node, rules in told.items():
+    for node, rules in expected.items():
         model = sabir.parse(f"""<ir_version: 8, opset_import: ["" : 17]>
             g (float[4] x, int64[1] k) => (y) {{ {node} }}""")
         assert [f.rule for f in sabir.findings(model, ignore=["GRAPH002"])] == rules, node
@@ -213,7 +213,7 @@ def nested(branches):
         g (bool c, float[N] x) => (float[N] y) {{ {branches} }}""")
 
 
-def test_shadows_are_told_where_a_name_is_seen_only():
+def test_shadows_are_reported_only_for_visible_names():
     branch = "{0} () => (float[N] {1}) {{ {1} = Relu(x) }}"
     free = (
         "a = If (c) <then_branch = "

@@ -17,7 +17,7 @@ def errors(model, **options):
 GELU = '<domain: "d", opset_import: ["" : 20]>\nf <k> (a) => (b) { b = Gelu<approximate: string = @k>(a) }'
 
 
-def test_a_reference_is_looked_at_where_the_function_is_called():
+def test_a_reference_is_checked_at_each_call_site():
     calls = "g (float[2] x) => (float[2] y) { t = d.f<k = {0}>(x) y = d.f<k = {1}>(t) }"
     good = FUNCTIONS + calls.replace("{0}", '"tanh"').replace("{1}", '"none"') + "\n" + GELU
     bad = FUNCTIONS + calls.replace("{0}", '"tanh"').replace("{1}", '"tahn"') + "\n" + GELU
@@ -37,7 +37,7 @@ def test_a_reference_through_two_functions():
     assert [rule for rule, _ in errors(head + outer + "\n" + GELU)] == ["ATTR009"]
 
 
-def test_a_default_of_a_function_counts_where_the_call_leaves_it_out():
+def test_the_default_of_a_function_applies_if_the_call_omits_it():
     function = GELU.replace("f <k>", 'f <k: string = "wrong">')
     assert [
         r for r, _ in errors(FUNCTIONS + "g (float[2] x) => (float[2] y) { y = d.f(x) }\n" + function)
@@ -64,7 +64,7 @@ def test_a_value_in_a_branch_is_one_finding():
     assert "then_branch" in where
 
 
-def test_without_types_only_what_stands_in_the_file_is_looked_at():
+def test_without_types_only_literal_values_are_checked():
     bad = FUNCTIONS + 'g (float[2] x) => (float[2] y) { y = d.f<k = "wrong">(x) }\n' + GELU
     assert errors(bad, types=False) == []
     direct = (

@@ -115,7 +115,7 @@ def large(kind, count, raw):
     return model
 
 
-def test_large_data_is_measured_where_it_lies():
+def test_large_data_is_measured_without_a_copy():
     assert not found(large(1, 1 << 16, bytes(1 << 18)))
     assert found(large(1, (1 << 16) + 1, bytes(1 << 18))) == [("TENSOR005", "graph/initializer 'w'")]
     assert found(large(1, (1 << 16) - 1, bytes(1 << 18))) == [("TENSOR006", "graph/initializer 'w'")]
@@ -146,7 +146,7 @@ def test_a_shape_of_a_million_dimensions_takes_no_time():
 
 
 @pytest.mark.parametrize(("field", "number"), [("name", 8), ("doc_string", 12)])
-def test_what_a_tensor_says_beside_its_data_is_utf8(field, number):
+def test_the_texts_of_a_tensor_are_utf8(field, number):
     tensor = TensorProto(data_type=1, float_data=[1]).SerializeToString() + bytes([
         number << 3 | 2,
         2,
@@ -204,7 +204,7 @@ def tensors(draw):
 @settings(max_examples=400, deadline=None)
 @given(tensors())
 def test_a_tensor_that_cannot_be_read_breaks_a_rule(proto):
-    """What our reader refuses and what onnx's checker refuses is told of, and nothing stops the checker."""
+    """What our reader or onnx's checker refuses has a finding, and no error stops the checker."""
     model = sabir.parse(
         '<ir_version: 14, opset_import: ["" : 21]>\ng (float[N] x) => (float[N] y) { y = Relu(x) }'
     )
@@ -233,7 +233,7 @@ def sparse(dims, count, indices, shape):
     )
 
 
-def test_each_thing_about_sparse_indices_is_told_for_itself():
+def test_each_violation_of_sparse_indices_is_a_separate_finding():
     assert not found(sparse([2, 3], 3, [[0, 0], [0, 2], [1, 0]], (3, 2)))
     both = sparse([2, 3], 3, [[0, 2], [0, 0], [2, 0]], (3, 2))
     assert [f.message for f in sabir.findings(both)] == [
@@ -304,7 +304,7 @@ def test_extreme_indices_are_compared_without_overflow():
     assert found(sparse([6], 2, [least, most], (2,))) == [("SPARSE004", "graph/initializer 'w'/indices")]
 
 
-def test_indices_that_cannot_be_read_are_told_of_as_a_tensor():
+def test_unreadable_indices_violate_rules_of_tensors():
     model = graph_of(
         'sparse_initializer { dims: 6 values { name: "w" dims: 2 data_type: 1 float_data: [1, 2] } indices { dims: 2'
         " data_type: 7 int64_data: 0 } }"
@@ -316,7 +316,7 @@ def test_indices_that_cannot_be_read_are_told_of_as_a_tensor():
 
 
 def outside(*tensors):
-    """A model with float tensors of four elements in other files; each given as its entries."""
+    """A model with float tensors of four elements in other files; each with its own entries."""
     more = ""
     for i, entries in enumerate(tensors):
         lines = " ".join(f'external_data {{ key: "{k}" value: "{v}" }}' for k, v in entries.items())
@@ -333,16 +333,16 @@ W = {"location": "w.data"}
 FIRST = ("graph/initializer 'w0'",)
 
 
-def test_a_file_that_is_there_has_nothing_wrong(tmp_path):
+def test_an_existing_file_is_valid(tmp_path):
     (tmp_path / "w.data").write_bytes(bytes(32))
     assert not checked(tmp_path, W, {**W, "offset": "16", "length": "16"}, {**W, "offset": "0"})
 
 
-def test_a_file_that_is_not_there_is_told_of_once(tmp_path):
+def test_a_missing_file_is_reported_once(tmp_path):
     assert checked(tmp_path, W, {**W, "offset": "16"}) == [("DATA004", "graph/initializer 'w0'")]
 
 
-def test_what_is_no_regular_file_of_the_folder_is_refused(tmp_path):
+def test_only_a_regular_file_in_the_folder_is_accepted(tmp_path):
     folder, elsewhere = tmp_path / "model", tmp_path / "secret"
     folder.mkdir()
     elsewhere.write_bytes(bytes(16))
@@ -358,13 +358,13 @@ def test_what_is_no_regular_file_of_the_folder_is_refused(tmp_path):
     "location",
     ["../w.data", "/w.data", "a/../../w.data", "C:/w.data", r"\\\\host\\w.data", "a\\001b", "x" * 5000],
 )
-def test_a_location_that_may_lead_elsewhere_is_told_of_without_a_folder(location):
+def test_a_location_outside_the_folder_is_reported_without_a_folder(location):
     model = read(outside({"location": location}))
     assert found(model) == [("DATA003", *FIRST)]
 
 
 @pytest.mark.parametrize("location", ["w..v1.bin", "a/b/./w.data", "w 1.data", "w\u00e9.data"])
-def test_a_location_in_the_folder_is_taken(location):
+def test_a_location_in_the_folder_is_accepted(location):
     assert not found(read(outside({"location": location})))
 
 
@@ -435,7 +435,7 @@ def test_no_external_data_is_read_for_its_values(tmp_path):
     assert tensor.view is None
 
 
-def test_large_data_beside_external_data_is_told_of_and_kept():
+def test_large_data_beside_external_data_is_reported_and_kept():
     proto = ModelProto.FromString(sabir.dumps(read(outside(W))))
     proto.graph.initializer[0].raw_data = bytes(range(256)) * 512
     wire = proto.SerializeToString()
@@ -447,12 +447,12 @@ def test_large_data_beside_external_data_is_told_of_and_kept():
 # metadata
 
 
-def test_a_key_that_stands_three_times_is_told_of_twice():
+def test_a_key_that_occurs_three_times_is_reported_twice():
     model = graph_of('metadata_props { key: "k" value: "v" } ' * 3, ir_version=10)
     assert found(model) == [("META002", "graph/metadata 'k'")] * 2
 
 
-def test_keys_of_different_things_are_apart():
+def test_keys_of_different_objects_are_independent():
     entry = 'metadata_props { key: "k" value: "v" }'
     tensor = f'initializer {{ name: "w" data_type: 1 float_data: 1 {entry} }}'
     assert not found(graph_of(f"{entry} {tensor}", ir_version=10))
@@ -524,7 +524,7 @@ def test_device_rules_hold_since_ir_11():
     assert [rule for rule, _ in found(read(in_graph(fields, ir_version=10)))] == ["MODEL011"]
 
 
-def test_an_annotation_in_a_subgraph_may_tell_of_a_value_around_it():
+def test_an_annotation_in_a_subgraph_may_name_a_value_of_an_enclosing_graph():
     branch = (
         'attribute {{ name: "{0}_branch" type: GRAPH g {{ name: "{0}_graph" {1} output {{ name: "{2}" {3} }}'
         ' quantization_annotation {{ tensor_name: "{4}" }} }} }}'

@@ -63,7 +63,7 @@ def test_the_text_of_a_model_described_twice_is_read(case):
     assert sabir.dumps(sabir.parse(sabir.text(made))) == sabir.dumps(made)
 
 
-def test_two_descriptions_of_nothing_are_leftovers():
+def test_two_descriptions_of_an_undefined_value():
     made = model(info("ghost", N), info("ghost", N))
     assert not list(findings(made))
     assert [f.rule for f in findings(made, select=["style"], ignore=["MODEL", "GRAPH014"])] == [
@@ -73,7 +73,7 @@ def test_two_descriptions_of_nothing_are_leftovers():
     assert made.graph.orphan_value_info == ()
 
 
-def test_compatible_descriptions_become_one_that_says_all():
+def test_compatible_descriptions_are_merged():
     made = model(info("t", dims("N", 4)), info("t", dims(3, "M")), info("t", dims("N", 4)))
     made.graph.orphan_value_info[0].doc, made.graph.orphan_value_info[0].metadata = "between", {"k": "v"}
     repairs = fix(made, select=["GRAPH019"])

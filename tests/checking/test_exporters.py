@@ -39,7 +39,7 @@ X = np.random.RandomState(0).rand(40, 4).astype(np.float32)
 CLASSES, NUMBERS = (X[:, 0] * 3).astype(int), X.sum(1)
 
 
-def told(source, **options):
+def messages(source, **options):
     return [str(f) for f in findings(source, **options)]
 
 
@@ -48,7 +48,7 @@ def told(source, **options):
 
 @pytest.mark.parametrize("path", TORCH, ids=lambda p: p.stem)
 def test_models_of_pytorch(path):
-    assert told(path) == []
+    assert messages(path) == []
     assert {f.rule for f in findings(path, strict=True)} >= {"NAME001"}, "its names are a matter of style"
 
 
@@ -82,9 +82,9 @@ ESTIMATORS = {
 def test_models_of_scikit_learn(name):
     estimator, target, options = ESTIMATORS[name]
     made = to_onnx(estimator.fit(X, target), X[:1], options={id(estimator): options} if options else None)
-    assert told(made.SerializeToString()) == []
+    assert messages(made.SerializeToString()) == []
     read = sabir.parse(onnx.printer.to_text(made))
-    assert told(read) == []
+    assert messages(read) == []
     assert [n.op for n in read.graph] == [n.op_type for n in made.graph.node]
 
 
@@ -140,9 +140,9 @@ def test_models_that_onnxslim_wrote():
     slimmed = onnxslim.slim(network())
     described = [info.name for info in slimmed.graph.value_info]
     assert len(described) > len(set(described)), "onnxslim describes values twice; is it still so?"
-    assert told(slimmed.SerializeToString()) == []
+    assert messages(slimmed.SerializeToString()) == []
     read = sabir.parse(onnx.printer.to_text(slimmed))
-    assert told(read) == []
+    assert messages(read) == []
     assert [v.name for v in read.graph.orphan_value_info] == [
         v.name for v in sabir.loads(slimmed.SerializeToString()).graph.orphan_value_info
     ]
@@ -179,7 +179,7 @@ QUANTIZERS = {
 @pytest.mark.parametrize("how", QUANTIZERS)
 def test_models_that_onnxruntime_quantised(how, source, tmp_path):
     QUANTIZERS[how](source, tmp_path / "quantised.onnx")
-    assert told(tmp_path / "quantised.onnx") == []
+    assert messages(tmp_path / "quantised.onnx") == []
 
 
 def test_quantised_operators_of_another_domain_are_one_warning_each(source, tmp_path):
@@ -209,7 +209,7 @@ def optimised(source, tmp_path):
 
 
 def test_models_that_onnxruntime_optimised(optimised):
-    assert told(optimised("ORT_ENABLE_BASIC")) == []
+    assert messages(optimised("ORT_ENABLE_BASIC")) == []
 
 
 @pytest.mark.parametrize("level", ["ORT_ENABLE_EXTENDED", "ORT_ENABLE_ALL"])

@@ -51,7 +51,7 @@ def test_a_check_and_an_inference_report_alike(case):
     ]
 
 
-def test_what_no_array_can_hold_is_a_warning():
+def test_a_tensor_that_no_array_can_represent_is_a_warning():
     model = build(RULES.find("TYPE008").bad[0])  # a constant of rank 65
     engine = Inference(model)
     engine.run()
@@ -127,7 +127,7 @@ def test_no_values_of_an_unjudged_node_are_judged():
         ),
     ],
 )
-def test_admitted_types_are_told_in_short(text, shown):
+def test_admitted_types_are_abbreviated(text, shown):
     (found,) = findings(sabir.parse(HEAD + text), select=["TYPE001"])
     assert found.message.startswith(shown)
     assert found.message.count("tensor(") <= 8
@@ -151,21 +151,21 @@ def built(*nodes):
     ("nodes", "cause"),
     [(["Nope"], "NODE001"), (["Nope", "Relu"], "NODE001"), (["Add", "Relu"], "TYPE001")],
 )
-def test_an_output_that_an_error_leaves_untyped_is_not_told_as_well(nodes, cause):
+def test_an_output_that_is_untyped_because_of_an_error_is_not_reported(nodes, cause):
     model = built(*nodes)
     assert model.graph.outputs[0].type is None
     assert [f.rule for f in findings(model)] == [cause]
     assert [f.rule for f in findings(model, select=["GRAPH002"])] == ["GRAPH002"]
 
 
-def test_an_untyped_output_that_no_error_explains_is_told():
+def test_an_untyped_output_without_another_error_is_reported():
     model = sabir.parse(HEAD + "g (float[N] x) => (y, float[N] z) { y = Relu(x)  z = Nope(x) }")
     assert [f.rule for f in findings(model)] == ["NODE001", "GRAPH002"]
     model = sabir.parse(HEAD + "g (float[N] x) => (y) { y = custom.Thing(x) }")
     assert [f.rule for f in findings(model)] == ["NODE007", "GRAPH002"]  # nobody but its owner can declare it
 
 
-def test_an_untyped_output_behind_an_error_in_a_branch_is_not_told():
+def test_an_untyped_output_behind_an_error_in_a_branch_is_not_reported():
     model = sabir.parse(
         HEAD + "g (bool c, float[N] x) => (y) { t = Nope(x)  y = If(c) <then_branch = a () => (u)"
         " { u = Relu(t) }, else_branch = b () => (v) { v = Neg(t) }> }"

@@ -88,7 +88,7 @@ def test_onnxruntime_binds_the_highest_where_it_comes_last(imports):
     """The comment on `ModelProto.opset_import` says the highest; onnxruntime takes whichever comes last."""
     data = importing(imports).SerializeToString()
     found = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, {"x": X})[0]
-    np.testing.assert_allclose(found, run(sabir.loads(data)), rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(found), run(sabir.loads(data)), rtol=1e-5)
 
 
 def test_inference_and_inlining_bind_the_highest():

@@ -14,7 +14,11 @@ REFUSED = {
     "two texts added": ("Add (x, x)", TEXT, "Add-14 does not admit tensor.string. for 'A'"),
     "a text negated": ("Neg (x)", TEXT, "does not admit tensor.string. for 'X'"),
     "a truth value added": ("Add (x, x)", np.array([True]), "does not admit tensor.bool."),
-    "a complex number to a Relu": ("Relu (x)", np.complex64([1j]), "does not admit tensor.complex64."),
+    "a complex number to a Relu": (
+        "Relu (x)",
+        np.array([1j], np.complex64),
+        "does not admit tensor.complex64.",
+    ),
     "floats as indices": ("Gather (x, x)", F([0, 1]), "does not admit tensor.float. for 'indices'"),
     "a condition that is no truth value": ("Where (x, x, x)", F([1]), "does not admit tensor.float."),
     "an input of each type": ("y0 = Cast <to = 7> (x) y = Add (x, y0)", F([1]), "one type for 'A' and 'B'"),

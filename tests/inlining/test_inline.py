@@ -67,7 +67,7 @@ def test_functions(body):
     assert list(got) == list(expected)
     for mine, before, theirs in zip(got.values(), expected.values(), oracle, strict=True):
         np.testing.assert_array_equal(mine, before)
-        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+        np.testing.assert_allclose(mine, np.asarray(theirs), rtol=1e-6)
 
 
 def test_a_function_for_an_operator_set_that_differs():

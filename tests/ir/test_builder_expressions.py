@@ -125,7 +125,7 @@ def test_equality_is_identity_and_a_value_is_no_sequence():
     with pytest.raises(TypeError):
         iter(x)
     with pytest.raises(TypeError):
-        _ = 1 in x
+        _ = 1 in x  # pyright: ignore[reportOperatorIssue]  the error is tested
     assert len(b.graph) == 0
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import operator
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -314,10 +315,10 @@ def test_exact_quotient(a, b, quotient):
         (dim_max(N - M, 4), (4, None)),
         (((H - 1) // 2) * (N % 3), (-2, None)),
         ((N % 3) * ((H - 1) // 2), (-2, None)),
-        (dim_max(-3, dim_min(N - M, 4)) * dim_max(-5, dim_min(N - H, 2)), (-20, 15)),
-        ((N % 3) * dim_min(N - M, 4), (None, 8)),
-        (dim_max(1, N - M) * dim_max(2, N - H), (2, None)),
-        (dim_min(N - M, -3) * dim_max(2, N - H), (None, -6)),
+        (mul(dim_max(-3, dim_min(N - M, 4)), dim_max(-5, dim_min(N - H, 2))), (-20, 15)),
+        (mul((N % 3), dim_min(N - M, 4)), (None, 8)),
+        (mul(dim_max(1, N - M), dim_max(2, N - H)), (2, None)),
+        (mul(dim_min(N - M, -3), dim_max(2, N - H)), (None, -6)),
         (dim_min(N - M, -3) // H, (None, -1)),
         (dim_min(N, 4) % M, (0, 4)),
         (5, (5, 5)),
@@ -370,15 +371,16 @@ def test_division_by_zero():
         assert operation(5, 0) is None
         assert operation(0, 0) is None
     with pytest.raises(ZeroDivisionError):
-        N // 0
+        _ = N // 0
     with pytest.raises(ZeroDivisionError):
-        N % (M - M)
+        _ = N % (M - M)
     with pytest.raises(ZeroDivisionError):
         (N // M).substitute({"M": 0})
 
 
 def test_other_operands_are_type_errors():
-    for operation in (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod):
+    operations: list[Any] = [operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod]
+    for operation in operations:
         with pytest.raises(TypeError):
             operation(N, "1")
         with pytest.raises(TypeError):
@@ -401,9 +403,9 @@ def test_coefficients_are_capped():
     assert floor_div(2**70, 2) is None
     assert sub(N + 2**63, N - 1) is None
     with pytest.raises(OverflowError):
-        2**64 * N
+        _ = 2**64 * N
     with pytest.raises(OverflowError):
-        N + 2**64
+        _ = N + 2**64
 
 
 def test_degree_is_capped():

@@ -70,9 +70,10 @@ def test_large_buffers_are_yielded_themselves():
         whole.graph.initializer.add(name=f"w{i}", raw_data=array.tobytes())
     chunks = list(writer.chunks(model))
     large = [c for c in chunks if len(c) == 10_000_000]
-    assert [np.shares_memory(np.frombuffer(c, np.uint8), a) for c, a in zip(large, arrays, strict=True)] == [
-        True
-    ] * 3
+    assert [
+        np.shares_memory(np.frombuffer(memoryview(c), np.uint8), a)
+        for c, a in zip(large, arrays, strict=True)
+    ] == [True] * 3
     assert sum(len(c) for c in chunks if len(c) != 10_000_000) < 200
     assert b"".join(chunks) == whole.SerializeToString()
     assert writer.size == whole.ByteSize()
@@ -88,7 +89,7 @@ def test_what_was_read_without_copies_is_written_without_copies():
     chunks = list(writer.chunks(model))
     assert b"".join(chunks) == data
     source = np.frombuffer(data, np.uint8)
-    assert any(np.shares_memory(np.frombuffer(c, np.uint8), source) for c in chunks)
+    assert any(np.shares_memory(np.frombuffer(memoryview(c), np.uint8), source) for c in chunks)
 
 
 def test_short_buffers_are_embedded():

@@ -25,9 +25,9 @@ def committed():
 
 
 FILES = committed()
-TEXTS = {p.relative_to(ROOT).as_posix(): p.read_bytes() for p in FILES}
+DATA = {p.relative_to(ROOT).as_posix(): p.read_bytes() for p in FILES}
 # what the fuzzers start from is bytes of every kind
-TEXTS = {n: d.decode() for n, d in TEXTS.items() if b"\0" not in d and not n.startswith("fuzz/corpus/")}
+TEXTS = {n: d.decode() for n, d in DATA.items() if b"\0" not in d and not n.startswith("fuzz/corpus/")}
 SCRIPTS = [name for name in TEXTS if name.endswith(".py")]
 SOURCES = [name for name in SCRIPTS if name.startswith("src/")]
 

@@ -1,5 +1,7 @@
 """Nodes replaced by graphs: types, scopes, captures, outputs, and a model left as it was."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -146,9 +148,8 @@ def test_a_node_of_no_graph_has_no_place():
 def test_subgraphs_move_to_the_replacement_with_what_they_capture():
     model = parsed(IF)
     conditional, t = node_of(model, "If"), node_of(model, "Neg").output
-    (new,) = Rewriter(model).replace(
-        conditional, lambda b: b.If(conditional.inputs[0], **dict(conditional.attributes))
-    )
+    attributes: dict[str, Any] = dict(conditional.attributes)
+    (new,) = Rewriter(model).replace(conditional, lambda b: b.op("If", conditional.inputs[0], **attributes))
     verify(model)
     assert new is not conditional
     assert all(g.parent is new for g in new.graphs)

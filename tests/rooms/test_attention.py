@@ -50,7 +50,7 @@ def test_forms_against_onnxruntime(packed, causal, past, mask):
         session = onnxruntime.InferenceSession(sabir.dumps(made), providers=["CPUExecutionProvider"])
         pairs = zip(sabir.evaluate(made, feeds).values(), session.run(None, feeds), strict=True)
         for got, expected in pairs:
-            np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(got, np.asarray(expected), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("block", [1, 7, 20, 60, 200])
@@ -63,6 +63,8 @@ def test_blocks_make_the_whole(monkeypatch, block):
     monkeypatch.setattr(attentions, "_BLOCK", block)
 
     for got, expected in zip(attentions.attend(q, k, v, masks, stages), whole, strict=True):
+        assert got is not None
+        assert expected is not None
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 

@@ -34,7 +34,7 @@ EXTRA = {
     ("DequantizeLinear", "T2"): {"output_dtype": 1},
 }
 
-# what the rooms answer to values, and to attributes, that do not go with a type
+# the errors of rooms for values and attributes that a type does not admit
 REFUSALS = re.compile(
     r"has no integer value|floats have no floored remainder|texts cannot be added up|cannot be interpolated"
     r"|are not a table|imputed values are given|a pool of|there are no categories|strings cannot be multiplied"
@@ -81,7 +81,7 @@ def numbers(x: np.ndarray) -> np.ndarray:
 
 
 def limits(to: ElementType, *, whole: bool) -> tuple[float, float]:
-    """A range that the type holds; integers that were none stay small, and so do narrow floats."""
+    """A range of values of the type: small for narrow floats, and for integers that come from floats."""
     if to.is_float:
         return (-np.inf, np.inf) if to.bits >= 32 else (-4.0, 6.0)
     least, most = -(2 ** (to.bits - 1)) if to.is_signed else 0, 2 ** (to.bits - to.is_signed) - 1
@@ -141,7 +141,7 @@ def retyped(case: Case, example: Example, to: ElementType) -> Example:
                 types[place] = OptionalType(type_of(inputs[place]))
     attributes = dict(example.attributes)
     if not changed or together:
-        attributes = ({} if version.operator.name == "Constant" else attributes) | told(version, to)
+        attributes = ({} if version.operator.name == "Constant" else attributes) | type_attribute(version, to)
     own = {a.name for a in version.attributes}
     extra = EXTRA.get((version.operator.name, name), {})
     attributes |= {key: value for key, value in extra.items() if key in own}
@@ -150,14 +150,14 @@ def retyped(case: Case, example: Example, to: ElementType) -> Example:
 
 
 def asked(version: Version, name: str) -> list[int]:
-    """How many outputs a call asks for that is to show a constraint of outputs alone."""
+    """The number of outputs that a call requests so that a constraint of outputs alone is checked."""
     if any(isinstance(p.type, Constraint) and p.type.name == name for p in version.inputs):
         return [0]
     places = [i for i, p in enumerate(version.outputs, 1) if p.type == version.constraints[name]]
     return places[:1]
 
 
-def told(version: Version, to: ElementType) -> dict[str, Any]:
+def type_attribute(version: Version, to: ElementType) -> dict[str, Any]:
     """The attribute that names the type of an output, where the version has one."""
     for attribute in version.attributes:
         if attribute.name in TYPE_ATTRIBUTES:
@@ -167,11 +167,11 @@ def told(version: Version, to: ElementType) -> dict[str, Any]:
     return {}
 
 
-def held(case: Case, example: Example, to: ElementType) -> bool:
-    """Evaluate the example with that type, and tell whether anything had it."""
+def computes(case: Case, example: Example, to: ElementType, engine: str) -> bool:
+    """Evaluate the example with that type; return whether a value of the constraint had it."""
     call = retyped(case, example, to)
     model, feeds = model_of(case.version.operator, call)
-    got = run(model, feeds)
+    got = run(model, feeds, engine)
     kinds = inferred(model, feeds, known=True)
     seen: dict[str, set[ElementType]] = {}
     for ports, values in ((case.version.inputs, call.inputs), (case.version.outputs, got)):
@@ -245,23 +245,25 @@ def refused(error: BaseException) -> bool:
     return isinstance(error, SabirError) or REFUSALS.search(str(error)) is not None
 
 
-def never_held(case: Case) -> list[str]:
-    """The types of a case that no example of its version, nor of another one, could be given."""
+def uncomputed(case: Case, engine: str) -> list[str]:
+    """The types of a case that no example takes, neither one of its version nor one of another version."""
     examples, left = case.examples(), []
     for turn, to in enumerate(case.types()):
         start = turn % len(examples)  # other types, other examples
         calls = (*examples[start:], *examples[:start])[:MOST]
         if case.version.operator.name in BODIES and case.constraint.name == "V":
             calls = (BODIES[case.version.operator.name](case.version.since, to),)
-        held_by = [tried(case, e, to) for e in calls]
-        if not any(held_by) and not any(tried(case, e, to) for e in (*examples, *case.borrowed())):
+        computed = [tried(case, e, to, engine) for e in calls]
+        others = (*examples, *case.borrowed())
+        if not any(computed) and not any(tried(case, e, to, engine) for e in others):
             left.append(to.name)
     return left
 
 
-def tried(case: Case, example: Example, to: ElementType) -> bool:
+def tried(case: Case, example: Example, to: ElementType, engine: str) -> bool:
+    """Whether the example computes the type; not where a rule refuses the call."""
     try:
-        return held(case, example, to)
+        return computes(case, example, to, engine)
     except SabirError as error:
         if refused(error):
             return False
@@ -269,6 +271,6 @@ def tried(case: Case, example: Example, to: ElementType) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_admitted_type_is_computed(case):
+def test_every_admitted_type_is_computed(case, engine):
     reason = EXEMPT.get((case.version.operator.name, case.constraint.name), ((), ""))
-    assert sorted(never_held(case)) == sorted({t.name for t in case.types()} & set(reason[0]))
+    assert sorted(uncomputed(case, engine)) == sorted({t.name for t in case.types()} & set(reason[0]))

@@ -1,6 +1,7 @@
 """Families of operators against numpy, on shapes and types drawn at random."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -257,8 +258,8 @@ def test_slice_with_steps_of_either_sign_and_bounds_outside(data):
     steps = [data.draw(st.sampled_from([-3, -2, -1, 1, 2, 3])) for _ in axes]
     named = [a - x.ndim if data.draw(st.booleans()) else a for a in axes]
     expected = x
-    for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
-        expected = np.take(expected, np.array(stops(*bounds, x.shape[axis]), np.int64), axis)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        expected = np.take(expected, np.array(stops(start, end, step, x.shape[axis]), np.int64), axis)
 
     check("Slice", [x, *(np.array(v, np.int64) for v in (starts, ends, named, steps))], expected)
 
@@ -429,7 +430,8 @@ def test_pad(mode, data):
     x = array(data.draw, shape)
     sides = [[data.draw(st.integers(0, n - 1 if mode == "reflect" else 3)) for n in shape] for _ in range(2)]
     widths = list(zip(*sides, strict=True))
-    inputs, extra = [x, ints(*sides[0], *sides[1])], {}
+    inputs = [x, ints(*sides[0], *sides[1])]
+    extra: dict[str, Any] = {}
     if mode == "constant" and data.draw(st.booleans()):
         value = like(data.draw, x, [])
         inputs, extra = [*inputs, value], {"constant_values": value}

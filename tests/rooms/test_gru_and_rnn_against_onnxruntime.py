@@ -49,4 +49,4 @@ def test_forms(op, direction, lens, state, bias):
         for got, expected in zip(
             *both(op, given, direction=direction, hidden_size=hidden, **more), strict=True
         ):
-            np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(got, np.asarray(expected), rtol=1e-4, atol=1e-5)

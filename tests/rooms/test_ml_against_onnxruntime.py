@@ -18,7 +18,7 @@ def built(operator, opset, x, outputs, domain, facts):
     b = Builder(21 if domain else opset, opsets={domain: opset} if domain else {})
     value = b.input("x", tensor_type(x.dtype, x.shape))
     made = b.op(operator, value, outputs=outputs, domain=domain, **facts)
-    for each in made if outputs > 1 else (made,):
+    for each in made if isinstance(made, tuple) else (made,):
         b.output(each)
     return b.model(ir_version=minimum_ir(21))
 

@@ -2,6 +2,7 @@
 """Padding, picking, scattering and resampling of random tensors, against onnxruntime."""
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +24,11 @@ def compare(operator, opset, *inputs, outputs=1, tolerance=1e-4, **facts):
         values.append(None if x is None else b.input(f"i{i}", tensor_type(x.dtype, x.shape)))
         if x is not None:
             feeds[f"i{i}"] = x
-    facts = {n: Attribute(n, "ints", tuple(v)) if isinstance(v, list) else v for n, v in facts.items()}
-    made = b.op(operator, *values, outputs=outputs, **facts)
-    for i, value in enumerate(made if outputs > 1 else (made,)):
+    attributes: dict[str, Any] = {
+        n: Attribute(n, "ints", tuple(v)) if isinstance(v, list) else v for n, v in facts.items()
+    }
+    made = b.op(operator, *values, outputs=outputs, **attributes)
+    for i, value in enumerate(made if isinstance(made, tuple) else (made,)):
         b.output(value, f"o{i}", tensor_type("int64" if i else "float"))
     if operator == "NonMaxSuppression":
         b.graph.outputs[0].type = tensor_type("int64")

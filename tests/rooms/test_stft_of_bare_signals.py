@@ -1,5 +1,7 @@
 """STFT of a real signal without the dimension of parts, and inputs of a wrong shape."""
 
+from typing import Any
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -39,7 +41,7 @@ def test_a_signal_of_rank_2_is_real(onesided, window):
     session = onnxruntime.InferenceSession(
         sabir.dumps(model(bare, onesided=onesided)), providers=["CPUExecutionProvider"]
     )
-    np.testing.assert_allclose(found, session.run(None, feeds(bare))[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found, np.asarray(session.run(None, feeds(bare))[0]), rtol=1e-4, atol=1e-5)
 
 
 def test_the_checker_warns():
@@ -103,5 +105,6 @@ def test_a_clip_of_0_is_a_warning(op):
         b = Builder(14)
         shapes = [2, 1, 3], [1, gates * 4, 3], [1, gates * 4, 4]
         values = [b.input(f"v{i}", "float", s) for i, s in enumerate(shapes)]
-        b.output(b.op(op, *values, **({} if clip is None else {"clip": clip})), "y")
+        attributes: dict[str, Any] = {} if clip is None else {"clip": clip}
+        b.output(b.op(op, *values, **attributes), "y")
         assert [f.rule for f in sabir.findings(b.model())].count("NODE017") == count

@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ def model_of(operator, x, opset, outputs, attributes):
     b = Builder(21, opsets={"ai.onnx.ml": opset})
     value = b.input("x", tensor_type(x.dtype, x.shape))
     made = b.op(operator, value, outputs=outputs, domain="ai.onnx.ml", **attributes)
-    for each in made if outputs > 1 else (made,):
+    for each in made if isinstance(made, tuple) else (made,):
         b.output(each)
     return b.model()
 
@@ -206,7 +207,7 @@ def test_a_forest_is_made_once_for_one_node():
     tree_attributes.of_lists.cache_clear()
     b = Builder(21, opsets={"ai.onnx.ml": 3})
     value = b.input("x", tensor_type(x.dtype, x.shape))
-    facts = {name: Attribute.of(name, v) for name, v in chain(3).items()}
+    facts: dict[str, Any] = {name: Attribute.of(name, v) for name, v in chain(3).items()}
     b.output(b.op("TreeEnsembleRegressor", value, domain="ai.onnx.ml", n_targets=1, **facts))
     runner = Runner(b.model())
 

@@ -101,7 +101,7 @@ def test_defaults_are_admitted(version):
 @pytest.mark.parametrize(("version", "name", "values"), declared(OneOf))
 def test_the_standard_names_every_string(version, name, values):
     schema = DOCS[version.operator.domain, version.operator.name, version.since]
-    text = schema.attributes[name].description + (schema.doc if name == "activations" else "")
+    text = schema.attributes[name].description + str(schema.doc if name == "activations" else "")
     assert all(n in text for n in values.names if isinstance(n, str))
 
 
@@ -176,8 +176,8 @@ NEAREST = [
     ("Mod", 13, "fmod", 2, "attribute 'fmod' is 2, and must be 0 or 1"),
     ("LRN", 13, "size", 0, "attribute 'size' is 0, and must be 1 or more"),
     ("LpPool", 18, "p", 0, "attribute 'p' is 0, and must be above 0"),
-    ("Cast", 13, "to", 77, "attribute 'to' is 77, which is no element type of the standard"),
-    ("Cast", 13, "to", 17, "attribute 'to' is 17 (float8e4m3fn), an element type that this version does not"),
+    ("Cast", 13, "to", 77, "attribute 'to' is 77, which is not an element type of the standard"),
+    ("Cast", 13, "to", 17, "attribute 'to' is 17 (float8e4m3fn), which this version does not admit"),
     ("LayerNormalization", 17, "stash_type", 11, "is 11 (double), and must be 1 (float) or 16 (bfloat16)"),
 ]
 

@@ -19,26 +19,26 @@ from support.rooms import OPERATORS, inferred, run
 from support.wrong_shapes import model_of, mutants
 
 SHARE = 4  # one mutant in so many is tried
-# a run takes what the body's declared shapes contradict: names and sizes of inner graphs are careless in practice
+# a run accepts what the body's declared shapes contradict: in practice they are often wrong
 DECLARED = {"Loop", "Scan", "SequenceMap"}
-BY_CONTENTS = {  # what is refused follows from contents, which inference need not look at, or from a subgraph
-    "ConcatFromSequence": "a sequence's type tells one shape for all of its items",
-    "MaxRoiPool": "the number of the item that a region lies in",
+BY_CONTENTS = {  # a refusal depends on contents, which inference may not know, or on a subgraph
+    "ConcatFromSequence": "a sequence type has one shape for all items",
+    "MaxRoiPool": "the index of the item of each region",
     "Multinomial": "logarithms of which none is finite",
-    "NegativeLogLikelihoodLoss": "the classes that the labels name",
+    "NegativeLogLikelihoodLoss": "the classes that are the labels",
     "ReverseSequence": "the lengths of the sequences",
-    "RoiAlign": "the number of the item that a region lies in",
+    "RoiAlign": "the index of the item of each region",
     "Scan": "the lengths of the sequences",
-    "ScatterElements": "the places that the indices name",
-    "ScatterND": "the places that the indices name",
-    "SequenceMap": "each item goes through the body by itself",
-    "SoftmaxCrossEntropyLoss": "the classes that the labels name",
-    "Split": "in the first version sizes come as floats",
-    "TensorScatter": "the places that the indices name",
-    "ai.onnx.ml.ArrayFeatureExtractor": "the columns that the indices name",
-    "ai.onnx.ml.TreeEnsemble": "the features that the nodes ask for",
-    "ai.onnx.ml.TreeEnsembleClassifier": "the features that the nodes ask for",
-    "ai.onnx.ml.TreeEnsembleRegressor": "the features that the nodes ask for",
+    "ScatterElements": "the indices",
+    "ScatterND": "the indices",
+    "SequenceMap": "the body runs for each item separately",
+    "SoftmaxCrossEntropyLoss": "the classes that are the labels",
+    "Split": "in the first version sizes are floats",
+    "TensorScatter": "the indices",
+    "ai.onnx.ml.ArrayFeatureExtractor": "the indices of columns",
+    "ai.onnx.ml.TreeEnsemble": "the features that the nodes read",
+    "ai.onnx.ml.TreeEnsembleClassifier": "the features that the nodes read",
+    "ai.onnx.ml.TreeEnsembleRegressor": "the features that the nodes read",
 }
 NAMED = {f"{o.domain}.{o.name}".removeprefix("."): o for o in OPERATORS}
 # a body that declares the shapes of its inputs warns of others
@@ -67,7 +67,7 @@ def attempted(work, *arguments, **options):
 
 
 def foreign(error):
-    """What numpy or Python says in a message, or None: no `raise` of Sabir's own brought it about."""
+    """The message of an error that numpy or Python raised and Sabir passed on, or None."""
     cause = error
     while isinstance(cause, SabirError) and isinstance(cause.__cause__, ACCIDENTS):
         cause = cause.__cause__
@@ -79,11 +79,11 @@ def foreign(error):
 
 
 @pytest.mark.parametrize("operator", ROOMS)
-def test_inference_and_runs_refuse_the_same_shapes_in_the_same_terms(operator, request):
-    name = request.node.callspec.id
+def test_inference_and_runs_refuse_the_same_shapes_in_the_same_terms(operator, engine):
+    name = f"{operator.domain}.{operator.name}".removeprefix(".")
     for change, mutant in sampled(operator):
         model, feeds = model_of(operator, mutant)
-        ran = attempted(run, model, feeds)
+        ran = attempted(run, model, feeds, engine)
         by_shape = attempted(inferred, model, feeds, known=False)
         by_contents = attempted(inferred, model, feeds, known=True)
 
@@ -95,13 +95,13 @@ def test_inference_and_runs_refuse_the_same_shapes_in_the_same_terms(operator, r
             assert ran is None or by_contents is not None, f"{change}: inference misses: {ran}"
 
 
-def test_the_sample_has_refusals_of_all_kinds():
+def test_the_sample_has_refusals_of_all_kinds(engine):
     counts = {True: 0, False: 0}
     for operator in OPERATORS:
         if operator.name in {"Slice", "Conv", "MatMul", "LayerNormalization"}:
             for _, mutant in sampled(operator):
                 model, feeds = model_of(operator, mutant)
-                counts[attempted(run, model, feeds) is None] += 1
+                counts[attempted(run, model, feeds, engine) is None] += 1
     assert min(counts.values()) > 100
 
 
@@ -120,7 +120,7 @@ def call(op, *inputs, opset=21, outputs=1, **attributes):
     feeds = {f"i{n}": x for n, x in enumerate(inputs) if x is not None}
     values = [None if x is None else b.input(f"i{n}", _kind(x)) for n, x in enumerate(inputs)]
     made = b.op(op, *values, outputs=outputs, **attributes)
-    for value in made if outputs > 1 else (made,):
+    for value in made if isinstance(made, tuple) else (made,):
         b.output(value)
     return Model(b.graph, b.opsets, 10), feeds
 
@@ -178,27 +178,27 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_wrong_shape_is_refused_by_the_checker_by_inference_and_by_a_run(wrong):
-    (model, feeds), told = WRONG[wrong]
+def test_a_wrong_shape_is_refused_by_the_checker_by_inference_and_by_a_run(wrong, engine):
+    (model, feeds), message = WRONG[wrong]
 
     with pytest.raises(EvaluationError) as ran:
-        run(model, feeds)
-    engine = Inference(model)
-    engine.run()
+        run(model, feeds, engine)
+    inference = Inference(model)
+    inference.run()
     with pytest.raises(InferenceError) as strict:
         sabir.infer(model, strict=True)
 
-    assert told in str(ran.value)
-    assert [told in f.message for f in engine.diagnostics] == [True]
-    assert told in str(strict.value)
-    assert any(f.severity == "error" and told in f.message for f in findings(model))
+    assert message in str(ran.value)
+    assert [message in f.message for f in inference.diagnostics] == [True]
+    assert message in str(strict.value)
+    assert any(f.severity == "error" and message in f.message for f in findings(model))
 
 
-def test_a_run_shows_types_as_the_standard_writes_them():
+def test_a_run_shows_types_as_the_standard_writes_them(engine):
     model, feeds = call("Add", ones(2, 3), ones(2))
 
     with pytest.raises(EvaluationError, match=r"on \(float\[2,3\], float\[2\]\): dimensions 3 and 2"):
-        run(model, feeds)
+        run(model, feeds, engine)
 
 
 LENIENT = {  # what the text calls a scalar may come as 1-D of one element, whose meaning is clear
@@ -216,56 +216,56 @@ LENIENT = {  # what the text calls a scalar may come as 1-D of one element, whos
 
 
 @pytest.mark.parametrize("op", [*LENIENT])
-def test_one_element_is_as_good_as_a_scalar(op):
+def test_one_element_is_accepted_as_a_scalar(op, engine):
     inputs = LENIENT[op]
     first = 0 if op in {"Range", "HannWindow"} else 1
     plain = [x.reshape(()) if n >= first and x.shape == (1,) else x for n, x in enumerate(inputs)]
 
-    got, expected = (run(*call(op, *given)) for given in (inputs, plain))
+    got, expected = (run(*call(op, *operands), engine) for operands in (inputs, plain))
 
     np.testing.assert_array_equal(got[0], expected[0])
 
 
-def test_a_scalar_names_an_axis_to_put_in():
-    (got,) = run(*call("Unsqueeze", ones(2, 3), I(1)))
+def test_a_scalar_is_an_axis_of_unsqueeze(engine):
+    (got,) = run(*call("Unsqueeze", ones(2, 3), I(1)), engine)
 
     assert got.shape == (2, 1, 3)
     with pytest.raises(EvaluationError, match=r"`axes` must be 1-D, and has the shape \[\]"):
-        run(*call("Squeeze", ones(2, 1), I(1)))
+        run(*call("Squeeze", ones(2, 1), I(1)), engine)
 
 
-def test_a_condition_of_any_rank_decides():
+def test_a_condition_of_any_rank_decides(engine):
     then = "a () => (float y) { y = Constant <value = float {1.0}> () }"
     b = Builder(21)
     graphs = [parse_graph(then.replace("1.0", number)) for number in ("1.0", "2.0")]
     b.output(b.If(b.input("c", "bool", [1, 1]), then_branch=graphs[0], else_branch=graphs[1]))
     model = Model(b.graph, b.opsets, 10)
 
-    assert run(model, {"c": np.array([[False]])}) == [2]
+    assert run(model, {"c": np.array([[False]])}, engine) == [2]
 
 
-def test_a_product_over_no_elements_of_a_stack_is_zero():
-    (got,) = run(*call("MatMul", ones(1, 2, 0), ones(0, 3)))
+def test_a_product_over_no_elements_of_a_stack_is_zero(engine):
+    (got,) = run(*call("MatMul", ones(1, 2, 0), ones(0, 3)), engine)
 
     np.testing.assert_array_equal(got, np.zeros((1, 2, 3), F))
 
 
-def test_no_extreme_of_nothing_but_an_empty_answer_for_no_rows():
-    (got,) = run(*call("ArgMax", ones(0, 0), axis=1, keepdims=0))
+def test_no_extreme_of_nothing_but_an_empty_answer_for_no_rows(engine):
+    (got,) = run(*call("ArgMax", ones(0, 0), axis=1, keepdims=0), engine)
 
     assert got.shape == (0,)
     with pytest.raises(EvaluationError, match="axis 1 has no elements, and none of them is an extreme"):
-        run(*call("ArgMax", ones(2, 0), axis=1))
+        run(*call("ArgMax", ones(2, 0), axis=1), engine)
 
 
-def test_a_limit_or_a_place_that_is_wrong_by_contents_is_told_in_plain_words():
+def test_an_invalid_limit_or_index_has_a_plain_message(engine):
     caches = ones(3, 1), ones(3, 1)
 
     with pytest.raises(EvaluationError, match="`position_ids` must be from 0 to 2"):
-        run(*call("RotaryEmbedding", ones(1, 1, 2, 2), *caches, np.array([[0, 3]]), opset=23))
+        run(*call("RotaryEmbedding", ones(1, 1, 2, 2), *caches, np.array([[0, 3]]), opset=23), engine)
     with pytest.raises(EvaluationError, match="`condition` selects index 2 of 2"):
-        run(*call("Compress", ones(2), np.array([False, False, True])))
-    (got,) = run(*call("Compress", ones(2), np.array([False, True, False])))
+        run(*call("Compress", ones(2), np.array([False, False, True])), engine)
+    (got,) = run(*call("Compress", ones(2), np.array([False, True, False])), engine)
     assert got.tolist() == [1]
 
 

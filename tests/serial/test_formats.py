@@ -13,6 +13,7 @@ import onnx
 import pytest
 from google.protobuf import json_format, text_format
 from hypothesis import HealthCheck, given, settings
+from onnx import serialization
 
 import sabir
 from sabir.base import ExternalDataError, ParseError, SabirError, UnsupportedError, WireError
@@ -173,7 +174,7 @@ def test_onnx_reads_any_model_that_we_write(name):
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_we_read_any_model_that_onnx_writes(name):
-    serializer = onnx.serialization.registry.get(name)
+    serializer = serialization.registry.get(name)
 
     @settings(MANY, max_examples=40)
     @given(models())

@@ -259,12 +259,13 @@ def test_names_are_resolved_through_scopes():
     proto = full_model()
     model = sabir.loads(proto.SerializeToString())
     relu, conditional, _ = model.graph
-    then, other = conditional.graphs if conditional.attributes["then_branch"] else ()
+    then, other = conditional.graphs
     inner = next(iter(conditional.attributes["then_branch"].value))
     assert inner.inputs[0] is relu.output
     assert next(iter(conditional.attributes["else_branch"].value)).inputs[0] is model.graph.inputs[0]
     training = model.training[0]
     init = next(v for v in model.graph.initializers if v.name == "init")
+    assert training.algorithm is not None
     assert next(iter(training.algorithm)).inputs[0] is init
     assert training.update_binding[0][0] is init
     assert training.update_binding[0][1] is training.algorithm.outputs[0]

@@ -64,7 +64,7 @@ FLOATS = (
     math.inf,
     -math.inf,
     math.nan,
-    *np.float32([1e-45, 0.1, 3.4028235e38, 1e10, -1e-7]).tolist(),
+    *np.array([1e-45, 0.1, 3.4028235e38, 1e10, -1e-7], np.float32).tolist(),
 )
 BYTES = (b"", b"text", "ünï".encode(), b"\xff\x00\x80", b'"\\', b"new\nline", b"'")
 UNKNOWN = (b"\xf8\xff\x3f\x07", b"\xc2\xff\x3f\x02hi", b"\xfd\xff\x3f\x01\x02\x03\x04")

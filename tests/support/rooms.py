@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,7 @@ EXAMPLES = [
 BODIES = [p for p in EXAMPLES if not p.values[0].random and p.values[0].at(p.values[1].opset).find("body")]
 
 
-def attributes_of(version: Version, example: Example) -> dict[str, Attribute]:
+def attributes_of(version: Version, example: Example) -> dict[str, Any]:
     """The attributes of an example as the version types them."""
     kinds = {a.name: a.type for a in version.attributes}
     found = {}
@@ -73,7 +75,7 @@ def model_of(operator: Operator, example: Example) -> tuple[Model, dict]:
         domain=operator.domain,
         **attributes_of(version, example),
     )
-    for i, value in enumerate(made if example.outputs != 1 else (made,)):
+    for i, value in enumerate(made if isinstance(made, tuple) else (made,)):
         b.output(value, f"o{i}")
     return b.model(ir_version=minimum_ir(max(example.opset, 21))), feeds
 

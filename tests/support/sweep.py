@@ -224,13 +224,13 @@ def _case(name: str, version: Version, inputs: list[Given], attributes: dict[str
             read.append(value)
     wanted = max(1, min(len(version.outputs), 3))
     outputs = b.op(version.operator.name, *read, outputs=wanted, domain=domain, **_own(attributes))
-    for value in outputs if wanted > 1 else (outputs,):
+    for value in outputs if isinstance(outputs, tuple) else (outputs,):
         b.output(value)
     # made by hand: a builder would look for the types of the outputs
     return Case(name, dumps(Model(b.graph, b.opsets, minimum_ir(max(opset, 21)))), feeds)
 
 
-def _own(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+def _own(attributes: dict[str, Attribute]) -> dict[str, Any]:
     """Return attributes with graphs of their own: a graph belongs to one node."""
     return {k: _copied(a) if a.graphs else a for k, a in attributes.items()}
 

@@ -83,6 +83,6 @@ def model_of(operator: Operator, example: Example) -> tuple[Model, dict[str, Any
         domain=operator.domain,
         **attributes_of(version, example),
     )
-    for place, value in enumerate(made if example.outputs != 1 else (made,)):
+    for place, value in enumerate(made if isinstance(made, tuple) else (made,)):
         b.output(value, f"o{place}")
     return Model(b.graph, b.opsets, minimum_ir(max(opset, 21))), feeds

@@ -313,7 +313,7 @@ def test_a_model_made_in_memory_is_saved_as_its_text_is():
     x = b.input("x", "float", ["N", 3])
     y, unnamed = b.op("Split", x, outputs=2, axis=1)
     unnamed.name = ""
-    b.output(b.Add(y, unnamed, b.initializer("w", np.float32([1])), None), "x_out", "float", ["N", "?"])
+    b.output(b.op("Add", y, unnamed, b.initializer("w", np.float32([1])), None), "x_out", "float", ["N", "?"])
     b.graph.doc = "a graph\n\nof two lines"
     b.graph.inputs[0].metadata = {"k": "v"}
     model = b.model(doc="a model", metadata={"k": ""})

@@ -87,6 +87,7 @@ def test_each_note_is_about_what_follows_it():
     (training,) = model.training
     (((state, update)),) = training.update_binding
     assert state.constant is weights
+    assert training.algorithm is not None
     assert update.node is next(iter(training.algorithm))
     (function,) = model.functions
     assert (function.doc, function.metadata) == ("a function", {"k": "v"})

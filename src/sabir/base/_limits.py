@@ -54,7 +54,6 @@ NO_LIMITS = Limits(*[None] * len(Limits._fields))
 _ELEMENTS, _MEMORY, _WORK, _ITERATIONS = 32, 256, 1 << 15, 1  # for each number among the constants and feeds
 _NODES = 4  # nodes of a subgraph that cost as much as calling it
 _UNCHECKED, _INFINITE = 1 << 22, math.inf
-_OPERATION = 1 << 13  # bytes that numpy computes in the time of an operation on an empty array
 _AGAIN = 2  # the step that exceeds a sum is seldom the last: we propose twice what is needed so far
 
 
@@ -171,13 +170,9 @@ def spend_iteration(nodes: int = 1) -> None:
     check_time(present)
 
 
-def spend_work(size: int, turns: int = 0) -> None:
-    """Count work of a node beside its results; raises LimitError past `work`.
-
-    `size` is in bytes computed; `turns` counts array operations, each of which has a fixed cost too.
-    """
+def spend_work(size: int) -> None:
+    """Count work of a node beside its results, in bytes computed; raises LimitError past `work`."""
     present = budget()
-    size += turns * _OPERATION
     if size > present.work:
         raise LimitError(_TOO_MUCH_WORK, *present.past_work(size))
     present.work -= size

@@ -70,7 +70,7 @@ def clear_negative_sizes(task: Task) -> Iterator[Repair]:
 
 
 def _typed_values(survey: Survey) -> list[tuple[Value, Location]]:
-    """Return every value with a declared type, and the location of its graph."""
+    """Return every value with a declared type, and the location of the declaration."""
     graphs = [(site.graph, site.where) for site in survey.graphs]
     graphs += [(g, f.where) for f in survey.functions for g in graphs_in_defaults(f.function)]
     values = (described for graph, where in graphs for described in _declarations(graph, where))

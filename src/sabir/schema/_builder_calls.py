@@ -77,7 +77,7 @@ class BuilderCalls:
         if self._registry.find(domain, op) is None:
             known = [o.name for o in self._registry if o.domain == domain]
             raise SchemaError(
-                f"{domain or 'ai.onnx'}.{op} is no operator that Sabir knows{suggest(op, known)}"
+                f"{domain or 'ai.onnx'}.{op} is not an operator that Sabir knows{suggest(op, known)}"
             )
         version = Scope(self._registry, dict(opsets)).runnable(Node(op, domain=domain))
         return VersionCallee(version) if isinstance(version, Version) else None

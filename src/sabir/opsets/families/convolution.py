@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
+from sabir.base import InferenceError
 from sabir.ir import known_equal, mod, mul
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.sizes import allotted, spend_operations
 from sabir.opsets.families.windows import AUTO_PAD, DILATIONS, LEAST_RANK, PADS, STRIDES, Window
 from sabir.schema import Attribute, at_least
 
@@ -108,7 +108,7 @@ def convolve(x: Array, w: Array, axes: Sequence[WindowAxis], group: int) -> Arra
     columns = _Columns(axes, w.dtype)
     _spend(y.size * matrix.shape[2], w)  # before the list of blocks, which may be very long
     blocks = list(_blocks(matrix.shape, counts, w.nbytes, w.itemsize))
-    spend_work(0, len(x) * len(blocks) * math.prod(w.shape[2:]))
+    spend_operations(len(x) * len(blocks) * math.prod(w.shape[2:]))
     for item in range(len(x)):
         phases, result = _phases(split[item], axes[-1]), y[item]
         for groups, box, target in blocks:
@@ -144,9 +144,9 @@ def convolve_transposed(x: Array, w: Array, axes: Sequence[WindowAxis], group: i
     return y.reshape(len(x), group * outer, *lengths)
 
 
-def _spend(products: int, w: Array, turns: int = 0) -> None:
+def _spend(products: int, w: Array, operations: int = 0) -> None:
     """Count multiplications by weights as work."""
-    spend_work(products * w.itemsize // _PRODUCTS, turns)
+    spend_operations(operations, products * w.itemsize // _PRODUCTS)
 
 
 def scatter(columns: Array, image: Array, axes: Sequence[WindowAxis], box: Sequence[slice]) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
+from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.sizes import allotted, spend_operations
 from sabir.opsets.families.windows import LEAST_RANK, Window
 from sabir.schema import Unconvertible
 
@@ -52,7 +52,7 @@ def reduce_windows(x: Array, axes: Sequence[WindowAxis], operation: np.ufunc, em
     y = np.empty(allotted((len(flat), *counts), x.dtype, x.size), x.dtype)
     step = max(1, _BLOCK // max(1, math.prod(x.shape[2:]) * x.itemsize))
     turns = sum(len(a.taps) for a in axes)
-    spend_work(turns * y.nbytes, turns * -(-len(flat) // step))
+    spend_operations(turns * -(-len(flat) // step), turns * y.nbytes)
     for first in range(0, len(flat), step):
         part = flat[first : first + step]
         for number, axis in enumerate(axes, 1):
@@ -104,7 +104,7 @@ def _along(x: Array, number: int, axis: WindowAxis, operation: np.ufunc, empty: 
 def taps_backwards(axes: Sequence[WindowAxis]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
     """Yield for each tap, the last first, the windows whose tap is inside the input, and what it reads."""
     taps = [a.taps[::-1] for a in axes]
-    spend_work(0, math.prod(map(len, taps)))
+    spend_operations(math.prod(map(len, taps)))
     for tap in itertools.product(*taps):
         runs = [a.run(t) for a, t in zip(axes, tap, strict=True)]
         yield tuple(slice(r.start, r.stop) for r in runs), tuple(r.source for r in runs)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
+from sabir.base import InferenceError
 from sabir.opsets.families.recurrence_shapes import RecurrentInputs, directions_of, sizes
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.sizes import allotted, spend_operations
 from sabir.opsets.typing import Array
 from sabir.schema import one_of
 
@@ -166,7 +166,7 @@ def recur(
         np.zeros(shape, wide) if s is None else _swapped(s.astype(wide, copy=False), layout)
         for s in (inputs.h, inputs.c)[: layer.states]
     ]
-    spend_work(0, 8 * len(directions) * len(x))  # 8 operations for each step
+    spend_operations(8 * len(directions) * len(x))  # 8 operations for each step
     y = np.zeros(allotted((len(x), *shape), wide, x.size), wide)
     after = [np.empty(shape, wide) for _ in before]
     for number, backwards in enumerate(directions):

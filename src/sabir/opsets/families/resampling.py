@@ -15,7 +15,7 @@ import numpy as np
 
 from sabir.base import check_elements, spend_work
 from sabir.ir import floor_div, mul
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.sizes import allotted, spend_operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -230,7 +230,7 @@ def _interpolated(x: Array, i: int, indices: Array, weights: Array) -> Array:
     spend_work(count * y.nbytes)
     if count > _MANY_TAPS:
         several = max(1, min(count, _BLOCK // y.nbytes))
-        spend_work(0, -(-count // several))
+        spend_operations(-(-count // several))
         for first in range(0, count, several):
             chosen = slice(first, first + several)
             around = np.take(x, indices[:, chosen], i)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 _FEW, _NUMBER = 1 << 14, 4  # elements whose time is negligible; bytes of one during the computation
+_OPERATION = 1 << 13  # bytes that numpy computes in the time of an operation on an empty array
 _TEXT = 64  # bytes, about, of a short string and its reference
 
 
@@ -45,6 +46,14 @@ def passed_over(x: Array, times: int = 1) -> None:
     """Count the work of reading `x` `times` times, for operators with small results; raises LimitError."""
     if x.size > _FEW:
         spend_work(times * x.size * max(x.itemsize, _NUMBER))
+
+
+def spend_operations(count: int, size: int = 0) -> None:
+    """Count `count` array operations, which compute `size` bytes together; raises LimitError past `work`.
+
+    numpy needs a fixed time for each of them, however few elements it computes.
+    """
+    spend_work(size + count * _OPERATION)
 
 
 def sizes_in(name: str, t: TensorType) -> Shape | None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.base import spend_work
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.sizes import allotted, spend_operations
 from sabir.schema import Attribute, one_of
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def pairwise_weights(coefficients: Array, counts: Sequence[int]) -> Array:
     """
     classes, ends = len(counts), list(itertools.accumulate(counts, initial=0))
     own = list(itertools.starmap(slice, itertools.pairwise(ends)))
-    spend_work(0, 2 * classes * (classes - 1))  # four operations on each pair, and as many when they vote
+    spend_operations(2 * classes * (classes - 1))  # four operations on each pair, and as many when they vote
     shape = allotted((coefficients.shape[1], classes * (classes - 1) // 2), np.dtype(np.float64))
     weights = np.zeros(shape, np.float64)
     for column, (i, j) in enumerate(pairs(classes)):

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
+from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, TensorType, Value, known_equal, sub
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_rank, hold
 from sabir.opsets.families.recurrences import sigmoid
 from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.sizes import spend_operations
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -108,7 +109,7 @@ def evaluate(
         if bias is None
         else np.tile(widened(bias)[:, None], (len(x), 1, length))
     )
-    spend_work(y.nbytes * k, 2 * k)
+    spend_operations(2 * k, y.nbytes * k)
     for j in range(k):
         y += wide[:, :, j : j + length] * taps[:, :, j]
     y = y.astype(x.dtype, copy=False)

@@ -8,12 +8,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
+from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, known_equal, mul, product
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import FILTER_SHAPE, GROUP, convolved_shape, kernel_of
 from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.sizes import spend_operations
 from sabir.opsets.families.windows import DILATIONS, PADS, STRIDES, Window, WindowAxis
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
@@ -151,7 +152,7 @@ def _origins(
 def _spend(samples: int, counts: Sequence[int], channels: int, groups: int) -> None:
     """Count the work of reading all corners around the samples of each window."""
     corners = samples << len(counts)
-    spend_work(4 * corners * math.prod(counts) * channels, 8 * corners * groups)
+    spend_operations(8 * corners * groups, 4 * corners * math.prod(counts) * channels)
 
 
 def _interpolated(image: Array, at: Sequence[Array]) -> Array:

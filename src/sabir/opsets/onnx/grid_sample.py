@@ -8,11 +8,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError, check_elements, spend_work
+from sabir.base import InferenceError, check_elements
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.resampling import kernel, saturated
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.sizes import allotted, spend_operations
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -155,7 +155,7 @@ def _sampled(x: Array, grid: Array, aligned: bool, padding: str, mode: str) -> A
     first, last = _REACH[mode]
     corners = (last - first) ** len(images)
     blocks = -(-y.shape[-1] // _SAMPLES) * -(-x.shape[1] // _CHANNELS)
-    spend_work(corners * y.nbytes, (16 + _OPERATIONS * len(images) * corners) * len(x) * blocks)
+    spend_operations((16 + _OPERATIONS * len(images) * corners) * len(x) * blocks, corners * y.nbytes)
     for n, coordinates in enumerate(grid.reshape(grid.shape[0], y.shape[-1], len(images))):
         for start in range(0, y.shape[-1], _SAMPLES):
             block = slice(start, start + _SAMPLES)

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
+from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, Dim, Graph, TensorType, Value, exact_quotient, known_equal, mul
 from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.sizes import spend_operations
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -212,7 +213,7 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     if state.shape != shape:
         raise ValueError(f"`past_state` must have the shape {list(shape)}, and has {list(state.shape)}")
     y = np.empty((steps, batch, kv_num_heads, group, shape[-1]), np.float32)
-    spend_work(state.nbytes * steps, 8 * steps)
+    spend_operations(8 * steps, state.nbytes * steps)
     for t in range(steps):
         if gates is not None:
             state *= gates[t]

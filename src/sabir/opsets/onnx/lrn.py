@@ -6,10 +6,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sabir.base import spend_work
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_least_rank
+from sabir.opsets.families.sizes import spend_operations
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
@@ -57,7 +57,7 @@ def evaluate(x: Array, /, *, size: int, alpha: float, beta: float, bias: float) 
     if not y.size:
         return y.astype(x.dtype, copy=False)
     shifts = min(size, x.shape[1])
-    spend_work(shifts * y.nbytes, (shifts + _OPERATIONS) * len(x))
+    spend_operations((shifts + _OPERATIONS) * len(x), shifts * y.nbytes)
     for image, result in zip(wide, y, strict=True):
         base = _neighbourhood(image * image, size)
         base *= alpha / size

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
+from sabir.base import InferenceError
 from sabir.ir import TensorType
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
-from sabir.opsets.families.sizes import allotted
+from sabir.opsets.families.sizes import allotted, spend_operations
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
@@ -60,7 +60,7 @@ def evaluate(x: Array, rois: Array, /, *, pooled_shape: Sequence[int], spatial_s
     check_regions(x, rois, _ROW)
     wide, boxes = widened(x), widened(rois)
     items = items_in(boxes[:, 0], x)
-    spend_work(0, len(items) * (8 + sum(pooled_shape)))
+    spend_operations(len(items) * (8 + sum(pooled_shape)))
     # ties round away from 0, as in onnxruntime; the corners are inside the region
     scaled = boxes[:, 1:] * boxes.dtype.type(spatial_scale)
     corners = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.base import InferenceError, spend_work
+from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.families.ranks import check_one, check_rank, check_shape
+from sabir.opsets.families.sizes import spend_operations
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Example, Input, Operator, Output, one_of
 
@@ -107,7 +108,7 @@ def evaluate(
     found = [np.zeros((0, _ROW), np.int64)]
     if limit <= 0 or not scores.size:  # there may be very many classes without boxes
         return found[0]
-    spend_work(scores.nbytes, _OPERATIONS * scores.shape[0] * scores.shape[1])
+    spend_operations(_OPERATIONS * scores.shape[0] * scores.shape[1], scores.nbytes)
     for batch in range(boxes.shape[0]):
         corners = _corners(boxes[batch], center_point_box)
         for number, row in enumerate(scores[batch]):
@@ -133,7 +134,7 @@ def _kept(corners: Array, candidates: Array, limit: int, overlap: np.float32) ->
     left = corners[:, candidates]
     while candidates.size and len(kept) < limit:
         kept.append(int(candidates[0]))
-        spend_work(8 * candidates.nbytes, 8)
+        spend_operations(8, 8 * candidates.nbytes)
         box, candidates, left = left[:, 0], candidates[1:], left[:, 1:]
         near = np.flatnonzero(_touches(box, left)) if overlap >= 0 else np.arange(candidates.size)
         dropped = near[_overlap(box, left[:, near]) > overlap]

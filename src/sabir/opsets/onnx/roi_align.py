@@ -7,12 +7,11 @@ from typing import Any, NamedTuple, Self
 import ml_dtypes
 import numpy as np
 
-from sabir.base import spend_work
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
-from sabir.opsets.families.sizes import allotted, set_aside
+from sabir.opsets.families.sizes import allotted, set_aside, spend_operations
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -133,7 +132,7 @@ def evaluate(
     if not offset:
         spans = np.maximum(spans, 1)
     items = items_in(batch_indices, x)
-    spend_work(0, 8 * len(items))
+    spend_operations(8 * len(items))
     whole = allotted((len(items), x.shape[1], output_height, output_width), wide.dtype, x.size)
     y: Array = np.empty(whole, wide.dtype)
     pool, maps = (_mean, wide) if mode == "avg" else (_greatest, channels_last(wide))

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import InferenceError, check_elements, spend_work
+from sabir.base import InferenceError, check_elements
 from sabir.elements import element
 from sabir.ir import TensorType
 from sabir.opsets.families.lookups import places
-from sabir.opsets.families.sizes import allotted, set_aside
+from sabir.opsets.families.sizes import allotted, set_aside, spend_operations
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import (
     STRING,
@@ -115,7 +115,7 @@ def _counts(
     set_aside(numbers.size, _FOLLOWED, "the n-grams")
     count, total = len(x) * grams, np.zeros(len(x) * grams, np.int64)
     for apart in range(1, min(max_skip_count + 1, max(1, x.shape[1] - 1)) + 1):
-        spend_work(2 * total.nbytes + _TURNS * len(levels) * numbers.nbytes, _TURNS * len(levels))
+        spend_operations(_TURNS * len(levels), 2 * total.nbytes + _TURNS * len(levels) * numbers.nbytes)
         for gram, row in _found(numbers, levels, apart, len(pool)):
             total += np.bincount(row * grams + gram, minlength=count)
     return total.reshape(len(x), grams)
