@@ -180,7 +180,7 @@ def test_a_rule_that_many_places_break_is_one_line(cli, write):
     first, law, last = cli("check", path).out.splitlines()
     assert first == (
         f"{path}: graph/node[0] 'Thing0': warning NODE007: 'other.Thing0' cannot be checked: its domain is"
-        " not known; 29 more of NODE007, which --verbose lists"
+        " unknown; 29 more of NODE007, which --verbose lists"
     )
     assert law.startswith("   NODE007   ")
     assert last.startswith(f"30 warnings found in {path}")

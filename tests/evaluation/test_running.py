@@ -116,7 +116,7 @@ def test_intermediates_are_dropped_after_their_last_use():
     [
         (lambda b, x: b.Relou(x), r"Relou.* is no operator that Sabir knows; is it 'Relu'"),
         (lambda b, x: b.op("Relu", x, domain="com.example"), "no operator set of 'com.example'"),
-        (lambda b, x: b.Relu(x, x), "takes 1 inputs, and the node has 2"),
+        (lambda b, x: b.Relu(x, x), "takes 1 input, and the node has 2"),
         (lambda b, _: b.Relu(), "needs its input 'X'"),
         (lambda b, x: b.Softmax(x, axes=1), "no attribute 'axes'; is it 'axis'"),
         (lambda b, x: b.Softmax(x, axis=1.0), "attribute 'axis' is float, and must be int"),

@@ -35,7 +35,7 @@ def ramp():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda b, x: b.Softmax(x, x), "Softmax-13 takes 1 inputs, and the node has 2"),
+        (lambda b, x: b.Softmax(x, x), "Softmax-13 takes 1 input, and the node has 2"),
         (lambda b, _: b.Softmax(), "Softmax-13 needs its input 'input'"),
         (lambda b, x: b.Softmax(x, axes=1), "Softmax-13 has no attribute 'axes'; is it 'axis'"),
         (lambda b, x: b.Softmax(x, axis=1.0), "Softmax-13: attribute 'axis' must be int, and '1.0' is not"),
@@ -59,7 +59,7 @@ def ramp():
             "Squeeze-21: 'axes' is its input number 1; pass it by position",
         ),
         (lambda b, x: b.op("TopK", x, 2), "TopK-11 needs its output 'Indices'"),
-        (lambda b, x: b.Relu(x, outputs=2), "Relu-14 takes 1 outputs"),
+        (lambda b, x: b.Relu(x, outputs=2), "Relu-14 takes 1 output"),
         (lambda b, x: b.op("Softmaxx", x), "Softmaxx is no operator that Sabir knows; is it 'Softmax'"),
         (lambda b, x: b.op("Upsample", x, x), "Upsample was removed from ai.onnx with opset 10"),
         (lambda b, x: b.op("Swish", x), "ai.onnx.Swish came with opset 24"),

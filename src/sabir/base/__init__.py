@@ -1,4 +1,4 @@
-"""What every layer uses: errors, findings with locations, limits."""
+"""The foundation of every layer: errors, findings with locations, limits."""
 
 from sabir.base._collector import without_collector
 from sabir.base._errors import (
@@ -20,6 +20,7 @@ from sabir.base._errors import (
     TextError,
     UnsupportedError,
     WireError,
+    counted,
     legible,
     quote,
     suggest,
@@ -78,6 +79,7 @@ __all__ = [
     "check_elements",
     "check_nodes",
     "check_time",
+    "counted",
     "hinted",
     "hints",
     "importing_later",

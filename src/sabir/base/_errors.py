@@ -159,6 +159,11 @@ def _remake(cls: type[_Error], args: tuple[Any, ...], state: dict[str, Any]) -> 
     return error
 
 
+def counted(count: int, noun: str) -> str:
+    """Return `1 node` or `12,345 nodes`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def quote(text: object) -> str:
     """Return `text` for a message: in quotes, escaped, and cut when it is long."""
     shown = repr(text if isinstance(text, (str, bytes)) else str(text))

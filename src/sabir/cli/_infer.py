@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sabir.base import counted
 from sabir.checking import finding_of
 from sabir.cli._json import JsonOption, write_json
 
@@ -22,7 +23,7 @@ from sabir.cli._models import (
 )
 from sabir.cli._operators import OperatorsOption, registry_of
 from sabir.cli._reports import finding_lines
-from sabir.cli._screen import Screen, counted, plain
+from sabir.cli._screen import Screen, plain
 from sabir.cli._usage import FAULTY, refuse
 from sabir.inference import Inference
 

@@ -7,9 +7,10 @@ from collections import Counter
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sabir.base import counted
 from sabir.checking import RULES
 from sabir.cli._models import shown
-from sabir.cli._screen import Screen, counted, plain
+from sabir.cli._screen import Screen, plain
 from sabir.cli._usage import write_error
 
 if TYPE_CHECKING:

@@ -136,8 +136,3 @@ def seconds_text(seconds: float) -> str:
         if seconds * scale >= 1:
             return f"{seconds * scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} us"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return `1 node` or `12,345 nodes`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sabir.base import counted
 from sabir.cli import _weights
 from sabir.cli._facts import Facts, TensorTotals, facts_of, nested, operator_name, subgraphs
 from sabir.cli._json import JsonOption, write_json
 from sabir.cli._models import STREAM, ModelPaths, load_any, shown
 from sabir.cli._progress import progress_bar
-from sabir.cli._screen import Screen, counted, cut, exact_bytes_text, plain
+from sabir.cli._screen import Screen, cut, exact_bytes_text, plain
 from sabir.ir import Tensor
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from sabir.base import AttributeValueError, SchemaError, suggest
+from sabir.base import AttributeValueError, SchemaError, counted, suggest
 from sabir.schema._values import Range, alias_of, bound, fault_of, is_admitted
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _value(attribute: ir.Attribute, body: Callable[[ir.Graph], Any] | None) -> A
 def _check_ports(owner: str, kind: str, formal: Sequence[Port], present: list[bool]) -> None:
     variadic = bool(formal) and formal[-1].variadic
     if len(present) > len(formal) and not variadic:
-        raise SchemaError(f"{owner} takes {len(formal)} {kind}s, and the node has {len(present)}")
+        raise SchemaError(f"{owner} takes {counted(len(formal), kind)}, and the node has {len(present)}")
     for place, port in enumerate(formal):
         if port.variadic:
             if len(present) - place < port.minimum:

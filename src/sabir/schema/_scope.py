@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sabir.base import SchemaError, UnsupportedError, legible, quote, suggest
+from sabir.base import SchemaError, UnsupportedError, counted, legible, quote, suggest
 from sabir.ir import Attribute, Function, FunctionKey, Model, Node, bound_opsets, canonical_domain
 from sabir.schema._version import Version
 
@@ -201,9 +201,11 @@ def check_call(function: Function, node: Node) -> None:
     """Raise SchemaError where a call has more inputs or outputs than its function."""
     if len(node.inputs) > len(function.graph.inputs):
         raise SchemaError(
-            f"{function!r} takes {len(function.graph.inputs)} inputs, and the node has {len(node.inputs)}"
+            f"{function!r} takes {counted(len(function.graph.inputs), 'input')}, and the node has"
+            f" {len(node.inputs)}"
         )
     if len(node.outputs) > len(function.graph.outputs):
         raise SchemaError(
-            f"{function!r} has {len(function.graph.outputs)} outputs; the node asks for {len(node.outputs)}"
+            f"{function!r} has {counted(len(function.graph.outputs), 'output')}, and the node has"
+            f" {len(node.outputs)}"
         )
