@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
     from sabir.syntax import parse
 
-# imported when first asked for: nobody waits for what a program does not use
+# imported on first use, so that `import sabir` is fast
 _LATER = {
     "check": "checking", "findings": "checking", "evaluate": "evaluation", "infer": "inference",
     "inline": "inlining", "Session": "runtime", "dumps": "serial", "from_proto": "serial",
@@ -56,7 +56,7 @@ def __dir__() -> list[str]:
 
 
 class _BuilderHooks:
-    """What a Builder needs of packages above `ir`, each imported when it is first needed."""
+    """The functions of packages above `ir` that a Builder needs, imported on first use."""
 
     @staticmethod
     @functools.lru_cache(maxsize=16)

@@ -124,7 +124,7 @@ def test_what_does_not_fit(fails, relu, save, tmp_path):
     told = {
         f"x={wide}": "input 'x' is declared float[N,3], and has the shape [2, 4]",
         f"x={double}": "input 'x' is declared float[N,3], and got double[2, 3]",
-        f"z={wide}": "--input 'z': the model has none of that name; the inputs are 'x'",
+        f"z={wide}": "--input 'z': no input has this name; the inputs are 'x'",
         "x": "--input 'x': write it as NAME=FILE",
         "=x.npy": "--input '=x.npy': write it as NAME=FILE",
         f"x={tmp_path}/none.npy": f"{tmp_path}/none.npy: No such file or directory",

@@ -41,7 +41,7 @@ def test_shapes_are_chosen_for_unnamed_dimensions(cli, fails, two):
     both = json.loads(cli("run", two, "--shape", "c=5,2", "--shape", "a=1,2", "--json").out)
     assert (both["assumed"], both["outputs"][0]["shape"]) == ([], [5, 2])
     assert "[3, 7] does not fit float[?,2], the declared type" in fails("run", two, "--shape", "a=3,7")
-    assert "the model has none of that name" in fails("run", two, "--shape", "z=1")
+    assert "no input has this name" in fails("run", two, "--shape", "z=1")
     assert "the size must be a number" in fails("run", two, "--shape", "a=3,x")
 
 

@@ -157,9 +157,9 @@ def test_invalid_functions_and_calls_are_refused():
     with pytest.raises(SchemaError, match="'alpha' has neither a default nor a type"):
         b.function(lambda g, y, *, alpha: y)
     scaled = b.function(lambda g, y, *, alpha=0.5: g.Elu(y, alpha=alpha), name="scaled")
-    with pytest.raises(SchemaError, match="has 1 inputs, and the call has 2"):
+    with pytest.raises(SchemaError, match="has 1 input, and the call has 2"):
         scaled(x, x)
-    with pytest.raises(SchemaError, match="has 1 outputs, and the call has 2"):
+    with pytest.raises(SchemaError, match="has 1 output, and the call has 2"):
         scaled(x, outputs=2)
     with pytest.raises(SchemaError, match="no attribute 'alpa'; is it 'alpha'"):
         scaled(x, alpa=1.0)

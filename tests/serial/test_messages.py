@@ -141,7 +141,7 @@ def test_graphs_nested_too_deep_for_a_message_are_refused():
     for _ in range(40):
         text = f"y = If <then_branch = g () => (y) {{ {text} }}> (c)"
     with pytest.raises(
-        sabir.WireError, match=r"no onnx\.NodeProto can be made: graphs or types nested too deep"
+        sabir.WireError, match=r"the onnx\.NodeProto cannot be built: graphs or types nested too deep"
     ):
         sabir.to_proto(parse_node(text, limits=sabir.Limits(depth=64)), limits=sabir.Limits(depth=64))
 

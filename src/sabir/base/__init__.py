@@ -1,4 +1,4 @@
-"""What every layer uses: errors, findings with locations, limits."""
+"""The foundation of every layer: errors, findings with locations, limits."""
 
 from sabir.base._collector import without_collector
 from sabir.base._errors import (

@@ -1,4 +1,4 @@
-"""Names of a package that are imported on first use, so that nobody waits for what is not used."""
+"""Names of a package that are imported on first use, so that importing the package is fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one job on a model may use, and how much is left of it.
+"""The limits of one job on a model, and the budget that is left.
 
 A model file is untrusted: a few bytes can ask for terabytes, or for an endless loop. The limits in force are
 a context variable: the code that is about to allocate asks for them, and no code between passes them on.

@@ -26,7 +26,7 @@ _SOURCES = {
 
 
 class Repairable(NamedTuple):
-    """What repairs do, by the rule whose violations they repair: safe ones, and those that are not.
+    """The descriptions of safe and unsafe repairs, by the rule whose violations they repair.
 
     >>> Repairable({'GRAPH006': 'The nodes are sorted.'}, {}).safe
     {'GRAPH006': 'The nodes are sorted.'}

@@ -52,10 +52,10 @@ def gather(ports: Sequence[ModelPort], options: FeedOptions) -> Feeds:
     FeedError or FileError, each naming the input or the file.
     """
     by_name = {port.name: port for port in ports}
-    _reject_unknown("--input", options.files, by_name, "the inputs are")
-    _reject_unknown("--shape", options.shapes, by_name, "the inputs are")
+    _reject_unknown("--input", options.files, by_name, "input")
+    _reject_unknown("--shape", options.shapes, by_name, "input")
     variables = {name for port in ports for name in _variables(port.type)}
-    _reject_unknown("--dim", options.dims, variables, "the dimension variables of the inputs are")
+    _reject_unknown("--dim", options.dims, variables, "dimension variable")
     read = dict(_from_archives(options.archives, by_name))
     for name, path in options.files.items():
         read[name] = Feed(read_value(path, by_name[name].type, name, options.normalization), path.name)
@@ -79,11 +79,11 @@ def gather(ports: Sequence[ModelPort], options: FeedOptions) -> Feeds:
     return Feeds(values, tuple(dict.fromkeys(assumed)))
 
 
-def _reject_unknown(option: str, names: Iterable[str], known: Iterable[str], which: str) -> None:
+def _reject_unknown(option: str, names: Iterable[str], known: Iterable[str], noun: str) -> None:
     for name in names:
         if name not in known:
             listed = ", ".join(map(quote, sorted(known))) or "none"
-            raise FeedError(f"{option} {quote(name)}: the model has none of that name; {which} {listed}")
+            raise FeedError(f"{option} {quote(name)}: no {noun} has this name; the {noun}s are {listed}")
 
 
 def _from_archives(archives: Iterable[Path], ports: Mapping[str, ModelPort]) -> Iterator[tuple[str, Feed]]:

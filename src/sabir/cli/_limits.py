@@ -18,7 +18,7 @@ def _limits(options: list[str]) -> Limits:
     for option in options:
         name, _, value = option.partition("=")
         if name not in Limits._fields:
-            known = f"; they are {', '.join(Limits._fields)}"
+            known = f"; the limits are {', '.join(Limits._fields)}"
             raise typer.BadParameter(f"there is no limit {name!r}{suggest(name, Limits._fields) or known}")
         found[name] = _number(name, value)
     return Limits()._replace(**found)

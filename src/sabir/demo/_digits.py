@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Digits(NamedTuple):
-    """The classifier as the bytes of a file, and the held-back images with what they show.
+    """The classifier as the bytes of a file, and images that it was not trained on, with their labels.
 
     `images` is uint8 of shape [N,8,8], from 0 (paper) to 16 (ink); `labels` is uint8 of shape [N].
     """

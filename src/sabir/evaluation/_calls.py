@@ -25,7 +25,7 @@ SlotValues: TypeAlias = "list[Any]"  # the values of one run of a graph, by slot
 
 @dataclass(slots=True)
 class Run:
-    """What the calls of one run share.
+    """The state that the calls of one run share.
 
     `dims` has the sizes of dimension variables. `mismatch` takes a place and how the value there contradicts
     its declared type; where `strict`, it raises.

@@ -61,7 +61,7 @@ def make_engine(source: Model | str | os.PathLike[str] | bytes, make: Callable[[
     """Return the engine that `make` returns for a model, which is loaded from a path or bytes if need be.
 
     An error of `make` names the file. The constants of a model that is loaded here are dropped afterwards:
-    nobody else has it.
+        nothing else refers to it.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')

@@ -1,4 +1,4 @@
-"""What numpy spends on values: their bytes, the work beside them, and the sizes of outputs before a call.
+"""The cost of values in numpy: their bytes, the work beside them, and the sizes of outputs before a call.
 
 The limits count what these functions say: another engine, which computes in another way, has its own.
 """

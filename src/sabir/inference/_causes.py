@@ -55,7 +55,7 @@ class CallSite(NamedTuple):
 
 
 def cause_of(error: Exception, call: CallSite | None = None) -> Cause:
-    """Return the cause that an error stands for; `call` is the node that raised it, if one did."""
+    """Return the cause of an error; `call` is the node that raised it, if one did."""
     if isinstance(error, UnsupportedError):
         return Cause.NOT_INFERRED
     if isinstance(error, (WireError, ExternalDataError)):

@@ -36,12 +36,12 @@ class Declarations:
         self._usable: dict[tuple[int, bool], tuple[Type, Type]] = {}
         self._merged: dict[tuple[int, int, bool], Merged] = {}
 
-    def of(self, value: Value, *, anyway: bool = False) -> Type | None:
+    def of(self, value: Value, *, always: bool = False) -> Type | None:
         """Return the declared type of a value, without the names that a subgraph gives to dimensions.
 
-        A fresh inference ignores it for a computed value, unless it is wanted `anyway`.
+        A fresh inference ignores that of a computed value, unless `always` is set.
         """
-        if value.type is None or (self.fresh and value.node is not None and not anyway):
+        if value.type is None or (self.fresh and value.node is not None and not always):
             return None
         graph = value.home
         inside = graph is not None and graph.parent is not None
@@ -76,7 +76,7 @@ class Declarations:
                 plain = stripped[id(kind)] = without_contents(kind)
             if isinstance(plain, TensorType) and not plain.element.number:
                 continue
-            renames = not (self.fresh and value.node is not None and kind is not self.of(value, anyway=True))
+            renames = not (self.fresh and value.node is not None and kind is not self.of(value, always=True))
             found = with_names(plain, value.type) if renames else plain
             # a type is shared by all values that have it; the note in a value's file entry is not
             if found != value.type:

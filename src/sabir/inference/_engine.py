@@ -219,7 +219,7 @@ class Inference:
                 self._reporter.error(error, where, cause_of(error))
 
     def _define(self, value: Value, kind: Type | None, where: Location, place: int, node: Node) -> None:
-        declared = self._declared(value, anyway=kind is None)
+        declared = self._declared(value, always=kind is None)
         if kind is None:
             if declared is not None:
                 self._set(value, declared)

@@ -10,14 +10,15 @@ from sabir.ir import Expr, OptionalType, SequenceType, TensorType, Type, known_e
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sabir.elements import ElementType
     from sabir.ir import Dim, Shape
 
 
 def merge(declared: Type | None, inferred: Type | None, *, prefer_declared: bool = False) -> Type | None:
-    """Return the type that has all that either of the two says.
+    """Return the type with everything that the declared or the inferred type states.
 
-    Numbers win over symbols, anything wins over unknown; of two symbols the inferred one is taken, unless
-    `prefer_declared`, as at a model's outputs. Raises InferenceError where they contradict each other.
+    A number is preferred to a symbol, and a symbol to an open dimension; of two symbols the inferred one is
+    preferred, with `prefer_declared` the declared one. Raises InferenceError if the types contradict.
 
     >>> from sabir.ir import tensor_type
     >>> print(merge(tensor_type('float', [None, 3]), tensor_type('float', ['N', None])))
@@ -45,19 +46,21 @@ def merge(declared: Type | None, inferred: Type | None, *, prefer_declared: bool
 def _tensors(declared: TensorType, inferred: TensorType, *, prefer_declared: bool) -> TensorType:
     element = inferred.element if inferred.element.number else declared.element
     if declared.element.number and element != declared.element:
-        raise InferenceError(f"declared as {declared}, but its element type is {inferred.element}")
-    shape = _shapes(declared, inferred, prefer_declared=prefer_declared)
+        raise InferenceError(f"declared as {declared}, but its elements are {inferred.element}")
+    shape = _shapes(declared, inferred, element, prefer_declared=prefer_declared)
     if element is inferred.element and shape == inferred.shape and declared.note is None:
         return inferred
     return TensorType(element, shape, inferred.known, declared.note)
 
 
-def _shapes(declared: TensorType, inferred: TensorType, *, prefer_declared: bool) -> Shape | None:
+def _shapes(
+    declared: TensorType, inferred: TensorType, element: ElementType, *, prefer_declared: bool
+) -> Shape | None:
     if declared.shape is None or inferred.shape is None:
         return declared.shape if inferred.shape is None else inferred.shape
     if len(declared.shape) != len(inferred.shape):
         raise InferenceError(
-            f"declared as {declared}, of rank {len(declared.shape)}, but its rank is {len(inferred.shape)}"
+            f"declared as {declared}, but it is {TensorType(element, inferred.shape)}: the ranks differ"
         )
     dims: list[Dim] = []
     for stated, found in zip(declared.shape, inferred.shape, strict=True):
@@ -78,7 +81,7 @@ def _better(stated: Dim, found: Dim, *, prefer_declared: bool) -> Dim:
 
 
 def contradiction(one: Type | None, other: Type | None) -> str:
-    """Return how two types of one value contradict each other, "" where they do not.
+    """Return how two types of one value contradict each other, or "".
 
     >>> from sabir.ir import tensor_type
     >>> contradiction(tensor_type('float', [2]), tensor_type('float', ['N']))

@@ -39,7 +39,7 @@ class Builder(OperatorMethods):
     """Appends nodes to a graph; every operator is a method: `b.Softmax(x, axis=1)`.
 
     Each node is checked against the signature of its operator, in the version that applies, when it is built:
-    SchemaError. Of domains that the registry does not have anything may be called, with `op`.
+        SchemaError. `op` can call any operator of a domain that the registry does not have.
 
     >>> b = sabir.Builder(opset=21)
     >>> y = b.output(b.Softmax(b.input('x', 'float', ['N', 3])), 'y')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from sabir.base import SchemaError, suggest
+from sabir.base import SchemaError, counted, suggest
 from sabir.ir._attributes import Attribute, AttributeType
 from sabir.ir._coercion import coerced, free_attribute
 from sabir.ir._constants import natural_tensor
@@ -78,11 +78,11 @@ class FunctionCallee:
         """Return the operands and attributes of a call; raises SchemaError for an invalid one."""
         function = self.function
         for kind, actual, formal in (
-            ("inputs", len(inputs), len(function.graph.inputs)),
-            ("outputs", outputs, len(function.graph.outputs)),
+            ("input", len(inputs), len(function.graph.inputs)),
+            ("output", outputs, len(function.graph.outputs)),
         ):
             if actual > formal:
-                raise SchemaError(f"{function!r} has {formal} {kind}, and the call has {actual}")
+                raise SchemaError(f"{function!r} has {counted(formal, kind)}, and the call has {actual}")
         for name in attributes:
             if name not in function.attributes:
                 known = suggest(name, function.attributes)

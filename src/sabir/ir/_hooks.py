@@ -1,4 +1,4 @@
-"""What a builder asks of the packages above `ir`, which `ir` cannot import.
+"""The functions of packages above `ir` that a builder needs, as protocols: `ir` cannot import them.
 
 `sabir` sets an implementation that imports each of them when it is first needed.
 """

@@ -19,12 +19,12 @@ class Labels:
     """Names for every value of some graphs and of the graphs inside them, without a change to the model.
 
     A value keeps its name unless another value of its graph has it, or the name would hide an outer or
-    undefined value that a graph inside reads. Of values that share a name an input or an output of the graph
+    undefined value that a graph inside reads. If values share a name, an input or an output of the graph
     keeps it. Names that clashed in the file (`Graph.clashes`) stay, as long as every reader finds its value
     by them.
     """
 
-    __slots__ = ("_captures", "_closed", "_fresh", "_given", "_names", "_outside", "_shared", "_single")
+    __slots__ = ("_assigned", "_captures", "_closed", "_fresh", "_names", "_outside", "_shared", "_single")
 
     def __init__(
         self, *graphs: Graph, around: Iterable[Value | None] = (), outside: Iterable[Value] = (),
@@ -41,7 +41,7 @@ class Labels:
         self._fresh = FreshNames()
         self._captures: dict[Graph, set[Value]] = {}
         self._outside = frozenset(outside)
-        self._given: set[str] = set()
+        self._assigned: set[str] = set()
         self._shared = False  # whether values have one name, in one graph or in two
         self._single: set[str] = (
             set()
@@ -81,9 +81,9 @@ class Labels:
         """Name what a graph and those inside it define, until every reader finds its value by name."""
         if self._closed:
             self._require_closed(graph)
-        outer = frozenset(self._given)
+        outer = frozenset(self._assigned)
         while True:
-            self._given, self._shared = set(outer), False
+            self._assigned, self._shared = set(outer), False
             self._graph(graph)
             misread = misread_names(graph, self, self._outside) if self._shared else set[str]()
             if misread <= self._single:
@@ -122,12 +122,12 @@ class Labels:
             if name in taken or keeper is not value:
                 free = clashed and taken.get(name, True) and self._clashed(keeper, clashes)
             else:
-                free = bool(name) and not (name in self._single and name in self._given)
+                free = bool(name) and not (name in self._single and name in self._assigned)
             if not free:
                 name = self._fresh.numbered(name)
             taken[name] = taken.get(name, True) and clashed
-            self._shared = self._shared or name in self._given
-            self._given.add(name)
+            self._shared = self._shared or name in self._assigned
+            self._assigned.add(name)
             self._names[value] = name
 
     def _clashed(self, value: Value, clashes: Mapping[Value, str]) -> bool:

@@ -76,7 +76,7 @@ class Reads(MutableSequence["Value | None"]):
         return len(self._items)
 
     def __iter__(self) -> Iterator[Value | None]:
-        """Visit the values as they are now, whatever is edited meanwhile."""
+        """Visit a snapshot of the values, which later edits do not change."""
         return iter(tuple(self._items))
 
     def insert(self, index: int, value: Value | None) -> None:

@@ -1,4 +1,4 @@
-"""What a builder accepts for the inputs and attributes of a node, as types."""
+"""The types that a builder accepts for the inputs and attributes of a node."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def unknown_element(number: int) -> ElementType:
 
 
 class TypeNote(NamedTuple):
-    """What a type in a file says beside its meaning: denotations, and its bytes where they are unusual."""
+    """Parts of a type in a file that its meaning lacks: denotations, and the bytes if they are unusual."""
 
     denotation: str = ""
     dims: tuple[str, ...] = ()

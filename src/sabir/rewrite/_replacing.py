@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 def replace_outputs(node: Node, results: Sequence[Value | None], new: Collection[Node] = ()) -> None:
     """Let `results` take the place of a node's outputs, and erase the node.
 
-    `new` are the nodes that were made for this. Where one of them computes a result, the output value stays,
+    `new` are the nodes that were built for this. If one of them computes a result, the output value stays,
     with its name, type, documentation and metadata, and becomes the output of that node. A value that was
     there before keeps its own identity, and so does a result that is listed twice: the readers of the output
-    then read the result, and where the output is one of the graph or is annotated, it becomes a copy
-    (`Identity`). Raises SchemaError, before any change, where there is no result for an output.
+        then read the result, and if the output is one of the graph or is annotated, it becomes a copy
+    (`Identity`). Raises SchemaError, before any change, if there is no result for an output.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')

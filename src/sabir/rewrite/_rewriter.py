@@ -25,7 +25,7 @@ B = TypeVar("B", bound=DetachedBuilder)
 
 
 class Rewriter:
-    """Rewrites one model. Its names are taken when it is made, its types are inferred when first needed.
+    """Rewrites one model. It collects the names in use when it is created, and infers types on first use.
 
     New nodes are inferred in the scope of the graph around them, so that types and known contents are at hand
     for later ones. Whoever edits the model without the rewriter calls `forget_types` afterwards.
@@ -105,8 +105,8 @@ class Rewriter:
         """Replace a node by what `build` builds, and return the new nodes.
 
         `build` gets a builder, and returns the value, or a tuple of them, for the node's outputs. While it
-        runs, the operands have the types and contents that inference knows. Where it raises, the model is as
-        before: Unconvertible says that there is no replacement. Raises SchemaError where a result is missing.
+        runs, the operands have the types and contents that inference knows. If it raises, the model is
+        unchanged: Unconvertible says that there is no replacement. Raises SchemaError if a result is missing.
         """
         graph = graph_of(node)
         b = self.builder(graph, make, opsets=opsets)

@@ -1,4 +1,4 @@
-"""What a schedule consists of: frozen facts that refer to no graph, node or value of the model.
+"""The parts of a schedule: immutable data that refers to no graph, node or value of the model.
 
 So later edits of the model do not reach a schedule, and dropping the schedule frees the constants.
 """
@@ -74,7 +74,7 @@ class ScheduledCall(Protocol):
 
     @property
     def cost(self) -> int:
-        """How many nodes one call runs."""
+        """The number of nodes that one call runs."""
         ...
 
 

@@ -91,7 +91,7 @@ class _Function(NamedTuple):
 
 @dataclass(slots=True)
 class _Shared:
-    """What the graphs of one model share: scheduled functions, and what the nodes of each scope call."""
+    """The data that the graphs of one model share: scheduled functions, and the callees of nodes."""
 
     functions: dict[tuple[object, ...], _Function] = field(
         default_factory=dict[tuple[object, ...], _Function]

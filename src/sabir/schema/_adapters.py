@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sabir.base import SabirError
+from sabir.base import SabirError, counted
 from sabir.ir import Attribute
 from sabir.schema._admission import admits
 from sabir.schema._ports import port_at
@@ -52,7 +52,7 @@ def same_call(older: Version, newer: Version) -> Callable[..., Any]:
 
 def _check_downward(target: Version, inputs: tuple[Any, ...], call: Any) -> None:
     if len(inputs) > len(target.inputs) and not (target.inputs and target.inputs[-1].variadic):
-        raise Unconvertible(f"{target} takes {len(target.inputs)} inputs")
+        raise Unconvertible(f"{target} takes {counted(len(target.inputs), 'input')}")
     if len(call.outputs) > len(target.outputs) and not target.outputs[-1].variadic:
         raise Unconvertible(f"{target} has {len(target.outputs)} outputs")
     for place, value in enumerate(inputs):

@@ -1,4 +1,4 @@
-"""How large a graph becomes when its functions are inlined, counted before that is done."""
+"""The size that a graph would have with its functions inlined, counted without inlining them."""
 
 from __future__ import annotations
 

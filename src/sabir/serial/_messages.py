@@ -138,7 +138,7 @@ def _to_proto(item: Item, kind: Any) -> Any:
         return wanted.FromString(encoded.joined())
     except (DecodeError, MemoryError) as error:
         problem = "not enough memory" if isinstance(error, MemoryError) else "graphs or types nested too deep"
-        raise WireError(f"no {name} can be made: {problem}") from error
+        raise WireError(f"the {name} cannot be built: {problem}") from error
 
 
 _KEEP_EXTERNAL = "keep its data in external files"

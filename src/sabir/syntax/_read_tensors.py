@@ -30,7 +30,7 @@ Numbers = TypeVar("Numbers")
 
 
 class TensorExtras(NamedTuple):
-    """What a text has of a tensor beside its type and data."""
+    """The parts of a tensor in a text, other than its type and data."""
 
     name: str = ""
     doc: str = ""

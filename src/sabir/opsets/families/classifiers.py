@@ -1,4 +1,4 @@
-"""What the models of ai.onnx.ml share: rows of features, transforms of scores, and labels of classes."""
+"""Shared code of the models of ai.onnx.ml: rows of features, transforms of scores, and labels of classes."""
 
 from __future__ import annotations
 
