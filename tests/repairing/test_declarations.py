@@ -22,7 +22,7 @@ def test_every_repair_is_of_a_rule_and_in_order():
 def test_the_engine_imports_every_module_with_repairs():
     for module in pkgutil.iter_modules(repairing.__path__, "sabir.repairing."):
         importlib.import_module(module.name)
-    declared = declared_repairs(safe=True) | declared_repairs(safe=False)
+    declared = {**declared_repairs(safe=True), **declared_repairs(safe=False)}
     assert declared.keys() == REPAIRS.keys() | UNSAFE_REPAIRS.keys(), (
         "call the repair in repairing/_engine.py"
     )

@@ -114,7 +114,7 @@ def check(model, feeds, of, wrt):
     runs = runs_alike(model, feeds)
     if runs:
         for name, theirs in by_onnxruntime(found, {**feeds, SEED: seed}).items():
-            np.testing.assert_allclose(theirs, results[name], rtol=1e-9, atol=1e-11, err_msg=name)
+            np.testing.assert_allclose(np.asarray(theirs), results[name], rtol=1e-9, atol=1e-11, err_msg=name)
     return found, {**feeds, SEED: seed}, runs
 
 
