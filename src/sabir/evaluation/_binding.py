@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
@@ -39,8 +38,7 @@ class BoundProgram:
         self._by_slot = [self.arrays.get(slot) for slot in range(program.size)]
         self._binder = binder
         binder.numbers += sum(map(_numbers, program.constants.values(), self.arrays.values()))
-        # bound calls replace the scheduled ones, so that constants are kept as arrays alone
-        self._program = replace(program, constants={})
+        self._program = program
 
     def plan(self, wanted: Sequence[int]) -> BoundPlan:
         """Return the plan for the slots `wanted`; raises SchemaError or UnsupportedError, naming the node."""
@@ -51,8 +49,9 @@ class BoundProgram:
         calls = list(self._program.calls)
         for place, _ in plan.steps:
             calls[place] = self._binder.bind(calls[place])
-        self._program = replace(self._program, calls=tuple(calls))
-        bound = [cast("BoundCall", calls[place])._replace(dead=dead) for place, dead in plan.steps]
+        # bound calls replace the scheduled ones, so that constants are kept as arrays alone
+        self._program = self._program._replace(calls=tuple(calls), constants={})
+        bound = [cast("BoundCall", calls[place]).clearing(dead) for place, dead in plan.steps]
         return BoundPlan(self._program, plan, self._by_slot, bound)
 
 

@@ -63,6 +63,10 @@ class BoundCall(NamedTuple):
     cost: int = 1
     dead: tuple[int, ...] = ()
 
+    def clearing(self, dead: tuple[int, ...]) -> BoundCall:
+        """Return the call with the slots that are cleared after it."""
+        return BoundCall(*self[:-1], dead)
+
 
 def run_call(call: BoundCall, slots: SlotValues, sizes: list[int], run: Run) -> None:
     """Make one call; `sizes` has the bytes of the value in each slot."""

@@ -18,6 +18,7 @@ from sabir.base import (
     quote,
     run_with_limits,
     suggest,
+    without_collector,
 )
 from sabir.evaluation._binding import BoundProgram, CallBinder
 from sabir.evaluation._calls import Run
@@ -69,22 +70,23 @@ class Runner:
         """
         self._limits, self._strict = limits, strict
         self._reported: set[str] = set()
-        scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
-        for note in scheduled.notes:
-            warn(f"{note}; `sabir check --fix` mends the file")
-        program, binder = scheduled.program, CallBinder(strict=strict)
-        self._output_slots = _output_slots(program.outputs)
-        self._slots = {v.name: v.slot for v in reversed(program.values)} | self._output_slots
-        self._outputs = tuple(ModelPort(v.name, v.type) for v in program.outputs if v.slot)
-        self._declared_outputs = {
-            v.name: DeclaredValue(f"output {quote(v.name)}", declaration(v.type)) for v in self._outputs
-        }
-        self._declared = _declarations(program) if strict else None
-        self._program = run_with_limits(limits, BoundProgram, program, binder)
-        self._feeds = FeedReader(program.inputs, self._program.arrays)
-        self._plans: dict[tuple[str, ...], BoundPlan] = {}
-        self._plan(tuple(self._output_slots))
-        self._numbers = binder.numbers  # those of the outputs: other plans do not raise the limits
+        with without_collector():  # everything that binding creates stays alive
+            scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
+            for note in scheduled.notes:
+                warn(f"{note}; `sabir check --fix` mends the file")
+            program, binder = scheduled.program, CallBinder(strict=strict)
+            self._output_slots = _output_slots(program.outputs)
+            self._slots = {v.name: v.slot for v in reversed(program.values)} | self._output_slots
+            self._outputs = tuple(ModelPort(v.name, v.type) for v in program.outputs if v.slot)
+            self._declared_outputs = {
+                v.name: DeclaredValue(f"output {quote(v.name)}", declaration(v.type)) for v in self._outputs
+            }
+            self._declared = _declarations(program) if strict else None
+            self._program = run_with_limits(limits, BoundProgram, program, binder)
+            self._feeds = FeedReader(program.inputs, self._program.arrays)
+            self._plans: dict[tuple[str, ...], BoundPlan] = {}
+            self._plan(tuple(self._output_slots))
+            self._numbers = binder.numbers  # those of the outputs: other plans do not raise the limits
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:

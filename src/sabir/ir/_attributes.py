@@ -22,6 +22,7 @@ AttributeType = Literal[
     "graphs", "sparse_tensor", "sparse_tensors", "type", "types",
 ]  # fmt: skip
 ATTRIBUTE_TYPES: tuple[AttributeType, ...] = get_args(AttributeType)  # the place is the standard's number
+GRAPH_TYPES = frozenset({"graph", "graphs"})
 AttributeValue: TypeAlias = Any
 
 
@@ -154,7 +155,12 @@ class Attributes(MutableMapping[str, Attribute]):
         self._node = node
         self._items: dict[str, Attribute] = {}
         if items:
-            self._items = {name: Attribute.of(name, value) for name, value in items.items()}
+            self._items = {
+                name: value
+                if isinstance(value, Attribute) and value.name == name
+                else Attribute.of(name, value)
+                for name, value in items.items()
+            }
             for attribute in self._items.values():
                 for graph in attribute.graphs:
                     graph.parent = node

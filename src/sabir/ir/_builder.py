@@ -162,14 +162,13 @@ class Builder(OperatorMethods):
         else:
             operands, facts = callee.bind(self, inputs, outputs, attributes)
         reads = [v if v is None or isinstance(v, Value) else self._constant(v) for v in operands]
-        node = Node(op, reads, outputs, facts, domain=domain, overload=overload, name=name)
-        for value in node.outputs:
-            if value is not None:
-                value.name = self._names.fresh(f"{op.lower()}_out")
+        stem = f"{op.lower()}_out"
+        results = tuple([Value(self._names.fresh(stem)) for _ in range(outputs)])
+        node = Node.linked(op, reads, results, facts, domain=domain, overload=overload, name=name)
         self.graph.append(node)
         if self._after is not None:
             self._after(node)
-        return node.output if outputs == 1 else node.outputs
+        return results[0] if outputs == 1 else results
 
     def callee(self, domain: str, op: str, overload: str = "") -> Callee | None:
         """Return what a node calls; None where anything may be called.
@@ -270,10 +269,9 @@ class Builder(OperatorMethods):
         fields.setdefault("producer_version", __version__)
         fields["functions"] = [*self._functions.values(), *fields.get("functions", ())]
         model = Model(self.graph, dict(self.opsets), **fields)
-        model.ir_version = ir_version or least_ir(model)
         if self.hooks is not None:
             self.hooks.complete(model, self._registry)
-            model.ir_version = ir_version or least_ir(model)  # the types of the outputs may need a later one
+        model.ir_version = ir_version or least_ir(model)  # the types of the outputs may need a later one
         return model
 
     # inside

@@ -1,5 +1,7 @@
 """Copies of graphs, functions and models: new nodes and values over the same tensors and types."""
 
+# A copy takes over what the constructors of nodes and values have checked, so private names cross here.
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
 from dataclasses import replace
@@ -45,7 +47,7 @@ def clone_graph(graph: Graph, copies: Copies | None = None, arguments: Arguments
         clone.inputs.append(_value(value, known))
     for value, data in graph.initializers.items():
         clone.set_initializer(known.get(value) or _value(value, known), data)
-    nodes = [(node, [None if v is None else _value(v, known) for v in node.outputs]) for node in graph]
+    nodes = [(node, [None if v is None else _value(v, known) for v in node._outputs]) for node in graph]
     for node, outputs in nodes:  # a node may read a result of a later one
         clone.append(_node(node, outputs, known, arguments))
     clone.outputs.extend(known.get(v, v) if v is not None else None for v in graph.outputs)
@@ -123,16 +125,17 @@ def _undefined(root: Graph) -> Iterator[Value]:
 
 def _node(node: Node, outputs: Iterable[Value | None], copies: Copies, arguments: Arguments) -> Node:
     attributes = node.attributes if arguments is None else arguments(node.attributes)
-    clone = Node(
+    clone = Node.linked(
         node.op,
-        [None if v is None else copies.get(v, v) for v in node.inputs],
-        outputs,
+        [None if v is None else copies.get(v, v) for v in node._inputs],
+        tuple(outputs),
         {name: _attribute(a, copies, arguments) for name, a in attributes.items()},
         domain=node.domain,
         name=node.name,
         overload=node.overload,
     )
-    clone.doc, clone.metadata, clone.residue = node.doc, node.metadata and dict(node.metadata), node.residue
+    clone.doc, clone.residue = node.doc, node.residue
+    clone.metadata = node.metadata and dict(node.metadata)
     if node.devices:
         clone.devices = tuple(_device(device, copies) for device in node.devices)
     return clone
@@ -152,12 +155,9 @@ def _attribute(attribute: Attribute, copies: Copies, arguments: Arguments) -> At
 
 def _value(value: Value, copies: Copies) -> Value:
     clone = copies[value] = Value(value.name)
-    clone.type = value.type
-    clone.doc, clone.metadata, clone.residue = (
-        value.doc,
-        value.metadata and dict(value.metadata),
-        value.residue,
-    )
+    clone._type = value._type
+    clone.doc, clone.residue = value.doc, value.residue
+    clone.metadata = value.metadata and dict(value.metadata)
     clone.value_info_index = value.value_info_index
     return clone
 

@@ -36,7 +36,7 @@ def coerced(
         value = _element(owner, name, type_, value)
     single = _PLURALS.get(type_)
     try:
-        convert = _converter(owner, name, single or type_, site)
+        convert = _PLAIN.get(single or type_) or _converter(owner, name, single or type_, site)
         return Attribute(
             name, type_, convert(value) if single is None else tuple(map(convert, _items(value)))
         )
@@ -56,11 +56,9 @@ def free_attribute(name: str, value: Any, site: Site) -> Attribute:
 def _converter(owner: str, name: str, type_: str, site: Site) -> Callable[[Any], object]:
     if type_ == "graph":
         return lambda value: _graph(value, name, site)
-    if type_ == "tensor":
-        return lambda value: (
-            value if isinstance(value, Tensor) else natural_tensor(value, f"{owner}: {name!r}")
-        )
-    return _PLAIN[type_]
+    if type_ != "tensor":
+        raise KeyError(type_)
+    return lambda value: value if isinstance(value, Tensor) else natural_tensor(value, f"{owner}: {name!r}")
 
 
 def _element(owner: str, name: str, type_: AttributeType, value: Any) -> object:

@@ -15,6 +15,7 @@ from sabir.ir._value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from types import FunctionType
 
     from sabir.ir._hooks import Site
     from sabir.ir._model import Function
@@ -58,6 +59,11 @@ class FunctionCallee:
     def required_outputs(self) -> int:
         """The number of outputs of the function."""
         return len(self.function.graph.outputs)
+
+    @property
+    def methods(self) -> dict[str, FunctionType]:
+        """No functions: a callee is made for each look at a method, as functions can be defined again."""
+        return {}
 
     @property
     def doc(self) -> str:

@@ -154,7 +154,8 @@ class Graph(NodeSequence, Listed):
             return
         if not isinstance(value, Value):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
             require_values((value,))
-        require_free(value, self)
+        if value.source is not None:
+            require_free(value, self)
         tensor = data if isinstance(data, (Tensor, SparseTensor)) else ArrayTensor(np.asarray(data))
         if (value._type is None or value in items) and value not in self._inputs._counts:
             value._type = tensor.sound_type if isinstance(tensor, Tensor) else None
@@ -208,7 +209,9 @@ class Graph(NodeSequence, Listed):
         """The values that this graph itself defines: inputs, initializers, then the nodes' outputs."""
         yield from dict.fromkeys((*self._inputs, *self.initializers))
         for node in self:
-            yield from (v for v in node.outputs if v is not None)
+            for value in node._outputs:
+                if value is not None:
+                    yield value
 
     def all_nodes(self) -> Iterator[Node]:
         """The nodes of this graph and of every graph inside it."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Callable, Mapping, Sequence
+    from types import FunctionType
 
     from sabir.ir._attributes import Attribute
     from sabir.ir._graph import Graph
@@ -64,6 +65,11 @@ class Callee(Protocol):
     @property
     def doc(self) -> str:
         """The docstring of that method."""
+        ...
+
+    @property
+    def methods(self) -> dict[str, FunctionType]:
+        """The functions of that method which builders have made so far, by the domain as it is spelled."""
         ...
 
     def bind(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sabir.base import SchemaError, check_depth
 from sabir.ir._fresh import FreshNames
@@ -66,12 +66,12 @@ class Labels:
     def _survey(self, graph: Graph, depth: int) -> set[Value]:
         """Note the names in a graph, and what it and each graph inside it reads from around it."""
         check_depth(depth)
-        read = {v for v in graph.outputs if v is not None}
+        read: set[Any] = {*graph.outputs}
         for node in graph:
-            read.update([v for v in node.inputs if v is not None])
-            if node.attributes:
-                for inner in node.graphs:
-                    read |= self._survey(inner, depth + 1)
+            read.update(node.inputs)
+            for inner in node.graphs:
+                read |= self._survey(inner, depth + 1)
+        read.discard(None)
         self._fresh.take(v.name for v in graph.defined())
         captured = self._captures[graph] = {v for v in read if v.home is not graph}
         self._fresh.take(v.name for v in captured)
@@ -105,9 +105,8 @@ class Labels:
             keepers.setdefault(value.name, value)
         self._give(graph.defined(), {self(v) for v in self._captures[graph]}, keepers, graph.clashes)
         for node in graph:
-            if node.attributes:
-                for inner in node.graphs:
-                    self._graph(inner)
+            for inner in node.graphs:
+                self._graph(inner)
 
     def _give(
         self, values: Iterable[Value], hidden: set[str], keepers: Mapping[str, Value],
@@ -118,7 +117,7 @@ class Labels:
         for value in values:
             name = value.name
             keeper = keepers.get(name, value)
-            clashed = self._clashed(value, clashes)
+            clashed = bool(clashes) and self._clashed(value, clashes)
             if name in taken or keeper is not value:
                 free = clashed and taken.get(name, True) and self._clashed(keeper, clashes)
             else:
@@ -132,4 +131,4 @@ class Labels:
 
     def _clashed(self, value: Value, clashes: Mapping[Value, str]) -> bool:
         """Whether the name of a value clashed in the file already, and may stay."""
-        return bool(clashes) and clashes.get(value) == value.name and value.name not in self._single
+        return clashes.get(value) == value.name and value.name not in self._single

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import SabirError, hinted, hints, legible
-from sabir.ir._attributes import Attribute, Attributes
+from sabir.ir._attributes import GRAPH_TYPES, Attribute, Attributes
 from sabir.ir._links import Reads, require_free, require_values
 from sabir.ir._listing import Listed
 from sabir.ir._value import Value
@@ -64,7 +64,7 @@ class Node(Listed):
         Attributes that are not of class Attribute are converted as by `Attribute.of`. Raises TypeError for
         inputs or outputs that are not values, ValueError for an output that something else defines already.
         """
-        self.op, self.domain, self.name, self.overload = op, domain, name, overload
+        self._initialize(op, domain, name, overload)
         results = tuple([Value() for _ in range(outputs)] if isinstance(outputs, int) else outputs)
         self._inputs = Reads(self, inputs)
         self._outputs: tuple[Value | None, ...] = ()
@@ -76,6 +76,37 @@ class Node(Listed):
             self._release()
             require_values(results)
             raise
+
+    @classmethod
+    def linked(
+        cls,
+        op: str,
+        inputs: list[Value | None],
+        outputs: tuple[Value | None, ...],
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        domain: str = "",
+        name: str = "",
+        overload: str = "",
+    ) -> Node:
+        """Create a detached node, without the checks of the constructor: for readers, copies and builders.
+
+        The caller guarantees that the inputs and outputs are values or None, and that each output is new:
+        listed once, and defined by nothing else.
+        """
+        node = cls.__new__(cls)
+        node._initialize(op, domain, name, overload)
+        node._inputs = Reads(node, inputs)
+        node._outputs = outputs
+        for value in outputs:
+            if value is not None:
+                value.source = node
+        node._attributes = Attributes(node, attributes)
+        return node
+
+    def _initialize(self, op: str, domain: str, name: str, overload: str) -> None:
+        """Set the fields that are no links."""
+        self.op, self.domain, self.name, self.overload = op, domain, name, overload
         self.doc = ""
         self.metadata: dict[str, str] | None = None
         self.devices: tuple[NodeDevice, ...] = ()
@@ -131,7 +162,10 @@ class Node(Listed):
     @property
     def graphs(self) -> tuple[Graph, ...]:
         """The subgraphs among the attributes."""
-        return tuple(g for a in self._attributes.values() for g in a.graphs) if self._attributes else ()
+        items = self._attributes._items
+        if not items:
+            return ()
+        return tuple([g for a in items.values() if a.type in GRAPH_TYPES for g in a.graphs])
 
     def replace_output(self, old: Value, new: Value) -> None:
         """Let this node compute `new` instead of `old`; the readers of `old` then read `new`.

@@ -34,7 +34,7 @@ class NodeSequence(Nested):
             if node.graph is self:
                 yield node
             # an erased node still leads on; one that is in another graph now must not lead there
-            node = node._next if node.graph in {self, None} else following
+            node = node._next if node.graph is self or node.graph is None else following
 
     def __reversed__(self) -> Iterator[Node]:
         node = self._last

@@ -6,12 +6,15 @@ writes it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import inspect
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sabir.base import SchemaError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FunctionType
 
     from sabir.ir._hooks import Callee
 
@@ -83,16 +86,32 @@ def operator_method(builder: _Builder, domain: str, op: str) -> Callable[..., An
         callee = builder.callee(domain, op)
     except SchemaError as error:
         raise AttributeError(_unknown(builder, domain, op, error)) from None
-    least = 1 if callee is None else callee.required_outputs
+    if callee is None:
+        return MethodType(_function(domain, op, 1), builder)
+    function = callee.methods.get(domain)
+    if function is None:
+        function = callee.methods[domain] = _function(domain, op, callee.required_outputs)
+        function.__doc__ = callee.doc
+        function.__signature__ = _bound_later(callee.signature)  # pyright: ignore[reportFunctionMemberAccess] - `inspect` reads it
+    return MethodType(function, builder)
 
-    def emit(*inputs: Any, outputs: int = least, domain: str = domain, **options: Any) -> Any:
+
+def _function(domain: str, op: str, least: int) -> FunctionType:
+    """Return the function of a method; it keeps no builder alive, so that all builders can share it."""
+
+    def emit(
+        builder: _Builder, /, *inputs: Any, outputs: int = least, domain: str = domain, **options: Any
+    ) -> Any:
         return builder.op(op, *inputs, outputs=outputs, domain=domain, **options)
 
     emit.__name__ = emit.__qualname__ = op
-    if callee is not None:
-        emit.__doc__ = callee.doc
-        emit.__signature__ = callee.signature  # pyright: ignore[reportFunctionMemberAccess] - `inspect` reads it
-    return emit
+    return cast("FunctionType", emit)
+
+
+def _bound_later(signature: inspect.Signature) -> inspect.Signature:
+    """Return a signature with the builder before all others: that of a function, not of its method."""
+    builder = inspect.Parameter("self_", inspect.Parameter.POSITIONAL_ONLY)
+    return signature.replace(parameters=[builder, *signature.parameters.values()])
 
 
 def _unknown(builder: _Builder, domain: str, op: str, error: SchemaError) -> str:

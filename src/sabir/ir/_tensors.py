@@ -181,6 +181,10 @@ class ArrayTensor(Tensor):
     def shape(self) -> tuple[int, ...]:
         return self._array.shape
 
+    @property
+    def sound_type(self) -> TensorType:
+        return self.type
+
     def array(self) -> Array:
         return self._array
 
@@ -216,6 +220,10 @@ class WireTensor(Tensor):
         if self._type is None:
             self._type = _type_of(self.proto.data_type, tuple(self.proto.dims))
         return self._type
+
+    @property
+    def sound_type(self) -> TensorType | None:
+        return _sound_type_of(self.proto.data_type, tuple(self.proto.dims))
 
     def array(self) -> Array:
         """Return the elements; raises WireError where the data does not fit the type and shape."""
@@ -316,6 +324,12 @@ class ExternalTensor(WireTensor):
 @lru_cache(1 << 10)  # the tensors of a model have few types, and a file many tensors
 def _type_of(data_type: int, dims: tuple[int, ...]) -> TensorType:
     return TensorType(find_element(data_type) or unknown_element(data_type), dims)
+
+
+@lru_cache(1 << 10)
+def _sound_type_of(data_type: int, dims: tuple[int, ...]) -> TensorType | None:
+    known = find_element(data_type) is not None
+    return _type_of(data_type, dims) if known and min(dims, default=0) >= 0 else None
 
 
 def _pickled(data: Buffer | None, protocol: int) -> object:

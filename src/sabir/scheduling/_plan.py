@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import ACCIDENTS, InferenceError, SabirError, SchemaError
 from sabir.scheduling._program import InvalidCall, OperatorCall
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from sabir.scheduling._program import Program, ScheduledCall, Slots
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class Plan(NamedTuple):
     """The calls of a program that the slots `results` depend on.
 
     `steps` has the place of each call in the program, in order, with the slots that no later call reads.

@@ -146,8 +146,7 @@ class InvalidCall(NamedTuple):
     cost: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class Program(NamedTuple):
     """The calls of one graph, in topological order, over slots from 0 (`ABSENT`) to `size`.
 
     `values` are all that the graph itself defines. `captures` are the slots of outer values. `constants` has

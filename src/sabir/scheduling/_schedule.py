@@ -164,21 +164,25 @@ class _Scheduler:
 
     def _read(self, value: Value | None) -> int:
         """Return the slot of a value that is read; one of an outer graph is captured."""
-        if value is not None and value not in self._slots:
-            if value.source is None:
-                raise SchemaError(f"{quote(value.name)} is read, but nothing defines it")
-            if value.home is not self._graph:
-                self.captured[value] = self._slot(value)
+        if value is None:
+            return ABSENT
+        slot = self._slots.get(value)
+        if slot is not None:
+            return slot
+        if value.source is None:
+            raise SchemaError(f"{quote(value.name)} is read, but nothing defines it")
+        if value.home is not self._graph:
+            self.captured[value] = self._slot(value)
         return self._slot(value)
 
     def _results_of(self, node: Node) -> Slots:
-        return tuple(self._slot(v) for v in node.outputs)
+        return tuple([self._slot(v) for v in node.outputs])
 
     # calls
 
     def _call(self, node: Node) -> ScheduledCall:
         try:
-            operands = tuple(self._read(v) for v in node.inputs)
+            operands = tuple([self._read(v) for v in node.inputs])
             callee = self._shared.callees.of(node, self._scope)
             if isinstance(callee, Function):
                 return self._function_call(callee, node, operands)
@@ -192,7 +196,7 @@ class _Scheduler:
         attributes = self._scope.arguments(node.attributes)
         signature.check(attributes)
         problem = self._missing_operand(version, node)
-        results, named = self._results_of(node), tuple(v is not None for v in node.outputs)
+        results, named = self._results_of(node), tuple([v is not None for v in node.outputs])
         if problem or not node.graphs:
             values: dict[str, Any] = {name: a.value for name, a in attributes.items() if not a.graphs}
             return OperatorCall(version, values, operands, results, named, _label(node), problem)
@@ -250,7 +254,7 @@ class _Scheduler:
 
     def _missing_operand(self, version: Version, node: Node) -> str:
         """Return which operand a node needs that the call of the function around it leaves out, or ""."""
-        absent = [v for v in node.inputs if v is not None and v in self._absent]
+        absent = [v for v in node.inputs if v is not None and v in self._absent] if self._absent else []
         if not absent:
             return ""
         try:

@@ -30,6 +30,7 @@ from sabir.schema._version import Version
 if TYPE_CHECKING:
     import inspect
     from collections.abc import Iterator, Mapping, Sequence
+    from types import FunctionType
 
     from sabir.elements import ElementType
     from sabir.ir import Site
@@ -54,9 +55,11 @@ class BuilderCalls:
         """
         domain = canonical_domain(domain)
         key = domain, op, opsets.get(domain)
-        if key not in self._found:
-            self._found[key] = self._find(domain, op, opsets)
-        return self._found[key]
+        try:
+            return self._found[key]
+        except KeyError:
+            found = self._found[key] = self._find(domain, op, opsets)
+            return found
 
     def names(self, domain: str, opsets: Mapping[str, int]) -> list[str]:
         """Return the names of the operators of a domain in its opset, sorted; imports all of its rooms."""
@@ -101,7 +104,10 @@ class VersionCallee:
     def __init__(self, version: Version) -> None:
         self._version, self._formal = version, version.formal
         self.required_outputs = _required_outputs(version)
+        self.methods: dict[str, FunctionType] = {}
         self._elements = {a.name for a in version.attributes if isinstance(a.values, ElementTypes)}
+        self._is_variadic = any(port.variadic for port in (*version.inputs, *version.outputs))
+        self._arities = set[tuple[int, int]]()  # of calls without absent inputs that were checked
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
@@ -120,14 +126,20 @@ class VersionCallee:
 
         `site` is the builder: it knows the types of values and builds subgraphs.
         """
-        self._formal.check_arity(inputs, outputs)
+        are_values = all([isinstance(v, Value) for v in inputs])  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
+        arity = len(inputs), outputs
+        if not are_values or arity not in self._arities:
+            self._formal.check_arity(inputs, outputs)
+            if are_values and not self._is_variadic:
+                self._arities.add(arity)
         facts = {
             name: self._attribute(site, name, value)
             for name, value in attributes.items()
             if value is not None
         }
-        self._formal.check_attributes(facts)
-        if all([v is None or isinstance(v, Value) for v in inputs]):  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
+        if facts or self._formal.requires:
+            self._formal.check_attributes(facts)
+        if are_values or all([v is None or isinstance(v, Value) for v in inputs]):  # ruff: ignore[unnecessary-comprehension-in-call]  as above
             return list(inputs), facts
         return _Operands(self._version, inputs, site).converted(), facts
 

@@ -195,8 +195,8 @@ class GraphReader:
         inputs = [scope.read(n) for n in proto.input]
         collector = self.residue_of(proto)
         attributes = self.attributes(proto, "attribute", collector) if proto.attribute else None
-        outputs = [scope.define(n) if n else None for n in proto.output]
-        node = Node(op, inputs, outputs, attributes, domain=domain, name=name, overload=overload)
+        outputs = tuple([scope.define(n) if n else None for n in proto.output])
+        node = Node.linked(op, inputs, outputs, attributes, domain=domain, name=name, overload=overload)
         node.doc = doc
         if proto.metadata_props:
             node.metadata = collector.pairs("metadata_props")

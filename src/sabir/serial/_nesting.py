@@ -35,7 +35,7 @@ def may_be_too_deep(model: Model, chosen: Format) -> bool:
         graph, level = pending.pop()
         if level + _PLAIN + max(map(_nested, _types(graph)), default=0) > most:
             return True
-        pending += [(inner, level + _SUBGRAPH) for node in graph if node.attributes for inner in node.graphs]
+        pending += [(inner, level + _SUBGRAPH) for node in graph for inner in node.graphs]
     return False
 
 
@@ -63,8 +63,9 @@ def require_readable(message: Any, chosen: Format) -> None:
 def _types(graph: Graph) -> Iterator[Type]:
     """Yield the types in a graph that may contain others."""
     for value in graph.defined():
-        if value.type is not None and type(value.type) is not TensorType:
-            yield value.type
+        type_ = value.type
+        if type_ is not None and type(type_) is not TensorType:
+            yield type_
     for node in graph:
         for attribute in node.attributes.values():
             if attribute.type in {"type", "types"}:

@@ -94,8 +94,8 @@ class GraphParser:
         """Read a node."""
         call, scope = read_call(self._cursor, self.graph), self._scope
         inputs = [scope.read(name) for name in call.inputs]
-        outputs = [scope.define(name) if name else None for name in call.outputs]
-        node = Node(
+        outputs = tuple([scope.define(name) if name else None for name in call.outputs])
+        node = Node.linked(
             call.op,
             inputs,
             outputs,

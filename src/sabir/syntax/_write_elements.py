@@ -22,16 +22,19 @@ _BASE64_CHUNK = 3 << 16  # bytes; base64 pads what is no multiple of three
 _FLOAT_FIELDS = frozenset({"float_data", "double_data"})
 
 
-def elements_text(tensor: Tensor) -> Iterable[str] | None:
+def elements_text(tensor: Tensor) -> tuple[str] | Iterator[str] | None:
     """Return the elements in braces, in chunks; None where there is a NaN that no number represents.
+
+    Few elements are a tuple of one chunk.
 
     Raises WireError or UnsupportedError where the data cannot be decoded.
     """
     element, flat = tensor.element, tensor.array().reshape(-1)
+    if flat.size <= _CHUNK:
+        text = _strings_text(flat) if element is STRING else _few_numbers_text(element, flat)
+        return None if text is None else (f"{{{text}}}",)
     if element.field in _FLOAT_FIELDS and not all(map(_has_usual_nans, _entries(element, flat))):
         return None
-    if flat.size <= _CHUNK:
-        return (f"{{{''.join(_texts(element, flat))}}}",)
     return chain("{", _separated(_texts(element, flat)), "}")
 
 
@@ -89,6 +92,13 @@ def _chunks(flat: Array) -> Iterator[Array]:
 def _entries(element: ElementType, flat: Array) -> Iterator[Array]:
     """Yield the entries of the typed field for each chunk of numbers."""
     return (np.asarray(to_field(element, chunk)) for chunk in _chunks(flat))
+
+
+def _few_numbers_text(element: ElementType, flat: Array) -> str | None:
+    """Return one chunk of numbers; None where there is a NaN that no number represents."""
+    entries = np.asarray(to_field(element, flat))
+    is_float = entries.dtype.kind == "f"
+    return None if is_float and not _has_usual_nans(entries) else _numbers_text(entries)
 
 
 def _numbers_text(entries: Array) -> str:

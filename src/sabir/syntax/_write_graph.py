@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sabir.syntax._spelled_names import SpelledNames
 
 _Item = TypeVar("_Item")
+_SHORT_TYPES = frozenset({"float", "int", "string", "floats", "ints"})  # each is a chunk of an attribute
 
 
 class GraphWriter:
@@ -128,7 +129,11 @@ class GraphWriter:
         yield " {\n" if before is first else f">\n{indent}{{\n"
         for node in graph:
             note = self.node_note(node, common)
-            yield f"{inner}{above(note, inner)}" if note else inner
+            before = f"{inner}{above(note, inner)}" if note else inner
+            if all([a.type in _SHORT_TYPES for a in node.attributes.values()]):  # ruff: ignore[unnecessary-comprehension-in-call]  half the time
+                yield f"{before}{''.join(self.node(node, inner))}\n"  # as one chunk, for the sake of speed
+                continue
+            yield before
             yield from self.node(node, inner)
             yield "\n"
         yield f"{indent}}}"
@@ -156,10 +161,11 @@ class GraphWriter:
         name, shown = self._names.of(value), type_text(type_)
         return f"{shown} {name}" if shown else name
 
-    def _initializer(self, value: Value, data: Constant, indent: str) -> Iterator[str]:
+    def _initializer(self, value: Value, data: Constant, indent: str) -> Iterable[str]:
         constant = constant_text(data, unnamed=_is_unnamed(value), elide=self._elide)
-        yield above(constant.note, f"{indent} ")
-        yield from constant.initializer(self._names.of(value))
+        head = above(constant.note, f"{indent} ") + constant.initializer_head(self._names.of(value))
+        chunks = constant.data.chunks
+        return (head + chunks[0],) if isinstance(chunks, tuple) else chain((head,), chunks)
 
     def _value_infos(self, graph: Graph, indent: str) -> Iterator[str]:
         """Yield the types of values that are neither inputs nor outputs, in the file's order."""

@@ -32,9 +32,12 @@ _LOCATING = frozenset({"external_data", "data_location"})
 
 
 class DataText(NamedTuple):
-    """The data of a constant, in chunks; `after_equals` says that a type needs an equals sign before it."""
+    """The data of a constant, in chunks; `after_equals` says that a type needs an equals sign before it.
 
-    chunks: Iterable[str]
+    Data that is one chunk is a tuple.
+    """
+
+    chunks: tuple[str] | Iterator[str]
     after_equals: bool = False
 
 
@@ -46,10 +49,9 @@ class ConstantText(NamedTuple):
     name: str
     data: DataText
 
-    def initializer(self, name: str) -> Iterator[str]:
-        """Yield the entry of an initializer, without the note."""
-        yield f"{self.head} {name} = " if self.head else f"{name} = "
-        yield from self.data.chunks
+    def initializer_head(self, name: str) -> str:
+        """Return the entry of an initializer, without the note before and the data after it."""
+        return f"{self.head} {name} = " if self.head else f"{name} = "
 
     def value(self) -> Iterator[str]:
         """Yield the constant as an attribute contains it, without the note."""
