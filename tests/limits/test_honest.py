@@ -240,7 +240,7 @@ def test_the_command_line_reads_what_an_error_proposes(tmp_path, capsys):
     )
     sabir.save(sabir.parse(text), path)
     run = ["run", str(path)]
-    assert main([*run, "--limit", "elements=10", "--limit", "memory=10", "--limit", "work=10"]) == 1
+    assert main([*run, "--limit", "elements=10", "--limit", "memory=10", "--limit", "work=10"]) == 2
     proposed = capsys.readouterr().err.rpartition("or here with `")[2].partition("`")[0].split()
     assert proposed[::2] == ["--limit"] * 3
     assert main([*run, *proposed]) == 0

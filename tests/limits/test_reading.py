@@ -184,7 +184,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_has_no_value_is_refused(what):
-    with pytest.raises(sabir.SabirError, match=r"is no number|attribute 'dtype' is"):
+    with pytest.raises(sabir.SabirError, match=r"is not a number|attribute 'dtype' is"):
         sabir.evaluate(model(REFUSED[what]), {})
 
 
