@@ -24,9 +24,9 @@ def test_version(cli):
     assert cli("--version") == (0, f"sabir {sabir.__version__}\n", "")
 
 
-@pytest.mark.parametrize("asked", [(), ("--help",), ("-h",)])
-def test_help_names_every_command(cli, asked):
-    code, out, err = cli(*asked)
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
+def test_help_names_every_command(cli, arguments):
+    code, out, err = cli(*arguments)
     assert (code, err) == (0, "")
     assert all(f"\n  {name} " in out for name in COMMANDS)
     assert "..." not in out.split("Commands:")[1]  # each summary fits its line
@@ -41,7 +41,7 @@ def test_help_of_each_command_has_examples(cli, command):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("show",), "missing argument 'MODEL'; see sabir show --help"),
         (("shw", "x"), "no such command 'shw'"),
@@ -50,9 +50,9 @@ def test_help_of_each_command_has_examples(cli, command):
         (("run", "x", "--threads", "no"), "'--threads'"),
     ],
 )
-def test_wrong_usage_is_one_line(fails, arguments, told):
+def test_wrong_usage_is_one_line(fails, arguments, expected):
     message = fails(*arguments, code=2)
-    assert told in message
+    assert expected in message
     assert "\n" not in message
 
 
@@ -87,7 +87,7 @@ def raising(error):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected"),
     [
         (
             ZeroDivisionError("division by zero"),
@@ -97,11 +97,11 @@ def raising(error):
         (MemoryError(), "there is not enough memory for this"),
     ],
 )
-def test_what_nobody_foresaw_is_a_message_too(monkeypatch, capsys, error, told):
+def test_what_nobody_expects_is_a_message_too(monkeypatch, capsys, error, expected):
     monkeypatch.setattr(_app, "app", raising(error))
     monkeypatch.delenv("SABIR_TRACEBACK", raising=False)
     assert _app.main(["demo"]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {told}")
+    assert capsys.readouterr().err.startswith(f"error: {expected}")
     monkeypatch.setenv("SABIR_TRACEBACK", "1")
     with pytest.raises(type(error)):
         _app.main(["demo"])
@@ -156,8 +156,10 @@ def test_a_limit_is_raised_on_the_command_line(cli, fails, tmp_path):
     np.save(tmp_path / "n.npy", np.int64([1 << 20]))
     run = ("run", tmp_path / "m.onnx", "--input", f"n={tmp_path / 'n.npy'}")
     assert cli(*run).code == 0
-    told = fails(*run, "--limit", "elements=1000")
-    assert "raise it with `sabir.Limits(elements=1048576)`, or here with `--limit elements=1048576`" in told
+    expected = fails(*run, "--limit", "elements=1000")
+    assert (
+        "raise it with `sabir.Limits(elements=1048576)`, or here with `--limit elements=1048576`" in expected
+    )
     assert cli(*run, "--limit", "elements=1e7").code == 0
     assert cli(*run, "--limit", "elements=none").code == 0
     assert "is it 'elements'?" in fails(*run, "--limit", "element=3", code=2)

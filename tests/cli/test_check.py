@@ -22,8 +22,8 @@ def law_of(rule):
 
 
 def test_a_sound_model(cli, relu):
-    told = f"no problems found in {relu} (2 more with --strict)\n"
-    assert cli("check", relu) == (0, told, "")
+    summary = f"no problems found in {relu} (2 more with --strict)\n"
+    assert cli("check", relu) == (0, summary, "")
     assert [f.rule for f in sabir.findings(relu, strict=True)] == ["MODEL009", "GRAPH014"]
 
 
@@ -140,7 +140,7 @@ def test_types_can_be_left_out(cli, write):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         (["--select", "GRAPHS"], "there is no rule 'GRAPHS'"),
         (["--select", "NODE0010"], "is it 'NODE010'?"),
@@ -152,11 +152,11 @@ def test_types_can_be_left_out(cli, write):
         (["--fix-unsafe", "NAME", "-o", "out.onnx"], "those are GRAPH004, GRAPH012"),
     ],
 )
-def test_wrong_usage(cli, relu, options, told):
+def test_wrong_usage(cli, relu, options, expected):
     code, out, err = cli("check", relu, *options)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
-    assert told in err
+    assert expected in err
 
 
 def test_several_models_cannot_be_saved_as_one(cli, relu, tmp_path):
@@ -338,9 +338,9 @@ def test_an_interrupted_repair_leaves_the_old_file(cli, monkeypatch, write, tmp_
     assert sorted(os.listdir(tmp_path)) == ["model.onnxtxt", "o.onnx"]  # ruff: ignore[os-listdir]  names alone
 
 
-@pytest.mark.parametrize("given", [(), ("--verify",)])
-def test_checksums_of_large_files_are_compared_when_asked(cli, monkeypatch, relu, given):
-    asked = []
-    monkeypatch.setattr(_check, "findings", lambda _, **options: asked.append(options["verify"]) or [])
-    assert cli("check", relu, *given).code == 0
-    assert asked == [bool(given)]
+@pytest.mark.parametrize("options", [(), ("--verify",)])
+def test_checksums_of_large_files_are_compared_with_verify(cli, monkeypatch, relu, options):
+    verified = []
+    monkeypatch.setattr(_check, "findings", lambda _, **arguments: verified.append(arguments["verify"]) or [])
+    assert cli("check", relu, *options).code == 0
+    assert verified == [bool(options)]

@@ -75,9 +75,10 @@ def test_a_terminal_gets_no_binary(fails, softmax, monkeypatch):
 
 def test_the_input_is_not_replaced_by_what_its_name_does_not_tell(cli, fails, softmax):
     before = softmax.read_bytes()
-    told = fails("convert", softmax, softmax, "--format", "json")
+    message = fails("convert", softmax, softmax, "--format", "json")
     assert (
-        "this would replace the input by a model in the format json, but its extension names protobuf" in told
+        "this would replace the input by a model in the format json, but its extension names protobuf"
+        in message
     )
     assert softmax.read_bytes() == before
     assert cli("convert", softmax, softmax, "--format", "json", "--force").code == 0

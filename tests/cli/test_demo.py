@@ -31,9 +31,9 @@ def test_no_held_back_image_was_for_training(data):
         image.astype(np.uint8).tobytes(): label
         for image, label in zip(*load_digits(return_X_y=True), strict=True)
     }
-    held = {image.tobytes(): label for image, label in zip(data.images, data.labels.tolist(), strict=True)}
-    assert len(held) == 360
-    assert all(real[image] == label for image, label in held.items())
+    images = {image.tobytes(): label for image, label in zip(data.images, data.labels.tolist(), strict=True)}
+    assert len(images) == 360
+    assert all(real[image] == label for image, label in images.items())
 
 
 def test_most_digits_are_read_rightly(data, answers):

@@ -12,7 +12,7 @@ def rows(cli, *options):
 
 
 @pytest.mark.parametrize(
-    ("asked", "heading"),
+    ("arguments", "heading"),
     [
         (["Softmax"], "Domain `ai.onnx`, version 13 "),
         (["Softmax", "--opset", "28"], "Domain `ai.onnx`, version 13 "),
@@ -29,14 +29,14 @@ def rows(cli, *options):
         (["TreeEnsemble", "--domain", "ai.onnx.ml"], "Domain `ai.onnx.ml`, version 5."),
     ],
 )
-def test_a_page(cli, asked, heading):
-    code, out, err = cli("op", *asked)
+def test_a_page(cli, arguments, heading):
+    code, out, err = cli("op", *arguments)
     assert (code, err) == (0, "")
     assert heading in out
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("arguments", "expected"),
     [
         (["Softmax", "--opset", "999"], "there is no opset 999 of ai.onnx; the newest opset is 28"),
         (["Gelu", "--opset", "19"], "Gelu came with opset 20; opset 19 has no Gelu"),
@@ -70,9 +70,9 @@ def test_a_page(cli, asked, heading):
         ([""], "'' names no operator"),
     ],
 )
-def test_what_cannot_be_shown_is_told_in_the_terms_of_the_question(fails, asked, told):
-    message = fails("op", *asked)
-    assert message.startswith(told)
+def test_what_cannot_be_shown_is_named_as_in_the_arguments(fails, arguments, expected):
+    message = fails("op", *arguments)
+    assert message.startswith(expected)
     assert "import" not in message
     assert "model" not in message
 

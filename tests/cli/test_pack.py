@@ -72,7 +72,7 @@ def test_options(cli, model, tmp_path, options, files):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "options", "told"),
+    ("arrays", "options", "reason"),
     [
         (
             {"a": A, "b": A[:500]},
@@ -92,11 +92,11 @@ def test_options(cli, model, tmp_path, options, files):
         ({}, [], "the model has no tensor whose data can be in another file"),
     ],
 )
-def test_why_no_data_file_is_written(cli, tmp_path, arrays, options, told):
+def test_why_no_data_file_is_written(cli, tmp_path, arrays, options, reason):
     sabir.save(model_of(**arrays), tmp_path / "m.onnx")
     code, out, err = cli("unpack", tmp_path / "m.onnx", "-o", tmp_path / "n.onnx", *options)
     assert (code, err) == (0, "")
-    assert f"No data file: {told}" in out
+    assert f"No data file: {reason}" in out
     assert names(tmp_path) == ["m.onnx", "n.onnx"]
 
 

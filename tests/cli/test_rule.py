@@ -11,13 +11,13 @@ def test_every_rule_is_listed_with_its_severity(cli):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert [line.split()[0] for line in lines] == [r.id for r in RULES]
-    told = dict(line.split(maxsplit=1) for line in lines)
-    assert told["GRAPH001"].startswith("error  ")
-    assert told["NODE007"].startswith("warning  ")
-    assert told["NAME001"].startswith("warning, style  ")
-    assert told["GRAPH014"].startswith("warning, style  ")
-    assert told["DATA007"].startswith("warning, pedantic  ")
-    assert told["GRAPH014"].endswith(RULES.find("GRAPH014").explanation)
+    listed = dict(line.split(maxsplit=1) for line in lines)
+    assert listed["GRAPH001"].startswith("error  ")
+    assert listed["NODE007"].startswith("warning  ")
+    assert listed["NAME001"].startswith("warning, style  ")
+    assert listed["GRAPH014"].startswith("warning, style  ")
+    assert listed["DATA007"].startswith("warning, pedantic  ")
+    assert listed["GRAPH014"].endswith(RULES.find("GRAPH014").explanation)
 
 
 def test_the_beginning_of_an_id_lists_those_rules(cli):
@@ -47,11 +47,11 @@ def test_several_rules_at_once(cli):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("rule", "suggestion"),
     [("GRAPH0004", "is it 'GRAPH004'?"), ("node001", "is it 'NODE001'?"), ("styl", "is it 'style'?")],
 )
-def test_an_unknown_rule(cli, given, told):
-    code, out, err = cli("rule", given)
+def test_an_unknown_rule(cli, rule, suggestion):
+    code, out, err = cli("rule", rule)
     assert (code, out) == (2, "")
-    assert err.startswith(f"error: there is no rule '{given}'")
-    assert told in err
+    assert err.startswith(f"error: there is no rule '{rule}'")
+    assert suggestion in err

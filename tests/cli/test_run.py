@@ -101,7 +101,7 @@ def test_a_sequence_is_random_too():
 
 
 @pytest.mark.parametrize(
-    ("kind", "dims", "told"),
+    ("kind", "dims", "expected"),
     [
         (tensor_type("float"), {}, "input 'x' declares no rank; choose a shape with --shape"),
         (None, {}, "input 'x' declares no type"),
@@ -109,10 +109,10 @@ def test_a_sequence_is_random_too():
         (tensor_type("float", ["N", "N"]), {"N": 10**9}, "would be too large"),
     ],
 )
-def test_what_cannot_be_random(kind, dims, told):
+def test_what_cannot_be_random(kind, dims, expected):
     with pytest.raises(sabir.FeedError, match="x") as error:
         fed([ModelPort("x", kind)], {}, dims)
-    assert told in str(error.value)
+    assert expected in str(error.value)
 
 
 def test_what_does_not_fit(fails, relu, save, tmp_path):
@@ -121,7 +121,7 @@ def test_what_does_not_fit(fails, relu, save, tmp_path):
     (tmp_path / "junk.npy").write_bytes(b"\x93NUMPY\x01\x00")
     np.save(tmp_path / "pickle.npy", np.array([{}], object), allow_pickle=True)
     (tmp_path / "junk.pb").write_bytes(b"\xff\xff\xff")
-    told = {
+    messages = {
         f"x={wide}": "input 'x' is declared float[N,3], and has the shape [2, 4]",
         f"x={double}": "input 'x' is declared float[N,3], and got double[2, 3]",
         f"z={wide}": "--input 'z': no input has this name; the inputs are 'x'",
@@ -133,13 +133,13 @@ def test_what_does_not_fit(fails, relu, save, tmp_path):
         f"x={tmp_path}/junk.pb": f"{tmp_path}/junk.pb",
         f"x={relu}": f"{relu}: inputs are read from .npy, .npz and .pb files and from pictures",
     }
-    for given, message in told.items():
-        assert message in fails("run", relu, "--input", given)
+    for option, message in messages.items():
+        assert message in fails("run", relu, "--input", option)
 
 
-@pytest.mark.parametrize("given", ["N", "N=", "N=x", "N=-1", "N=1.5", "N=٣", "M=2", f"N={'9' * 30}"])
-def test_bad_dimensions(fails, relu, given):
-    assert fails("run", relu, "--dim", given).startswith("--dim ")
+@pytest.mark.parametrize("option", ["N", "N=", "N=x", "N=-1", "N=1.5", "N=٣", "M=2", f"N={'9' * 30}"])
+def test_bad_dimensions(fails, relu, option):
+    assert fails("run", relu, "--dim", option).startswith("--dim ")
 
 
 def test_names_with_equals_signs(cli, tmp_path, save):
@@ -292,8 +292,10 @@ def test_results_of_one_model_are_inputs_of_another(cli, write, tmp_path):
     shown = cli("run", makes, "--dim", "N=3", "-o", out).out
     for line in ("b   b.pb   TensorProto", "s   s.pb   SequenceProto", "o   o.pb   OptionalProto"):
         assert f"   {line}\n" in shown
-    given = [f"{name}={out / name}.pb" for name in "bsmo"]
-    code, _, err = cli("run", takes, *(part for one in given for part in ("-i", one)), "-o", tmp_path / "end")
+    options = [f"{name}={out / name}.pb" for name in "bsmo"]
+    code, _, err = cli(
+        "run", takes, *(part for option in options for part in ("-i", option)), "-o", tmp_path / "end"
+    )
     assert (code, err) == (0, "")
     assert np.load(tmp_path / "end" / "n.npy") == 2
     assert np.load(tmp_path / "end" / "h.npy").all()
@@ -301,7 +303,7 @@ def test_results_of_one_model_are_inputs_of_another(cli, write, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "told"),
+    ("kind", "data", "expected"),
     [
         (
             SequenceType(FLOATS),
@@ -344,12 +346,12 @@ def test_results_of_one_model_are_inputs_of_another(cli, write, tmp_path):
         (None, SequenceProto(elem_type=1), "no tensor can be read from this file"),
     ],
 )
-def test_files_that_hold_no_such_value(kind, data, told, tmp_path):
+def test_files_without_such_a_value(kind, data, expected, tmp_path):
     path = tmp_path / "x.pb"
     path.write_bytes(data if isinstance(data, bytes) else data.SerializeToString())
     with pytest.raises(sabir.FeedError, match=r"x\.pb: no .* can be read from this file") as error:
         fed([ModelPort("x", kind)], {"x": path}, {})
-    assert told in str(error.value)
+    assert expected in str(error.value)
 
 
 def test_a_result_that_no_message_holds_is_an_error(tmp_path):
@@ -358,7 +360,7 @@ def test_a_result_that_no_message_holds_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("value", "kind", "told"),
+    ("value", "kind", "expected"),
     [
         (np.float32(2), "float", "min 2  mean 2  max 2  [2]"),
         (np.zeros((0, 3), np.int64), "int64[0,3]", "[]"),
@@ -374,9 +376,9 @@ def test_a_result_that_no_message_holds_is_an_error(tmp_path):
         (None, "nothing", ""),
     ],
 )
-def test_summaries(value, kind, told):
+def test_summaries(value, kind, expected):
     assert type_text(value) == kind
-    assert summary(value) == told
+    assert summary(value) == expected
 
 
 def test_a_folder_that_cannot_be(fails, relu):

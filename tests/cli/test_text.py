@@ -19,8 +19,8 @@ def test_a_text_in_a_file_is_a_model(cli, softmax, tmp_path):
 def test_a_text_is_not_written_where_no_command_reads_it(fails, softmax, tmp_path):
     before = softmax.read_bytes()
     for name in ("softmax.onnx", "m.json", "m.pb"):
-        told = fails("text", softmax, "-o", tmp_path / name)
-        assert f"{name}: this extension names another format than the text syntax (.onnxtxt)" in told
+        message = fails("text", softmax, "-o", tmp_path / name)
+        assert f"{name}: this extension names another format than the text syntax (.onnxtxt)" in message
     assert "the extension '.doc' names no format" in fails("text", softmax, "-o", tmp_path / "m.doc")
     assert softmax.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["softmax.onnx"]

@@ -57,7 +57,7 @@ def fix_all(model, **options):
     return fix(model, unsafe=UNSAFE_REPAIRS, **options)
 
 
-def told(repairs):
+def reported(repairs):
     return [(r.rule, str(r.location), r.message) for r in repairs]
 
 
@@ -103,7 +103,7 @@ def test_a_sound_model_stays_as_it_is():
 # names of values
 
 
-def test_a_name_is_changed_wherever_it_stands():
+def test_a_name_is_changed_everywhere():
     model = sabir.parse(
         HEAD + 'g (bool c, float[N] "x.1") => (float[N] "y/0") { "t 1" = Neg("x.1")'
         ' "y/0" = If (c) <then_branch = a () => (float[N] "1st") { "1st" = Add("t 1", "x.1") },'
@@ -134,7 +134,7 @@ def test_names_outside_ascii_are_no_identifiers():
 
 def test_of_two_values_of_one_name_an_output_keeps_it():
     model = sabir.parse(HEAD + "g (float[N] x) => (float[N] y) { y = Relu(x)  y = Neg(y) }")
-    assert told(fix(model)) == [
+    assert reported(fix(model)) == [
         ("GRAPH004", "graph/node[0] 'Relu'/output[0] 'y'", "renamed the value 'y' to 'y_1'")
     ]
     assert sabir.text(model).splitlines()[-3:] == ["   y_1 = Relu (x)", "   y = Neg (y_1)", "}"]
@@ -159,7 +159,7 @@ def test_many_values_of_one_name_are_numbered_in_no_time():
     assert [v.name for v in model.graph.defined()][:4] == ["x", "v_", "v__1", "v__2"]
 
 
-def test_what_refers_to_a_value_follows():
+def test_references_to_a_renamed_value_change():
     b = sabir.Builder(17)
     x = b.input("x.1", "float", ["N"])
     y = b.Relu(x)
@@ -182,7 +182,7 @@ def test_what_refers_to_a_value_follows():
     assert fix_all(again(model)) == []
 
 
-def test_attributes_that_name_values_follow():
+def test_attributes_that_name_values_change():
     case = next(c for c in load_model_tests(kind="simple") if c.name == "test_gradient_of_add")
     model = (
         sabir.load(f"{case.model_dir}/model.onnx")
@@ -206,7 +206,7 @@ def test_names_in_functions_are_their_own():
         'g (float[N] a_1) => (float[N] y) { y = d."f.1"(a_1) }\n'
         '<domain: "d", opset_import: ["" : 17]>\n"f.1" ("a.1") => (b) { ["n/1"] b = Relu("a.1") }'
     )
-    assert told(fix_all(model)) == [
+    assert reported(fix_all(model)) == [
         ("NAME002", "function[0] 'f.1'", "renamed the function 'f.1' to 'f_1', in every call too"),
         ("NAME001", "function[0] 'f.1'/input[0] 'a.1'", "renamed the input 'a.1' to 'a_1'"),
         ("NAME002", "function[0] 'f.1'/node[0] 'n/1'", "renamed the node 'n/1' to 'n_1'"),
@@ -310,7 +310,7 @@ def reliances(model):
 
 
 @pytest.mark.parametrize("rule", sorted(r.id for r in RULES))
-def test_nothing_that_others_rely_on_changes_unasked(rule):
+def test_safe_repairs_change_nothing_that_others_rely_on(rule):
     for example in RULES.find(rule).bad:
         if isinstance(example, Wire):
             continue  # no model
@@ -393,7 +393,7 @@ def test_a_model_with_open_dimensions_runs():
 UNUSED = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.preview" : 1, "ai.onnx.ml" : 5, "own" : 9]>'
 
 
-def test_an_import_of_no_use_is_dropped_where_it_is_too_new():
+def test_an_unused_import_that_is_too_new_is_dropped():
     model = sabir.parse(UNUSED + " g (float[N] x) => (float[N] y) { y = Relu(x) }")
     feeds = {"x": np.float32([-1, 2])}
     before = Runner(model).run(feeds)["y"]
@@ -420,7 +420,7 @@ def test_an_import_of_no_use_is_dropped_where_it_is_too_new():
         ),
     ],
 )
-def test_an_import_of_use_stays(graph):
+def test_an_import_that_is_used_stays(graph):
     model = sabir.parse(UNUSED + graph)
     assert [r.message for r in fix(model) if r.rule == "MODEL007"] == [
         "dropped the import of 'ai.onnx.preview' 1, which nothing uses"
@@ -450,7 +450,7 @@ def test_second_imports_keep_their_place_after_a_drop():
     assert [(e.domain, e.version) for e in written.opset_import] == [("", 17), ("own", 9), ("own", 9)]
 
 
-# what stands twice, and what is missing
+# duplicates, and what is missing
 
 
 def test_functions_of_one_name_that_differ_both_stay():
@@ -459,7 +459,7 @@ def test_functions_of_one_name_that_differ_both_stay():
         '<ir_version: 10, opset_import: ["" : 17, "d" : 1]>\ng (float[N] x) => (float[N] y) { y = d.f(x) }\n'
         + text + text.replace("Relu", "Neg") + text
     )  # fmt: skip
-    assert told(fix(model)) == [
+    assert reported(fix(model)) == [
         ("FUNC001", "function[2] 'f'", "dropped function 'd.f', which repeats an earlier one")
     ]
     assert [next(iter(f.graph)).op for f in model.functions] == ["Relu", "Neg"]
@@ -593,8 +593,8 @@ def test_spoilt_official_models_compute_the_same_after_repair():
     compared = 0
     for number, case in enumerate(cases()):
         model = sabir.loads(case.model.SerializeToString())
-        given = case.data_sets[0][0]
-        values = [numpy_helper.to_array(x) if isinstance(x, TensorProto) else x for x in given]
+        operands = case.data_sets[0][0]
+        values = [numpy_helper.to_array(x) if isinstance(x, TensorProto) else x for x in operands]
         names = [p.name for p in Runner(model).inputs][: len(values)]
         places = [[v.name for v in model.graph.inputs].index(name) for name in names]
         before = list(Runner(model).run(dict(zip(names, values, strict=True))).values())

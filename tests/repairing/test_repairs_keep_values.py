@@ -104,17 +104,17 @@ def names_in(graph):
 
 
 def untyped_attribute(proto, _):
-    held = [a for a in (*attributes_of(proto, INT), *attributes_of(proto, FLOAT)) if a.i or a.f]
-    for attribute in held:
+    attributes = [a for a in (*attributes_of(proto, INT), *attributes_of(proto, FLOAT)) if a.i or a.f]
+    for attribute in attributes:
         attribute.ClearField("type")
-    return held
+    return attributes
 
 
 def two_values(proto, _):
-    held = attributes_of(proto, INT)
-    for attribute in held:
+    attributes = attributes_of(proto, INT)
+    for attribute in attributes:
         attribute.f = 1.5
-    return held
+    return attributes
 
 
 def same_function(proto, _):
@@ -225,9 +225,9 @@ def untyped_inner_outputs(proto, _):
 
 def twice_in(field):
     def spoil(proto, _):
-        held = field(proto).metadata_props
-        held.add(key="k", value="1")
-        held.add(key="k", value="2")
+        metadata = field(proto).metadata_props
+        metadata.add(key="k", value="1")
+        metadata.add(key="k", value="2")
         proto.ir_version = max(proto.ir_version, 10)
         return True
 

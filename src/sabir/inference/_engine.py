@@ -22,28 +22,26 @@ from sabir.base import (
     check_time,
     run_with_limits,
 )
+from sabir.inference._calls import infer_call
 from sabir.inference._causes import CallSite, Cause, cause_of
 from sabir.inference._claims import claim_diagnostic, symbols_of_inputs
-from sabir.inference._contents import Constants, folded, tensor_type_of
+from sabir.inference._contents import Constants, tensor_type_of
 from sabir.inference._declared import Declarations, retype_leftovers
 from sabir.inference._diagnostics import Diagnostic, Reporter
 from sabir.inference._functions import FunctionTypes
 from sabir.inference._merge import merge, without_negatives
-from sabir.inference._operands import check_sizes, check_types, misdeclared, operand_types
+from sabir.inference._operands import misdeclared
 from sabir.inference._orders import Orders
-from sabir.inference._places import at_node, at_result, attribute_of, is_output
-from sabir.inference._subgraphs import SubgraphMemo, TypedSubgraph, values_of
+from sabir.inference._places import at_node, at_result, is_output
+from sabir.inference._subgraphs import SubgraphMemo, values_of
 from sabir.ir import Function, Graph, Model, Node, TensorType, Type, Value, WireTensor
 from sabir.opsets import STANDARD
 from sabir.schema import (
-    Call,
     Callees,
     Registry,
     Scope,
     Version,
-    as_results,
     check_call,
-    check_results,
     function_label,
 )
 
@@ -61,12 +59,12 @@ class _Memo(NamedTuple):
 
 
 class Inference:
-    """Types of a model's values: `types` has what is known, `diagnostics` what is wrong.
+    """Types of a model's values: `types` has those that are known, `diagnostics` the problems found.
 
     `run` infers the main graph with all that it calls, `infer_graph` another root graph, `visit` one more
     node. Every type in `types` is interned, so that equal types are one object.
 
-    With `fresh` the declared type of a computed value counts only where nothing follows from its operands.
+    With `fresh` the declared type of a computed value is used only if none can be inferred.
     With `strict` the first error is raised.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
@@ -139,7 +137,7 @@ class Inference:
     def visit(self, node: Node, *, scope: Scope | None = None, where: Location | None = None) -> None:
         """Infer one more node, or again one whose subgraphs were edited, after a run.
 
-        An output without a type gets the one that follows, with its contents. Raises what inference raises at
+        An output without a type gets the inferred one, with its contents. Raises what inference raises at
         the node. `scope` is that of the graph around the node, by default the main graph's.
         """
         read = [v for v in node.inputs if v is not None]
@@ -290,25 +288,8 @@ class Inference:
     def _infer(
         self, version: Version, node: Node, types: Sequence[Type | None], scope: Scope, where: Location
     ) -> tuple[Type | None, ...]:
-        binding = version.binding("infer")
-        operands = self._present(node)
-        binding.signature.check_arity(operands, len(node.outputs))
-        inputs = operand_types(version, operands, types)
-        arguments = binding.arguments(
-            scope.arguments(node.attributes),
-            lambda g: TypedSubgraph(self.apply, g, scope, where.at("attribute", name=attribute_of(node, g))),
-        )
-        if inputs is None:
-            return (None,) * len(node.outputs)
-        check_types(version, inputs)
-        call = Call(tuple(v is not None for v in node.outputs), version.since)
-        try:
-            results = as_results(binding(inputs, arguments, call))
-        except ACCIDENTS as error:
-            raise InferenceError(f"{version} on ({', '.join(map(str, inputs))}): {error}") from error
-        check_sizes(results)
-        check_results(version, inputs, results)
-        return tuple(map(self._intern, folded(version, node, inputs, results, scope, call)))
+        results = infer_call(version, node, self._present(node), types, scope, where, self.apply)
+        return tuple(map(self._intern, results))
 
     def apply(
         self, graph: Graph, inputs: Sequence[Type | None], scope: Scope, where: Location

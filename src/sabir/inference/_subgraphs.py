@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sabir.schema import Scope
 
     Types: TypeAlias = tuple[Type | None, ...]
+    Apply: TypeAlias = Callable[[Graph, Sequence[Type | None], Scope, Location], Types]
 
 Key: TypeAlias = tuple[object, ...]
 
@@ -25,7 +26,7 @@ Key: TypeAlias = tuple[object, ...]
 class TypedSubgraph:
     """A subgraph as a function of its inputs' types."""
 
-    apply: Callable[[Graph, Sequence[Type | None], Scope, Location], Types]
+    apply: Apply
     graph: Graph
     scope: Scope
     where: Location
