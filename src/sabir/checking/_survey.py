@@ -323,18 +323,13 @@ class Survey:
     def _declared(self, site: GraphSite) -> None:
         """List the declared types of outputs, results and orphan value_info, each type once for a graph."""
         seen = {id(value.type) for value in site.graph.inputs}  # inputs are listed separately
-        for index, value in enumerate(site.graph.outputs):
-            if value is not None and value.type is not None and id(value.type) not in seen:
+        outputs = [("output", i, v) for i, v in enumerate(site.graph.outputs) if v is not None]
+        values = (*site.values, *site.graph.orphan_value_info)
+        for step, index, value in (*outputs, *(("value_info", v.value_info_index, v) for v in values)):
+            if value.type is not None and id(value.type) not in seen:
                 seen.add(id(value.type))
-                self.types.append(TypeSite(value.type, site.where, Step("output", index, value.name)))
-        for value in (*site.values, *site.graph.orphan_value_info):
-            kind = value.type
-            if kind is not None and id(kind) not in seen:
-                seen.add(id(kind))
-                if value.constant is not None and value.value_info_index is None:
-                    continue  # the type is that of the tensor, which is listed itself
-                step = Step("value_info", value.value_info_index, value.name)
-                self.types.append(TypeSite(kind, site.where, step))
+                if index is not None or value.constant is None:  # else it is the type of a tensor
+                    self.types.append(TypeSite(value.type, site.where, Step(step, index, value.name)))
 
     def _attribute(self, subject: AttributeSite, site: GraphSite, node: Node | None, depth: int) -> None:
         attribute = subject.attribute
