@@ -138,8 +138,7 @@ class Tensor(_Constant):
     def sound_type(self) -> TensorType | None:
         """The tensor's type, or None for an unknown element type or a negative dimension."""
         type_ = self.type
-        known = find_element(type_.element.number) is not None
-        return type_ if known and min(self.shape, default=0) >= 0 else None
+        return type_ if _is_sound(type_.element.number, self.shape) else None
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -181,10 +180,6 @@ class ArrayTensor(Tensor):
     def shape(self) -> tuple[int, ...]:
         return self._array.shape
 
-    @property
-    def sound_type(self) -> TensorType:
-        return self.type
-
     def array(self) -> Array:
         return self._array
 
@@ -220,10 +215,6 @@ class WireTensor(Tensor):
         if self._type is None:
             self._type = _type_of(self.proto.data_type, tuple(self.proto.dims))
         return self._type
-
-    @property
-    def sound_type(self) -> TensorType | None:
-        return _sound_type_of(self.proto.data_type, tuple(self.proto.dims))
 
     def array(self) -> Array:
         """Return the elements; raises WireError where the data does not fit the type and shape."""
@@ -327,9 +318,8 @@ def _type_of(data_type: int, dims: tuple[int, ...]) -> TensorType:
 
 
 @lru_cache(1 << 10)
-def _sound_type_of(data_type: int, dims: tuple[int, ...]) -> TensorType | None:
-    known = find_element(data_type) is not None
-    return _type_of(data_type, dims) if known and min(dims, default=0) >= 0 else None
+def _is_sound(data_type: int, dims: tuple[int, ...]) -> bool:
+    return find_element(data_type) is not None and min(dims, default=0) >= 0
 
 
 def _pickled(data: Buffer | None, protocol: int) -> object:
