@@ -63,7 +63,7 @@ class Screen:
 
     def chunks(self, chunks: Iterable[str]) -> None:
         """Write the chunks of a long text; a terminal gets the lines in them as `plain` returns them."""
-        if self._is_terminal:
+        if self.is_terminal:
             chunks = ("\n".join(map(plain, chunk.split("\n"))) for chunk in chunks)
         self._console.file.writelines(chunks)
 
