@@ -1,7 +1,8 @@
 """Files and folders: reading, mapping, replacing in one step, and locations below a model's folder."""
 
-from sabir.files._folders import OpenFolder, open_inside
-from sabir.files._locations import is_device_name, parts_of
+from typing import TYPE_CHECKING
+
+from sabir.base import importing_later
 from sabir.files._reading import (
     MAX_SPARSE_RATIO,
     PIECE,
@@ -19,7 +20,20 @@ from sabir.files._reading import (
     untruncated,
     view_of,
 )
-from sabir.files._saving import NewFile, replace_file, temporary_name, writable
+
+if TYPE_CHECKING:
+    from sabir.files._folders import OpenFolder, open_inside
+    from sabir.files._locations import is_device_name, parts_of
+    from sabir.files._saving import NewFile, replace_file, temporary_name, writable
+
+# imported on first use, so that `import sabir` stays fast
+_LATER = {
+    "OpenFolder": "_folders", "open_inside": "_folders", "is_device_name": "_locations",
+    "parts_of": "_locations",
+    "NewFile": "_saving", "replace_file": "_saving", "temporary_name": "_saving", "writable": "_saving",
+}  # fmt: skip
+
+__getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "MAX_SPARSE_RATIO",

@@ -54,16 +54,13 @@ from sabir.ir._fresh import FreshNames
 from sabir.ir._graph import Annotation, Graph
 from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, find_opset
 from sabir.ir._initializers import Initializers
-from sabir.ir._labels import Labels
 from sabir.ir._links import Use
 from sabir.ir._listing import Listed
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
-from sabir.ir._places import Place, places, walk
 from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
 from sabir.ir._residue import Residue
-from sabir.ir._resolve import resolve
 from sabir.ir._tensors import (
     MAX_RANK,
     Array,
@@ -93,19 +90,24 @@ from sabir.ir._types import (
     unknown_element,
 )
 from sabir.ir._value import Value
-from sabir.ir._verify import verify
-from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
 
 if TYPE_CHECKING:
     from sabir.ir._coercion import coerced
     from sabir.ir._constants import Literal, converted, literal
     from sabir.ir._functions import LocalFunction
     from sabir.ir._hooks import Site
+    from sabir.ir._labels import Labels
     from sabir.ir._operands import Operand, Subgraph
+    from sabir.ir._places import Place, places, walk
+    from sabir.ir._resolve import resolve
+    from sabir.ir._verify import verify
+    from sabir.ir._walk import TensorPlace, all_tensors, drop_constants
 
 # what only builders need: imported with the first node that does
 _LATER = {
     "coerced": "_coercion", "Literal": "_constants", "converted": "_constants", "literal": "_constants",
+    "Labels": "_labels", "Place": "_places", "places": "_places", "walk": "_places", "resolve": "_resolve",
+    "verify": "_verify", "TensorPlace": "_walk", "all_tensors": "_walk", "drop_constants": "_walk",
     "LocalFunction": "_functions", "Site": "_hooks", "Operand": "_operands", "Subgraph": "_operands",
 }  # fmt: skip
 
