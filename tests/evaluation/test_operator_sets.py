@@ -165,7 +165,7 @@ def test_the_repair_keeps_the_version_that_binds(imports):
     assert {*found} == {("MODEL004", "warning")}
     before = run(model)
     repairs = fix(model, select=["MODEL004"])
-    assert "13 stays" in repairs[0].message
+    assert "version 13 remains" in repairs[0].message
     assert list(findings(model)) == []
     again = sabir.loads(sabir.dumps(model))
     assert len(imports_of(ModelProto.FromString(sabir.dumps(model)))) == len(bound_opsets(model.opsets))

@@ -121,7 +121,7 @@ class SchemaError(SabirError):
     >>> sabir.Builder(21).op('Reluu')
     Traceback (most recent call last):
         ...
-    sabir.SchemaError: ai.onnx.Reluu is no operator that Sabir knows; is it 'Relu'?
+    sabir.SchemaError: ai.onnx.Reluu is not an operator that Sabir knows; is it 'Relu'?
     """
 
 
@@ -147,7 +147,7 @@ class InferenceError(SabirError):
     >>> sabir.infer(model, strict=True)
     Traceback (most recent call last):
         ...
-    sabir.InferenceError: graph/node[0] 'Relu'/output 'y': declared as int64[], but its elements ar...
+    sabir.InferenceError: graph/node[0] 'Relu'/output[0] 'y': declared as int64[], but its elements ar...
     """
 
 
@@ -160,7 +160,7 @@ class EvaluationError(SabirError):
     >>> sabir.evaluate(b.model(), {'x': [1.0]})
     Traceback (most recent call last):
         ...
-    sabir.EvaluationError: Gather giving 'y' on (float[1], int64): index 5 is outside [-1, 0]
+    sabir.EvaluationError: Gather with output 'y' on (float[1], int64): index 5 is outside [-1, 0]
     """
 
 
@@ -227,7 +227,7 @@ class LimitError(SabirError):
     >>> sabir.evaluate(b.model(), {})
     Traceback (most recent call last):
         ...
-    sabir.LimitError: ConstantOfShape giving 'y': the output would have 1,099,511,627,776 elements ...
+    sabir.LimitError: ConstantOfShape with output 'y': the output would have 1,099,511,627,776 elements ...
     """
 
     def __init__(self, needed: str, *exceeded: Excess) -> None:

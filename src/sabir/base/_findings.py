@@ -64,7 +64,7 @@ class Finding(NamedTuple):
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
     >>> model.graph[0].op = 'Reluu'
     >>> print(next(sabir.findings(model)))
-    graph/node[0] 'Reluu': error NODE001: ai.onnx.Reluu is no operator that Sabir knows; is it 'Relu'?
+    graph/node[0] 'Reluu': error NODE001: ai.onnx.Reluu is not an operator that Sabir knows; is it 'Relu'?
     """
 
     rule: str

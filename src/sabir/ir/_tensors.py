@@ -1,7 +1,6 @@
 """Tensors: constants whose data stays where it is until someone asks for an array.
 
-A tensor has no name. Its data may be an array, a part of the mapped model file, a range of another file, or
-values in a typed field; `array()` and `raw()` read it.
+A tensor has no name. `array()` and `raw()` read its data: an array, a part of a file, or a typed field.
 """
 
 from __future__ import annotations

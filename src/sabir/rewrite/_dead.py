@@ -58,6 +58,12 @@ def remove_unread(graph: Graph) -> None:
     """Erase the nodes and initializers of a graph under construction that nothing reads.
 
     All its operators must do nothing beside computing their outputs, as those of the standard do.
+
+    >>> b = sabir.Builder()
+    >>> unread = b.Relu(b.input('x', 'float', ['N']))
+    >>> remove_unread(b.graph)
+    >>> len(b.graph)
+    0
     """
     for node in reversed(list(graph)):
         if not any(v is not None and v.uses for v in node.outputs):

@@ -189,7 +189,7 @@ class ScheduledSubgraph:
     >>> from sabir.opsets import STANDARD
     >>> call = schedule(b.model(), STANDARD).program.calls[-1]
     >>> [call.label for call in call.attributes['then_branch'].program.calls]
-    ["Neg giving 'neg_out'"]
+    ["Neg with output 'neg_out'"]
     """
 
     program: Program

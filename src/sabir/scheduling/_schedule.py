@@ -59,7 +59,7 @@ def schedule(model: Model, registry: Registry, *, newer_opsets: bool = False) ->
     >>> from sabir.opsets import STANDARD
     >>> program = schedule(model, STANDARD).program
     >>> [call.label for call in program.calls]
-    ["Relu giving 'y'"]
+    ["Relu with output 'y'"]
     """
     scope = Scope.of(model, registry, newer_opsets=newer_opsets)
     check_expansion([model.graph], scope)
