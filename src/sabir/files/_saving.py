@@ -109,11 +109,19 @@ def temporary_name(name: str) -> str:
     return f".{name[:_MAX_STEM]}.{os.urandom(8).hex()}.tmp"
 
 
+def _status(path: Path) -> os.stat_result | None:
+    """Return the status of a file, None if there is none; raises OSError for a link in a loop."""
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 def writable(path: Path) -> Path:
     """Return the resolved path of a file to be written; raises FileError where none can be written there."""
     try:
         target = path.resolve()
-        status = target.stat() if target.exists() else None
+        status = _status(target)
     except (OSError, RuntimeError, ValueError) as error:
         raise FileError(f"{path}: {reason(error)}") from error
     if not target.parent.is_dir():
