@@ -2,7 +2,6 @@
 """Repairs: what is repaired is found no more, and whatever a model computes stays the same."""
 
 import random
-import warnings
 
 import numpy as np
 import pytest
@@ -34,6 +33,7 @@ from sabir.ir import (
 from sabir.repairing import UNSAFE_REPAIRS, fix
 from support.findings import NOT_REPAIRED, REPAIRABLE, REPAIRED, differences, repairs_record
 from support.messages import models
+from support.values import repeatable_cases, same
 
 EXAMPLES = [
     (rule.id, place)
@@ -557,11 +557,7 @@ def test_any_model_is_repaired_as_far_as_can_be(proto):
 
 def cases():
     """Official cases: all that hold subgraphs or lists, and some of the others."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        every = load_model_tests(kind="node")
-    drawn = ("bernoulli", "random", "multinomial", "training_dropout")
-    sound = [c for c in every if c.data_sets and not any(word in c.name for word in drawn)]
+    sound = repeatable_cases()
     inner = ("_if_", "loop", "scan", "sequence_map", "sequence", "optional", "range", "function")
     return [c for i, c in enumerate(sound) if i % 40 == 0 or any(word in c.name for word in inner)]
 
@@ -576,17 +572,6 @@ def spoil(model, draw):
                 value.name = f"in.{place}" if graph is model.graph and value.is_input else draw.choice(odd)
             for node in graph:
                 node.name = draw.choice(["", *odd])
-
-
-def same(a, b):
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    if a is None or b is None:
-        return a is b
-    x, y = np.asarray(a), np.asarray(b)
-    return x.dtype == y.dtype and x.shape == y.shape and (
-        x.tolist() == y.tolist() if x.dtype == object else x.tobytes() == y.tobytes()
-    )  # fmt: skip
 
 
 def test_spoilt_official_models_compute_the_same_after_repair():

@@ -3,19 +3,18 @@
 
 import copy
 import random
-import warnings
 from functools import cache
 
 import numpy as np
 import pytest
 from onnx import TensorProto, numpy_helper
-from onnx.backend.test.loader import load_model_tests
 
 import sabir
 from sabir.checking import findings
 from sabir.evaluation import Runner
 from sabir.proto import ModelProto
 from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, fix
+from support.values import repeatable_cases, same
 
 # what the models lack is reported by a warning as they run
 pytestmark = pytest.mark.filterwarnings("ignore::sabir.SabirWarning")
@@ -27,11 +26,7 @@ INT, FLOAT = 2, 1
 @cache
 def cases():
     """The official node cases that can be repeated, those with inner graphs and of several nodes first."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        every = load_model_tests(kind="node")
-    drawn = ("bernoulli", "random", "multinomial", "training_dropout")
-    sound = [c for c in every if c.data_sets and not any(word in c.name for word in drawn)]
+    sound = repeatable_cases()
     rich = [
         c
         for c in sound
@@ -373,17 +368,6 @@ SPOIL = {
 }
 NOT_ALWAYS = {"GRAPH015"}  # the outputs of a branch that never runs have no type to be found
 UNSORTED = {"GRAPH006"}  # what they compute is what the sorted model does
-
-
-def same(a, b):
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    if a is None or b is None:
-        return a is b
-    x, y = np.asarray(a), np.asarray(b)
-    return x.dtype == y.dtype and x.shape == y.shape and (
-        x.tolist() == y.tolist() if x.dtype == object else x.tobytes() == y.tobytes()
-    )  # fmt: skip
 
 
 def computed(model, places, values):

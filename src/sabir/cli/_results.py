@@ -11,6 +11,7 @@ import numpy as np
 
 from sabir.base import FileError, UnsupportedError, quote
 from sabir.cli._screen import cut, plain
+from sabir.cli._statistics import statistics_of
 from sabir.elements import element
 from sabir.files import is_device_name, replace_file
 from sabir.ir import OptionalType, TensorType
@@ -61,13 +62,12 @@ def as_json(value: Any) -> dict[str, Any]:
         return data
     array = np.asarray(value)
     data |= {"element": str(element(array.dtype)), "shape": list(array.shape)}
-    if array.dtype.kind in "OUc" or not array.size:
+    numbers = statistics_of(array)
+    if numbers is None or not array.size:
         return data
-    wide = array.astype(np.float64)
-    finite = wide[np.isfinite(wide)]
-    if finite.size:
-        data |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
-    return data | {"not_finite": int(array.size - finite.size)}
+    if numbers.finite:
+        data |= {"min": numbers.minimum, "max": numbers.maximum, "mean": numbers.mean}
+    return data | {"not_finite": array.size - numbers.finite}
 
 
 class Saved(NamedTuple):
@@ -141,17 +141,14 @@ def _array_summary(array: Array) -> str:
     more = ", …" if array.size > _SHOWN else ""
     if array.dtype.kind in "OUb" or not array.size:
         return cut(f"[{', '.join(map(str, first))}{more}]")
-    if array.dtype.kind == "c":
+    numbers = statistics_of(array)
+    if numbers is None:
         return f"[{', '.join(f'{x:.4g}' for x in first)}{more}]"
     listed = f"[{', '.join(_short(x) for x in first)}{more}]"
-    wide = array.astype(np.float64)
-    finite = wide[np.isfinite(wide)]
-    if not finite.size:
+    if not numbers.finite:
         return f"no finite value  {listed}"
-    others = f"  {array.size - finite.size:,} not finite" if finite.size < array.size else ""
-    with np.errstate(over="ignore"):  # the sum behind a mean may be larger than any number
-        mean = finite.mean()
-    return f"min {finite.min():.4g}  mean {mean:.4g}  max {finite.max():.4g}{others}  {listed}"
+    others = f"  {array.size - numbers.finite:,} not finite" if numbers.finite < array.size else ""
+    return f"min {numbers.minimum:.4g}  mean {numbers.mean:.4g}  max {numbers.maximum:.4g}{others}  {listed}"
 
 
 def _short(number: Any) -> str:

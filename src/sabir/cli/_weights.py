@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from sabir.base import ACCIDENTS, SabirError
 from sabir.cli._facts import TensorTotals, initializers
 from sabir.cli._screen import bytes_text, plain
+from sabir.cli._statistics import Statistics, statistics_of
 from sabir.ir import SparseTensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sabir.ir import Array, Constant, Model
+    from sabir.ir import Constant, Model
 
 COLUMNS = ("name", "type", "bytes", "min", "max", "mean", "zeros", "NaN")
-_BLOCK = 1 << 22  # elements whose statistics are computed at a time, so that a mapped tensor stays mapped
-
-
-class Statistics(NamedTuple):
-    """Statistics of the elements of one tensor; `minimum` to `mean` are over its finite elements."""
-
-    minimum: float | None
-    maximum: float | None
-    mean: float | None
-    zeros: int
-    nans: int
 
 
 class Weight(NamedTuple):
@@ -54,27 +42,6 @@ def weights(model: Model, progress: Callable[[int, int], None]) -> Iterator[Weig
         yield Weight(name, _type(constant), size, statistics, problem)
         done += size
         progress(done, total)
-
-
-def statistics_of(array: Array) -> Statistics | None:
-    """Return the statistics of an array of numbers; None for texts and complex numbers."""
-    if array.dtype.kind in "OUSc":
-        return None
-    flat = array.reshape(-1)
-    least, most, total, count, zeros, nans = np.inf, -np.inf, 0.0, 0, 0, 0
-    for start in range(0, flat.size, _BLOCK):
-        block = flat[start : start + _BLOCK].astype(np.float64)
-        finite = block[np.isfinite(block)]
-        zeros += int(np.count_nonzero(block == 0))
-        nans += int(np.count_nonzero(np.isnan(block)))
-        if finite.size:
-            least, most = min(least, float(finite.min())), max(most, float(finite.max()))
-            with np.errstate(over="ignore"):
-                total += float(finite.sum())
-            count += finite.size
-    if not count:
-        return Statistics(None, None, None, zeros, nans)
-    return Statistics(least, most, total / count, zeros, nans)
 
 
 def row(weight: Weight) -> tuple[str, ...]:

@@ -94,6 +94,7 @@ from sabir.ir._value import Value
 if TYPE_CHECKING:
     from sabir.ir._coercion import coerced
     from sabir.ir._constants import Literal, converted, literal
+    from sabir.ir._declarations import read_outputs, read_value_info
     from sabir.ir._functions import LocalFunction
     from sabir.ir._hooks import Site
     from sabir.ir._labels import Labels
@@ -108,6 +109,7 @@ _LATER = {
     "coerced": "_coercion", "Literal": "_constants", "converted": "_constants", "literal": "_constants",
     "Labels": "_labels", "Place": "_places", "places": "_places", "walk": "_places", "resolve": "_resolve",
     "verify": "_verify", "TensorPlace": "_walk", "all_tensors": "_walk", "drop_constants": "_walk",
+    "read_outputs": "_declarations", "read_value_info": "_declarations",
     "LocalFunction": "_functions", "Site": "_hooks", "Operand": "_operands", "Subgraph": "_operands",
 }  # fmt: skip
 
@@ -219,6 +221,8 @@ __all__ = [
     "places",
     "product",
     "read_dim",
+    "read_outputs",
+    "read_value_info",
     "resolve",
     "sub",
     "symbol",

@@ -18,6 +18,8 @@ from sabir.ir import (
     Tensor,
     Value,
     WireTensor,
+    read_outputs,
+    read_value_info,
 )
 from sabir.proto import Bulk, TensorProto
 from sabir.serial._attributes import AttributeReader
@@ -26,7 +28,7 @@ from sabir.serial._residues import ResidueCollector, names, texts
 from sabir.serial._types import TypeReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from sabir.ir import Buffer
 
@@ -68,12 +70,12 @@ class GraphReader:
         graph = Graph(name)
         graph.doc = doc
         for info in proto.input:
-            graph.inputs.append(self._described(info, scope.define(info.name)))
+            graph.inputs.append(self._described(scope.define(info.name), info))
         self._initializers(proto, graph, scope)
         for node in proto.node:
             graph.append(self.node(node, scope))
-        self._outputs(proto.output, graph, scope)
-        self._value_info(proto.value_info, graph, scope, graph.inputs)
+        read_outputs(graph, proto.output, scope, self._described)
+        read_value_info(graph, proto.value_info, scope, self._described, inputs=graph.inputs)
         self._annotate(proto, graph, scope)
         scope.close()
         graph.clashes = scope.clashes
@@ -92,7 +94,7 @@ class GraphReader:
             graph.inputs.append(scope.define(n))
         for node in proto.node:
             graph.append(self.node(node, scope))
-        self._value_info(proto.value_info, graph, scope)
+        read_value_info(graph, proto.value_info, scope, self._described)
         for n in names(proto.output, "output"):
             graph.outputs.append(scope.read(n))
         attributes = self._parameters(proto, collector)
@@ -130,36 +132,6 @@ class GraphReader:
             value = scope.define(name)
         graph.set_initializer(value, tensor)
 
-    def _outputs(self, infos: Iterable[Any], graph: Graph, scope: NameScope) -> None:
-        """Read the outputs; the description of a value that has one already is kept separately."""
-        described = set(graph.inputs)
-        for info in infos:
-            value = scope.read(info.name) or Value()
-            if value in described or scope.own(info.name) is not value:
-                graph.output_infos[len(graph.outputs)] = (value, self._described(info, Value()))
-            else:
-                described.add(self._described(info, value))
-            graph.outputs.append(value)
-
-    def _value_info(
-        self, infos: Iterable[Any], graph: Graph, scope: NameScope, inputs: Iterable[Value] = ()
-    ) -> None:
-        """Read the value_info entries; one for an input or a typed output becomes an orphan."""
-        separate = graph.output_infos
-        outputs = {v: i for i, v in enumerate(graph.outputs) if v is not None and i not in separate}
-        taken = {*inputs, *(v for v in outputs if v.type is not None)}
-        orphans: list[Value] = []
-        for place, info in enumerate(infos):
-            value = scope.own(info.name)
-            if value is None or value.value_info_index is not None or value in taken:
-                value = Value()
-                orphans.append(value)
-            elif value in outputs:
-                graph.output_infos[outputs[value]] = (value, _description(value))
-            value.value_info_index = place
-            self._described(info, value)
-        graph.orphan_value_info = tuple(orphans)
-
     def _annotate(self, proto: Any, graph: Graph, scope: NameScope) -> None:
         collector = self.residue_of(proto)
         graph.metadata = collector.pairs("metadata_props")
@@ -174,7 +146,7 @@ class GraphReader:
         parameters = tuple((key, scope.read(name) or Value()) for key, name in pairs)
         return Annotation(value, parameters, collector.residue(("tensor_name",)))
 
-    def _described(self, info: Any, value: Value) -> Value:
+    def _described(self, value: Value, info: Any) -> Value:
         """Give a value the name, type, doc string and metadata of a `ValueInfoProto`."""
         value.name, value.doc = texts(info, "name", "doc_string")
         value.type = self._types.read(info.type) if info.HasField("type") else None
@@ -256,13 +228,6 @@ class GraphReader:
                 if field.message_type is not None:
                     pending.extend([value] if isinstance(value, Message) else value)
         return copy
-
-
-def _description(value: Value) -> Value:
-    """Return a separate value with the description that an output has of `value`."""
-    separate = Value(value.name, value.type)
-    separate.doc, separate.metadata, separate.residue = value.doc, value.metadata, value.residue
-    return separate
 
 
 def _without_tensors(proto: Any) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import LimitError, check_depth
-from sabir.ir import Annotation, Graph, NameScope, Node, Value
+from sabir.ir import Annotation, Graph, NameScope, Node, Value, read_outputs, read_value_info
 from sabir.proto import GraphProto, NodeProto, TensorAnnotation, ValueInfoProto
 from sabir.syntax._read_nodes import add_empty, annotate_node, read_call, read_parameters
 from sabir.syntax._read_notes import read_note
@@ -13,8 +13,6 @@ from sabir.syntax._read_tensors import read_constant
 from sabir.syntax._read_types import at_type, at_unknown_type, noted_type, read_bare_type, unknown_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from sabir.ir import Attribute, Type
     from sabir.syntax._read_notes import Note
     from sabir.syntax._tokens import Cursor
@@ -56,8 +54,8 @@ class GraphParser:
         outputs = self._entries()
         infos = self._infos(graph)
         self._nodes(graph)
-        self._outputs(graph, outputs)
-        self._describe(graph, infos, inputs=graph.inputs)
+        read_outputs(graph, outputs, self._scope, self._describe)
+        read_value_info(graph, infos, self._scope, self._describe, inputs=graph.inputs)
         if own_note is not None:
             self._annotate(graph, own_note)
             if note is None:
@@ -78,13 +76,13 @@ class GraphParser:
             value = self._scope.define(entry.name)
             if entry.type is not None:
                 value.value_info_index = place
-                self._describe_value(value, entry)
+                self._describe(value, entry)
             graph.inputs.append(value)
         self._cursor.expect("=>")
         outputs = self._entries()
         infos = [e for e in outputs if e.type is not None] + self._function_infos()
         self._nodes(graph)
-        self._describe(graph, infos, first=len(inputs))
+        read_value_info(graph, infos, self._scope, self._describe, first=len(inputs))
         graph.outputs.extend(self._scope.read(e.name) for e in outputs)
         graph.clashes = self._scope.clashes
         self._depth -= 1
@@ -149,7 +147,7 @@ class GraphParser:
             return
         while True:
             entry = self._entry()
-            value = self._describe_value(self._scope.define(entry.name), entry)
+            value = self._describe(self._scope.define(entry.name), entry)
             graph.inputs.append(value)
             if cursor.skip("="):
                 graph.set_initializer(value, read_constant(cursor, entry.type, entry.start))
@@ -197,36 +195,7 @@ class GraphParser:
             value.name = _renamed(value, entry.note)
             entry.note.done()
 
-    def _outputs(self, graph: Graph, entries: Iterable[Entry]) -> None:
-        """Read the outputs; the description of a value that has one already is kept separately."""
-        described = set(graph.inputs)
-        for place, entry in enumerate(entries):
-            value = self._scope.read(entry.name) or Value()
-            if value in described or self._scope.own(entry.name) is not value:
-                graph.output_infos[place] = (value, self._describe_value(Value(entry.name), entry))
-            else:
-                described.add(self._describe_value(value, entry))
-            graph.outputs.append(value)
-
-    def _describe(
-        self, graph: Graph, infos: Iterable[Entry], *, inputs: Iterable[Value] = (), first: int = 0
-    ) -> None:
-        """Read the value_info entries; one for an input or a typed output becomes an orphan."""
-        outputs = {v: i for i, v in enumerate(graph.outputs) if v is not None and i not in graph.output_infos}
-        taken = {*inputs, *(v for v in outputs if v.type is not None)}
-        orphans: list[Value] = []
-        for place, entry in enumerate(infos, first):
-            value = self._scope.own(entry.name)
-            if value is None or value.value_info_index is not None or value in taken:
-                value = Value(entry.name)
-                orphans.append(value)
-            elif value in outputs:
-                graph.output_infos[outputs[value]] = (value, _description(value))
-            value.value_info_index = place
-            self._describe_value(value, entry)
-        graph.orphan_value_info = tuple(orphans)
-
-    def _describe_value(self, value: Value, entry: Entry) -> Value:
+    def _describe(self, value: Value, entry: Entry) -> Value:
         """Give a value the type and the note of an entry."""
         value.type, note = entry.type, entry.note
         if note is None:
@@ -272,13 +241,6 @@ def spread_empty(graph: Graph, note: Note) -> None:
     common = note.fields("empty_in_nodes", NodeProto)
     for node in graph if common else ():
         add_empty(node, common)
-
-
-def _description(value: Value) -> Value:
-    """Return a separate value with the description that an output has of `value`."""
-    separate = Value(value.name, value.type)
-    separate.doc, separate.metadata, separate.residue = value.doc, value.metadata, value.residue
-    return separate
 
 
 def _renamed(value: Value, note: Note) -> str:
