@@ -1,13 +1,13 @@
-"""Builders of gradients: constants as operands, shapes, zeros, and the sum that undoes broadcasting."""
+"""Builders of gradients: shapes, zeros, and the sum that undoes broadcasting."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sabir.base import UnsupportedError, quote
-from sabir.ir import TensorType, Value, known_equal
+from sabir.ir import TensorType, known_equal
 from sabir.opsets.typing import ShapedBuilder
 from sabir.rewrite import DetachedBuilder
 
@@ -15,26 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.elements import ElementType
-    from sabir.ir import Dim, Shape
+    from sabir.ir import Dim, Shape, Value
 
 
 class ShapedDetachedBuilder(ShapedBuilder, DetachedBuilder):
     """A detached builder with the methods that gradients of calls and of bodies share."""
-
-    def op(self, op: str, *inputs: Any, **options: Any) -> Any:
-        """Append a node as `Builder.op`; numbers and lists among the operands become constants."""
-        if all(x is None or isinstance(x, Value) for x in inputs):
-            return super().op(op, *inputs, **options)
-        values = [x for x in inputs if isinstance(x, Value)]
-        floats = [x for x in values if x.element is not None and x.element.is_float]
-        like = (floats or values)[0]
-        return super().op(op, *(self._operand(x, like) for x in inputs), **options)
-
-    def _operand(self, x: Any, like: Value) -> Value | None:
-        if x is None or isinstance(x, Value):
-            return x
-        dtype = np.int64 if isinstance(x, (list, tuple)) else element_of(like).dtype
-        return self.initializer("constant", np.array(x, dtype))
 
     def rank(self, value: Value) -> int:
         """Return the rank of a tensor; raises UnsupportedError where it is unknown."""
