@@ -7,6 +7,8 @@ SECONDS ?= 60
 
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# the releases that the tests were recorded with: a newer onnxruntime answers more calls; `make lock` moves them
+LOCKED  := $(PIP) --constraint ci.lock
 SOURCES := $(shell find src -not -path '*/__pycache__*')
 MADE    := pyproject.toml README.md LICENSE $(SOURCES)
 
@@ -68,34 +70,34 @@ clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Stamps: dependencies are installed again when pyproject.toml changes, the package when anything in it does.
+# Stamps: dependencies are installed again when pyproject.toml or ci.lock changes, the package when anything in it does.
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.runtime: pyproject.toml | $(VENV)/.made
-	$(PIP) .
+$(VENV)/.runtime: pyproject.toml ci.lock | $(VENV)/.made
+	$(LOCKED) .
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(VENV)/.made
-	$(PIP) '.[test]'
+$(VENV)/.test: pyproject.toml ci.lock | $(VENV)/.made
+	$(LOCKED) '.[test]'
 	@touch $@ $(VENV)/.runtime
 
-$(VENV)/.cover: pyproject.toml | $(VENV)/.made
-	$(PIP) '.[cover]'
+$(VENV)/.cover: pyproject.toml ci.lock | $(VENV)/.made
+	$(LOCKED) '.[cover]'
 	@touch $@ $(VENV)/.test $(VENV)/.runtime
 
-$(VENV)/.docs: pyproject.toml | $(VENV)/.made
-	$(PIP) '.[docs]'
+$(VENV)/.docs: pyproject.toml ci.lock | $(VENV)/.made
+	$(LOCKED) '.[docs]'
 	@touch $@ $(VENV)/.runtime
 
-$(VENV)/.fuzz: pyproject.toml | $(VENV)/.made
-	$(PIP) '.[fuzz]'
+$(VENV)/.fuzz: pyproject.toml ci.lock | $(VENV)/.made
+	$(LOCKED) '.[fuzz]'
 	@touch $@ $(VENV)/.test $(VENV)/.runtime
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/.made
-	$(PIP) '.[dev]'
+$(VENV)/.dev: pyproject.toml ci.lock | $(VENV)/.made
+	$(LOCKED) '.[dev]'
 	@touch $@ $(VENV)/.test $(VENV)/.runtime
 
 # the built wheel, not this tree
