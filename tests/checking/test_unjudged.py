@@ -84,7 +84,7 @@ def test_an_operator_without_inference_is_a_warning():
     engine.run()
     for found in (list(findings(model, registry=registry)), [finding_of(d) for d in engine.diagnostics]):
         assert [(f.rule, f.severity) for f in found] == [("TYPE008", "warning")]
-        assert "own.Thing-1 has no infer" in found[0].message
+        assert "own.Thing:1 has no infer" in found[0].message
 
 
 def test_no_values_of_an_unjudged_node_are_judged():
@@ -101,19 +101,19 @@ def test_no_values_of_an_unjudged_node_are_judged():
         (
             "g (string[N] x) => (string[N] y) { y = Relu(x) }",
             (
-                "Relu-14 does not admit tensor(string) for 'X'; it admits tensor(bfloat16), tensor(double),"
+                "Relu:14 does not admit tensor(string) for 'X'; it admits tensor(bfloat16), tensor(double),"
                 " tensor(float), tensor(float16), tensor(int16), tensor(int32) and 2 more; see"
                 " `sabir op Relu --opset 14`"
             ),
         ),
         (
             "g (float c, float[N] x) => (float[N] y) { y = Where(c, x, x) }",
-            "Where-16 does not admit tensor(float) for 'condition'; it admits tensor(bool)",
+            "Where:16 does not admit tensor(float) for 'condition'; it admits tensor(bool)",
         ),
         (
             "g (seq(float[N]) x, float[N] z) => (float[N] y) { q = SequenceLength(z)  y = Relu(z) }",
             (
-                "SequenceLength-11 does not admit tensor(float) for 'input_sequence'; it admits"
+                "SequenceLength:11 does not admit tensor(float) for 'input_sequence'; it admits"
                 " seq(tensor(bool)), seq(tensor(complex128)), seq(tensor(complex64)), seq(tensor(double)),"
                 " seq(tensor(float)), seq(tensor(float16)) and 9 more; see `sabir op SequenceLength --opset 11`"
             ),
@@ -121,7 +121,7 @@ def test_no_values_of_an_unjudged_node_are_judged():
         (
             "g (optional(map(int64, float)) x) => (optional(map(int64, float)) y) { y = Identity(x) }",
             (
-                "Identity-16 does not admit optional(map(int64, float)) for 'input'; it admits"
+                "Identity:16 does not admit optional(map(int64, float)) for 'input'; it admits"
                 " optional(seq(tensor(bool))), optional(seq(tensor(complex128)))"
             ),
         ),

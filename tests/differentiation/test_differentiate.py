@@ -57,7 +57,7 @@ ONE = "g (float[2] x) => (float[2] y) { y = test.Op(x) }"
     ("text", "error", "message"),
     [
         ("g (float[2] x, float z) => (float[2] y) { y = Neg(z) }", SchemaError, "'y' does not depend on 'x'"),
-        (ONE, UnsupportedError, "must pass <Node test.Op>, which computes 'y': test.Op-1 has no gradient$"),
+        (ONE, UnsupportedError, "must pass <Node test.Op>, which computes 'y': test.Op:1 has no gradient$"),
         ("g (int64[2] x) => (int64[2] y) { y = Neg(x) }", SchemaError, "'y' is int64.2.; only floating-point tensors"),
         ("g (float[2] x) => (y) { y = other.Op(x) }", SchemaError, "'y' is of unknown type; only floating-point"),
         (
@@ -84,7 +84,7 @@ def test_a_call_of_a_function_is_refused():
 
 
 def test_the_declared_reason_is_reported():
-    with pytest.raises(UnsupportedError, match="Op-1 has no gradient: it is a step$"):
+    with pytest.raises(UnsupportedError, match="Op:1 has no gradient: it is a step$"):
         of(ONE, reason="it is a step")
 
 
@@ -113,7 +113,7 @@ def test_an_operator_that_passes_nothing_on_is_named():
 
 
 def test_a_gradient_for_each_input_is_required():
-    with pytest.raises(SchemaError, match="the gradient of test.Op-1 returns 1 values for 2 inputs"):
+    with pytest.raises(SchemaError, match="the gradient of test.Op:1 returns 1 values for 2 inputs"):
         of("g (float[2] x) => (float[2] y) { y = test.Op(x, x) }", lambda g, a, b=None, /: g.dy)
 
 

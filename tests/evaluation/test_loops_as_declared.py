@@ -343,7 +343,7 @@ def test_a_loop_without_end_is_a_warning():
     for most, cond, count in (('""', '""', 1), ("m", '""', 0), ('""', "go", 0), ("m", "go", 0)):
         found = sabir.findings(model(text.replace("M,", f"{most},").replace("COND", cond)))
         doubts = [f.message for f in found if f.rule == "NODE017"]
-        assert doubts == ["Loop-16: without M and without cond the loop never ends"] * count
+        assert doubts == ["Loop:16: without M and without cond the loop never ends"] * count
 
 
 SCAN = """g (float[2] s, float[T, 2] x) => (t, y) {

@@ -11,15 +11,15 @@ SUBGRAPH = "body = b (float[2] s) => (float[2] t) { t = Identity (s) }"
 BRANCHES = """then_branch = a () => (float[2] p) { p = Identity (x) },
     else_branch = b () => (float[2] q) { q = Neg (x) }"""
 BODIES = {
-    "LSTM-14 requires the input 'R'": "y = LSTM (x, x, missing)",
-    "GRU-14 requires the input 'X'": "y = GRU (missing, x, x)",
-    "RNN-14 requires the input 'W'": "y = RNN (x, missing, x)",
-    "STFT-17 requires the input 'signal'": "one = Constant <value_int = 1> () y = STFT (missing, one, x)",
-    "Scan-16 requires the input 'initial_state_and_scan_inputs'": f"y = Scan <num_scan_inputs = 1, {SUBGRAPH}> (missing)",
-    "SequenceMap-17 requires the input 'input_sequence'": f"y = SequenceMap <{SUBGRAPH}> (missing)",
-    "If-16 requires the input 'cond'": f"y = If <{BRANCHES}> (missing)",
-    "Relu-14 requires the input 'X'": "y = Relu (missing)",
-    "Concat-13 requires the input 'inputs'": "y = Concat <axis = 0> (x, missing)",
+    "LSTM:14 requires the input 'R'": "y = LSTM (x, x, missing)",
+    "GRU:14 requires the input 'X'": "y = GRU (missing, x, x)",
+    "RNN:14 requires the input 'W'": "y = RNN (x, missing, x)",
+    "STFT:17 requires the input 'signal'": "one = Constant <value_int = 1> () y = STFT (missing, one, x)",
+    "Scan:16 requires the input 'initial_state_and_scan_inputs'": f"y = Scan <num_scan_inputs = 1, {SUBGRAPH}> (missing)",
+    "SequenceMap:17 requires the input 'input_sequence'": f"y = SequenceMap <{SUBGRAPH}> (missing)",
+    "If:16 requires the input 'cond'": f"y = If <{BRANCHES}> (missing)",
+    "Relu:14 requires the input 'X'": "y = Relu (missing)",
+    "Concat:13 requires the input 'inputs'": "y = Concat <axis = 0> (x, missing)",
 }
 
 

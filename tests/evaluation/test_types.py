@@ -11,7 +11,7 @@ F = np.float32
 TEXT = np.array(["a", "b"], object)
 
 REFUSED = {
-    "two texts added": ("Add (x, x)", TEXT, "Add-14 does not admit tensor.string. for 'A'"),
+    "two texts added": ("Add (x, x)", TEXT, "Add:14 does not admit tensor.string. for 'A'"),
     "a text negated": ("Neg (x)", TEXT, "does not admit tensor.string. for 'X'"),
     "a truth value added": ("Add (x, x)", np.array([True]), "does not admit tensor.bool."),
     "a complex number to a Relu": (
@@ -30,7 +30,7 @@ REFUSED = {
     "a number as a condition": (
         "y = If <then_branch = a () => () {}, else_branch = b () => () {}> (x)",
         F([1]),
-        "If-21 does not admit tensor.float. for 'cond'",
+        "If:21 does not admit tensor.float. for 'cond'",
     ),
     "a float as a number of turns": (
         (

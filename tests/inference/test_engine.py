@@ -120,7 +120,7 @@ def test_wrong_element_types_are_found():
     b.output(b.Relu(b.input("x", "int32", ["N"])), "y")
     engine = Inference(b.model())
     engine.run()
-    assert "Relu-13 does not admit tensor(int32) for 'X'" in engine.diagnostics[0].message
+    assert "Relu:13 does not admit tensor(int32) for 'X'" in engine.diagnostics[0].message
 
 
 def test_subgraphs_are_annotated():

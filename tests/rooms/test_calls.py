@@ -31,9 +31,9 @@ def test_what_the_standard_does_not_have():
 @pytest.mark.parametrize(
     ("name", "shapes", "expected"),
     [
-        ("And", (None, [2]), "an operand of And is unknown, and And-1 broadcasts only one way"),
-        ("Sub", ([2], [3, 2]), "Sub-6 cannot broadcast its first operand"),
-        ("Max", ([2], [3, 2]), "one shape, and Max-6 does not broadcast"),
+        ("And", (None, [2]), "an operand of And is unknown, and And:1 broadcasts only one way"),
+        ("Sub", ([2], [3, 2]), "Sub:6 cannot broadcast its first operand"),
+        ("Max", ([2], [3, 2]), "one shape, and Max:6 does not broadcast"),
     ],
 )
 def test_a_refused_downgrade_names_the_older_version(name, shapes, expected):

@@ -34,17 +34,17 @@ def test_a_signature_that_no_call_can_fit(parts, told):
 
 def test_a_later_version_is_examined_too():
     v1 = first(attributes=[Attribute("a", "int")])
-    with pytest.raises(SchemaError, match="Op-2 declares the variadic input 'xs' before others"):
+    with pytest.raises(SchemaError, match="Op:2 declares the variadic input 'xs' before others"):
         v1.evolve(2, "More.", inputs=[MANY, X])
-    with pytest.raises(SchemaError, match="Op-2 declares two inputs named 'x'"):
+    with pytest.raises(SchemaError, match="Op:2 declares two inputs named 'x'"):
         v1.extend(2, "More.", inputs=[Input("x", T, optional=True)])
-    with pytest.raises(SchemaError, match="Op-2 declares two attributes named 'b'"):
+    with pytest.raises(SchemaError, match="Op:2 declares two attributes named 'b'"):
         v1.evolve(2, "More.", add=[Attribute("b", "int"), Attribute("b", "int")])
     assert [v.since for v in v1.operator.versions] == [1]
 
 
 def test_what_the_standard_has_may_be_declared():
-    """An output, or an attribute as in Split-1, may be named as an input; a replaced attribute as the old."""
+    """An output, or an attribute as in Split:1, may be named as an input; a replaced attribute as the old."""
     v1 = first(inputs=[X, MANY], outputs=[Output("x", T)], attributes=[Attribute("x", "int")])
     assert v1.evolve(2, "As a float.", add=[Attribute("x", "float")]).attributes[0].type == "float"
 
@@ -72,4 +72,4 @@ def test_a_call_of_an_experimental_operator_is_reported():
     )
     (found,) = sabir.findings(model)
     assert (found.rule, found.severity) == ("NODE011", "warning")
-    assert "Upsample-1 is experimental" in found.message
+    assert "Upsample:1 is experimental" in found.message

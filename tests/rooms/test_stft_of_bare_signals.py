@@ -50,7 +50,7 @@ def test_the_checker_warns():
     assert [(f.severity, f.message) for f in found] == [
         (
             "warning",
-            "STFT-17: `signal` is float[3,11] and is taken as real; the standard requires rank 3: add a dimension of 1",
+            "STFT:17: `signal` is float[3,11] and is taken as real; the standard requires rank 3: add a dimension of 1",
         )
     ]
     sabir.check(model(bare), ignore=["NAME", "META"])

@@ -187,7 +187,7 @@ def test_a_message_names_what_is_admitted_and_the_nearest(op, opset, name, value
     formal = STANDARD.find_version("", op, opset).formal
     ((_, message),) = formal.faults({name: Attribute(name, formal.attributes[name].type, value)})
     assert told in message
-    assert message.startswith(f"{op}-")
+    assert message.startswith(f"{op}:")
 
 
 def test_an_item_of_a_list_is_named():

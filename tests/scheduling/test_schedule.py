@@ -46,7 +46,7 @@ def test_calls_are_in_topological_order_over_slots():
     program = result.program
     assert result.notes == ("the nodes of the graph 'g' are not in topological order",)
     relu, neg = program.calls
-    assert [str(c.version) for c in (relu, neg)] == ["Relu-14", "Neg-13"]
+    assert [str(c.version) for c in (relu, neg)] == ["Relu:14", "Neg:13"]
     place = slots(program)
     assert (relu.inputs, relu.outputs) == ((place["x"],), (place["t"],))
     assert (neg.inputs, neg.outputs) == ((place["t"],), (place["y"],))
@@ -146,7 +146,7 @@ def test_an_invalid_call_fails_the_plans_that_need_it():
     assert planned(program, "y") == [("Relu", [])]
     with pytest.raises(SchemaError, match="Rleu with output 'w': .* is it 'Relu'"):
         planned(program, "w")
-    with pytest.raises(SchemaError, match="Relu with output 'v': Relu-14 has no attribute 'a'"):
+    with pytest.raises(SchemaError, match="Relu with output 'v': Relu:14 has no attribute 'a'"):
         planned(program, "v")
 
 
@@ -175,7 +175,7 @@ def test_a_schedule_keeps_neither_graph_nor_edits():
     model = sabir.parse(HEAD + LOOP)
     program = schedule(model, STANDARD).program
     next(iter(model.graph)).op = "Nonsense"
-    assert str(program.calls[0].version) == "Constant-21"
+    assert str(program.calls[0].version) == "Constant:21"
     seen, pending = set(), [program]
     while pending:
         found = pending.pop()

@@ -62,7 +62,7 @@ def _converter(owner: str, name: str, type_: str, site: Site) -> Callable[[Any],
 
 
 def _element(owner: str, name: str, type_: AttributeType, value: Any) -> object:
-    """Return an element type as its number, or as its name where the attribute is a string (Cast-1)."""
+    """Return an element type as its number, or as its name where the attribute is a string (Cast:1)."""
     try:
         found = element(value)
     except (SabirError, TypeError) as error:

@@ -92,7 +92,7 @@ class OperatorCall(NamedTuple):
     >>> program = schedule(model, STANDARD).program
     >>> call = program.calls[0]
     >>> str(call.version), call.inputs, call.outputs
-    ('Relu-14', (1,), (2,))
+    ('Relu:14', (1,), (2,))
     """
 
     version: Version

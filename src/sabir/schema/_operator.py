@@ -26,7 +26,7 @@ class Operator:
     >>> half = Operator('Half', 'org.acme', summary='Half of `x`.')
     >>> v1 = half.first(1, inputs=[Input('x', T)], outputs=[Output('y', T)])
     >>> str(half.at(1))
-    'org.acme.Half-1'
+    'org.acme.Half:1'
     """
 
     name: str

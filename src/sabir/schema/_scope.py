@@ -105,7 +105,7 @@ class Scope:
     def runnable(self, node: Node) -> Version | Function:
         """Return what a node calls, as `callee` does; raises SchemaError for a removed operator too.
 
-        A version that was deprecated after its release is not removed: GroupNormalization-18.
+        A version that was deprecated after its release is not removed: GroupNormalization:18.
         """
         found = self.callee(node)
         if isinstance(found, Version) and found.removed:

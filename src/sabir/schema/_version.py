@@ -248,7 +248,7 @@ class Version:
 
     def __str__(self) -> str:
         domain = f"{self.operator.domain}." if self.operator.domain else ""
-        return f"{domain}{self.operator.name}-{self.since}"
+        return f"{domain}{self.operator.name}:{self.since}"
 
 
 def _widened(ports: Sequence[AnyPort], more: Mapping[str, frozenset[str]]) -> tuple[AnyPort, ...]:

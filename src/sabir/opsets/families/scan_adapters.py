@@ -28,7 +28,7 @@ def batch_becomes_a_scan(
 ) -> Any:
     """Emit a scan over the batch, whose body is the scan of one sequence."""
     if lengths is not None:
-        raise Unconvertible("Scan-9 has no lengths, and iterates over complete sequences")
+        raise Unconvertible("Scan:9 has no lengths, and iterates over complete sequences")
     inner = Builder(b.opset, name="one_sequence", opsets=b.opsets)
     operands = [inner.input(f"one_{i}", _unbatched(x)) for i, x in enumerate(inputs)]
     results = as_results(
@@ -62,9 +62,9 @@ def _unbatched(x: Value) -> TensorType:
 def batch_of_one(
     b: Builder, *inputs: Value, num_scan_inputs: int, body: Graph, call: Call, **lists: Ints
 ) -> tuple[Value, ...]:
-    """Emit a scan of a batch of one, with the axes moved to their places in Scan-8."""
+    """Emit a scan of a batch of one, with the axes moved to their places in Scan:8."""
     if any(lists["scan_output_directions"] or ()):
-        raise Unconvertible("Scan-8 cannot stack in reverse")
+        raise Unconvertible("Scan:8 cannot stack in reverse")
     states, scanned = parts(inputs, num_scan_inputs)
     axes = each("scan_input_axes", lists, len(scanned))
     outer = each("scan_output_axes", lists, len(body.outputs) - len(states))
@@ -95,7 +95,7 @@ def _moved(b: Builder, x: Value, source: int, target: int, rank: int | None) -> 
     if source == target:
         return x
     if rank is None:
-        raise Unconvertible("Scan-8 has fixed axes, and a tensor of unknown rank cannot be transposed")
+        raise Unconvertible("Scan:8 has fixed axes, and a tensor of unknown rank cannot be transposed")
     order = [axis for axis in range(rank) if axis != source]
     order.insert(target, source)
     return b.Transpose(x, perm=order)

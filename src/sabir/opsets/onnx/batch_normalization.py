@@ -279,14 +279,14 @@ def training_mode_for_outputs(
 def outputs_for_training_mode(
     b: Builder, /, *inputs: Value, training_mode: int, call: Call, **attributes: Any
 ) -> Any:
-    _require_one_type(inputs, "BatchNormalization-9")
+    _require_one_type(inputs, "BatchNormalization:9")
     results = b.op("BatchNormalization", *inputs, outputs=5 if training_mode else 1, **attributes)
     return results[: len(call.outputs)] if training_mode else results
 
 
 @v15.downgrade
 def one_type_for_scale(b: Builder, /, *inputs: Value, call: Call, **attributes: Any) -> Any:
-    _require_one_type(inputs[:3], "BatchNormalization-14")
+    _require_one_type(inputs[:3], "BatchNormalization:14")
     return same_call(b, *inputs, call=call, **attributes)
 
 

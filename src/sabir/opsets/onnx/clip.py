@@ -112,7 +112,7 @@ def with_explicit_limits(b: Builder, x: Value, /, *, min: float | None, max: flo
 @v11.upgrade
 def limits_to_inputs(b: Builder, x: Value, /, *, min: float, max: float) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attributes' names
     if not isinstance(x.type, TensorType) or not x.type.element.number:
-        raise Unconvertible("the element type is unknown, and Clip-11 takes its limits in it")
+        raise Unconvertible("the element type is unknown, and Clip:11 takes its limits in it")
     dtype = x.type.element.dtype
     with np.errstate(over="ignore"):
         low, high = np.asarray(min, dtype), np.asarray(max, dtype)
@@ -131,9 +131,9 @@ def _limit(value: Value | None, absent: float) -> float:
         return absent
     known = value.type.known if isinstance(value.type, TensorType) else None
     if not known or not isinstance(known[0], float):
-        raise Unconvertible("a limit is computed at run time, and Clip-6 needs it in the model")
+        raise Unconvertible("a limit is computed at run time, and Clip:6 needs it in the model")
     if np.float32(known[0]).item().hex() != known[0].hex():
-        raise Unconvertible(f"the limit {known[0]} is no float32, as Clip-6 requires")
+        raise Unconvertible(f"the limit {known[0]} is no float32, as Clip:6 requires")
     return known[0]
 
 

@@ -123,7 +123,7 @@ def evaluate_whole(x: Array, scale: Array, zero: Array | None = None, /) -> Arra
 
 
 def _check_whole(scale: TensorType | Array, zero: TensorType | Array | None) -> None:
-    """Raise InferenceError for more than one scale, which DequantizeLinear-10 does not have."""
+    """Raise InferenceError for more than one scale, which DequantizeLinear:10 does not have."""
     check_one("x_scale", scale)
     check_one("x_zero_point", zero)
 
@@ -145,7 +145,7 @@ def evaluate(
 @v13.downgrade
 def one_scale(b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int) -> Value:
     if not isinstance(scale.type, TensorType) or scale.type.size != 1:
-        raise Unconvertible("DequantizeLinear-10 has one scale, and this call may have several")
+        raise Unconvertible("DequantizeLinear:10 has one scale, and this call may have several")
     return b.DequantizeLinear(x, scale, zero)
 
 
@@ -168,7 +168,7 @@ def no_blocks(
     b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int, block_size: int
 ) -> Value:
     if block_size and not (isinstance(scale.type, TensorType) and scale.type.size == 1):
-        raise Unconvertible("DequantizeLinear-19 has no blocks")
+        raise Unconvertible("DequantizeLinear:19 has no blocks")
     require_types(v19, x, None, zero)
     return b.DequantizeLinear(x, scale, zero, axis=axis)
 

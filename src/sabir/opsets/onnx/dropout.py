@@ -138,7 +138,7 @@ def only_in_test(
     b: Builder, x: Value, /, *, is_test: int, ratio: float, call: Call
 ) -> Value | tuple[Value, ...]:
     if not is_test and ratio:
-        raise Unconvertible("Dropout-7 does not drop, and `is_test` is not set")
+        raise Unconvertible("Dropout:7 does not drop, and `is_test` is not set")
     return b.op("Dropout", x, outputs=len(call.outputs), ratio=ratio)
 
 
@@ -175,7 +175,7 @@ def only_in_inference(
     b: Builder, x: Value, ratio: Value | None = None, training: Value | None = None, /, *, call: Call
 ) -> Value | tuple[Value, ...]:
     if training is not None and _scalar(training) is not False:
-        raise Unconvertible("Dropout-10 does not train, and `training_mode` is not known to be false")
+        raise Unconvertible("Dropout:10 does not train, and `training_mode` is not known to be false")
     known = None if ratio is None else _scalar(ratio)
     kept = known if isinstance(known, float) else DEFAULT_RATIO
     return b.op("Dropout", x, outputs=len(call.outputs), ratio=kept)

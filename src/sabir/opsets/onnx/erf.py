@@ -57,7 +57,7 @@ def evaluate(x: Array, /) -> Array:
 @v13.upgrade
 def integers_as_double(b: Builder, x: Value, /) -> Value:
     if not isinstance(x.type, TensorType) or not x.type.element.number:
-        raise Unconvertible("the element type is unknown, and Erf-13 takes no integers")
+        raise Unconvertible("the element type is unknown, and Erf:13 takes no integers")
     if not x.type.element.is_integer:
         return b.Erf(x)
     return b.Cast(b.Erf(b.Cast(x, to=DOUBLE.number)), to=x.type.element.number)
@@ -66,7 +66,7 @@ def integers_as_double(b: Builder, x: Value, /) -> Value:
 @v13.downgrade
 def without_bfloat16(b: Builder, x: Value, /) -> Value:
     if not isinstance(x.type, TensorType) or x.type.signature not in v9.inputs[0].allowed:
-        raise Unconvertible(f"Erf-9 does not admit {x.type or 'an input of unknown type'}")
+        raise Unconvertible(f"Erf:9 does not admit {x.type or 'an input of unknown type'}")
     return b.Erf(x)
 
 

@@ -156,7 +156,7 @@ def with_zero(b: Builder, a: Value, w: Value, c: Value | None = None, /, **attri
     if c is None:
         known = [v.type.element for v in (a, w) if isinstance(v.type, TensorType) and v.type.element.number]
         if not known:
-            raise Unconvertible("the element type is unknown, and Gemm-9 needs a C of that type")
+            raise Unconvertible("the element type is unknown, and Gemm:9 needs a C of that type")
         c = b.initializer("zero", np.zeros((), known[0].dtype))
     return b.Gemm(a, w, c, **attributes)
 

@@ -105,7 +105,7 @@ _FAR = 8  # pixels outside the image: farther coordinates read only padding
 def infer_images(x: TensorType, grid: TensorType, /) -> TensorType:
     for t in (x, grid):
         if t.shape is not None and len(t.shape) != _BATCH_AND_DEPTH + 2:
-            raise InferenceError(f"GridSample-16 admits images of rank 4, not {len(t.shape)}")
+            raise InferenceError(f"GridSample:16 admits images of rank 4, not {len(t.shape)}")
     return infer(x, grid)
 
 
@@ -132,7 +132,7 @@ def _check_ranks(x: Sequence[object], grid: Sequence[object]) -> None:
 @v16.evaluate
 def evaluate_images(x: Array, grid: Array, /, *, align_corners: int, padding_mode: str, mode: str) -> Array:
     if x.ndim != _BATCH_AND_DEPTH + 2:
-        raise ValueError(f"GridSample-16 admits images of rank 4, not {x.ndim}")
+        raise ValueError(f"GridSample:16 admits images of rank 4, not {x.ndim}")
     return _sampled(x, grid, bool(align_corners), padding_mode, _FIRST_NAMES[mode])
 
 
@@ -246,7 +246,7 @@ def rename_back(
     b: Builder, x: Value, grid: Value, /, *, align_corners: int, padding_mode: str, mode: str
 ) -> Value:
     if not isinstance(x.type, TensorType) or x.type.rank != _BATCH_AND_DEPTH + 2:
-        raise Unconvertible("GridSample-16 admits images of rank 4")
+        raise Unconvertible("GridSample:16 admits images of rank 4")
     names = {new: old for old, new in _FIRST_NAMES.items()}
     return b.GridSample(
         x, grid, align_corners=align_corners, padding_mode=padding_mode, mode=names.get(mode, mode)

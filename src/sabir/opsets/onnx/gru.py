@@ -165,7 +165,7 @@ def drop_linear_before_reset(
     b: Builder, *inputs: Value | None, call: Call, linear_before_reset: int, **attributes: Any
 ) -> Any:
     if linear_before_reset:
-        raise Unconvertible("GRU-1 applies the reset gate before R, and `linear_before_reset` after it")
+        raise Unconvertible("GRU:1 applies the reset gate before R, and `linear_before_reset` after it")
     # Y_h may not be omitted
     results = cast("tuple[Value, ...]", b.op("GRU", *inputs, outputs=2, **attributes))
     return results[: len(call.outputs)]

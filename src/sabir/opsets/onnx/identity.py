@@ -62,7 +62,7 @@ def unchanged(b: Builder, x: Value, /) -> Value:
 @v14.downgrade
 def tensors_only(b: Builder, x: Value, /) -> Value:
     if x.type is not None and not isinstance(x.type, TensorType):
-        raise Unconvertible(f"Identity-13 admits tensors alone, not {x.type}")
+        raise Unconvertible(f"Identity:13 admits tensors alone, not {x.type}")
     return b.Identity(x)
 
 

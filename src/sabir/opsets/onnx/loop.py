@@ -216,7 +216,7 @@ def may_carry_nothing(b: Builder, *inputs: Value | None, call: Call, body: Graph
 @v11.downgrade
 def must_carry_something(b: Builder, *inputs: Value | None, call: Call, body: Graph) -> Any:
     if len(inputs) < len(v1.inputs):
-        raise Unconvertible("Loop-1 needs at least one carried value, and this loop has none")
+        raise Unconvertible("Loop:1 needs at least one carried value, and this loop has none")
     return b.op("Loop", *inputs, body=body, outputs=len(call.outputs))
 
 

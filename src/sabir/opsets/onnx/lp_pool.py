@@ -64,7 +64,7 @@ def infer(x: TensorType, /, *, p: float, **window: Any) -> TensorType:
 
 
 def _window(*, kernel_shape: Sequence[int] | None, **window: Any) -> Window:
-    """Return the window; LpPool-1 declares its size as optional, and has no default."""
+    """Return the window; LpPool:1 declares its size as optional, and has no default."""
     if not kernel_shape:
         raise InferenceError("kernel_shape is missing, and LpPool has no default for it")
     return Window.of(kernel_shape, **window)
@@ -81,7 +81,7 @@ def integer_order(
     b: Builder, x: Value, /, *, p: float, kernel_shape: Sequence[int] | None, **window: Any
 ) -> Value:
     if not kernel_shape:
-        raise Unconvertible("kernel_shape is missing, and LpPool-2 requires it")
+        raise Unconvertible("kernel_shape is missing, and LpPool:2 requires it")
     return b.LpPool(x, p=whole_order(p), kernel_shape=kernel_shape, **window)
 
 

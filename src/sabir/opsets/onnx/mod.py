@@ -51,7 +51,7 @@ v13 = v10.widen(13, T=BFLOAT16)
 v28 = v13.restate(28, "Admits floats with `fmod` 0; before, only integers.")
 
 _FEW = 1 << 14  # elements, whose remainders take a negligible time
-NEEDS_FMOD = "floats have no floored remainder before Mod-28; `fmod` must be 1"
+NEEDS_FMOD = "floats have no floored remainder before Mod:28; `fmod` must be 1"
 
 
 @v10.infer
@@ -98,7 +98,7 @@ def floored_from_fmod(b: Builder, x: Value, y: Value, /, *, fmod: int) -> Value:
     """Emit the remainder with the dividend's sign, plus the divisor where the signs differ."""
     element = x.type.element if isinstance(x.type, TensorType) else None
     if element is None or not element.number:
-        raise Unconvertible("the element type is unknown, and Mod-13 takes `fmod` 0 for integers only")
+        raise Unconvertible("the element type is unknown, and Mod:13 takes `fmod` 0 for integers only")
     if fmod or element.is_integer:
         return b.Mod(x, y, fmod=fmod)
     zero = b.initializer("zero", np.array(0, element.dtype))

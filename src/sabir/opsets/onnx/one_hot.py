@@ -114,14 +114,14 @@ def _check_nonnegative(indices: Value, consequence: str) -> None:
 
 @v11.downgrade
 def count_from_front(b: Builder, indices: Value, depth: Value, values: Value, /, *, axis: int) -> Value:
-    _check_nonnegative(indices, "OneHot-9 ignores negative ones")
+    _check_nonnegative(indices, "OneHot:9 ignores negative ones")
     axis = axis if axis == -1 else from_front([axis], indices, more=1)[0]
     return b.OneHot(indices, depth, values, axis=axis)
 
 
 @v11.upgrade
 def keep_negative_off(b: Builder, indices: Value, depth: Value, values: Value, /, *, axis: int) -> Value:
-    _check_nonnegative(indices, "OneHot-11 counts them from the back")
+    _check_nonnegative(indices, "OneHot:11 counts them from the back")
     return b.OneHot(indices, depth, values, axis=axis)
 
 

@@ -40,7 +40,7 @@ def evaluate(x: object = None, /, *, type: Type | None) -> object:  # ruff: igno
 def of_an_older_type(b: Builder, x: Value | None = None, /, *, type: Type | None) -> Value:  # ruff: ignore[builtin-argument-shadowing]  the attribute's own name
     item = type if x is None else x.type
     if item is not None and item.signature not in CONTENT:
-        raise Unconvertible(f"Optional-15 does not admit {item}")
+        raise Unconvertible(f"Optional:15 does not admit {item}")
     return b.Optional(x, type=type) if x is None else b.Optional(x)
 
 

@@ -42,7 +42,7 @@ def evaluate(x: object, /) -> object:
 @v18.downgrade
 def take_from_optionals_alone(b: Builder, x: Value, /) -> Value:
     if x.type is None:
-        raise Unconvertible("OptionalGetElement-15 needs an optional, and the type of the input is unknown")
+        raise Unconvertible("OptionalGetElement:15 needs an optional, and the type of the input is unknown")
     return b.OptionalGetElement(x) if isinstance(x.type, OptionalType) else b.Identity(x)
 
 

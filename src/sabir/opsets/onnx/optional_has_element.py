@@ -51,7 +51,7 @@ def ask_of_an_optional(b: Builder, x: Value | None = None, /) -> Value:
     if x is None:
         return b.Identity(b.initializer("nothing", np.zeros((), np.bool_)))
     if x.type is None:
-        raise Unconvertible("OptionalHasElement-15 needs an optional, and the type of the input is unknown")
+        raise Unconvertible("OptionalHasElement:15 needs an optional, and the type of the input is unknown")
     return b.OptionalHasElement(x if isinstance(x.type, OptionalType) else b.Optional(x))
 
 

@@ -210,7 +210,7 @@ def rename(b: Builder, data: Value, /, *, paddings: Sequence[int], mode: str, va
 @v2.downgrade
 def rename_back(b: Builder, data: Value, /, *, pads: Sequence[int], mode: str, value: float) -> Value:
     if any(p < 0 for p in pads):
-        raise Unconvertible("Pad-1 cannot remove elements")
+        raise Unconvertible("Pad:1 cannot remove elements")
     return b.Pad(data, paddings=ints("paddings", pads), mode=mode, value=float(value))
 
 
@@ -231,7 +231,7 @@ def inputs_become_attributes(
     b: Builder, data: Value, pads: Value, constant: Value | None = None, /, *, mode: str
 ) -> Value:
     if not isinstance(data.type, TensorType) or not data.type.element.is_float:
-        raise Unconvertible("Pad-2 admits floating-point tensors only")
+        raise Unconvertible("Pad:2 admits floating-point tensors only")
     numbers = () if constant is None or mode != "constant" else _float_of(constant)
     return b.Pad(
         data, pads=ints("pads", as_ints("pads", pads)), mode=mode, value=float(numbers[0]) if numbers else 0.0

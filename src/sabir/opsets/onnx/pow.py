@@ -66,13 +66,13 @@ def unchanged(b: Builder, x: Value, y: Value, /) -> Value:
 @v12.downgrade
 def downgrade(b: Builder, x: Value, y: Value, /) -> Value:
     if not isinstance(x.type, TensorType) or not isinstance(y.type, TensorType):
-        raise Unconvertible("the element types are unknown, and Pow-7 takes one for both inputs")
+        raise Unconvertible("the element types are unknown, and Pow:7 takes one for both inputs")
     if x.type.signature not in FLOATS:
-        raise Unconvertible(f"Pow-7 does not admit {x.type.signature} as a base")
+        raise Unconvertible(f"Pow:7 does not admit {x.type.signature} as a base")
     if x.type.element == y.type.element:
         return b.Pow(x, y)
     if y.type.element.is_float and y.type.element.bits > x.type.element.bits:
-        raise Unconvertible(f"the exponent is {y.type.element}, which Pow-7 would round to {x.type.element}")
+        raise Unconvertible(f"the exponent is {y.type.element}, which Pow:7 would round to {x.type.element}")
     return b.Pow(x, b.Cast(y, to=x.type.element.number))
 
 

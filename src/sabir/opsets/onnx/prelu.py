@@ -84,11 +84,11 @@ def downgrade(b: Builder, x: Value, slope: Value, /) -> Value:
     if narrow is not None and all(d == 1 for d in narrow):
         return b.PRelu(x, slope)
     if wide is None or narrow is None:
-        raise Unconvertible("a rank is unknown, and PRelu-6 takes one slope, or one for each channel")
+        raise Unconvertible("a rank is unknown, and PRelu:6 takes one slope, or one for each channel")
     channels = _CHANNELS - len(wide) + len(narrow)
     others = [i for i in range(len(narrow)) if i != channels]
     if any(narrow[i] != 1 for i in others):
-        raise Unconvertible("PRelu-6 takes one slope, or one for each channel")
+        raise Unconvertible("PRelu:6 takes one slope, or one for each channel")
     return b.PRelu(x, b.Squeeze(slope, axes=others) if others else slope)
 
 

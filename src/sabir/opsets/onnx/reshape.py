@@ -90,7 +90,7 @@ def shape_becomes_an_input(b: Builder, data: Value, /, *, shape: Ints) -> Value:
 def shape_becomes_an_attribute(b: Builder, data: Value, shape: Value, /) -> Value:
     known = contents.ints(shape.type.known) if isinstance(shape.type, TensorType) else None
     if not known:
-        raise Unconvertible("`shape` is computed at run time, and Reshape-1 needs it as an attribute")
+        raise Unconvertible("`shape` is computed at run time, and Reshape:1 needs it as an attribute")
     return b.Reshape(data, shape=known)
 
 
@@ -98,7 +98,7 @@ def shape_becomes_an_attribute(b: Builder, data: Value, shape: Value, /) -> Valu
 def zero_must_copy(b: Builder, data: Value, shape: Value, /, *, allowzero: int) -> Value:
     known = shape.type.known if isinstance(shape.type, TensorType) else None
     if allowzero and (known is None or 0 in known):
-        raise Unconvertible("before Reshape-14 a 0 in `shape` cannot be a dimension of size 0")
+        raise Unconvertible("before Reshape:14 a 0 in `shape` cannot be a dimension of size 0")
     return b.Reshape(data, shape)
 
 

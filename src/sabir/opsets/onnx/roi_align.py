@@ -270,7 +270,7 @@ def only_as_before(
     b: Builder, /, *inputs: Value, coordinate_transformation_mode: str, **attributes: Any
 ) -> Value:
     if coordinate_transformation_mode != _BEFORE:
-        raise Unconvertible(f"RoiAlign-10 has only the mode {_BEFORE!r}")
+        raise Unconvertible(f"RoiAlign:10 has only the mode {_BEFORE!r}")
     return b.RoiAlign(*inputs, **attributes)
 
 

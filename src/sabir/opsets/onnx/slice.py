@@ -172,7 +172,7 @@ def inputs_become_attributes(
 ) -> Value:
     axes, steps = _both(others)
     if steps is not None and any(s != 1 for s in as_ints("steps", steps)):
-        raise Unconvertible("Slice-1 has no steps")
+        raise Unconvertible("Slice:1 has no steps")
     return b.Slice(
         data,
         starts=ints("starts", as_ints("starts", starts)),

@@ -156,7 +156,7 @@ def sizes_become_an_attribute(
     b: Builder, x: Value, lengths: Value | None = None, /, *, split: Ints, axis: int | None, call: Call
 ) -> tuple[Value, ...]:
     if lengths is not None:
-        raise Unconvertible("the input `split` is floating-point, and Split-2 needs it as an attribute")
+        raise Unconvertible("the input `split` is floating-point, and Split:2 needs it as an attribute")
     return _emit(b, x, split=split, axis=axis or 0, call=call)
 
 

@@ -112,7 +112,7 @@ def counts_for_every_axis(b: Builder, x: Value, tiles: Value, axis: Value, /) ->
         for v in (tiles, axis)
     )
     if rank is None or not isinstance(count, int) or not isinstance(along, int):
-        raise Unconvertible("`tiles`, `axis` and the rank of `input` must be known for Tile-6")
+        raise Unconvertible("`tiles`, `axis` and the rank of `input` must be known for Tile:6")
     repeats = [1] * rank
     repeats[axis_in(along, rank)] = count
     return b.Tile(x, as_input(b, "repeats", repeats))
@@ -122,7 +122,7 @@ def counts_for_every_axis(b: Builder, x: Value, tiles: Value, axis: Value, /) ->
 def one_axis_after_another(b: Builder, x: Value, repeats: Value, /) -> Value:
     counts = contents.ints(repeats.type.known) if isinstance(repeats.type, TensorType) else None
     if counts is None or not isinstance(x.type, TensorType) or not x.type.element.is_float:
-        raise Unconvertible("Tile-1 takes floating-point tensors and copies along one known axis")
+        raise Unconvertible("Tile:1 takes floating-point tensors and copies along one known axis")
     dtype = x.type.element.dtype
     for axis, count in enumerate(counts):
         if count != 1:

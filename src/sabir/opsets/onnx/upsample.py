@@ -171,9 +171,9 @@ def scale_every_axis(b: Builder, x: Value, /, *, mode: str, height_scale: float,
 def scale_images(b: Builder, x: Value, /, *, mode: str, scales: Sequence[float]) -> Value:
     kind = x.type
     if not isinstance(kind, TensorType) or kind.signature not in T.allowed or len(scales) != _IMAGE:
-        raise Unconvertible("Upsample-1 admits images of few element types")
+        raise Unconvertible("Upsample:1 admits images of few element types")
     if any(np.not_equal(s, 1) for s in scales[:2]):
-        raise Unconvertible("Upsample-1 scales height and width only")
+        raise Unconvertible("Upsample:1 scales height and width only")
     renamed = "bilinear" if mode in _LINEAR else mode
     return b.Upsample(x, mode=renamed, height_scale=float(scales[2]), width_scale=float(scales[3]))
 
@@ -187,7 +187,7 @@ def scales_become_an_input(b: Builder, x: Value, /, *, mode: str, scales: Sequen
 def scales_become_an_attribute(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Value:
     known = scales.type.known if isinstance(scales.type, TensorType) else None
     if known is None:
-        raise Unconvertible("`scales` is computed at run time, and Upsample-7 needs it in the model")
+        raise Unconvertible("`scales` is computed at run time, and Upsample:7 needs it in the model")
     return b.Upsample(x, mode=mode, scales=Fact("scales", "floats", tuple(known)))
 
 

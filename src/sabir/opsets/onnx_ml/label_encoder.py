@@ -164,7 +164,7 @@ def classes_become_a_table(
     b: Builder, x: Value, /, *, classes_strings: Strings, default_int64: int, default_string: str
 ) -> Value:
     if not classes_strings:
-        raise Unconvertible("there are no classes, and LabelEncoder-2 needs keys")
+        raise Unconvertible("there are no classes, and LabelEncoder:2 needs keys")
     places = tuple(range(len(classes_strings)))
     if _is_string(x):
         return _emit(b, x, keys_strings=classes_strings, values_int64s=places, default_int64=default_int64)
@@ -175,10 +175,10 @@ def classes_become_a_table(
 def table_becomes_classes(b: Builder, x: Value, /, **attributes: Any) -> Value:
     (key, _, keys), (value, _, values) = _list("keys", attributes), _list("values", attributes)
     if {key, value} != {"strings", "int64s"}:
-        raise Unconvertible("LabelEncoder-1 maps between strings and integers alone")
+        raise Unconvertible("LabelEncoder:1 maps between strings and integers alone")
     places, classes = (values, keys) if key == "strings" else (keys, values)
     if tuple(places) != tuple(range(len(classes))):
-        raise Unconvertible("the integers are not 0, 1, 2, ..., and LabelEncoder-1 has no others")
+        raise Unconvertible("the integers are not 0, 1, 2, ..., and LabelEncoder:1 has no others")
     defaults = {name: attributes[name] for name in ("default_int64", "default_string")}
     return _emit(b, x, classes_strings=classes, **defaults)
 
@@ -191,7 +191,7 @@ def nan_matches_nothing(b: Builder, x: Value, /, **attributes: Any) -> Value:
         kept = [place for place, k in enumerate(keys) if not math.isnan(k)]
         value, _, values = _list("values", attributes)
         if not kept:
-            raise Unconvertible("NaN is the only key, and in LabelEncoder-4 it matches every NaN")
+            raise Unconvertible("NaN is the only key, and in LabelEncoder:4 it matches every NaN")
         present |= {"keys_floats": [keys[k] for k in kept], f"values_{value}": [values[k] for k in kept]}
     return _emit(b, x, **present)
 
@@ -203,10 +203,10 @@ def tensors_become_lists(b: Builder, x: Value, /, **attributes: Any) -> Value:
         _, kind, _ = _list(part, attributes)
         listed = next((s for s, e in _LISTS.items() if e == kind), None)
         if listed is None:
-            raise Unconvertible(f"LabelEncoder-2 has no {part} of {kind}")
+            raise Unconvertible(f"LabelEncoder:2 has no {part} of {kind}")
         array = _array(part, attributes)
         if part == "keys" and listed == "floats" and np.any(np.isnan(array)):
-            raise Unconvertible("in LabelEncoder-2 the key NaN matches nothing")
+            raise Unconvertible("in LabelEncoder:2 the key NaN matches nothing")
         lists[f"{part}_{listed}"] = array.tolist()
         if part == "values":
             default = _default(array, attributes)

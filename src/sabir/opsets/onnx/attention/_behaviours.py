@@ -242,7 +242,7 @@ def drop_heads(
     if not graphs.is_packed((q, k, v), attributes["q_num_heads"]):
         attributes |= {"q_num_heads": None, "kv_num_heads": None}
     if graphs.AttentionInputs.of(b, q, k, v, *rest).filled is not None and (call.wants(1) or call.wants(2)):
-        raise Unconvertible("Attention-25 has no present keys together with `nonpad_kv_seqlen`")
+        raise Unconvertible("Attention:25 has no present keys together with `nonpad_kv_seqlen`")
     return b.Attention(q, k, v, *rest, outputs=len(call.outputs), **attributes)
 
 

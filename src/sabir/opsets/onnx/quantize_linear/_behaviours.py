@@ -55,7 +55,7 @@ def evaluate_whole(x: Array, scale: Array, zero: Array | None = None, /) -> Arra
 
 
 def _check_whole(scale: TensorType | Array, zero: TensorType | Array | None) -> None:
-    """Raise InferenceError for more than one scale, which QuantizeLinear-10 does not have."""
+    """Raise InferenceError for more than one scale, which QuantizeLinear:10 does not have."""
     check_one("y_scale", scale)
     check_one("y_zero_point", zero)
 
@@ -85,7 +85,7 @@ def _quantized(
 @v13.downgrade
 def one_scale(b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int) -> Value:
     if not isinstance(scale.type, TensorType) or scale.type.size != 1:
-        raise Unconvertible("QuantizeLinear-10 has one scale, and this call may have several")
+        raise Unconvertible("QuantizeLinear:10 has one scale, and this call may have several")
     return b.QuantizeLinear(x, scale, zero)
 
 
@@ -111,7 +111,7 @@ def type_by_zero_point(
     output_dtype: int, block_size: int,
 ) -> Value:  # fmt: skip
     if block_size and not (isinstance(scale.type, TensorType) and scale.type.size == 1):
-        raise Unconvertible("QuantizeLinear-19 knows no blocks")
+        raise Unconvertible("QuantizeLinear:19 knows no blocks")
     if output_dtype and zero is None:
         zero = _zero_point(b, scale, element(output_dtype))
     require_types(v19, x, scale, zero)
@@ -140,7 +140,7 @@ def precision_by_type(
     """Before 23 both operands have the type to divide in, so they are converted to it."""
     types = [v.type.element if isinstance(v.type, TensorType) else None for v in (x, scale)]
     if types[0] is None or types[1] is None or not (types[0].number and types[1].number):
-        raise Unconvertible("the element types are unknown, and must be equal before QuantizeLinear-23")
+        raise Unconvertible("the element types are unknown, and must be equal before QuantizeLinear:23")
     kind = precision_of(types[0], types[1], precision)
     if types[1].is_integer and not precision:
         kind = types[1]

@@ -130,12 +130,12 @@ def state_coordinates(b: Builder, x: Value, scales: Value, /, *, mode: str) -> V
     if mode == "nearest":
         numbers = _numbers(scales)
         if numbers is None:
-            raise Unconvertible("Resize-10 rounds by whether an axis shrinks, and `scales` is unknown")
+            raise Unconvertible("Resize:10 rounds by whether an axis shrinks, and `scales` is unknown")
         if any(s < 1 for s in numbers):
             rounding = "ceil"
             if any(s > 1 for s in numbers):
                 raise Unconvertible(
-                    "Resize-10 rounds up along axes that shrink, down along others; this call has both"
+                    "Resize:10 rounds up along axes that shrink, down along others; this call has both"
                 )
     return b.Resize(
         x,
@@ -158,14 +158,14 @@ def drop_coordinates(
         or not _is_empty(sizes)
     ):
         raise Unconvertible(
-            "Resize-10 has `scales`, the modes nearest and linear, and asymmetric coordinates"
+            "Resize:10 has `scales`, the modes nearest and linear, and asymmetric coordinates"
         )
     if mode == "nearest":
         numbers = _numbers(scales)
         grows = numbers is not None and all(s >= 1 for s in numbers) and rounding == "floor"
         shrinks = numbers is not None and all(s <= 1 for s in numbers) and rounding == "ceil"
         if not (grows or shrinks):
-            raise Unconvertible("Resize-10 rounds up along axes that shrink, and down along others")
+            raise Unconvertible("Resize:10 rounds up along axes that shrink, and down along others")
     return b.Resize(x, scales, mode=mode)
 
 
@@ -189,7 +189,7 @@ def add_empty_inputs(
     **attributes: Any,
 ) -> Value:
     if isinstance(x.type, TensorType) and x.type.signature in BFLOAT16:
-        raise Unconvertible("Resize-11 does not admit bfloat16")
+        raise Unconvertible("Resize:11 does not admit bfloat16")
     none = b.initializer("none", np.zeros(0, np.float32))
     return b.Resize(x, none if roi is None else roi, none if scales is None else scales, sizes, **attributes)
 
@@ -199,7 +199,7 @@ def rename_for_nn(b: Builder, *inputs: Value | None, **attributes: Any) -> Value
     """Half an index more, rounded down, equals rounding with ties up."""
     if attributes["coordinate_transformation_mode"] == FOR_NN:
         if attributes["mode"] != "nearest" or attributes["nearest_mode"] != "floor":
-            raise Unconvertible(f"Resize-18 has no {FOR_NN}, but for nearest rounded down")
+            raise Unconvertible(f"Resize:18 has no {FOR_NN}, but for nearest rounded down")
         renamed = {"coordinate_transformation_mode": "half_pixel", "nearest_mode": "round_prefer_ceil"}
         attributes = {**attributes, **renamed}
     return b.op("Resize", *inputs, **attributes)
