@@ -14,6 +14,7 @@ import numpy as np  # ruff: ignore[unused-import]  # pyright: ignore[reportUnuse
 from sabir._version import __version__
 from sabir.base import (
     CheckError,
+    ConversionError,
     EvaluationError,
     ExternalDataError,
     FeedError,
@@ -33,6 +34,7 @@ from sabir.ir import Builder, Listed, Model
 
 if TYPE_CHECKING:
     from sabir.checking import check, findings
+    from sabir.conversion import convert
     from sabir.evaluation import evaluate
     from sabir.inference import infer
     from sabir.inlining import inline
@@ -42,10 +44,10 @@ if TYPE_CHECKING:
 
 # imported on first use, so that `import sabir` is fast
 _LATER = {
-    "check": "checking", "findings": "checking", "evaluate": "evaluation", "infer": "inference",
-    "inline": "inlining", "Session": "runtime", "dumps": "serial", "from_proto": "serial",
-    "load": "serial", "loads": "serial", "save": "serial", "text": "serial", "to_proto": "serial",
-    "parse": "syntax",
+    "check": "checking", "findings": "checking", "convert": "conversion", "evaluate": "evaluation",
+    "infer": "inference", "inline": "inlining", "Session": "runtime", "dumps": "serial",
+    "from_proto": "serial", "load": "serial", "loads": "serial", "save": "serial", "text": "serial",
+    "to_proto": "serial", "parse": "syntax",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -92,6 +94,7 @@ Listed.listing = _listing
 __all__ = [
     "Builder",
     "CheckError",
+    "ConversionError",
     "EvaluationError",
     "ExternalDataError",
     "FeedError",
@@ -109,6 +112,7 @@ __all__ = [
     "WireError",
     "__version__",
     "check",
+    "convert",
     "dumps",
     "evaluate",
     "findings",

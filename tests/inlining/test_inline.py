@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 
 import sabir
-from sabir.base import LimitError, SchemaError, UnsupportedError
+from sabir.base import ConversionError, LimitError, SchemaError
 from sabir.ir import verify
 
 HEADER = '<ir_version: 10, opset_import: ["" : 18, "d" : 1]>\n'
@@ -70,14 +70,34 @@ def test_functions(body):
         np.testing.assert_allclose(mine, np.asarray(theirs), rtol=1e-6)
 
 
-def test_a_function_for_an_operator_set_that_differs():
-    body = 'm (float[2] x) => (float[2] y) { y = d.F (x) }\n<domain: "d", opset_import: ["" : 12]> F (a) => (b) { b = Softmax (a) }'
+def test_the_body_of_a_function_for_another_operator_set_is_converted():
+    body = 'm (float[2,3,2] x) => (float[2,3,2] y) { y = d.F (x) }\n<domain: "d", opset_import: ["" : 12]> F (a) => (b) { b = Softmax (a) }'
+    model = sabir.parse(HEADER + body)
+    x = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    over_rows = np.exp(x) / np.exp(x).sum(axis=(1, 2), keepdims=True)  # Softmax:11 flattens at axis 1
+
+    sabir.inline(model)
+
+    verify(model)
+    assert model.opset() == 18
+    assert not model.functions
+    np.testing.assert_allclose(sabir.evaluate(model, {"x": x})["y"], over_rows, rtol=1e-6)
+
+
+def test_a_body_that_cannot_be_converted_leaves_the_model_as_it_was():
+    body = 'm (float[2] x) => (double[2] y) { t = Relu (x)  y = d.F (t) }\n<domain: "d", opset_import: ["" : 20]> F (a) => (b) { c = Gelu (a)  b = StringConcat (c, c) }'
+    model = sabir.parse(HEADER + body)
+    before = sabir.text(model)
     with pytest.raises(
-        UnsupportedError, match="written for opset 12 .* the model for 18, and Softmax changed"
+        ConversionError, match=r"F.*no equivalent in opset 18 of ai.onnx(?s:.*)StringConcat:20"
     ):
-        sabir.inline(sabir.parse(HEADER + body))
-    same = sabir.parse(HEADER + body.replace("Softmax", "Not").replace("float", "bool"))
-    assert [n.op for n in sabir.inline(same).graph] == ["Not"]
+        sabir.inline(model)
+    assert sabir.text(model) == before
+
+
+def test_a_function_for_another_operator_set_without_a_difference_is_copied():
+    body = 'm (bool[2] x) => (bool[2] y) { y = d.F (x) }\n<domain: "d", opset_import: ["" : 12]> F (a) => (b) { b = Not (a) }'
+    assert [n.op for n in sabir.inline(sabir.parse(HEADER + body)).graph] == ["Not"]
 
 
 def test_functions_that_call_themselves():

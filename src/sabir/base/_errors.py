@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
 
-    from sabir.base._findings import Finding
+    from sabir.base._findings import Finding, Location
 
 _Error = TypeVar("_Error", bound="SabirError")
 
@@ -262,6 +262,42 @@ class CheckError(SabirError):
         if count > _MOST_SHOWN:
             shown.append(f"  ... and {count - _MOST_SHOWN} more, in `findings`")
         super().__init__("\n".join([f"{count} problem{'s' if count != 1 else ''} in the model:", *shown]))
+
+
+class Refusal(NamedTuple):
+    """A node that a conversion cannot express in the target versions, and why.
+
+    `operator` is the version that it calls: `com.acme.FastConv:3`.
+    """
+
+    where: Location
+    operator: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.operator}: {self.reason}"
+
+
+class ConversionError(SabirError):
+    """A model that cannot be expressed in the versions asked for; `refusals` lists every node in the way.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 20]>
+    ... g (string[N] x) => (bool[N] y) { y = RegexFullMatch <pattern = "a"> (x) }''')
+    >>> sabir.convert(model, opset=19)
+    Traceback (most recent call last):
+        ...
+    sabir.ConversionError: 1 node has no equivalent in opset 19 of ai.onnx:
+      graph/node[0] 'RegexFullMatch': RegexFullMatch:20: opset 19 has no such operator, and it has no fu...
+    """
+
+    _has_lines = True
+
+    def __init__(self, problem: str, refusals: Iterable[Refusal] = ()) -> None:
+        self.refusals = tuple(refusals)
+        shown = [f"  {refusal}" for refusal in self.refusals[:_MOST_SHOWN]]
+        if len(self.refusals) > _MOST_SHOWN:
+            shown.append(f"  ... and {len(self.refusals) - _MOST_SHOWN} more, in `refusals`")
+        super().__init__("\n".join([problem, *shown]))
 
 
 def _remake(cls: type[_Error], args: tuple[Any, ...], state: dict[str, Any]) -> _Error:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.base import Limits, run_with_limits
-from sabir.inlining._functions import InlineFunctions
+from sabir.conversion import convert_in_place
 from sabir.inlining._operators import InlineOperators
 from sabir.opsets import STANDARD
-from sabir.rewrite import run_passes
+from sabir.rewrite import InlineFunctions, run_passes
 from sabir.schema import Registry, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from sabir.ir import Model
     from sabir.rewrite import Pass
@@ -28,9 +28,10 @@ def inline(
     """Replace every call of the model's functions by the function's body, and return the model.
 
     `operators` asks for the same of operators that have a body: of all (True), or of those named. Raises
-    SchemaError for an invalid call and a function that calls itself, UnsupportedError where a body is written
-    for another operator set version than the model's, LimitError where the result would exceed `limits`; no
-    function is replaced then. Functions alone are replaced under any opsets.
+    SchemaError for an invalid call and a function that calls itself, LimitError where the result would exceed
+    `limits`, UnsupportedError for operators in an opset that is not known; no function is replaced then. A
+    body that is written for other operator sets than the model is converted, for each call: ConversionError
+    if that is impossible.
 
     >>> b = sabir.Builder(21)
     >>> twice = b.function(lambda g, x: x + x, name='twice')
@@ -44,7 +45,11 @@ def inline(
 
 def _inline(model: Model, registry: Registry, *, operators: bool | Collection[str]) -> None:
     Scope.of(model, registry, newer_opsets=not operators)  # raises for a version that is not known
-    passes: list[Pass] = [InlineFunctions(registry)]
+
+    def convert(body: Model, opsets: Mapping[str, int]) -> None:
+        convert_in_place(body, opsets, registry)
+
+    passes: list[Pass] = [InlineFunctions(registry, convert=convert)]
     if operators:
         passes.append(InlineOperators(registry, None if operators is True else frozenset(operators)))
     run_passes(model, passes)

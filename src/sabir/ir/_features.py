@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 NEWEST_IN_GRAPHS = 11  # the newest IR version that brought something to graphs, values or nodes
 _OLDEST = 3  # the oldest IR version that imports operator sets
 _METADATA, _OVERLOADS, _DEVICES = 10, 10, 11
-_CONSTANTS = 4  # an initializer that is no input
 # those of IR 3 and earlier are not listed
 _ELEMENTS = {17: 9, 18: 9, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13, 27: 14, 28: 14}
 
@@ -41,6 +40,7 @@ DEVICES = Feature("device configurations", _DEVICES)
 SPARSE = Feature("sparse tensors", 6)
 OPTIONALS = Feature("optional types", 8)
 CONTAINERS = Feature("sequences and maps", 6)
+INITIALIZERS = Feature("initializers that are no inputs", 4)
 VALUE_INFO = Feature("value_info of a function", _METADATA)
 
 
@@ -140,6 +140,21 @@ def least_ir(model: Model) -> int:
     return max(_OLDEST, *imports, *(feature.since for feature in _features(model)))
 
 
+def features_above(model: Model, ir_version: int) -> Iterator[Feature]:
+    """Yield what a model imports and uses that an IR version does not have, with repetitions.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> [feature.name for feature in features_above(model, 8)]
+    ['opset 21 of ai.onnx']
+    """
+    for domain, version in model.opsets.items():
+        first = _first_ir_of_import(domain, version)
+        if first > ir_version:
+            yield Feature(f"opset {version} of {domain or 'ai.onnx'}", first)
+    yield from (feature for feature in _features(model) if feature.since > ir_version)
+
+
 def _first_ir_of_import(domain: str, version: int) -> int:
     """Return the IR version for an import: the newest for one that no release of a standard domain had."""
     if newest_opset(domain) is None:
@@ -163,7 +178,7 @@ def _features(model: Model) -> Iterator[Feature]:
     for root in model.graphs():
         for graph in root.scopes():
             if graph not in bodies and any(v not in graph.inputs for v in graph.initializers):
-                yield Feature("initializers that are no inputs", _CONSTANTS)
+                yield INITIALIZERS
             yield from _in_graph(graph, is_ml=is_ml)
 
 

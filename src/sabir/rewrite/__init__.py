@@ -1,24 +1,31 @@
 """Changing models: new nodes at a place, nodes replaced by graphs, rules applied until none does, passes."""
 
 from sabir.rewrite._builder import DetachedBuilder
-from sabir.rewrite._dead import DeadNodes, remove_dead_nodes, remove_unread
+from sabir.rewrite._dead import DeadNodes, remove_dead_nodes, remove_released, remove_unread
 from sabir.rewrite._driver import Rule, apply_rules
+from sabir.rewrite._functions import Convert, InlineFunctions, paired, splice
 from sabir.rewrite._passes import Pass, run_passes
 from sabir.rewrite._point import InsertionPoint
-from sabir.rewrite._replacing import release, replace_outputs
+from sabir.rewrite._replacing import erase_node, release, replace_outputs
 from sabir.rewrite._rewriter import Rewriter
 
 __all__ = [
+    "Convert",
     "DeadNodes",
     "DetachedBuilder",
+    "InlineFunctions",
     "InsertionPoint",
     "Pass",
     "Rewriter",
     "Rule",
     "apply_rules",
+    "erase_node",
+    "paired",
     "release",
     "remove_dead_nodes",
+    "remove_released",
     "remove_unread",
     "replace_outputs",
     "run_passes",
+    "splice",
 ]

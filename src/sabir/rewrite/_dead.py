@@ -13,7 +13,7 @@ from sabir.rewrite._replacing import erase_node
 from sabir.schema import Callees, Scope, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sabir.ir import Model, Value
     from sabir.schema import Registry
@@ -54,6 +54,23 @@ def remove_dead_nodes(model: Model, *, registry: Registry = STANDARD) -> int:
     return _Sweep(model, registry).run()
 
 
+def remove_released(model: Model, values: Iterable[Value], *, registry: Registry = STANDARD) -> None:
+    """Erase what computes the values that nothing reads, of those that nodes read before they were replaced.
+
+    The initializers and nodes behind such a value go too, if nothing else reads them; inputs and what
+    `remove_dead_nodes` keeps stay.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { n = Neg (x)  y = Relu (n) }''')
+    >>> neg, relu = model.graph
+    >>> relu.inputs[0] = model.graph.inputs[0]
+    >>> remove_released(model, neg.outputs)
+    >>> len(model.graph)
+    1
+    """
+    _Sweep(model, registry).release(values)
+
+
 def remove_unread(graph: Graph) -> None:
     """Erase the nodes and initializers of a graph under construction that nothing reads.
 
@@ -85,12 +102,41 @@ class _Sweep:
         self._pure: dict[Function, bool] = {}
 
     def run(self) -> int:
+        return sum(starmap(self._sweep, self._collect()))
+
+    def release(self, values: Iterable[Value]) -> None:
+        scopes = dict(self._collect())
+        pending = list(values)
+        while pending:
+            value = pending.pop()
+            if not value.uses and value not in self._kept and value.name not in self._named:
+                pending += self._removed(value, scopes)
+
+    def _removed(self, value: Value, scopes: dict[Graph, Scope]) -> list[Value]:
+        """Remove the source of an unread value if nothing else needs it; return what the source read."""
+        graph, node = value.home, value.node
+        if graph is None or value.is_input:
+            return []
+        if node is None:
+            graph.set_initializer(value, None)
+            return []
+        root = graph
+        while root.parent is not None and root.parent.graph is not None:
+            root = root.parent.graph
+        if root not in scopes or not self._is_dead(node, scopes[root]):
+            return []
+        read = [v for v in (*node.inputs, *(v for g in node.graphs for v in g.captures())) if v is not None]
+        erase_node(node)
+        return read
+
+    def _collect(self) -> list[tuple[Graph, Scope]]:
+        """Collect what annotations and attributes refer to; return the root graphs with their scopes."""
         roots = [(graph, self._scope_of(graph)) for graph in self._model.graphs()]
         for root, scope in roots:
             for graph in root.scopes():
                 self._kept.update(_annotated(graph))
                 self._named.update(name for node in graph for name in self._names_in(node, scope))
-        return sum(starmap(self._sweep, roots))
+        return roots
 
     def _scope_of(self, root: Graph) -> Scope:
         function = next((f for f in self._model.functions if f.graph is root), None)

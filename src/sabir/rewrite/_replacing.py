@@ -18,7 +18,7 @@ def replace_outputs(node: Node, results: Sequence[Value | None], new: Collection
     `new` are the nodes that were built for this. If one of them computes a result, the output value stays,
     with its name, type, documentation and metadata, and becomes the output of that node. A value that was
     there before keeps its own identity, and so does a result that is listed twice: the readers of the output
-        then read the result, and if the output is one of the graph or is annotated, it becomes a copy
+    then read the result, and if the output is one of the graph or is annotated, it becomes a copy
     (`Identity`). Raises SchemaError, before any change, if there is no result for an output.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
@@ -80,6 +80,12 @@ def erase_node(node: Node) -> None:
     """Erase a node whose outputs nothing reads, and let go of what its subgraphs capture.
 
     A subgraph that has become that of another node is left alone.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { n = Neg (x)  y = Relu (x) }''')
+    >>> erase_node(model.graph[0])
+    >>> len(model.graph)
+    1
     """
     graph = graph_of(node)
     graph.erase(node)

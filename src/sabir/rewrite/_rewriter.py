@@ -7,19 +7,20 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sabir.base import Location
 from sabir.inference import Inference, without_contents
 from sabir.ir import FreshNames, Value, bound_opsets, clone_graph
 from sabir.opsets import STANDARD
 from sabir.rewrite._builder import DetachedBuilder
 from sabir.rewrite._point import InsertionPoint, graph_of
 from sabir.rewrite._replacing import check_replacement, replace_outputs
-from sabir.schema import Call, Unconvertible, as_results
+from sabir.schema import Call, Scope, Unconvertible, as_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from sabir.ir import Graph, Model, Node, Type
-    from sabir.schema import Behaviour, Registry, Scope, Version
+    from sabir.schema import Behaviour, Binding, Registry, Version
 
 B = TypeVar("B", bound=DetachedBuilder)
 
@@ -47,15 +48,26 @@ class Rewriter:
         self._functions = {function.graph: function for function in model.functions}
 
     @cached_property
+    def scope(self) -> Scope:
+        """The scope of the main graph."""
+        return Scope.of(self.model, self.registry, newer_opsets=True)
+
+    @cached_property
     def inference(self) -> Inference:
-        """The types of the model's values, inferred on first use; raises LimitError."""
+        """The types of the values, those of training graphs too, inferred on first use; raises LimitError."""
         inference = Inference(self.model, registry=self.registry)
         inference.run()
+        for index, training in enumerate(self.model.training):
+            where = Location().at("training_info", index=index)
+            for graph in (training.initialization, training.algorithm):
+                if graph is not None:
+                    inference.infer_graph(graph, where)
         return inference
 
     def forget_types(self) -> None:
         """Infer the whole model again before types are used next."""
-        self.__dict__.pop("inference", None)
+        for name in ("inference", "scope"):
+            self.__dict__.pop(name, None)
         self._scopes.clear()
 
     def scope_of(self, graph: Graph, opsets: Mapping[str, int] | None = None) -> Scope:
@@ -71,7 +83,7 @@ class Rewriter:
         key = owner, None if opsets is None else tuple(sorted(opsets.items()))
         found = self._scopes.get(key)
         if found is None:
-            scope = self.inference.scope
+            scope = self.scope
             found = scope if function is None else scope.of_body(function)
             if opsets is not None:
                 found = replace(found, opsets=bound_opsets(opsets, found.default))
@@ -137,13 +149,21 @@ class Rewriter:
         Raises Unconvertible also where the behaviour needs an attribute whose value the call of the
         surrounding function decides, and SchemaError for an invalid call.
         """
+        return self.apply(node, version.binding(behaviour), since=version.since, opsets=opsets)
+
+    def apply(
+        self, node: Node, binding: Binding, *, since: int, opsets: Mapping[str, int] | None = None
+    ) -> list[Node]:
+        """Replace a node by what a bound graph-building behaviour returns for it; raises as `expand` does.
+
+        `since` is the version of the operator that the node calls.
+        """
         scope = self.scope_of(graph_of(node))
         if scope.is_open(node):
             raise Unconvertible(f"{node!r} takes an attribute from the call of its function")
-        binding = version.binding(behaviour)
         binding.signature.check_arity(node.inputs, len(node.outputs))
         arguments = binding.arguments(scope.arguments(node.attributes))
-        call = Call(tuple(v is not None for v in node.outputs), version.since)
+        call = Call(tuple(v is not None for v in node.outputs), since)
         operands = tuple(node.inputs)
         return self.replace(node, lambda b: binding((b, *operands), arguments, call), opsets=opsets)
 

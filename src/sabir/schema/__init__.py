@@ -1,6 +1,6 @@
 """Declarations of operators and their versions, calls checked against them, and registries."""
 
-from sabir.schema._adapters import Unconvertible
+from sabir.schema._adapters import Unconvertible, check_ports, is_default, is_derived, kept_attributes
 from sabir.schema._admission import admits, operand_mismatch
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
 from sabir.schema._builder_calls import BuilderCalls
@@ -91,12 +91,16 @@ __all__ = [
     "at_least",
     "check_call",
     "check_expansion",
+    "check_ports",
     "check_results",
     "docstring",
     "element_types",
     "function_label",
     "implicit_imports",
+    "is_default",
+    "is_derived",
     "is_settled",
+    "kept_attributes",
     "newer_opset",
     "one_of",
     "operand_mismatch",

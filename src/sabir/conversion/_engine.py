@@ -1,0 +1,197 @@
+"""`convert`: a copy of a model in other versions of the operator sets and of the format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sabir.base import ConversionError, Limits, Location, Refusal, counted, run_with_limits
+from sabir.conversion._converter import Converter, Refused
+from sabir.conversion._initializers import list_initializers, must_list_initializers
+from sabir.conversion._targets import set_ir_version, targets_of
+from sabir.ir import Function, Model, Node, places
+from sabir.opsets import STANDARD
+from sabir.rewrite import InlineFunctions, paired
+from sabir.schema import Registry, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A converted model, and what was done to it.
+
+    `steps` has the number of calls of each operator version that were rewritten, and for what; `inlined` are
+    the functions whose calls were replaced, because only the types or attributes of a call determine what
+    their bodies become.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 12]>
+    ... g (float[N] x) => (float y) { y = ReduceSum <axes = [0], keepdims = 0> (x) }''')
+    >>> conversion = convert_and_report(model, opset=13)
+    >>> conversion.steps
+    {('ReduceSum:11', 'ReduceSum:13'): 1}
+    """
+
+    model: Model
+    steps: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    inlined: tuple[str, ...] = ()
+
+
+def convert(
+    model: Model,
+    opset: int | None = None,
+    *,
+    opsets: Mapping[str, int] | None = None,
+    ir_version: int | None = None,
+    cast: bool = False,
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
+) -> Model:
+    """Return a copy of a model for other versions of the operator sets; the copies share all tensors.
+
+    `opset` is the version of the default domain, `opsets` are those of others; a domain that is not mentioned
+    keeps its version, and one that the model does not import is left out. All graphs are converted, those of
+    functions and of training too. Calls that changed between the versions are rewritten; one that the
+    target does not have is written out by its function body. Names of inputs, outputs and values, texts,
+    metadata and annotations stay.
+
+    The IR version is raised as far as the result needs it, or set to `ir_version`. With `cast`, a call with
+    an element type that the older version does not admit is made in a wider type, between two casts.
+
+    Raises ConversionError, with every node that cannot be expressed and the reason, if there is one;
+    UnsupportedError for versions that are not known, SchemaError for invalid calls of functions, LimitError.
+    Source: versioning.txt, "Operator versioning".
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 12]>
+    ... g (float[N] x) => (float y) { y = ReduceSum <axes = [0], keepdims = 0> (x) }''')
+    >>> print(sabir.convert(model, opset=13).graph)
+    main
+    """
+    return convert_and_report(
+        model, opset, opsets=opsets, ir_version=ir_version, cast=cast, registry=registry, limits=limits
+    ).model
+
+
+def convert_and_report(
+    model: Model,
+    opset: int | None = None,
+    *,
+    opsets: Mapping[str, int] | None = None,
+    ir_version: int | None = None,
+    cast: bool = False,
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
+) -> Conversion:
+    """Convert a model as `convert` does, and report what was done.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 12]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> convert_and_report(model, opset=13).model.opsets
+    {'': 13}
+    """
+    targets = targets_of(opset, opsets, registry)
+
+    def run() -> Conversion:
+        Scope.of(model, registry)  # raises for a version that is not known
+        found = _converted(model, targets, registry, cast=cast)
+        if must_list_initializers(found.model, ir_version):
+            list_initializers(found.model)
+        set_ir_version(found.model, ir_version)
+        return found
+
+    return run_with_limits(limits, run)
+
+
+def convert_in_place(model: Model, opsets: Mapping[str, int], registry: Registry = STANDARD) -> None:
+    """Convert the graphs of a model without functions; raises as `convert`, with the model half converted.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 12]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> convert_in_place(model, {'': 13})
+    >>> model.opsets
+    {'': 13}
+    """
+    before = model.clone()
+    origins = dict(_pairs(model, before))
+    converter = Converter(model, registry, opsets)
+    converter.run()
+    if converter.refused:
+        raise _error(before, converter, origins, opsets)
+
+
+def _converted(model: Model, targets: Mapping[str, int], registry: Registry, *, cast: bool) -> Conversion:
+    """Convert a copy; a function whose body cannot be converted for all calls is converted for each."""
+    inlined: list[Function] = []
+    while True:
+        copy = model.clone()
+        origins = dict(_pairs(copy, model))
+        if inlined:
+            chosen = [copy.functions[model.functions.index(f)] for f in inlined]
+            _inline(copy, chosen, origins, registry)
+        converter = Converter(copy, registry, targets, cast=cast)
+        converter.run()
+        if not converter.refused:
+            names = tuple(_label(f) for f in inlined)
+            return Conversion(copy, dict(converter.steps), names)
+        more = _called_generically(converter.refused, converter, origins, model, inlined)
+        if not more:
+            raise _error(model, converter, origins, targets)
+        inlined += more
+
+
+def _inline(
+    model: Model, functions: Collection[Function], origins: dict[Node, Node], registry: Registry
+) -> None:
+    """Replace the calls of functions; `origins` maps the new nodes too."""
+    copied: dict[Node, Node] = {}
+
+    def convert_body(body: Model, opsets: Mapping[str, int]) -> None:
+        convert_in_place(body, opsets, registry)
+
+    InlineFunctions(registry, only=functions, convert=convert_body, origins=copied).run(model)
+    origins.update((new, origins.get(old, old)) for new, old in copied.items())
+
+
+def _called_generically(
+    refused: Iterable[Refused], converter: Converter, origins: Mapping[Node, Node], model: Model,
+    inlined: Collection[Function],
+) -> list[Function]:  # fmt: skip
+    """Return the functions that are called and whose bodies have refused nodes, unless inlined already."""
+    called = {(n.domain, n.op, n.overload) for g in model.graphs() for n in g.all_nodes()}
+    bodies = {n: f for f in model.functions for n in f.graph.all_nodes()}
+    found: dict[Function, None] = {}
+    for item in refused:
+        node = origins.get(converter.origins.get(item.node, item.node))
+        function = None if node is None else bodies.get(node)
+        if function is not None and function not in inlined and function.key in called:
+            found[function] = None
+    return list(found)
+
+
+def _error(
+    model: Model, converter: Converter, origins: Mapping[Node, Node], targets: Mapping[str, int]
+) -> ConversionError:
+    """Return the error about the refused nodes, with their locations in the model as it was."""
+    refused = [
+        (origins.get(converter.origins.get(r.node, r.node), r.node), r.operator, r.reason)
+        for r in converter.refused
+    ]
+    wanted = {node for node, *_ in refused}
+    where = {p.object: p.location for p in places(model, Node) if p.object in wanted}
+    refusals = {Refusal(where.get(node, Location()), operator, reason) for node, operator, reason in refused}
+    asked = " and ".join(f"opset {v} of {d or 'ai.onnx'}" for d, v in targets.items())
+    count = len({r.where for r in refusals})
+    has = f"{counted(count, 'node')} {'has' if count == 1 else 'have'} no equivalent in {asked}:"
+    return ConversionError(has, sorted(refusals, key=lambda r: r.where.order))
+
+
+def _pairs(copy: Model, model: Model) -> Iterable[tuple[Node, Node]]:
+    """Yield the nodes of a copy with those that they are copies of."""
+    for one, other in zip(copy.graphs(), model.graphs(), strict=True):
+        for new, old in zip(one, other, strict=True):
+            yield from paired(new, old)
+
+
+def _label(function: Function) -> str:
+    return ".".join(filter(None, (function.domain, function.name)))

@@ -1,0 +1,279 @@
+"""Calls of a model's functions, replaced by the functions' bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from sabir.base import ConversionError, UnsupportedError, check_time
+from sabir.inference import Inference
+from sabir.ir import (
+    FreshNames,
+    Function,
+    Graph,
+    Model,
+    Node,
+    Value,
+    bound_opsets,
+    canonical_domain,
+    clone_graph,
+    clone_node,
+    find_opset,
+)
+from sabir.rewrite._point import InsertionPoint
+from sabir.rewrite._replacing import release, replace_outputs
+from sabir.schema import Registry, Scope, check_call, check_expansion, implicit_imports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from sabir.ir import Attribute, Type
+
+    Arguments = Callable[[Mapping[str, Attribute]], Mapping[str, Attribute]]
+
+
+class Convert(Protocol):
+    """Converts a model, in place, to these versions of operator sets.
+
+    >>> def never(model, opsets):
+    ...     raise sabir.UnsupportedError('no conversion')
+    >>> pass_: Convert = never
+    """
+
+    def __call__(self, model: Model, opsets: Mapping[str, int], /) -> None:
+        """Convert a model."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InlineFunctions:
+    """The pass that replaces every call of a function, and drops the functions.
+
+    `only` restricts it to some functions; a function that calls one of them is replaced too. `convert`
+    converts a body that is written for other operator sets than the model, where an operator changed between
+    them; without it such a body raises UnsupportedError. `origins` is filled with the node of the function
+    that each new node is a copy of.
+
+    >>> b = sabir.Builder(21)
+    >>> twice = b.function(lambda g, x: x + x, name='twice')
+    >>> y = b.output(twice(b.input('x', 'float', ['N'])), 'y')
+    >>> model = b.model()
+    >>> InlineFunctions(sabir.opsets.STANDARD).run(model), [node.op for node in model.graph]
+    (True, ['Add'])
+    """
+
+    registry: Registry
+    only: Collection[Function] | None = None
+    convert: Convert | None = None
+    origins: dict[Node, Node] | None = None
+    name: str = "inline functions"
+
+    def run(self, model: Model) -> bool:
+        """Replace the calls; raises SchemaError and LimitError before anything is changed."""
+        chosen = model.functions if self.only is None else _with_callers(model, self.only, self.registry)
+        if not chosen:
+            return False
+        return _Inlining(model, chosen, self).run()
+
+
+def _with_callers(model: Model, functions: Collection[Function], registry: Registry) -> list[Function]:
+    """Return functions with all those that call one of them, in the order of the model."""
+    scope = Scope.of(model, registry, newer_opsets=True)
+    chosen, size = set(functions), -1
+    while len(chosen) != size:
+        size = len(chosen)
+        chosen.update(
+            f for f in model.functions if any(_function(n, scope) in chosen for n in f.graph.all_nodes())
+        )
+    return [f for f in model.functions if f in chosen]
+
+
+def _function(node: Node, scope: Scope) -> Function | None:
+    return scope.functions.get((canonical_domain(node.domain), node.op, node.overload))
+
+
+class _Inlining:
+    """One inlining of functions of a model."""
+
+    def __init__(self, model: Model, functions: Sequence[Function], job: InlineFunctions) -> None:
+        self._model, self._functions, self._job = model, functions, job
+        self._scope = Scope.of(model, job.registry, newer_opsets=True)
+        self._differing: set[Function] = set()  # whose bodies mean something else in the model
+        self._names = FreshNames(
+            v.name for g in model.graphs() for inner in g.scopes() for v in inner.defined()
+        )
+
+    @cached_property
+    def _inference(self) -> Inference:
+        """The types of the model as it was; values keep theirs."""
+        inference = Inference(self._model, registry=self._job.registry)
+        inference.run()
+        return inference
+
+    def run(self, *, rehearse: bool = True) -> bool:
+        """Replace the calls, and drop the functions."""
+        model, bodies = self._model, {f.graph for f in self._model.functions}
+        graphs = [g for g in model.graphs() if g not in bodies]
+        check_expansion(graphs, self._scope)
+        imports = self._imports(graphs)
+        if self._differing and rehearse:  # a body that cannot be converted must leave the model as it is
+            copy = model.clone()
+            chosen = [copy.functions[model.functions.index(f)] for f in self._functions]
+            _Inlining(copy, chosen, replace(self._job, origins=None)).run(rehearse=False)
+        if self._differing:
+            _ = self._inference
+        model.opsets.update(imports)
+        for graph in graphs:
+            self._expand_all(graph)
+        dropped = set(self._functions)
+        model.functions[:] = [f for f in model.functions if f not in dropped]
+        return True
+
+    def _chosen(self, node: Node, scope: Scope) -> Function | None:
+        """Return the function that a node calls, where its calls are to be replaced."""
+        function = _function(node, scope)
+        return function if function in self._functions else None
+
+    def _imports(self, graphs: Iterable[Graph]) -> dict[str, int]:
+        """Return the imports that the model needs for the bodies of the functions that its graphs call.
+
+        Raises SchemaError for an invalid call, UnsupportedError where a body means something else under the
+        imports of the model and cannot be converted.
+        """
+        model, scope = self._model, self._scope
+        imports: dict[str, int] = {}
+        if find_opset(model.opsets, "") is None:  # stated before a function brings another version
+            imports.update(("", implied.version) for implied in implicit_imports(model))
+        bound = {**bound_opsets(model.opsets), **imports}
+        pending, seen = list(graphs), set[Function]()
+        while pending:
+            for node in pending.pop().all_nodes():
+                function = self._chosen(node, scope)
+                if function is None:
+                    continue
+                check_call(function, node)
+                replace(scope, depth=0).of_call(function, node)  # raises for an unknown attribute
+                if function not in seen:
+                    seen.add(function)
+                    pending.append(function.graph)
+                    for domain, version in bound_opsets(function.opsets).items():
+                        if domain not in bound:
+                            bound[domain] = imports[domain] = version
+                    self._compare_meaning(function, bound)
+        return imports
+
+    def _compare_meaning(self, function: Function, imports: dict[str, int]) -> None:
+        """Find out whether an operator of a body has another version under the imports of the model."""
+        body, registry = self._scope.of_body(function), self._scope.registry
+        for node in function.graph.all_nodes():
+            domain = canonical_domain(node.domain)
+            needed, present = body.opset(domain), imports.get(domain, self._scope.opset(domain))
+            here = registry.find_version(domain, node.op, present)
+            if needed == present or here is registry.find_version(domain, node.op, needed):
+                continue
+            if self._job.convert is None:
+                written = f"{function!r} is written for opset {needed} of {domain or 'ai.onnx'!r}"
+                raise UnsupportedError(
+                    f"{written}, the model for {present}, and {node.op} changed between them"
+                )
+            self._differing.add(function)
+            return
+
+    def _expand_all(self, graph: Graph) -> None:
+        """Replace the calls in a graph and in those inside it."""
+        pending = [(node, self._scope) for node in graph.all_nodes()]
+        while pending:
+            check_time()
+            node, outer = pending.pop()
+            function = self._chosen(node, outer)
+            if function is None:
+                continue
+            inner = replace(outer, depth=0).of_call(function, node)  # that calls end has been checked
+            if function in self._differing and self._job.convert is not None:
+                pending += [
+                    (new, self._scope) for new in self._converted(node, function, inner, self._job.convert)
+                ]
+            else:
+                new_nodes = self._splice(node, function.graph, inner.arguments)
+                pending += [(new, inner) for new in new_nodes]
+
+    def _splice(self, node: Node, body: Graph, arguments: Arguments | None = None) -> list[Node]:
+        """Put copies of a body's nodes in the place of a call; return the new nodes, nested ones too."""
+        new = splice(node, body, self._names, arguments)
+        origins = self._job.origins
+        if origins is not None:
+            for copy, original in zip(new, body.sorted_nodes(), strict=True):
+                origins.update((inner, origins.get(known, known)) for inner, known in paired(copy, original))
+        return [n for copy in new for n in (copy, *(m for g in copy.graphs for m in g.all_nodes()))]
+
+    def _converted(self, node: Node, function: Function, inner: Scope, convert: Convert) -> list[Node]:
+        """Put a body in the place of a call that is converted, for this call, to the model's imports."""
+        types = self._inference.types_of(node)
+        body = Model(
+            _specialized(function, inner, node, types),
+            dict(inner.opsets),
+            ir_version=self._model.ir_version,
+            functions=[f for f in self._model.functions if f is not function],
+        )
+        InlineFunctions(self._job.registry, convert=convert).run(body)
+        known = {d: v for d, v in bound_opsets(self._model.opsets).items() if inner.registry.has_domain(d)}
+        try:
+            convert(body, {d: known[d] for d in inner.opsets if d in known})
+        except ConversionError as error:
+            raise error.located(f"{function!r}, as {node!r} calls it") from error
+        for domain, version in body.opsets.items():
+            self._model.opsets.setdefault(domain, version)
+        new = self._splice(node, body.graph)
+        release(body.graph)
+        return new
+
+
+def splice(node: Node, body: Graph, names: FreshNames, arguments: Arguments | None = None) -> list[Node]:
+    """Put copies of a graph's nodes in the place of a call of it, and return them.
+
+    The inputs of the graph become the operands of the node, its outputs those of the node, whose values stay
+    as `replace_outputs` says. `names` names the other new values, `arguments` changes the attributes of each
+    node, as a call of a function does.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> body = sabir.syntax.parse_graph('g (float[N] a) => (b) { t = Neg (a)  b = Abs (t) }')
+    >>> nodes = splice(model.graph[0], body, FreshNames(['x', 'y']))
+    >>> [node.op for node in model.graph]
+    ['Neg', 'Abs']
+    """
+    operands = [*node.inputs, *[None] * (len(body.inputs) - len(node.inputs))]
+    copies: dict[Value, Value | None] = dict(zip(body.inputs, operands, strict=True))
+    point = InsertionPoint.before(node)
+    for value, data in body.initializers.items():
+        if value not in copies:
+            copies[value] = point.graph.add_initializer(names.fresh(value.name), data)
+    new = [point.insert(clone_node(original, copies, arguments)) for original in body.sorted_nodes()]
+    nested = [n for copy in new for n in (copy, *(m for g in copy.graphs for m in g.all_nodes()))]
+    for value in (v for n in nested for v in n.outputs if v is not None):
+        value.name = names.fresh(value.name)
+    replace_outputs(node, [None if v is None else copies.get(v, v) for v in body.outputs], new)
+    return new
+
+
+def paired(copy: Node, original: Node) -> Iterable[tuple[Node, Node]]:
+    """Yield a copy and those inside it, each with the node that it is a copy of."""
+    pending = [(copy, original)]
+    while pending:
+        one, other = pending.pop()
+        yield one, other
+        for inner, known in zip(one.graphs, other.graphs, strict=False):
+            pending += zip(inner, known, strict=False)
+
+
+def _specialized(function: Function, inner: Scope, node: Node, types: Sequence[Type | None]) -> Graph:
+    """Return a copy of a function's body for one call: with its attributes, and the types of its operands."""
+    graph = clone_graph(function.graph, None, inner.arguments)
+    for place, value in enumerate(list(graph.inputs)):
+        if place < len(node.inputs) and node.inputs[place] is not None:
+            value.type = types[place] or value.type
+            continue
+        for use in value.uses:  # the call leaves it out
+            (use.user.outputs if isinstance(use.user, Graph) else use.user.inputs)[use.slot] = None
+    return graph
