@@ -29,7 +29,7 @@ from sabir.base import (
     WireError,
     importing_later,
 )
-from sabir.ir import Builder, Listed, Model
+from sabir.ir import Builder, Listed, Model, ModelVersion
 
 if TYPE_CHECKING:
     from sabir.checking import check, findings
@@ -100,6 +100,7 @@ __all__ = [
     "LimitError",
     "Limits",
     "Model",
+    "ModelVersion",
     "ParseError",
     "SabirError",
     "SabirWarning",
