@@ -30,7 +30,7 @@ from sabir.base import (
     WireError,
     importing_later,
 )
-from sabir.ir import Builder, Listed, Model
+from sabir.ir import Builder, Listed, Model, ModelVersion
 
 if TYPE_CHECKING:
     from sabir.checking import check, findings
@@ -103,6 +103,7 @@ __all__ = [
     "LimitError",
     "Limits",
     "Model",
+    "ModelVersion",
     "ParseError",
     "SabirError",
     "SabirWarning",

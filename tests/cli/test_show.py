@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,27 @@ Operators  2 nodes
    Softmax   1
 """
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "shown", "semver"),
+    [
+        (0x0001000200000159, "1.2.345 (281483566645593)", "1.2.345"),
+        (-1, "65535.65535.4294967295 (-1)", "65535.65535.4294967295"),
+        (7, "7", None),
+    ],
+)
+def test_the_version_in_both_forms(cli, write, number, shown, semver):
+    path = write(f"<ir_version: 8, model_version: {number}> g (float[2] x) => (float[2] x) {{ }}")
+    assert f"   version      {shown}\n" in cli("show", path).out
+    (described,) = json.loads(cli("show", path, "--json").out)
+    assert (described["version"], described["semver"]) == (number, semver)
+
+
+def test_no_version(cli, softmax):
+    assert "version" not in cli("show", softmax).out
+    (described,) = json.loads(cli("show", softmax, "--json").out)
+    assert (described["version"], described["semver"]) == (0, None)
 
 
 def test_nodes(cli, softmax):

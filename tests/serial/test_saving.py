@@ -155,3 +155,11 @@ def test_an_initializer_of_a_function_has_no_place_in_a_file():
     b.output(b.op("F", domain="d"), "y", "float", [])
     with pytest.raises(WireError, match="has the initializer 'one', and a function can have none"):
         sabir.dumps(b.model(functions=[Function("F", "d", graph=body, opsets={"": 21})]))
+
+
+@pytest.mark.parametrize("kind", ["protobuf", "textproto", "json"])
+@pytest.mark.parametrize("entries", [{"k": "\udcff"}, {"\udcff": "v"}, {"k": 1}])
+def test_metadata_that_is_no_text_is_refused(kind, entries):
+    model = sabir.Model(metadata=entries)
+    with pytest.raises(WireError, match="the metadata entry .* cannot be written"):
+        sabir.dumps(model, format=kind)

@@ -21,7 +21,7 @@ from sabir.base import (
     SabirError,
     SchemaError,
 )
-from sabir.cli import _check, _convert, _demo, _infer, _op, _pack, _rule, _run, _show, _text
+from sabir.cli import _check, _convert, _demo, _edit, _infer, _op, _pack, _rule, _run, _show, _text
 from sabir.cli._screen import plain
 from sabir.cli._usage import FAULTY, UNREADABLE
 
@@ -52,6 +52,7 @@ for command, examples in (
     (_infer.infer, _infer.EXAMPLES),
     (_text.text, _text.EXAMPLES),
     (_convert.convert, _convert.EXAMPLES),
+    (_edit.edit, _edit.EXAMPLES),
     (_pack.pack, _pack.PACK_EXAMPLES),
     (_pack.unpack, _pack.UNPACK_EXAMPLES),
     (_op.op, _op.EXAMPLES),
@@ -77,7 +78,7 @@ def sabir(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Inspect, check, infer, run and convert ONNX models."""
+    """Inspect, check, infer, run, edit and convert ONNX models."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sabir.base import SabirError
-from sabir.ir import ExternalTensor, Node, SparseTensor, canonical_domain
+from sabir.ir import ExternalTensor, ModelVersion, Node, SparseTensor, canonical_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +53,17 @@ def facts_of(model: Model) -> Facts:
             location = constant.entries.get("location", "")
             facts.external.setdefault(location, TensorTotals()).add(constant)
     return facts
+
+
+def semver_text(number: int) -> str | None:
+    """Return the semantic version that the number of a model's version means, None for a simple number."""
+    return None if ModelVersion.is_simple(number) else str(ModelVersion.unpack(number))
+
+
+def version_text(number: int) -> str:
+    """Return the version of a model as a person reads it: `1.2.345 (281483566645593)`, or a simple number."""
+    semver = semver_text(number)
+    return str(number) if semver is None else f"{semver} ({number})"
 
 
 def operator_name(callee: Node | Function) -> str:

@@ -22,7 +22,7 @@ from sabir.cli._models import (
     shown,
 )
 from sabir.cli._operators import OperatorsOption, registry_of
-from sabir.cli._reports import finding_lines
+from sabir.cli._reports import finding_lines, findings_json
 from sabir.cli._screen import Screen, plain
 from sabir.cli._usage import FAULTY, refuse
 from sabir.inference import Inference
@@ -100,10 +100,7 @@ def _as_json(path: Path, model: Model, findings: list[Finding]) -> dict[str, Any
     values = [v for graph in model.graphs() for scope in graph.scopes() for v in scope.defined()]
     return {
         "path": str(path),
-        "findings": [
-            {"rule": f.rule, "severity": f.severity, "message": f.message, "location": str(f.location)}
-            for f in findings
-        ],
+        "findings": findings_json(findings),
         "types": {v.name: None if v.type is None else str(v.type) for v in values},
     }
 

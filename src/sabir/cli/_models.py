@@ -46,16 +46,15 @@ ModelPath: TypeAlias = Annotated[
 ModelPaths: TypeAlias = Annotated[
     list[Path], typer.Argument(metavar="MODEL", help=f"Models, each {_NAMES}; - is standard input.")
 ]
-OutputPath: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        callback=_known,
-        help=f"Write the model here, {_NAMES}; - is standard output.",
-    ),
-]
+_OUTPUT = typer.Option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    callback=_known,
+    help=f"Write the model here, {_NAMES}; - is standard output.",
+)
+OutputPath: TypeAlias = Annotated[Path | None, _OUTPUT]
+RequiredOutputPath: TypeAlias = Annotated[Path, _OUTPUT]
 TextPath: TypeAlias = Annotated[
     Path | None,
     typer.Option(

@@ -14,7 +14,7 @@ from sabir.cli._screen import Screen, plain
 from sabir.cli._usage import write_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from sabir.base import Finding
@@ -110,6 +110,14 @@ def finding_lines(found: Sequence[Finding], screen: Screen, *, verbose: bool) ->
         elif f.rule not in merged:
             merged.add(f.rule)
             yield f"{_line(f, screen)}; {others:,} more of {f.rule}, which --verbose lists"
+
+
+def findings_json(found: Iterable[Finding]) -> list[dict[str, str]]:
+    """Return findings for the report of a command that changes a model."""
+    return [
+        {"rule": f.rule, "severity": f.severity, "message": f.message, "location": str(f.location)}
+        for f in found
+    ]
 
 
 def _line(finding: Finding, screen: Screen) -> str:

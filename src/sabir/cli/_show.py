@@ -9,7 +9,16 @@ import typer
 
 from sabir.base import counted
 from sabir.cli import _weights
-from sabir.cli._facts import Facts, TensorTotals, facts_of, nested, operator_name, subgraphs
+from sabir.cli._facts import (
+    Facts,
+    TensorTotals,
+    facts_of,
+    nested,
+    operator_name,
+    semver_text,
+    subgraphs,
+    version_text,
+)
 from sabir.cli._json import JsonOption, write_json
 from sabir.cli._models import STREAM, ModelPaths, load_any, shown
 from sabir.cli._progress import progress_bar
@@ -97,6 +106,7 @@ def _as_json(path: Path, model: Model, *, nodes: bool, weights: bool) -> dict[st
         "domain": model.domain,
         "producer": {"name": model.producer_name, "version": model.producer_version},
         "version": model.version,
+        "semver": semver_text(model.version),
         "ir_version": model.ir_version,
         "opsets": {domain or "ai.onnx": version for domain, version in model.opsets.items()},
         "doc": model.doc,
@@ -142,7 +152,7 @@ def _header(model: Model, facts: Facts) -> Iterator[tuple[str, str]]:
         if text:
             yield label, cut(text)
     if model.version:
-        yield "version", str(model.version)
+        yield "version", version_text(model.version)
     yield "IR", str(model.ir_version)
     yield (
         "opsets",

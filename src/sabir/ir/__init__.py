@@ -59,6 +59,7 @@ from sabir.ir._initializers import Initializers
 from sabir.ir._links import Use
 from sabir.ir._listing import Listed
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
+from sabir.ir._model_version import ModelVersion, VersionPart
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
 from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
@@ -158,6 +159,7 @@ __all__ = [
     "LocalFunction",
     "MapType",
     "Model",
+    "ModelVersion",
     "NameScope",
     "Node",
     "NodeDevice",
@@ -182,6 +184,7 @@ __all__ = [
     "TypeNote",
     "Use",
     "Value",
+    "VersionPart",
     "WireTensor",
     "add",
     "all_tensors",

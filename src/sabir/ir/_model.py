@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.base import hinted, hints, legible
+from sabir.base import hinted, hints, legible, quote
 from sabir.ir._clone import clone_function, clone_model, clone_training
 from sabir.ir._finding import named
 from sabir.ir._graph import Graph
 from sabir.ir._imports import canonical_domain, find_opset
 from sabir.ir._listing import Listed
+from sabir.ir._model_version import ModelVersion
 from sabir.ir._releases import newest_opset_of_ir
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ class Model(Listed):
 
     `path` is the file that it was loaded from, whose folder contains the external data. A model can be
     copied (`clone`, `copy`, `deepcopy`: the copies share tensors and types, which are immutable) and pickled:
-    then the data of mapped and external tensors is read into the pickle, which needs no file.
+    then the data of mapped and external tensors is read into the pickle, which needs no file. `version` is
+    the number of the field `model_version`, and `semver` the semantic version that it means.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -141,6 +143,24 @@ class Model(Listed):
     devices: list[DeviceConfiguration] = field(default_factory=list["DeviceConfiguration"])
     residue: Residue | None = None
     path: Path | None = None
+
+    @property
+    def semver(self) -> ModelVersion | None:
+        """The semantic version that `version` means, or None where that is a simple number.
+
+        Assign a `ModelVersion` to change `version`. Raises SchemaError where `version` is not a signed 64-bit
+        number, and TypeError where something else is assigned.
+        """
+        return None if ModelVersion.is_simple(self.version) else ModelVersion.unpack(self.version)
+
+    @semver.setter
+    def semver(self, version: ModelVersion) -> None:
+        if not isinstance(version, ModelVersion):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped code
+            raise TypeError(
+                f"semver must be a ModelVersion, as ModelVersion.parse returns it, and is {quote(version)}; "
+                "a simple number is assigned to model.version"
+            )
+        self.version = version.packed
 
     def opset(self, domain: str = "") -> int | None:
         """Return the version of a domain that applies; `""` and `"ai.onnx"` are the same one.

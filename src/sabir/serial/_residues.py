@@ -208,9 +208,13 @@ def drop_outdated_imports(opsets: Mapping[str, int], field: Any) -> None:
 
 
 def write_entries(entries: dict[str, str] | None, field: Any) -> None:
-    """Write string pairs into a repeated field."""
+    """Write metadata into a repeated field; raises WireError for an entry that is not text."""
     for key, value in (entries or {}).items():
-        field.add(key=key, value=value)
+        try:
+            field.add(key=key, value=value)
+        except (TypeError, ValueError) as error:
+            entry = f"the metadata entry {quote(key)} with the value {quote(value)}"
+            raise WireError(f"{entry} cannot be written: {error}") from error
 
 
 def _plain_size(key: str, value: str) -> int:
