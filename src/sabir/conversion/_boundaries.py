@@ -20,7 +20,8 @@ class Boundary:
     """A boundary between two versions of an operator, in one direction.
 
     Calls of `source` become calls of `target`, which is None where a model goes below the first version. The
-    `adapter` is the behaviour that rewrites a call, None where the call itself is valid in both versions.
+    `adapter` is the behaviour that rewrites a call, None where the call itself is valid in both versions; below
+    the first version it writes the call out as older operators.
     `refusal` says why no call can cross.
     """
 
@@ -81,11 +82,11 @@ def _upward(newer: Version) -> Boundary:
 def _downward(newer: Version) -> Boundary:
     older = newer.previous
     if older is None:
-        body = newer.find("body")
-        if body is not None:
-            return Boundary(newer, None, Binding(newer.formal, body))
+        expression = newer.find("downgrade") or newer.find("body")
+        if expression is not None:
+            return Boundary(newer, None, Binding(newer.formal, expression))
         lacking = f"opset {newer.since - 1} has no such operator, and it has no function body"
-        return Boundary(newer, None, refusal=_reasons(lacking, newer.why_absent("body")))
+        return Boundary(newer, None, refusal=_reasons(lacking, newer.why_absent("downgrade")))
     adapter = newer.find("downgrade")
     if adapter is None:
         return Boundary(newer, older, refusal=_reasons(newer.why_absent("downgrade")))

@@ -209,7 +209,7 @@ class Converter:
         operands += [v for graph in node.graphs for v in graph.captures()]
         nodes = self._rewriter.apply(node, boundary.adapter, since=source.since, opsets=opsets)
         self._settle(root, node, nodes, estate, operands, target)
-        self.steps[str(source), "its body" if target is None else str(target)] += 1
+        self.steps[str(source), "older operators" if target is None else str(target)] += 1
 
     def _keep(self, node: Node, boundary: Boundary) -> None:
         """Let a node be the same call of the other version; raises Unconvertible."""

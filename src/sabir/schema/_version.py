@@ -164,7 +164,11 @@ class Version:
         return self._attach("upgrade", function)
 
     def downgrade(self, function: F) -> F:
-        """Attach the adapter that rewrites a call of this version for the previous one."""
+        """Attach the adapter that rewrites a call of this version for the previous one.
+
+        Of the first version it expresses the call in operators that the opset before had, in their versions
+        of this opset, as a body does; a conversion prefers it to the body.
+        """
         return self._attach("downgrade", function)
 
     def gradient(self, function: F) -> F:
