@@ -15,6 +15,7 @@ import typer
 from sabir import __version__
 from sabir.base import (
     CheckError,
+    ConversionError,
     EvaluationError,
     InferenceError,
     LimitError,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 INTERRUPTED = 130
-_MODEL_ERRORS = (CheckError, EvaluationError, InferenceError, SchemaError)
+_MODEL_ERRORS = (CheckError, ConversionError, EvaluationError, InferenceError, SchemaError)
 _DEBUG = "SABIR_TRACEBACK"  # if it is set, errors end in tracebacks
 
 

@@ -20,8 +20,8 @@ class Boundary:
     """A boundary between two versions of an operator, in one direction.
 
     Calls of `source` become calls of `target`, which is None where a model goes below the first version. The
-    `adapter` is the behaviour that rewrites a call, None where the call itself is valid in both versions; below
-    the first version it writes the call out as older operators.
+    `adapter` is the behaviour that rewrites a call, None where the call itself is valid in both versions;
+    below the first version it writes the call out as older operators.
     `refusal` says why no call can cross.
     """
 
