@@ -208,7 +208,7 @@ class Converter:
         operands = [v for v in node.inputs if v is not None]
         operands += [v for graph in node.graphs for v in graph.captures()]
         nodes = self._rewriter.apply(node, boundary.adapter, since=source.since, opsets=opsets)
-        self._settle(root, node, nodes, estate, operands, target)
+        self._settle(root, node, nodes, estate, operands, opsets)
         self.steps[str(source), "older operators" if target is None else str(target)] += 1
 
     def _keep(self, node: Node, boundary: Boundary) -> None:
@@ -245,7 +245,7 @@ class Converter:
             raise
         except SabirError:
             return False
-        self._settle(root, node, nodes, estate, operands, source)
+        self._settle(root, node, nodes, estate, operands, root.opsets)
         self._widened.update(nodes)
         self.steps[str(source), f"{source} between casts"] += 1
         for new in nodes:
@@ -258,14 +258,17 @@ class Converter:
 
     def _settle(
         self, root: Root, node: Node, nodes: list[Node], estate: Estate, operands: Iterable[Value],
-        version: Version | None,
+        opsets: Mapping[str, int],
     ) -> None:  # fmt: skip
         """Make new nodes part of the graph: named, recorded, to be converted further."""
         check_nodes(len(self._made))
         origin = self.origins.get(node, node)
         root.drop(node)
         inherit(estate, nodes, self._node_names)
-        drop_defaults(estate, nodes, version)
+        for new in nodes:
+            version = self.registry.find_version(new.domain, new.op, opsets.get(canonical_domain(new.domain)))
+            if version is not None:
+                drop_defaults(estate, new, version)
         nested = [n for new in nodes for graph in new.graphs for n in graph.all_nodes()]
         root.add((*nodes, *nested))
         self._made.update(dict.fromkeys(nodes))

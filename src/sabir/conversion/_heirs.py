@@ -65,16 +65,12 @@ def _layout(device: NodeDevice, node: Node, *, is_heir: bool) -> NodeDevice:
     return device if kept == device.shardings else device._replace(shardings=kept, wire=b"")
 
 
-def drop_defaults(estate: Estate, nodes: Sequence[Node], version: Version | None) -> None:
-    """Remove the attributes that an adapter states although the node left them out, having the default."""
-    if version is None:
-        return
-    formal = version.formal.attributes
-    for node in nodes:
-        if node.op != version.operator.name:
+def drop_defaults(estate: Estate, node: Node, version: Version) -> None:
+    """Remove the attributes of a new node that have their defaults, unless the old node stated them."""
+    stated = estate.attributes if node.op == estate.op else frozenset[str]()
+    for name, attribute in list(node.attributes.items()):
+        formal = version.formal.attributes.get(name)
+        if formal is None or formal.required or name in stated or formal.default is None:
             continue
-        for name, attribute in list(node.attributes.items()):
-            if name in estate.attributes or name not in formal or formal[name].required:
-                continue
-            if is_default(attribute, formal[name]):
-                del node.attributes[name]
+        if is_default(attribute, formal):
+            del node.attributes[name]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.ir import ArrayTensor, Attribute, Graph, Node, Tensor, TensorType, Value
 from sabir.opsets.families import contents
 from sabir.rewrite import erase_node
-from sabir.schema import Version, port_at
+from sabir.schema import port_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sabir.schema import Scope
 
 _MOST_SHARED = 1024  # elements of a constant that is compared with others
-_AUTOMATIC = re.compile(r"const_\d+")  # the name that a builder gives to a constant
+_AUTOMATIC = re.compile(r"const(ant)?(_\d+)?")  # the name that a builder gives to a constant
 
 
 class Constants:
@@ -53,8 +53,9 @@ class Constants:
             if use is None or not isinstance(use.user, Node) or not _AUTOMATIC.fullmatch(value.name):
                 continue
             version = scope.version(use.user)
-            if isinstance(version, Version):
-                value.name = self._names.fresh(port_at(version.inputs, use.slot).name.lower())
+            port = None if version is None else port_at(version.inputs, use.slot).name.lower()
+            if port is not None and len(port) > 1:  # `a` and `b` say no more than `const`
+                value.name = self._names.fresh(port)
 
 
 def share(values: Iterable[Value]) -> None:
