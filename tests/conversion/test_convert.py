@@ -249,3 +249,24 @@ def test_ml_operators():
     got = sabir.convert(model, opset=21, opsets={"ai.onnx.ml": 4})
     assert got.opsets == {"": 21, "ai.onnx.ml": 4}
     assert sabir.evaluate(got, {"x": np.array(["b", "a"], object)})["y"].tolist() == [2, 1]
+
+
+def test_what_states_no_more_than_the_default_does_not_stand_in_the_way():
+    model = sabir.parse("""<ir_version: 8, opset_import: ["" : 12]>
+    g (float[1,1,4,4] x) => (float[1,1,3,3] y) {
+        y = MaxPool <kernel_shape = [2, 2], dilations = [1, 1], ceil_mode = 0, strides = [1, 1]> (x)
+    }""")
+    (node,) = sabir.convert(model, opset=7).graph
+    assert list(node.attributes) == ["kernel_shape", "strides"]
+    model.graph[0].attributes["dilations"] = [2, 2]
+    with pytest.raises(sabir.ConversionError, match="MaxPool:8 has no attribute 'dilations'"):
+        sabir.convert(model, opset=7)
+
+
+def test_integers_where_an_older_version_has_only_floats():
+    model = sabir.parse("""<ir_version: 8, opset_import: ["" : 13]>
+    g (int64[N] a, int64[N] b, int64[1] c) => (int64[N] y, int64[N] z) { y = Max (a, b, c)  z = Min (a, b) }""")
+    got = sabir.convert(model, opset=11)
+    assert {n.op for n in got.graph} == {"Greater", "Less", "Where"}
+    feeds = {"a": np.int64([1, -5, 9]), "b": np.int64([2, -6, 9]), "c": np.int64([0])}
+    assert {k: v.tolist() for k, v in sabir.evaluate(got, feeds).items()} == {"y": [2, 0, 9], "z": [1, -6, 9]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sabir.base import SabirError, counted
 from sabir.ir import Attribute
@@ -78,8 +78,13 @@ def kept_attributes(
 
 
 def is_default(attribute: Attribute, formal: FormalAttribute) -> bool:
-    """Return whether an attribute states the default of its declaration."""
-    return not attribute.ref and bool(attribute.value == formal.default)
+    """Return whether an attribute states the default of its declaration, or what that implies."""
+    if attribute.ref:
+        return False
+    value: Any = attribute.value
+    if formal.implied is not None and isinstance(value, tuple):
+        return all(item == formal.implied for item in cast("tuple[object, ...]", value))
+    return bool(value == formal.default)
 
 
 def check_ports(target: Version, signatures: Sequence[str | None], outputs: int) -> None:

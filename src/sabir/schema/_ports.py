@@ -96,7 +96,8 @@ class Attribute:
 
     `values` declares the admitted values, where not all of the type have a meaning. A `legacy` attribute was
     a hint for an optimisation and never had a meaning; behaviours do not take it. One that `names_values` has
-    names of values of the graph around the node, which must follow when a value is renamed.
+    names of values of the graph around the node, which must follow when a value is renamed. A list whose
+    items are all `implied` means the same as none.
 
     >>> Attribute('axis', 'int', 'The axis.', default=-1).default
     -1
@@ -110,6 +111,7 @@ class Attribute:
     legacy: bool = False
     values: Values | None = None
     names_values: bool = False
+    implied: int | None = None
 
     def __post_init__(self) -> None:
         """Round a default as a file does: attributes are 32-bit floats, and both must compute the same."""

@@ -61,6 +61,20 @@ def one_shape_before(newer: Version, chain: Callable[..., Value] | None = None) 
         return chain(b, *inputs)
 
 
+def integers_before(newer: Version, compare: str) -> None:
+    """Attach the downgrade to versions that take no integers: the choice by comparison of each pair."""
+    name = newer.operator.name
+
+    @newer.downgrade
+    def downgrade(b: Builder, first: Value, /, *others: Value) -> Value:
+        if not isinstance(first.type, TensorType) or not first.type.element.is_integer:
+            return b.op(name, first, *others)
+        chosen = first if others else b.Identity(first)
+        for other in others:
+            chosen = b.Where(b.op(compare, chosen, other), chosen, other)
+        return chosen
+
+
 def infer_one_shape(*inputs: TensorType) -> TensorType:
     """Infer the inputs' common type and shape; raises InferenceError where they differ."""
     element = next((t.element for t in inputs if t.element.number), inputs[0].element)

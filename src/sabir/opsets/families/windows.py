@@ -23,19 +23,25 @@ LEAST_RANK = 3  # a batch, channels, one spatial axis
 AUTO_PADS = one_of("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", aliases={"": "NOTSET"})
 
 STRIDES = Attribute(
-    "strides", "ints", "The step between windows along each spatial axis; 1 by default.", values=at_least(1)
+    "strides",
+    "ints",
+    "The step between windows along each spatial axis; 1 by default.",
+    values=at_least(1),
+    implied=1,
 )
 DILATIONS = Attribute(
     "dilations",
     "ints",
     "The step between the elements of a window along each spatial axis; 1 by default.",
     values=at_least(1),
+    implied=1,
 )
 PADS = Attribute(
     "pads",
     "ints",
     "Padding at the beginning of each spatial axis, then at the end of each; 0 by default.",
     values=at_least(0),
+    implied=0,
 )
 AUTO_PAD = Attribute(
     "auto_pad",

@@ -23,6 +23,7 @@ v13 = v12.widen(13, T=BFLOAT16)
 v8.infer(arithmetic.known_minimum)
 v8.evaluate(variadic.folded(np.minimum))
 variadic.one_shape_before(v8)
+variadic.integers_before(v12, "Less")
 
 
 @minimum.examples
