@@ -29,10 +29,11 @@ from sabir.base import (
     WireError,
     importing_later,
 )
-from sabir.ir import Builder, Listed, Model
+from sabir.ir import Builder, Listed, Model, releases
 
 if TYPE_CHECKING:
     from sabir.checking import check, findings
+    from sabir.consumers import requirements
     from sabir.evaluation import evaluate
     from sabir.inference import infer
     from sabir.inlining import inline
@@ -45,7 +46,7 @@ _LATER = {
     "check": "checking", "findings": "checking", "evaluate": "evaluation", "infer": "inference",
     "inline": "inlining", "Session": "runtime", "dumps": "serial", "from_proto": "serial",
     "load": "serial", "loads": "serial", "save": "serial", "text": "serial", "to_proto": "serial",
-    "parse": "syntax",
+    "parse": "syntax", "requirements": "consumers",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -118,6 +119,8 @@ __all__ = [
     "load",
     "loads",
     "parse",
+    "releases",
+    "requirements",
     "save",
     "text",
     "to_proto",

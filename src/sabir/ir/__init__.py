@@ -47,7 +47,6 @@ from sabir.ir._features import (
     features_of_type,
     features_of_value,
     first_ir_of_element,
-    least_ir,
     parts_of_type,
 )
 from sabir.ir._fresh import FreshNames
@@ -59,7 +58,20 @@ from sabir.ir._listing import Listed
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
-from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
+from sabir.ir._releases import (
+    NEWEST_IR,
+    Release,
+    first_ir_of,
+    first_release_with,
+    least_ir_of_imports,
+    minimum_ir,
+    newest_opset,
+    newest_opset_of_ir,
+    opsets_of_ir,
+    release,
+    releases,
+    require_released,
+)
 from sabir.ir._residue import Residue
 from sabir.ir._tensors import (
     MAX_RANK,
@@ -89,6 +101,7 @@ from sabir.ir._types import (
     tensor_type,
     unknown_element,
 )
+from sabir.ir._used_features import first_release, least_ir, used_features
 from sabir.ir._value import Value
 
 if TYPE_CHECKING:
@@ -162,6 +175,7 @@ __all__ = [
     "Operand",
     "OptionalType",
     "Place",
+    "Release",
     "Residue",
     "SequenceType",
     "Shape",
@@ -205,10 +219,13 @@ __all__ = [
     "find_opset",
     "first_ir_of",
     "first_ir_of_element",
+    "first_release",
+    "first_release_with",
     "floor_div",
     "is_nonnegative",
     "known_equal",
     "least_ir",
+    "least_ir_of_imports",
     "literal",
     "lower_bound",
     "minimum_ir",
@@ -216,6 +233,7 @@ __all__ = [
     "mul",
     "newest_opset",
     "newest_opset_of_ir",
+    "opsets_of_ir",
     "parse_dim",
     "parts_of_type",
     "places",
@@ -223,6 +241,9 @@ __all__ = [
     "read_dim",
     "read_outputs",
     "read_value_info",
+    "release",
+    "releases",
+    "require_released",
     "resolve",
     "sub",
     "symbol",
@@ -231,6 +252,7 @@ __all__ = [
     "trunc_div",
     "unknown_element",
     "upper_bound",
+    "used_features",
     "verify",
     "walk",
 ]
