@@ -10,11 +10,12 @@ import typer
 
 from sabir.base import counted
 from sabir.cli._completion import consumer_names
+from sabir.cli._facts import operator_name
 from sabir.cli._screen import plain
 from sabir.cli._usage import refuse
 from sabir.consumers import Consumer, find_consumer, requirements
 from sabir.ir import canonical_domain, least_ir_of_imports, opsets_of_ir
-from sabir.schema import function_label
+from sabir.schema import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -136,7 +137,11 @@ class Needs:
 
 
 def _operator_row(use: OperatorUse) -> tuple[str, str]:
-    return plain(use.name), f"{use.calls:,}"
+    return plain(_callee_name(use)), f"{use.calls:,}"
+
+
+def _callee_name(use: OperatorUse) -> str:
+    return str(use.callee) if isinstance(use.callee, Version) else operator_name(use.callee)
 
 
 def _unknown_line(use: UnknownUse) -> str:
@@ -145,7 +150,7 @@ def _unknown_line(use: UnknownUse) -> str:
 
 
 def _import_row(use: ImportUse) -> tuple[str, str, str]:
-    owner = "" if use.function is None else f", in {function_label(use.function)}"
+    owner = "" if use.function is None else f", in function {operator_name(use.function)}"
     if not use.calls:
         needs = f"{counted(use.function_calls, 'call')} of functions" if use.function_calls else "unused"
     else:
@@ -178,12 +183,12 @@ def _requirements_json(found: Requirements) -> dict[str, Any]:
                 "least": use.least,
                 "nodes": use.calls,
                 "function_calls": use.function_calls,
-                "function": None if use.function is None else function_label(use.function),
+                "function": None if use.function is None else operator_name(use.function),
             }
             for use in found.imports
         ],
-        "operators": {use.name: use.calls for use in found.operators},
-        "functions": {use.name: use.calls for use in found.functions},
+        "operators": {_callee_name(use): use.calls for use in found.operators},
+        "functions": {_callee_name(use): use.calls for use in found.functions},
         "features": [
             {"name": f.name, "since": f.since or None, "uses": f.uses, "location": str(f.location)}
             for f in found.features

@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from sabir.consumers._format import FeatureUse
     from sabir.ir import Node
 
-ObstacleKind = Literal["ir_version", "feature", "import", "operator", "domain", "invalid"]
+ObstacleKind = Literal["ir_version", "feature", "import", "unknown", "operator", "domain", "invalid"]
 
 
 class Obstacle(NamedTuple):
     """One thing that keeps a consumer from reading a model: why, where, and the node if it is one.
 
     The kinds are: `ir_version`, the declared one is too new; `feature`, a feature of the format came later;
-    `import`, an imported version is too new; `operator`, a node uses a version that the consumer lacks;
-    `domain`, the consumer has no operators of a domain; `invalid`, there is no such operator.
+    `import`, an imported version is too new; `unknown`, it is too new, and Sabir does not know its operators;
+    `operator`, a node uses a version that the consumer lacks; `domain`, the consumer has no operators of a
+    domain; `invalid`, there is no such operator.
     If all obstacles are of the kinds `ir_version` and `import`, the model only has to state lower versions.
 
     >>> model = sabir.parse('''<ir_version: 8, opset_import: ["" : 17]>
@@ -78,19 +79,26 @@ def _of_imports(importer: Importer, consumer: Consumer) -> Iterator[Obstacle]:
         shown = domain or "ai.onnx"
         where = importer.where.at("opset_import", name=shown)
         has = f"{importer.label} imports opset {version} of {shown}, and {consumer.name} has up to {newest}"
-        yield Obstacle("import", f"{has}; {_about_import(domain, called, newest, importer)}", where)
+        operators = [calls for calls in called if not isinstance(calls.callee, Function)]
+        unknown = _why_unknown(domain, importer) if operators else ""
+        about = unknown or _about_import(operators, newest, has_functions=len(operators) < len(called))
+        yield Obstacle("unknown" if unknown else "import", f"{has}; {about}", where)
 
 
-def _about_import(domain: str, called: Sequence[Calls], newest: int, importer: Importer) -> str:
-    if not called:
-        return "no node calls anything of it: remove the import"
-    called = [calls for calls in called if not isinstance(calls.callee, Function)]
-    if not called:
-        return f"nodes call only functions of the model in it: import opset {newest}"
+def _why_unknown(domain: str, importer: Importer) -> str:
+    """Return why Sabir cannot compare the operators of an import with older ones; nothing if it can."""
     if domain in importer.scope.newer():
         return "Sabir does not know this opset, and cannot say what changed"
     if not importer.scope.registry.has_domain(domain):
         return "Sabir does not know the operators of this domain, and cannot say what changed"
+    return ""
+
+
+def _about_import(called: Sequence[Calls], newest: int, *, has_functions: bool) -> str:
+    if not called and has_functions:
+        return f"nodes call only functions of the model in it: import opset {newest}"
+    if not called:
+        return "no node calls anything of it: remove the import"
     count = sum(len(calls.places) for calls in called if _is_in_the_way(calls, newest))
     if not count:
         return (

@@ -34,8 +34,8 @@ class ImportUse:
     """An imported operator set of the model, or of `function`, and what the nodes need of it.
 
     `calls` and `function_calls` count the nodes that call operators and functions of the domain. `least` is
-    the oldest version in which all called operators have the same versions; None if none is called, or if some
-    are not known.
+    the oldest version in which all called operators have the same versions; None if none is called, or if
+    some are not known.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')

@@ -68,7 +68,7 @@ def least_ir(model: Model) -> int:
     """
     imports = starmap(_first_ir_of_import, model.opsets.items())
     features = (feature.since for feature, _ in used_features(model))
-    return max(OLDEST_IR_OF_IMPORTS, *imports, *features)
+    return max([OLDEST_IR_OF_IMPORTS, *imports, *features])
 
 
 def first_release(model: Model) -> Release:
