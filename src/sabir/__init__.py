@@ -30,10 +30,11 @@ from sabir.base import (
     WireError,
     importing_later,
 )
-from sabir.ir import Builder, Listed, Model, ModelVersion
+from sabir.ir import Builder, Listed, Model, ModelVersion, releases
 
 if TYPE_CHECKING:
     from sabir.checking import check, findings
+    from sabir.consumers import requirements
     from sabir.conversion import convert
     from sabir.evaluation import evaluate
     from sabir.inference import infer
@@ -47,7 +48,7 @@ _LATER = {
     "check": "checking", "findings": "checking", "convert": "conversion", "evaluate": "evaluation",
     "infer": "inference", "inline": "inlining", "Session": "runtime", "dumps": "serial",
     "from_proto": "serial", "load": "serial", "loads": "serial", "save": "serial", "text": "serial",
-    "to_proto": "serial", "parse": "syntax",
+    "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -123,6 +124,8 @@ __all__ = [
     "load",
     "loads",
     "parse",
+    "releases",
+    "requirements",
     "save",
     "text",
     "to_proto",

@@ -19,6 +19,7 @@ COMMANDS = (
     "pack",
     "unpack",
     "op",
+    "releases",
     "demo",
 )
 

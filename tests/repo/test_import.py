@@ -23,7 +23,17 @@ def modules():
 
 def test_no_engine_is_loaded_before_it_is_asked_for(modules):
     assert "sabir.ir" in modules
-    engines = ("opsets", "schema", "checking", "inference", "evaluation", "inlining", "runtime", "serial")
+    engines = (
+        "opsets",
+        "schema",
+        "checking",
+        "consumers",
+        "inference",
+        "evaluation",
+        "inlining",
+        "runtime",
+        "serial",
+    )
     assert not {m for m in modules if m.startswith(tuple(f"sabir.{name}" for name in engines))}
 
 

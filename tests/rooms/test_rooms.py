@@ -159,7 +159,7 @@ def test_adapters_keep_the_value(operator, example, direction, engine):
     boundary = (later[0] if later else None) if direction == "upgrade" else (here if here.previous else None)
     if boundary is None or direction not in boundary.behaviours or operator.random:
         return  # nothing to cross: the history ends here, or the absence is declared and tested as such
-    target = boundary.since if direction == "upgrade" else boundary.previous.since
+    target = boundary.since if direction == "upgrade" else boundary.since - 1
     expected = run(*model_of(operator, example), engine)
 
     try:

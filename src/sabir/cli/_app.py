@@ -22,7 +22,20 @@ from sabir.base import (
     SabirError,
     SchemaError,
 )
-from sabir.cli import _check, _convert, _demo, _edit, _infer, _op, _pack, _rule, _run, _show, _text
+from sabir.cli import (
+    _check,
+    _convert,
+    _demo,
+    _edit,
+    _infer,
+    _op,
+    _pack,
+    _releases,
+    _rule,
+    _run,
+    _show,
+    _text,
+)
 from sabir.cli._screen import plain
 from sabir.cli._usage import FAULTY, UNREADABLE
 
@@ -57,6 +70,7 @@ for command, examples in (
     (_pack.pack, _pack.PACK_EXAMPLES),
     (_pack.unpack, _pack.UNPACK_EXAMPLES),
     (_op.op, _op.EXAMPLES),
+    (_releases.releases, _releases.EXAMPLES),
     (_demo.demo, _demo.EXAMPLES),
 ):
     app.command(epilog=_examples(examples))(command)

@@ -23,3 +23,17 @@ def operator_names(incomplete: str) -> list[tuple[str, str]]:
         for operator in operators
     ]
     return [(name, text) for name, text in known if name.lower().startswith(incomplete.lower())]
+
+
+def consumer_names(incomplete: str) -> list[str]:
+    """Return the known consumers that complete a word."""
+    from sabir.consumers import CONSUMERS  # ruff: ignore[import-outside-top-level]  only a completion needs it
+
+    return [name for name in CONSUMERS if name.startswith(incomplete)]
+
+
+def release_names(incomplete: str) -> list[str]:
+    """Return the releases of the standard that complete a word."""
+    from sabir.ir import releases  # ruff: ignore[import-outside-top-level]  only a completion needs it
+
+    return [release.name for release in releases() if release.name.startswith(incomplete)]

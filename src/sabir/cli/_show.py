@@ -21,8 +21,18 @@ from sabir.cli._facts import (
 )
 from sabir.cli._json import JsonOption, write_json
 from sabir.cli._models import STREAM, ModelPaths, load_any, shown
+from sabir.cli._operators import OperatorsOption, registry_of
 from sabir.cli._progress import progress_bar
+from sabir.cli._requirements import (
+    ConsumerOption,
+    IrOption,
+    Needs,
+    OpsetsOption,
+    RequirementsOption,
+    consumer_of,
+)
 from sabir.cli._screen import Screen, cut, exact_bytes_text, plain
+from sabir.cli._usage import FAULTY
 from sabir.ir import Tensor
 
 if TYPE_CHECKING:
@@ -35,13 +45,15 @@ EXAMPLES = (
     "sabir show model.onnx --nodes | grep Conv",
     "sabir show model.onnx --tree",
     "sabir show model.onnx --weights",
+    "sabir show model.onnx --for onnxruntime-1.20",
+    "sabir show model.onnx --opset 17 --opset ai.onnx.ml=3 --ir 8",
     "sabir show models/*.onnx --json",
 )
 _NOTHING = "-"  # an omitted optional input or output
 _FIRST_IR_OF_DEFAULTS = 4  # before it every initializer had to be listed as an input too
 
 
-def show(
+def show(  # ruff: ignore[too-many-arguments]  each is an option
     models: ModelPaths,
     *,
     nodes: Annotated[
@@ -54,37 +66,50 @@ def show(
         bool,
         typer.Option("--weights", help="List every initializer: type, bytes, min, max, mean, zeros, NaN."),
     ] = False,
+    needs: RequirementsOption = False,
+    target: ConsumerOption = None,
+    opsets: OpsetsOption = None,
+    ir_version: IrOption = None,
+    operators: OperatorsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what is in a model: inputs, outputs, operators, parameters.
 
-    Tensors are read only for --weights; without it a large model shows as fast as a small one.
+    Tensors are read only for --weights; without it a large model shows as fast as a small one. With --for,
+    --opset or --ir the exit code is 1 if that consumer does not accept a model.
     """
+    consumer, registry = consumer_of(target, opsets, ir_version), registry_of(operators)
     loaded = [(path, load_any(path)) for path in models]
+    wanted = needs or consumer is not None
+    reports = [Needs.of(model, registry, consumer) if wanted else None for _, model in loaded]
+    shown_models = [(path, model, report) for (path, model), report in zip(loaded, reports, strict=True)]
     if as_json:
-        write_json([_as_json(path, model, nodes=nodes, weights=weights) for path, model in loaded])
-        return
-    screen = Screen()
-    for place, (path, model) in enumerate(loaded):
-        if len(loaded) > 1:
-            screen.line(("\n" if place else "") + screen.paint(f"== {plain(path)}", bold=True))
-        _show(screen, path, model, nodes=nodes, tree=tree, weights=weights)
+        write_json([_as_json(*parts, nodes=nodes, weights=weights) for parts in shown_models])
+    else:
+        screen = Screen()
+        for place, parts in enumerate(shown_models):
+            if len(loaded) > 1:
+                screen.line(("\n" if place else "") + screen.paint(f"== {plain(parts[0])}", bold=True))
+            _show(screen, *parts, nodes=nodes, tree=tree, weights=weights)
+    if any(report is not None and report.obstacles for report in reports):
+        raise typer.Exit(FAULTY)
 
 
-def _show(screen: Screen, path: Path, loaded: Model, *, nodes: bool, tree: bool, weights: bool) -> None:
-    facts = facts_of(loaded)
+def _show(
+    screen: Screen,
+    path: Path,
+    loaded: Model,
+    report: Needs | None,
+    *,
+    nodes: bool,
+    tree: bool,
+    weights: bool,
+) -> None:
     screen.line(screen.paint(shown(Path(path.name)), bold=True))
-    screen.table(_header(loaded, facts), "cyan")
-    _ports(screen, loaded)
-    screen.heading("Operators", counted(facts.nodes, "node"))
-    screen.table([(plain(name), f"{count:,}") for name, count in facts.operators], "cyan", "right")
-    if loaded.functions:
-        screen.heading("Functions", f"{len(loaded.functions)}")
-        rows = [
-            (plain(operator_name(f)), _interface(f.graph), counted(len(f.graph), "node"))
-            for f in loaded.functions
-        ]
-        screen.table(rows, "cyan")
+    if report is None:
+        _summary(screen, loaded)
+    else:
+        report.show(screen)
     if weights:
         screen.heading("Weights")
         with progress_bar("reading") as progress:
@@ -98,7 +123,22 @@ def _show(screen: Screen, path: Path, loaded: Model, *, nodes: bool, tree: bool,
         screen.lines(_trees(screen, loaded))
 
 
-def _as_json(path: Path, model: Model, *, nodes: bool, weights: bool) -> dict[str, Any]:
+def _summary(screen: Screen, loaded: Model) -> None:
+    facts = facts_of(loaded)
+    screen.table(_header(loaded, facts), "cyan")
+    _ports(screen, loaded)
+    screen.heading("Operators", counted(facts.nodes, "node"))
+    screen.table([(plain(name), f"{count:,}") for name, count in facts.operators], "cyan", "right")
+    if loaded.functions:
+        screen.heading("Functions", f"{len(loaded.functions)}")
+        rows = [
+            (plain(operator_name(f)), _interface(f.graph), counted(len(f.graph), "node"))
+            for f in loaded.functions
+        ]
+        screen.table(rows, "cyan")
+
+
+def _as_json(path: Path, model: Model, report: Needs | None, *, nodes: bool, weights: bool) -> dict[str, Any]:
     facts = facts_of(model)
     data: dict[str, Any] = {
         "path": None if path == STREAM else str(path),
@@ -120,6 +160,8 @@ def _as_json(path: Path, model: Model, *, nodes: bool, weights: bool) -> dict[st
         "parameters": _totals_json(facts.parameters),
         "external": {location: _totals_json(totals) for location, totals in facts.external.items()},
     }
+    if report is not None:
+        data["requirements"] = report.as_json()
     if nodes:
         data["node_list"] = [_node_json(place, node) for place, _, node in nested(model.graph)]
     if weights:

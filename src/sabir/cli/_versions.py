@@ -39,7 +39,7 @@ def opsets_of(options: Iterable[str] | None) -> dict[str, int]:
     for option in options or ():
         name, _, number = option.rpartition("=")
         if not (number.isascii() and number.isdigit()):
-            refuse(f"--opset {option!r}: write it as 21, or ai.onnx.ml=5")
+            refuse(f"--opset {option!r}: write it as 17, or ai.onnx.ml=3")
         domain = canonical_domain(name)
         if found.setdefault(domain, int(number)) != int(number):
             refuse(f"--opset names two versions of {domain or 'ai.onnx'}: {found[domain]} and {number}")

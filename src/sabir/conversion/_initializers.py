@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.ir import INITIALIZERS, Attribute, Graph, Node, SparseTensor, Tensor, Value, features_above
+from sabir.ir import CONSTANTS, Attribute, Graph, Node, SparseTensor, Tensor, Value, features_above
 
 if TYPE_CHECKING:
     from sabir.ir import Constant, Model
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def must_list_initializers(model: Model, ir_version: int | None) -> bool:
     """Return whether nothing but initializers that are no inputs keeps a model from its IR version."""
     wanted = model.ir_version if ir_version is None else ir_version
-    return set(features_above(model, wanted)) == {INITIALIZERS}
+    return set(features_above(model, wanted)) == {CONSTANTS}
 
 
 def list_initializers(model: Model) -> None:

@@ -31,9 +31,9 @@ from sabir.ir._dims import (
     upper_bound,
 )
 from sabir.ir._features import (
+    CONSTANTS,
     CONTAINERS,
     DEVICES,
-    INITIALIZERS,
     NEWEST_IN_GRAPHS,
     OPTIONALS,
     SPARSE,
@@ -41,7 +41,6 @@ from sabir.ir._features import (
     VALUE_INFO,
     Feature,
     elements_of_type,
-    features_above,
     features_of_function,
     features_of_graph,
     features_of_node,
@@ -49,7 +48,6 @@ from sabir.ir._features import (
     features_of_type,
     features_of_value,
     first_ir_of_element,
-    least_ir,
     parts_of_type,
 )
 from sabir.ir._fresh import FreshNames
@@ -62,7 +60,20 @@ from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._model_version import ModelVersion, VersionPart
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
-from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
+from sabir.ir._releases import (
+    NEWEST_IR,
+    Release,
+    first_ir_of,
+    first_release_with,
+    least_ir_of_imports,
+    minimum_ir,
+    newest_opset,
+    newest_opset_of_ir,
+    opsets_of_ir,
+    release,
+    releases,
+    require_released,
+)
 from sabir.ir._residue import Residue
 from sabir.ir._tensors import (
     MAX_RANK,
@@ -92,6 +103,7 @@ from sabir.ir._types import (
     tensor_type,
     unknown_element,
 )
+from sabir.ir._used_features import features_above, first_release, least_ir, used_features
 from sabir.ir._value import Value
 
 if TYPE_CHECKING:
@@ -120,9 +132,9 @@ __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "ATTRIBUTE_TYPES",
+    "CONSTANTS",
     "CONTAINERS",
     "DEVICES",
-    "INITIALIZERS",
     "MAX_RANK",
     "NEWEST_IN_GRAPHS",
     "NEWEST_IR",
@@ -167,6 +179,7 @@ __all__ = [
     "Operand",
     "OptionalType",
     "Place",
+    "Release",
     "Residue",
     "SequenceType",
     "Shape",
@@ -212,10 +225,13 @@ __all__ = [
     "find_opset",
     "first_ir_of",
     "first_ir_of_element",
+    "first_release",
+    "first_release_with",
     "floor_div",
     "is_nonnegative",
     "known_equal",
     "least_ir",
+    "least_ir_of_imports",
     "literal",
     "lower_bound",
     "minimum_ir",
@@ -223,6 +239,7 @@ __all__ = [
     "mul",
     "newest_opset",
     "newest_opset_of_ir",
+    "opsets_of_ir",
     "parse_dim",
     "parts_of_type",
     "places",
@@ -230,6 +247,9 @@ __all__ = [
     "read_dim",
     "read_outputs",
     "read_value_info",
+    "release",
+    "releases",
+    "require_released",
     "resolve",
     "sub",
     "symbol",
@@ -238,6 +258,7 @@ __all__ = [
     "trunc_div",
     "unknown_element",
     "upper_bound",
+    "used_features",
     "verify",
     "walk",
 ]

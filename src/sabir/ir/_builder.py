@@ -9,7 +9,6 @@ import numpy as np
 from sabir._version import __version__
 from sabir.base import SchemaError
 from sabir.ir._expressions import register
-from sabir.ir._features import least_ir
 from sabir.ir._fresh import FreshNames
 from sabir.ir._graph import Graph
 from sabir.ir._imports import bound_opsets, canonical_domain
@@ -18,6 +17,7 @@ from sabir.ir._node import Node
 from sabir.ir._operators import OperatorMethods
 from sabir.ir._tensors import ArrayTensor, SparseTensor, Tensor
 from sabir.ir._types import TensorType, Type, tensor_type
+from sabir.ir._used_features import least_ir
 from sabir.ir._value import Value
 
 if TYPE_CHECKING:

@@ -239,7 +239,7 @@ def splice(node: Node, body: Graph, names: FreshNames, arguments: Arguments | No
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
     >>> body = sabir.syntax.parse_graph('g (float[N] a) => (b) { t = Neg (a)  b = Abs (t) }')
-    >>> nodes = splice(model.graph[0], body, FreshNames(['x', 'y']))
+    >>> nodes = splice(model.graph[0], body, sabir.ir.FreshNames(['x', 'y']))
     >>> [node.op for node in model.graph]
     ['Neg', 'Abs']
     """
@@ -258,7 +258,13 @@ def splice(node: Node, body: Graph, names: FreshNames, arguments: Arguments | No
 
 
 def paired(copy: Node, original: Node) -> Iterable[tuple[Node, Node]]:
-    """Yield a copy and those inside it, each with the node that it is a copy of."""
+    """Yield a copy and those inside it, each with the node that it is a copy of.
+
+    >>> node = sabir.ir.Node('Relu')
+    >>> copy = sabir.ir.clone_node(node)
+    >>> list(paired(copy, node)) == [(copy, node)]
+    True
+    """
     pending = [(copy, original)]
     while pending:
         one, other = pending.pop()

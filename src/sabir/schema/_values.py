@@ -101,10 +101,15 @@ class ElementTypes:
 
     def admits(self, value: object) -> bool:
         """Whether a value names one of the element types."""
-        found = _named(value)
+        found = self.element_of(value)
         return (
             found in _elements_in(self.of) if found is not None else value is not None and value == self.unset
         )
+
+    @staticmethod
+    def element_of(value: object) -> ElementType | None:
+        """Return the element type that a value names, or None."""
+        return _named(value)
 
     def alias_of(self, value: object) -> str | None:
         """Return the name of an element type that is written in another case than in TensorProto."""
