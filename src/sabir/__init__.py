@@ -33,6 +33,7 @@ from sabir.ir import Builder, Listed, Model
 
 if TYPE_CHECKING:
     from sabir.checking import check, findings
+    from sabir.comparison import accepts, compare
     from sabir.evaluation import evaluate
     from sabir.inference import infer
     from sabir.inlining import inline
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
 
 # imported on first use, so that `import sabir` is fast
 _LATER = {
-    "check": "checking", "findings": "checking", "evaluate": "evaluation", "infer": "inference",
+    "accepts": "comparison", "check": "checking", "compare": "comparison", "findings": "checking",
+    "evaluate": "evaluation", "infer": "inference",
     "inline": "inlining", "Session": "runtime", "dumps": "serial", "from_proto": "serial",
     "load": "serial", "loads": "serial", "save": "serial", "text": "serial", "to_proto": "serial",
     "parse": "syntax",
@@ -108,7 +110,9 @@ __all__ = [
     "UnsupportedError",
     "WireError",
     "__version__",
+    "accepts",
     "check",
+    "compare",
     "dumps",
     "evaluate",
     "findings",

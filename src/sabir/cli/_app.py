@@ -21,7 +21,7 @@ from sabir.base import (
     SabirError,
     SchemaError,
 )
-from sabir.cli import _check, _convert, _demo, _infer, _op, _pack, _rule, _run, _show, _text
+from sabir.cli import _check, _convert, _demo, _diff, _infer, _op, _pack, _rule, _run, _show, _text
 from sabir.cli._screen import plain
 from sabir.cli._usage import FAULTY, UNREADABLE
 
@@ -52,6 +52,7 @@ for command, examples in (
     (_infer.infer, _infer.EXAMPLES),
     (_text.text, _text.EXAMPLES),
     (_convert.convert, _convert.EXAMPLES),
+    (_diff.diff, _diff.EXAMPLES),
     (_pack.pack, _pack.PACK_EXAMPLES),
     (_pack.unpack, _pack.UNPACK_EXAMPLES),
     (_op.op, _op.EXAMPLES),
