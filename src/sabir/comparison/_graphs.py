@@ -10,6 +10,7 @@ from sabir.base import counted, quote
 from sabir.comparison._alignment import Alignment
 from sabir.comparison._changes import Change
 from sabir.comparison._places import Places
+from sabir.comparison._references import versioned
 from sabir.ir import SparseTensor, Tensor, TensorType, canonical_domain
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class GraphComparer:
             return
         before, after = self.old.versions[old], self.new.versions[new]
         if before != after:
-            self._versions[f"{_versioned(old, before)} became {_versioned(new, after)}"].append(pair)
+            self._versions[f"{_operator(old, before)} became {_operator(new, after)}"].append(pair)
         for name in dict.fromkeys((*old.attributes, *new.attributes)):
             yield from self._attributes(name, old, new)
         for index in range(max(len(old.inputs), len(new.inputs))):
@@ -148,13 +149,18 @@ class GraphComparer:
 
     def _is_rewired(self, here: Value | None, there: Value | None) -> bool:
         """Return whether values that are read in the same place differ, and no other change explains it."""
-        if self.old.of_value(here) == self.new.of_value(there) or _are_weights(here, there):
+        if self.old.of_value(here) == self.new.of_value(there) or self._are_weights(here, there):
             return False
         if there is not None and self.alignment.old_values.get(there) is here:
             return False
         is_added = there is not None and there.node is not None and there.node not in self.alignment.old_nodes
         is_removed = here is not None and here.node is not None and here.node not in self.alignment.new_nodes
         return not (is_added or is_removed or self._is_new_input(there))
+
+    def _are_weights(self, here: Value | None, there: Value | None) -> bool:
+        """Return whether both values are initializers, and no inputs that a consumer may feed."""
+        pairs = (here, self.old), (there, self.new)
+        return all(v is not None and v in m.constants and v.constant is not None for v, m in pairs)
 
     def _is_new_input(self, value: Value | None) -> bool:
         return value is not None and value.is_input and value not in self.alignment.old_values
@@ -166,7 +172,12 @@ class GraphComparer:
 
     def _weights_of(self, here: Value | None, there: Value | None) -> Iterator[Change]:
         """Yield the change of two weights that are read in the same place, once."""
-        if here is None or there is None or not _are_weights(here, there) or (here, there) in self._weights:
+        if (
+            here is None
+            or there is None
+            or not self._are_weights(here, there)
+            or (here, there) in self._weights
+        ):
             return
         before, after = here.constant, there.constant
         if before is None or after is None or self.old.values[here] == self.new.values[there]:
@@ -202,10 +213,6 @@ def _annotated(graph: Graph, key: Callable[[Value], Hashable]) -> set[Hashable]:
 def _unread(graph: Graph, model: Identities) -> dict[int, Value]:
     """Return the initializers that nothing reads, by their identities."""
     return {model.values[v]: v for v in graph.initializers if v in model.constants and not v.uses}
-
-
-def _are_weights(here: Value | None, there: Value | None) -> bool:
-    return here is not None and there is not None and here.constant is not None and there.constant is not None
 
 
 def _contents_text(old: Constant, new: Constant) -> str:
@@ -248,16 +255,11 @@ def _source(value: Value | None) -> str:
 
 def _label(node: Node) -> str:
     """Return a node as messages name it: its operator, and its name if it has one."""
-    return f"{_operator(node)} {quote(node.name)}" if node.name else f"{_operator(node)}"
+    return f"{_operator(node)} {quote(node.name)}" if node.name else _operator(node)
 
 
-def _operator(node: Node) -> str:
-    domain = canonical_domain(node.domain)
-    return f"{domain}.{node.op}" if domain else node.op
-
-
-def _versioned(node: Node, version: int | None) -> str:
-    return f"the function {_operator(node)}" if version is None else f"{_operator(node)}:{version}"
+def _operator(node: Node, version: int | None = None) -> str:
+    return versioned(canonical_domain(node.domain), node.op, version)
 
 
 def _devices(node: Node) -> list[object]:

@@ -60,7 +60,7 @@ POLICY: dict[str, Rule] = {
     "input-type-changed": Rule(
         "an input gets any other type",
         "major",
-        "The standard: a change to an incompatible type is breaking. A narrower type cannot have all old values.",
+        "The standard: an incompatible type is breaking. A narrower type cannot have all old values.",
     ),
     "input-shape-widened": Rule(
         "an input takes more shapes: a fixed size becomes open, two equal sizes may differ",
@@ -92,7 +92,7 @@ POLICY: dict[str, Rule] = {
     "output-type-changed": Rule(
         "an output gets any other type",
         "major",
-        "The standard: a change to an incompatible type is breaking. A consumer may have memory of the old type.",
+        "The standard: an incompatible type is breaking. A consumer may have memory of the old type.",
     ),
     "output-shape-narrowed": Rule(
         "an output has fewer shapes: an open size becomes fixed",
@@ -114,8 +114,8 @@ POLICY: dict[str, Rule] = {
         "another denotation of a type or dimension of an input or output, or another value of the image "
         "metadata (`Image.…`)",
         "major",
-        "The standard: other required contents of an input, such as a grey image instead of a coloured one, are "
-        "breaking. These fields are where a model declares its contents.",
+        "The standard: other required contents of an input, such as a grey image instead of a coloured "
+        "one, are breaking. These fields are where a model declares its contents.",
     ),
     "meaning-declared": Rule(
         "a denotation or image metadata is added or removed",

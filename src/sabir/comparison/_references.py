@@ -26,9 +26,12 @@ def missing_operators(old: Model, new: Model) -> Iterator[str]:
         version = version_in(domain, op, imported)
         known = {version_in(domain, op, number) for number in imports.get(domain, ())}
         if version not in known:
-            label = f"{domain}.{op}" if domain else op
-            have = ", ".join(f"{label}:{v}" for v in sorted(v for v in known if v is not None)) or "none"
-            yield f"opset_import: {label}:{version} is called; the imports of the old model have {have}"
+            have = (
+                ", ".join(versioned(domain, op, v) for v in sorted(v for v in known if v is not None))
+                or "none"
+            )
+            called = versioned(domain, op, version)
+            yield f"opset_import: {called} is called; the imports of the old model have {have}"
 
 
 def _references(model: Model) -> dict[tuple[str, str, int | None], None]:
@@ -46,6 +49,17 @@ def _references(model: Model) -> dict[tuple[str, str, int | None], None]:
 
 
 def version_in(domain: str, op: str, imported: int | None) -> int | None:
-    """Return the version of an operator in an operator set; that of the set where Sabir does not know it."""
+    """Return the version of an operator in an operator set; that of the set where Sabir does not know it.
+
+    None where the operator set does not have it, or the domain is not imported.
+    """
+    if STANDARD.find(domain, op) is None:
+        return imported
     version = STANDARD.find_version(domain, op, imported)
-    return imported if version is None else version.since
+    return None if version is None else version.since
+
+
+def versioned(domain: str, op: str, version: int | None) -> str:
+    """Return an operator version as the standard writes it: `Relu:14`, `com.acme.FastConv:3`."""
+    label = f"{domain}.{op}" if domain else op
+    return label if version is None else f"{label}:{version}"
