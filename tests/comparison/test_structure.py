@@ -173,6 +173,18 @@ def test_parallel_branches_with_new_weights_are_not_crossed():
     ]
 
 
+def test_an_operand_that_was_left_out():
+    body = "<float low = {{0}}> {{ t = Clip ({}) y = Neg (t) }}"
+    (change,) = sabir.compare(parsed(body.format("x")), parsed(body.format("x, low"))).reasons
+    assert change.message == "operand 1 of Clip was left out and is 'low'"
+
+
+def test_no_difference_is_silent():
+    """An output that nothing reads belongs to no other kind of change."""
+    old = parsed("{ t, mask = Dropout (x) y = Neg (t) }")
+    assert kinds(old, parsed("{ t = Dropout (x) y = Neg (t) }")) == ["graph-changed"]
+
+
 def test_an_attribute():
     (change,) = sabir.compare(
         parsed("{ t = Softmax <axis = 0> (x) y = Neg (t) }"),

@@ -40,7 +40,9 @@ def diff(
     as_json: JsonOption = False,
     _: LimitOption = None,
 ) -> None:
-    """Report what changed between two models, and what version it needs.
+    """Show what changed between two models.
+
+    Lists the changes, and says whether the version of NEW has the increment that they require.
 
     Inputs and outputs are compared by name, everything else by structure and contents: names of inner values
     and the order of nodes do not matter. The exit code is 0 if the model version of NEW has the increment

@@ -73,7 +73,7 @@ class Dimensions:
         if dim is not None:
             return dim
         self._unknown += 1
-        return symbol(f"?{self._unknown}")
+        return symbol(f"\0{self._unknown}")  # a name in a file does not begin with it
 
 
 def _is_variable(dim: _Known) -> bool:

@@ -151,7 +151,7 @@ class GraphComparer:
         """Return whether values that are read in the same place differ, and no other change explains it."""
         if self.old.of_value(here) == self.new.of_value(there) or self._are_weights(here, there):
             return False
-        if there is not None and self.alignment.old_values.get(there) is here:
+        if here is not None and there is not None and self.alignment.old_values.get(there) is here:
             return False
         is_added = there is not None and there.node is not None and there.node not in self.alignment.old_nodes
         is_removed = here is not None and here.node is not None and here.node not in self.alignment.new_nodes
@@ -172,15 +172,12 @@ class GraphComparer:
 
     def _weights_of(self, here: Value | None, there: Value | None) -> Iterator[Change]:
         """Yield the change of two weights that are read in the same place, once."""
-        if (
-            here is None
-            or there is None
-            or not self._are_weights(here, there)
-            or (here, there) in self._weights
-        ):
+        if here is None or there is None or not self._are_weights(here, there):
             return
         before, after = here.constant, there.constant
         if before is None or after is None or self.old.values[here] == self.new.values[there]:
+            return
+        if (here, there) in self._weights:
             return
         self._weights.add((here, there))
         message = f"the initializer {_named(there)} {_contents_text(before, after)}"
