@@ -34,6 +34,7 @@ from sabir.ir import Builder, Listed, Model, ModelVersion, releases
 
 if TYPE_CHECKING:
     from sabir.checking import check, findings
+    from sabir.comparison import accepts, compare
     from sabir.consumers import requirements
     from sabir.conversion import convert
     from sabir.evaluation import evaluate
@@ -45,10 +46,10 @@ if TYPE_CHECKING:
 
 # imported on first use, so that `import sabir` is fast
 _LATER = {
-    "check": "checking", "findings": "checking", "convert": "conversion", "evaluate": "evaluation",
-    "infer": "inference", "inline": "inlining", "Session": "runtime", "dumps": "serial",
-    "from_proto": "serial", "load": "serial", "loads": "serial", "save": "serial", "text": "serial",
-    "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
+    "accepts": "comparison", "check": "checking", "compare": "comparison", "findings": "checking",
+    "convert": "conversion", "evaluate": "evaluation", "infer": "inference", "inline": "inlining",
+    "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
+    "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -113,7 +114,9 @@ __all__ = [
     "UnsupportedError",
     "WireError",
     "__version__",
+    "accepts",
     "check",
+    "compare",
     "convert",
     "dumps",
     "evaluate",

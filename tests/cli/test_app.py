@@ -16,6 +16,7 @@ COMMANDS = (
     "text",
     "convert",
     "edit",
+    "diff",
     "pack",
     "unpack",
     "op",

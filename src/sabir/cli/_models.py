@@ -43,6 +43,12 @@ def _for_text(path: Path | None) -> Path | None:
 ModelPath: TypeAlias = Annotated[
     Path, typer.Argument(metavar="MODEL", help=f"A model, {_NAMES}; - is standard input.")
 ]
+OldPath: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="OLD", help=f"The old model, {_NAMES}; - is standard input.")
+]
+NewPath: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="NEW", help="The new model, in any of these formats.")
+]
 ModelPaths: TypeAlias = Annotated[
     list[Path], typer.Argument(metavar="MODEL", help=f"Models, each {_NAMES}; - is standard input.")
 ]

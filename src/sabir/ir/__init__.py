@@ -110,6 +110,7 @@ if TYPE_CHECKING:
     from sabir.ir._coercion import coerced
     from sabir.ir._constants import Literal, converted, literal
     from sabir.ir._declarations import read_outputs, read_value_info
+    from sabir.ir._digests import contents_digest
     from sabir.ir._functions import LocalFunction
     from sabir.ir._hooks import Site
     from sabir.ir._labels import Labels
@@ -121,7 +122,8 @@ if TYPE_CHECKING:
 
 # what only builders need: imported with the first node that does
 _LATER = {
-    "coerced": "_coercion", "Literal": "_constants", "converted": "_constants", "literal": "_constants",
+    "coerced": "_coercion", "contents_digest": "_digests",
+    "Literal": "_constants", "converted": "_constants", "literal": "_constants",
     "Labels": "_labels", "Place": "_places", "places": "_places", "walk": "_places", "resolve": "_resolve",
     "verify": "_verify", "TensorPlace": "_walk", "all_tensors": "_walk", "drop_constants": "_walk",
     "read_outputs": "_declarations", "read_value_info": "_declarations",
@@ -209,6 +211,7 @@ __all__ = [
     "clone_graph",
     "clone_node",
     "coerced",
+    "contents_digest",
     "converted",
     "dim_max",
     "dim_min",

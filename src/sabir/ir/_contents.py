@@ -6,16 +6,20 @@ not numbers are compared: a NaN equals one with the same bits, and 0.0 differs f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import starmap
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from sabir.elements import BOOL, STRING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sabir.elements import ElementType
     from sabir.ir._tensors import Tensor
 
+Bytes: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 _BLOCK = 1 << 20
 
 
@@ -29,13 +33,24 @@ def same_contents(a: Tensor, b: Tensor) -> bool:
     first, second = (np.frombuffer(t.raw(), np.uint8) for t in (a, b))
     if len(first) != len(second):
         return False
-    spare = _spare_bits(a.element, a.size) if len(first) else 0
-    end = len(first) - bool(spare)
-    for start in range(0, end, _BLOCK):
-        one, two = (x[start : min(start + _BLOCK, end)] for x in (first, second))
-        if not np.array_equal(*((one != 0, two != 0) if a.element is BOOL else (one, two))):
-            return False
-    return not spare or (int(first[-1]) ^ int(second[-1])) & (0xFF >> spare) == 0
+    pairs = zip(blocks_of(first, a), blocks_of(second, b), strict=True)
+    return all(starmap(np.array_equal, pairs))
+
+
+def blocks_of(data: Bytes, tensor: Tensor) -> Iterator[Bytes]:
+    """Yield the packed elements in blocks, without the differences that no element has.
+
+    Every byte of a bool but zero is true, and the spare bits of the last byte belong to no element.
+    """
+    spare = _spare_bits(tensor.element, tensor.size) if len(data) else 0
+    for start in range(0, len(data), _BLOCK):
+        block = data[start : start + _BLOCK]
+        if tensor.element is BOOL:
+            block = block != 0
+        elif spare and start + len(block) == len(data):
+            block = block.copy()
+            block[-1] &= 0xFF >> spare
+        yield block
 
 
 def _spare_bits(element: ElementType, count: int) -> int:
