@@ -103,6 +103,16 @@ def test_an_operator_that_the_target_lacks_is_written_out_in_its_version():
         )
 
 
+def test_a_deprecated_version_is_no_target():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]>
+    g (float[1,4,3] x, float[4] s, float[4] b) => (float[1,4,3] y) {
+        y = GroupNormalization <num_groups = 2> (x, s, b)
+    }""")
+    got = sabir.convert(model, opset=20)
+    assert "GroupNormalization" not in {n.op for n in got.graph}
+    sabir.check(got)
+
+
 def test_types_that_the_older_version_does_not_admit_are_named_or_bridged():
     model = sabir.parse("""<ir_version: 10, opset_import: ["" : 22]>
     g (bfloat16[4] x) => (bfloat16[4] y) { y = Sin (x) }""")

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Boundary:
     """A boundary between two versions of an operator, in one direction.
 
-    Calls of `source` become calls of `target`, which is None where a model goes below the first version. The
-    `adapter` is the behaviour that rewrites a call, None where the call itself is valid in both versions;
-    below the first version it writes the call out as older operators.
-    `refusal` says why no call can cross.
+    Calls of `source` become calls of `target`. It is None where the older set has no such operator, or only a
+    deprecated version: then `adapter` writes the call out as operators that the older set has. Otherwise it
+    rewrites the call, or is None where the call itself is valid in both versions. `refusal` says why no call
+    can cross.
     """
 
     source: Version
@@ -81,8 +81,8 @@ def _upward(newer: Version) -> Boundary:
 
 def _downward(newer: Version) -> Boundary:
     older = newer.previous
-    if older is None:
-        expression = newer.find("downgrade") or newer.find("body")
+    if older is None or (older.deprecated and newer.find("body") is not None):
+        expression = (newer.find("downgrade") if older is None else None) or newer.find("body")
         if expression is not None:
             return Boundary(newer, None, Binding(newer.formal, expression))
         lacking = f"opset {newer.since - 1} has no such operator, and it has no function body"
