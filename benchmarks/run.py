@@ -23,8 +23,10 @@ TITLES = {
     "imports": "Importing",
     "light": "The light models",
     "operators": "Operators",
+    "convert": "Conversion between operator sets",
     "zoo": "Real architectures",
 }
+WITH_ZOO = {"convert", "zoo"}  # scripts that take a folder of models
 HEAD = """# Benchmark results
 
 Written by `make bench`, which runs the scripts of this folder and replaces the sections it ran. Every
@@ -52,7 +54,7 @@ def main() -> None:
         step = f"[{place}/{len(wanted)}]"
         print(f"{step} {TITLES[name]} ({name}.py)", file=sys.stderr, flush=True)
         started = time.perf_counter()
-        record(name, output(name, [given.zoo] if name == "zoo" else []))
+        record(name, output(name, [given.zoo] if name in WITH_ZOO and given.zoo else []))
         print(f"{step} done in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
 
 
