@@ -59,6 +59,7 @@ from sabir.ir._listing import Listed
 from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
+from sabir.ir._operator_set import MAGIC, OperatorEntry, OperatorSet, OperatorStatus
 from sabir.ir._releases import NEWEST_IR, first_ir_of, minimum_ir, newest_opset, newest_opset_of_ir
 from sabir.ir._residue import Residue
 from sabir.ir._tensors import (
@@ -119,6 +120,7 @@ __all__ = [
     "ATTRIBUTE_TYPES",
     "CONTAINERS",
     "DEVICES",
+    "MAGIC",
     "MAX_RANK",
     "NEWEST_IN_GRAPHS",
     "NEWEST_IR",
@@ -160,6 +162,9 @@ __all__ = [
     "NodeDevice",
     "OpaqueType",
     "Operand",
+    "OperatorEntry",
+    "OperatorSet",
+    "OperatorStatus",
     "OptionalType",
     "Place",
     "Residue",
