@@ -1,4 +1,4 @@
-"""Calls of a model's functions, replaced by the functions' bodies."""
+"""Calls of functions, of a model and of documents, replaced by the functions' bodies."""
 
 from __future__ import annotations
 
@@ -27,18 +27,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InlineFunctions:
-    """The pass that replaces every call of a function, and drops the functions."""
+    """The pass that replaces every call of a function, and drops the functions of the model."""
 
     registry: Registry
     name: str = "inline functions"
 
     def run(self, model: Model) -> bool:
         """Replace the calls; raises as `inline` does, before anything is changed."""
-        if not model.functions:
+        if not model.functions and not self.registry.operator_sets:
             return False
         scope = Scope.of(model, self.registry, newer_opsets=True)
         bodies = {f.graph for f in model.functions}
         graphs = [g for g in model.graphs() if g not in bodies]
+        if not model.functions and all(scope.function_of(n) is None for g in graphs for n in g.all_nodes()):
+            return False
         check_expansion(graphs, scope)
         imports = _imports(model, scope, graphs)
         model.opsets.update(imports)
@@ -49,12 +51,10 @@ class InlineFunctions:
         return True
 
 
-def _function(node: Node, scope: Scope) -> Function | None:
-    return scope.functions.get((canonical_domain(node.domain), node.op, node.overload))
-
-
 def _imports(model: Model, scope: Scope, graphs: Iterable[Graph]) -> dict[str, int]:
     """Return the imports that a model needs for the bodies of the functions that its graphs call.
+
+    These are functions of the model or of documents.
 
     Raises SchemaError for an invalid call, UnsupportedError where a body means something else under the
     imports of the model.
@@ -63,17 +63,18 @@ def _imports(model: Model, scope: Scope, graphs: Iterable[Graph]) -> dict[str, i
     if find_opset(model.opsets, "") is None:  # stated before a function brings another version
         imports.update(("", implied.version) for implied in implicit_imports(model))
     bound = {**bound_opsets(model.opsets), **imports}
-    pending, seen = list(graphs), set[Function]()
+    pending, seen = [(graph, scope) for graph in graphs], set[Function]()
     while pending:
-        for node in pending.pop().all_nodes():
-            function = _function(node, scope)
+        graph, outer = pending.pop()
+        for node in graph.all_nodes():
+            function = outer.function_of(node)
             if function is None:
                 continue
             check_call(function, node)
-            replace(scope, depth=0).of_call(function, node)  # raises for an unknown attribute
+            replace(outer, depth=0).of_call(function, node)  # raises for an unknown attribute
             if function not in seen:
                 seen.add(function)
-                pending.append(function.graph)
+                pending.append((function.graph, outer.of_body(function)))
                 for domain, version in bound_opsets(function.opsets).items():
                     if domain not in bound:
                         bound[domain] = imports[domain] = version
@@ -87,10 +88,19 @@ def _check_meaning(function: Function, scope: Scope, imports: dict[str, int]) ->
     for node in function.graph.all_nodes():
         domain = canonical_domain(node.domain)
         needed, present = body.opset(domain), imports.get(domain, scope.opset(domain))
-        here = scope.registry.find_version(domain, node.op, present)
-        if needed != present and here is not scope.registry.find_version(domain, node.op, needed):
+        if needed == present or body.function_of(node) is not None:
+            continue
+        if _operator(scope, node, needed) != _operator(scope, node, present):
             written = f"{function!r} is written for opset {needed} of {domain or 'ai.onnx'!r}"
             raise UnsupportedError(f"{written}, the model for {present}, and {node.op} changed between them")
+
+
+def _operator(scope: Scope, node: Node, opset: int | None) -> object:
+    """Return what identifies the operator that a node calls in an opset: its version, or its entry's."""
+    declaration = scope.registry.declaration(node.domain, node.op, opset)
+    if declaration is not None:
+        return declaration.entry.since
+    return scope.registry.find_version(node.domain, node.op, opset)
 
 
 def _expand_all(graph: Graph, scope: Scope, names: FreshNames) -> None:
@@ -99,7 +109,7 @@ def _expand_all(graph: Graph, scope: Scope, names: FreshNames) -> None:
     while pending:
         check_time()
         node, outer = pending.pop()
-        function = _function(node, outer)
+        function = outer.function_of(node)
         if function is not None:
             inner = replace(outer, depth=0).of_call(function, node)  # that calls end has been checked
             pending += [(new, inner) for new in _expand(node, function, inner, names)]

@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     from sabir.ir._coercion import coerced
     from sabir.ir._constants import Literal, converted, literal
     from sabir.ir._declarations import read_outputs, read_value_info
-    from sabir.ir._functions import LocalFunction
+    from sabir.ir._functions import FunctionCallee, LocalFunction
     from sabir.ir._hooks import Site
     from sabir.ir._labels import Labels
     from sabir.ir._operands import Operand, Subgraph
@@ -111,7 +111,8 @@ _LATER = {
     "Labels": "_labels", "Place": "_places", "places": "_places", "walk": "_places", "resolve": "_resolve",
     "verify": "_verify", "TensorPlace": "_walk", "all_tensors": "_walk", "drop_constants": "_walk",
     "read_outputs": "_declarations", "read_value_info": "_declarations",
-    "LocalFunction": "_functions", "Site": "_hooks", "Operand": "_operands", "Subgraph": "_operands",
+    "FunctionCallee": "_functions", "LocalFunction": "_functions", "Site": "_hooks",
+    "Operand": "_operands", "Subgraph": "_operands",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -146,6 +147,7 @@ __all__ = [
     "Feature",
     "FreshNames",
     "Function",
+    "FunctionCallee",
     "FunctionKey",
     "Graph",
     "Initializers",

@@ -109,7 +109,7 @@ class OperatorSet:
         return f"{canonical_domain(self.domain) or 'ai.onnx'}:{self.version}"
 
     def entry(self, name: str) -> OperatorEntry:
-        """Return the entry of an operator; raises NotFoundError, a KeyError, unless exactly one has the name."""
+        """Return the entry of an operator; raises NotFoundError, a KeyError, unless one has the name."""
         return named(name, self.operators, "operator", repr(self))
 
     def function(self, name: str) -> Function:
