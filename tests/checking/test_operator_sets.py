@@ -1,5 +1,7 @@
 """Operator sets as the checker sees them, beside the examples of their rules."""
 
+from itertools import starmap
+
 import pytest
 
 import sabir
@@ -154,9 +156,7 @@ def test_the_example_of_the_specification():
     """The table of versioning.txt: A is updated in 3 and removed in 4, B is added in 2, C in 3."""
     table = {1: {"A": 1}, 2: {"A": 1, "B": 2}, 3: {"A": 3, "B": 2, "C": 3}, 4: {"B": 2, "C": 4}}
     sets = [
-        sabir.OperatorSet(
-            "com.acme", version, [OperatorEntry(name, since) for name, since in entries.items()]
-        )
+        sabir.OperatorSet("com.acme", version, list(starmap(OperatorEntry, entries.items())))
         for version, entries in table.items()
     ]
     assert found(sets, strict=True) == []

@@ -7,7 +7,20 @@ import pytest
 import sabir
 from sabir.cli import _app
 
-COMMANDS = ("show", "run", "check", "rule", "infer", "text", "convert", "pack", "unpack", "op", "demo")
+COMMANDS = (
+    "show",
+    "run",
+    "check",
+    "rule",
+    "infer",
+    "text",
+    "convert",
+    "pack",
+    "unpack",
+    "op",
+    "opset",
+    "demo",
+)
 
 
 def spawn(*arguments, **options):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from sabir.base import Location, SchemaError
+from sabir.checking._set_changes import SetChanges, set_changes
 from sabir.ir import Model, OperatorSet, canonical_domain
 from sabir.serial import load_operator_set
 
@@ -55,6 +58,38 @@ class SetSite:
         own = self.operator_set
         opsets = {own.domain: own.version}
         return Model(opsets=opsets, ir_version=own.ir_version, functions=own.functions)
+
+
+class Succession(NamedTuple):
+    """An operator set, the next one of its domain, and the differences between them."""
+
+    older: SetSite
+    newer: SetSite
+    changes: SetChanges
+
+
+@dataclass(frozen=True)
+class SetSurvey:
+    """The operator sets that are checked together.
+
+    >>> survey = SetSurvey([SetSite(sabir.OperatorSet('com.acme', version), version) for version in (1, 2)])
+    >>> [(older.place, newer.place) for older, newer, _ in survey.histories]
+    [(1, 2)]
+    """
+
+    sites: list[SetSite]
+
+    @cached_property
+    def histories(self) -> list[Succession]:
+        """The operator sets of each domain by their versions, in pairs."""
+        domains: dict[str, list[SetSite]] = {}
+        for site in self.sites:
+            domains.setdefault(canonical_domain(site.operator_set.domain), []).append(site)
+        return [
+            Succession(older, newer, set_changes(older.operator_set, newer.operator_set))
+            for same in domains.values()
+            for older, newer in pairwise(sorted(same, key=lambda site: site.operator_set.version))
+        ]
 
 
 def set_sites(source: OperatorSet | Sequence[SetSource]) -> list[SetSite]:

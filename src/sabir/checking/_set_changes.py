@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ChangeKind = Literal["added", "removed", "changed"]
 Fault = Literal["version", "stable", "since"]
+_MOST_NAMED = 5  # operators in a message
 # what documents a function, and does not change what it computes
 _DOCUMENTATION = ("doc_string", "metadata_props")
 
@@ -23,6 +24,10 @@ class OperatorChange(NamedTuple):
 
     `what` says what differs: `since_version`, `status`, `function`. `fault` is what is wrong with the change,
     if anything is, and `problem` is a sentence about it.
+
+    >>> from sabir.ir import OperatorEntry
+    >>> OperatorChange('added', None, OperatorEntry('FastConv', 3)).name
+    'FastConv'
     """
 
     kind: ChangeKind
@@ -70,9 +75,10 @@ def set_changes(old: OperatorSet, new: OperatorSet) -> SetChanges:
     "two documents of com.acme:1 differ in the operator 'A'; its version must be above 1"
     """
     changes = list(_changes(old, new))
-    names = ", ".join(repr(change.name) for change in changes)
     problem = ""
     if changes and new.version <= old.version:
+        names = ", ".join(repr(change.name) for change in changes[:_MOST_NAMED])
+        names = f"{names} and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else names
         plural = "s" if len(changes) > 1 else ""
         pair = f"{new.label} differs from {old.label}"
         if new.label == old.label:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from sabir.base import Finding, Location, TextError, legible, without_collector
 from sabir.checking._consequences import without_consequences
 from sabir.checking._messages import is_plain
-from sabir.checking._operator_sets import set_sites, with_sets
+from sabir.checking._operator_sets import SetSurvey, set_sites, with_sets
 from sabir.checking._survey import AttributeSite, Survey
 from sabir.checking._types import ATTRIBUTE_VALUE, INFERRED, in_function, type_findings
 from sabir.ir import Model, OperatorSet
@@ -53,7 +53,7 @@ def _set_findings(
 ) -> list[Finding]:
     """Return the findings of some rules in operator sets: their own, then those of their functions."""
     sites = set_sites(source)
-    subjects = {"operator set": sites, "operator sets": [sites]}
+    subjects: dict[str, Sequence[object]] = {"operator set": sites, "operator sets": [SetSurvey(sites)]}
     found = [
         Finding(rule.id, legible(message), where, legible(hint), rule.severity)
         for rule in rules

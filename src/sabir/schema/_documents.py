@@ -93,10 +93,15 @@ class Documents:
         served = self._serving(domain, opset)
         return None if served is None else served.functions.get((name, overload))
 
-    def declared(self, domain: str, opset: int) -> list[str]:
-        """Return the names of the operators that apply in an opset."""
+    def declarations(self, domain: str, opset: int) -> list[Declaration]:
+        """Return the entries that apply in an opset."""
         served = self._serving(domain, opset)
-        return [] if served is None else list(served.declarations)
+        return [] if served is None else list(served.declarations.values())
+
+    def defined(self, domain: str, opset: int) -> list[Function]:
+        """Return the functions that apply in an opset."""
+        served = self._serving(domain, opset)
+        return [] if served is None else list(served.functions.values())
 
     def first_after(self, domain: str, name: str, opset: int) -> int | None:
         """Return the first version after an opset that introduced an operator of this name, or None."""

@@ -6,7 +6,8 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING
 
-from sabir.ir import canonical_domain, newest_opset
+from sabir.base import SchemaError, UnsupportedError, quote
+from sabir.ir import NEWEST_IR, OperatorEntry, OperatorSet, canonical_domain, first_ir_of, newest_opset
 from sabir.schema._documents import Documents
 from sabir.schema._expansion import check_recursion
 from sabir.schema._operator import Operator
@@ -15,7 +16,7 @@ from sabir.schema._scope import Scope
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from sabir.ir import Function, OperatorSet
+    from sabir.ir import Function
     from sabir.schema._documents import Declaration
     from sabir.schema._version import Version
 
@@ -122,7 +123,7 @@ class Registry:
 
     def declared_names(self, domain: str, opset: int) -> list[str]:
         """Return the names of the operators that a document declares in an opset."""
-        return self._documents.declared(domain, opset)
+        return [d.entry.name for d in self._documents.declarations(domain, opset)]
 
     def declared_after(self, domain: str, name: str, opset: int) -> int | None:
         """Return the first version after `opset` in which a document introduces an operator, or None."""
@@ -185,6 +186,66 @@ class Registry:
         )
         check_recursion((f for s in operator_sets for f in s.functions), Scope(new, {}))
         return new
+
+    def operator_set(self, domain: str = "", version: int | None = None) -> OperatorSet:
+        """Return the operator set of a domain in a version, by default the newest, as a document.
+
+        It lists the operators in force, without those that were removed, and what documents of this registry
+        declare and define beside them. An operator of the registry has an entry and no function: what its
+        body does may depend on the types of the call.
+
+        Raises SchemaError for a domain without operators, or without a bound on its versions where `version`
+        is None, and for a version below 1; UnsupportedError for one above the newest.
+
+        >>> from sabir.opsets import STANDARD
+        >>> STANDARD.operator_set('ai.onnx.ml', 3).entry('TreeEnsembleClassifier').since
+        3
+        """
+        domain = canonical_domain(domain)
+        version = self._published(domain, version)
+        entries = [
+            OperatorEntry(operator.name, found.since, found.status, operator.summary)
+            for operator in self.of_domain(domain)
+            if (found := operator.find(version)) is not None and not found.removed
+        ]
+        implemented = {entry.name for entry in entries}
+        declared = [d.entry for d in self._documents.declarations(domain, version)]
+        entries += [entry for entry in declared if entry.name not in implemented]
+        functions = [f for f in self._documents.defined(domain, version) if f.name not in implemented]
+        return OperatorSet(
+            domain,
+            version,
+            sorted(entries, key=lambda entry: entry.name),
+            functions,
+            ir_version=first_ir_of(domain, version) or NEWEST_IR,
+        )
+
+    def _published(self, domain: str, version: int | None) -> int:
+        """Return a version of a domain, by default the newest; raises as `operator_set` does."""
+        shown = quote(domain or "ai.onnx")
+        if domain not in self.domains:
+            known = ", ".join(d or "ai.onnx" for d in self.domains)
+            raise SchemaError(f"no operators of domain {shown} are known; known are those of {known}")
+        newest = self.newest_opset(domain)
+        if version is None and newest is None:
+            raise SchemaError(f"the versions of {shown} have no bound; state a version")
+        chosen = newest if version is None else version
+        if chosen is None or chosen < 1:
+            raise SchemaError(f"a version of an operator set is at least 1, and not {version}")
+        if newest is not None and chosen > newest:
+            raise UnsupportedError(
+                f"opset {chosen} of {shown} is not known; the newest known one is {newest}"
+            )
+        return chosen
+
+    def of_domain(self, domain: str) -> Iterator[Operator]:
+        """Every operator of a domain; imports all of its rooms."""
+        domain = canonical_domain(domain)
+        added = {name: operator for (d, name), operator in self._more.items() if d == domain}
+        yield from added.values()
+        for operator in self._rooms.get(domain, ()):
+            if operator.name not in added:
+                yield operator
 
     def __iter__(self) -> Iterator[Operator]:
         """Every operator; imports every room."""

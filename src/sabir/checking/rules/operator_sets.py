@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from sabir.base import quote
 from sabir.checking._rule import Problem, SetTexts, rule
-from sabir.checking._set_changes import set_changes
 from sabir.checking.rules.models import DOMAIN
 from sabir.ir import MAGIC, canonical_domain
 from sabir.opsets import STANDARD
@@ -16,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sabir.base import Location
-    from sabir.checking._operator_sets import SetSite
-    from sabir.checking._set_changes import SetChanges
+    from sabir.checking._operator_sets import SetSite, SetSurvey
 
 _IMMUTABLE = (
     "Subsequent versions of the operator set MUST NOT alter the signature or semantics of the operator once"
@@ -257,9 +254,9 @@ def has_an_ir_version(site: SetSite) -> Iterator[Problem]:
         _several(_set(_entry()), _set(_entry(), _entry("New", 4), version=4)),
     ),
 )
-def one_content_for_a_version(sites: list[SetSite]) -> Iterator[Problem]:
+def one_content_for_a_version(survey: SetSurvey) -> Iterator[Problem]:
     """Documents of one domain and version list and define the same operators."""
-    for _, newer, changes in _histories(sites):
+    for _, newer, changes in survey.histories:
         if changes.problem:
             yield Problem(changes.problem, newer.where, "raise the version of the changed operator set")
 
@@ -281,9 +278,9 @@ def one_content_for_a_version(sites: list[SetSite]) -> Iterator[Problem]:
         ),
     ),
 )
-def stable_operators_stay(sites: list[SetSite]) -> Iterator[Problem]:
+def stable_operators_stay(survey: SetSurvey) -> Iterator[Problem]:
     """A stable operator stays the same in later versions, unless its since_version rises with the change."""
-    for older, newer, changes in _histories(sites):
+    for older, newer, changes in survey.histories:
         for change in changes.changes:
             if change.fault == "stable":
                 hint = f"raise its since_version above {older.operator_set.version}, or undo the change"
@@ -305,23 +302,13 @@ def stable_operators_stay(sites: list[SetSite]) -> Iterator[Problem]:
         _several(_set(_entry(since=1)), _set(_entry(since=4), version=4)),
     ),
 )
-def introduced_when_it_says(sites: list[SetSite]) -> Iterator[Problem]:
+def introduced_when_it_says(survey: SetSurvey) -> Iterator[Problem]:
     """An operator is in each operator set from its since_version on, until it is removed or replaced."""
-    for older, newer, changes in _histories(sites):
+    for older, newer, changes in survey.histories:
         for change in changes.changes:
             if change.fault == "since":
                 hint = f"a change after version {older.operator_set.version} has a since_version above it"
                 yield Problem(change.problem, _at(newer, change.name), hint)
-
-
-def _histories(sites: list[SetSite]) -> Iterator[tuple[SetSite, SetSite, SetChanges]]:
-    """Yield each operator set with the next one of its domain, and the differences between them."""
-    domains: dict[str, list[SetSite]] = {}
-    for site in sites:
-        domains.setdefault(canonical_domain(site.operator_set.domain), []).append(site)
-    for same in domains.values():
-        for older, newer in pairwise(sorted(same, key=lambda site: site.operator_set.version)):
-            yield older, newer, set_changes(older.operator_set, newer.operator_set)
 
 
 def _at(site: SetSite, name: str) -> Location:
