@@ -175,6 +175,25 @@ def test_a_set_without_a_magic_is_read():
     assert sabir.OperatorSet.loads(wire).dumps() == wire
 
 
+@pytest.mark.parametrize("form", [*FORMATS, "onnxtxt"])
+def test_a_model_may_mention_the_magic(form):
+    model = sabir.parse(MODEL)
+    model.doc = "magic: 'ONNXOPSET'"
+    assert sabir.loads(sabir.dumps(model, format=form)).doc == model.doc
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'domain: "d" opset_version: 2 magic: "ONNXOPSET"',
+        '{"domain": "d", "opsetVersion": "2", "magic": "ONNXOPSET"}',
+    ],
+)
+def test_the_magic_may_come_late(text):
+    assert sabir.OperatorSet.loads(text).label == "d:2"
+    assert sabir.serial.load_either(text.encode()).label == "d:2"
+
+
 def test_the_text_syntax_has_no_operator_sets(tmp_path):
     with pytest.raises(sabir.UnsupportedError, match="use protobuf, textproto or json"):
         a_set().save(tmp_path / "set.onnxtxt")

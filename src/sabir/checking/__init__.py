@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _LATER = {
     "AttributeSite": "_survey", "FunctionSite": "_survey", "GraphSite": "_survey", "KEYWORDS": "_identifiers",
     "Law": "_laws", "OperatorChange": "_set_changes", "Repairable": "_page", "SetChanges": "_set_changes",
-    "SetSite": "_operator_sets", "SetSurvey": "_operator_sets", "Survey": "_survey", "described_twice": "_described", "finding_of": "_types",
+    "SetSite": "_operator_sets", "SetSurvey": "_operator_sets",
+    "Survey": "_survey", "described_twice": "_described", "finding_of": "_types",
     "laws": "_laws", "rule_page": "_page", "rules_document": "_page", "set_changes": "_set_changes",
     "severity_of": "_page", "unused_imports": "_imports",
 }  # fmt: skip

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 _HEAD = 4096  # bytes that are enough to guess a format
 _BINARY_MAGIC = b"\n\x09ONNXOPSET"
-_TEXT_MAGIC = re.compile(rb"\bmagic\"?\s*:\s*[\"']ONNXOPSET")
+# only as the first field: any other text, such as documentation, may mention it
+_TEXT_MAGIC = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|#[^\n]*\n)*(?:\{\s*\"magic\"|magic)\s*:\s*[\"']ONNXOPSET")
 T = TypeVar("T")
 
 
@@ -236,7 +237,7 @@ def _read(data: memoryview, name: str, folder: Folder, chosen: Format, kind: Kin
 def is_operator_set(data: memoryview, chosen: Format) -> bool:
     """Return whether bytes begin as those of an operator set do."""
     head = bytes(data[:_HEAD])
-    return head.startswith(_BINARY_MAGIC) if chosen == "protobuf" else bool(_TEXT_MAGIC.search(head))
+    return head.startswith(_BINARY_MAGIC) if chosen == "protobuf" else bool(_TEXT_MAGIC.match(head))
 
 
 def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import ParseError, UnsupportedError, WireError, run_with_limits
 from sabir.files import absolute
-from sabir.ir import Model, OperatorSet
+from sabir.ir import MAGIC, Model, OperatorSet
 from sabir.proto import Bulk, OperatorSetProto, looks_like_model, read_model
 from sabir.serial._encoding import NO_SYNTAX
 from sabir.serial._external import Folder
@@ -151,7 +151,15 @@ def _is_model(data: memoryview, chosen: Format) -> bool:
 
 
 def _decoded_either(data: memoryview, folder: Folder, chosen: Format) -> Model | OperatorSet:
-    return (_decoded if is_operator_set(data, chosen) else MODEL.decode)(data, folder, chosen)
+    if is_operator_set(data, chosen):
+        return _decoded(data, folder, chosen)
+    try:
+        return MODEL.decode(data, folder, chosen)
+    except (WireError, ParseError):
+        # another writer may put other fields before the magic
+        if MAGIC.encode() not in bytes(data):
+            raise
+        return _decoded(data, folder, chosen)
 
 
 _A_MODEL = "this is a model, and no operator set; `sabir.load` reads it"
