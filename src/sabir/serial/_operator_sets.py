@@ -157,11 +157,12 @@ def _decoded_either(data: memoryview, folder: Folder, chosen: Format) -> Model |
         return MODEL.decode(data, folder, chosen)
     except (WireError, ParseError):
         # another writer may put other fields before the magic
-        if MAGIC.encode() not in bytes(data):
+        if MAGIC.encode() not in bytes(data[:_SEARCHED]):
             raise
         return _decoded(data, folder, chosen)
 
 
 _A_MODEL = "this is a model, and no operator set; `sabir.load` reads it"
 _SET = Kind("operator set", _decoded)
+_SEARCHED = 1 << 20  # bytes in which a late magic is looked for
 _EITHER = Kind("model", _decoded_either)
