@@ -30,7 +30,7 @@ from sabir.base import (
     WireError,
     importing_later,
 )
-from sabir.ir import Builder, Listed, Model, ModelVersion, releases
+from sabir.ir import Builder, Listed, Model, ModelVersion, OperatorSet, releases
 
 if TYPE_CHECKING:
     from sabir.checking import check, findings
@@ -83,6 +83,34 @@ class _BuilderHooks:
         type_outputs(model) if registry is None else type_outputs(model, registry)
 
 
+class _OperatorSetFiles:
+    """The functions of `serial` that read and write operator sets, imported on first use."""
+
+    @staticmethod
+    def load(source: Any, **options: Any) -> OperatorSet:
+        from sabir.serial import load_operator_set  # ruff: ignore[import-outside-top-level]  see the class
+
+        return load_operator_set(source, **options)
+
+    @staticmethod
+    def loads(data: Any, **options: Any) -> OperatorSet:
+        from sabir.serial import loads_operator_set  # ruff: ignore[import-outside-top-level]  see the class
+
+        return loads_operator_set(data, **options)
+
+    @staticmethod
+    def save(operator_set: OperatorSet, path: Any, **options: Any) -> None:
+        from sabir.serial import save_operator_set  # ruff: ignore[import-outside-top-level]  see the class
+
+        save_operator_set(operator_set, path, **options)
+
+    @staticmethod
+    def dumps(operator_set: OperatorSet, **options: Any) -> bytes:
+        from sabir.serial import dumps_operator_set  # ruff: ignore[import-outside-top-level]  see the class
+
+        return dumps_operator_set(operator_set, **options)
+
+
 def _listing(item: Any) -> str:
     """Return what `print` shows of a model object; the syntax is imported for the first one."""
     from sabir.syntax import listing  # ruff: ignore[import-outside-top-level]  as all of `_LATER`
@@ -91,6 +119,7 @@ def _listing(item: Any) -> str:
 
 
 Builder.hooks = _BuilderHooks()
+OperatorSet.files = _OperatorSetFiles()
 Listed.listing = _listing
 
 __all__ = [
@@ -106,6 +135,7 @@ __all__ = [
     "Limits",
     "Model",
     "ModelVersion",
+    "OperatorSet",
     "ParseError",
     "SabirError",
     "SabirWarning",

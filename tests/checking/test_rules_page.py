@@ -8,9 +8,9 @@ from google.protobuf import text_format
 
 import sabir
 from sabir.checking import GROUPS, RULES, Repairable, laws, rule_page, rules_document
-from sabir.checking._examples import build
+from sabir.checking._examples import build, build_sets
 from sabir.checking._page import folded
-from sabir.checking._rule import Textproto, Wire
+from sabir.checking._rule import SetTexts, Textproto, Wire
 from sabir.proto import ModelProto
 from sabir.repairing import REPAIRS, UNSAFE_REPAIRS
 
@@ -27,6 +27,8 @@ EXAMPLES = [
 
 def meant(example):
     """What an example says: its message, as some refer to data that is not there, or its model's bytes."""
+    if isinstance(example, SetTexts):
+        return [operator_set.dumps() for operator_set in build_sets(example)]
     if isinstance(example, Textproto):
         return text_format.Parse(example, ModelProto())
     return sabir.dumps(build(example))

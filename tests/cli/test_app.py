@@ -20,6 +20,7 @@ COMMANDS = (
     "pack",
     "unpack",
     "op",
+    "opset",
     "releases",
     "demo",
 )

@@ -8,7 +8,7 @@ import sabir
 from sabir.base import Location, NotFoundError
 from sabir.checking import RULES
 from sabir.checking._examples import build
-from sabir.checking._rule import Wire
+from sabir.checking._rule import SetTexts, Wire
 from sabir.ir import ArrayTensor, Attribute, Builder, Function, Graph, Model, Node, Tensor, resolve, walk
 
 
@@ -124,6 +124,8 @@ def test_what_findings_are_about_is_found():
     resolved, absent = 0, set()
     for rule in RULES:
         for example in rule.bad:
+            if isinstance(example, SetTexts):
+                continue  # operator sets, whose locations tests/checking/test_rules.py resolves
             source = bytes(example) if isinstance(example, Wire) else build(example)
             try:
                 model = source if isinstance(source, Model) else sabir.loads(source)

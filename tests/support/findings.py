@@ -7,8 +7,8 @@ from pathlib import Path
 from sabir import ir
 from sabir.base import Finding, legible
 from sabir.checking import RULES, Rule, findings
-from sabir.checking._examples import _folder, build
-from sabir.checking._rule import Model, Wire
+from sabir.checking._examples import _folder, build, build_sets
+from sabir.checking._rule import Model, SetTexts, Wire
 from sabir.repairing import REPAIRS, UNSAFE_REPAIRS, Repair, fix
 
 TESTS = Path(__file__).parents[1]
@@ -23,8 +23,10 @@ NOT_REPAIRED = {
 """The examples that no repair changes, by rule and index, with the reason."""
 
 
-def source_of(example: Model) -> ir.Model | bytes:
-    """Return what the checker takes: the model of an example, or the bytes of one that cannot be read."""
+def source_of(example: Model) -> ir.Model | list[ir.OperatorSet] | bytes:
+    """Return what the checker takes: the model or the operator sets of an example, or bytes that are neither."""
+    if isinstance(example, SetTexts):
+        return build_sets(example)
     return bytes(example) if isinstance(example, Wire) else build(example)
 
 

@@ -261,7 +261,11 @@ class CheckError(SabirError):
         shown = [f"  {f}" for f in self.findings[:_MOST_SHOWN]]
         if count > _MOST_SHOWN:
             shown.append(f"  ... and {count - _MOST_SHOWN} more, in `findings`")
-        super().__init__("\n".join([f"{count} problem{'s' if count != 1 else ''} in the model:", *shown]))
+        of_sets = any(
+            f.location.steps[:1] and f.location.steps[0].kind == "operator_set" for f in self.findings
+        )
+        what = "operator sets" if of_sets else "model"
+        super().__init__("\n".join([f"{counted(count, 'problem')} in the {what}:", *shown]))
 
 
 class Refusal(NamedTuple):

@@ -9,9 +9,9 @@ from sabir.base._errors import legible, quote
 Severity = Literal["error", "warning"]
 
 _READING_ORDER = (
-    "opset_import", "metadata", "configuration", "graph", "initialization", "algorithm", "input",
-    "initializer", "node", "attribute", "device", "output", "value_info", "quantization_annotation",
-    "training_info", "function",
+    "operator_set", "operator", "opset_import", "metadata", "configuration", "graph", "initialization",
+    "algorithm", "input", "initializer", "node", "attribute", "device", "output", "value_info",
+    "quantization_annotation", "training_info", "function",
 )  # fmt: skip
 _RANKS = {kind: rank for rank, kind in enumerate(_READING_ORDER)}
 

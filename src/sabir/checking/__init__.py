@@ -11,15 +11,19 @@ if TYPE_CHECKING:
     from sabir.checking._identifiers import KEYWORDS
     from sabir.checking._imports import unused_imports
     from sabir.checking._laws import Law, laws
+    from sabir.checking._operator_sets import SetSite, SetSurvey
     from sabir.checking._page import Repairable, rule_page, rules_document, severity_of
+    from sabir.checking._set_changes import OperatorChange, SetChanges, set_changes
     from sabir.checking._survey import AttributeSite, FunctionSite, GraphSite, Survey
     from sabir.checking._types import finding_of
 
 # imported on first use, so that `import sabir` stays fast
 _LATER = {
     "AttributeSite": "_survey", "FunctionSite": "_survey", "GraphSite": "_survey", "KEYWORDS": "_identifiers",
-    "Law": "_laws", "Repairable": "_page", "Survey": "_survey", "described_twice": "_described",
-    "finding_of": "_types", "laws": "_laws", "rule_page": "_page", "rules_document": "_page",
+    "Law": "_laws", "OperatorChange": "_set_changes", "Repairable": "_page", "SetChanges": "_set_changes",
+    "SetSite": "_operator_sets", "SetSurvey": "_operator_sets",
+    "Survey": "_survey", "described_twice": "_described", "finding_of": "_types",
+    "laws": "_laws", "rule_page": "_page", "rules_document": "_page", "set_changes": "_set_changes",
     "severity_of": "_page", "unused_imports": "_imports",
 }  # fmt: skip
 
@@ -34,9 +38,13 @@ __all__ = [
     "FunctionSite",
     "GraphSite",
     "Law",
+    "OperatorChange",
     "Repairable",
     "Rule",
     "Rules",
+    "SetChanges",
+    "SetSite",
+    "SetSurvey",
     "Survey",
     "check",
     "chosen",
@@ -46,6 +54,7 @@ __all__ = [
     "laws",
     "rule_page",
     "rules_document",
+    "set_changes",
     "severity_of",
     "unused_imports",
 ]

@@ -10,12 +10,13 @@ from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from sabir.ir import Model
+    from sabir.checking._operator_sets import SetSource
+    from sabir.ir import Model, OperatorSet
     from sabir.schema import Registry
 
-    Source = Model | str | os.PathLike[str] | bytes
+    Source = Model | OperatorSet | str | os.PathLike[str] | bytes | Sequence[SetSource]
 
 
 def check(
@@ -29,7 +30,7 @@ def check(
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> None:
-    """Raise CheckError with all errors if a model violates a rule; otherwise return.
+    """Raise CheckError with all errors if a model or an operator set violates a rule; otherwise return.
 
     With `strict` warnings count as errors and the rules of all groups apply. The other arguments and errors
     are those of `findings`.
@@ -70,12 +71,13 @@ def findings(
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Iterator[Finding]:
-    """Yield the findings of a model in reading order.
+    """Yield the findings of a model, or of operator sets, in reading order.
 
-    Takes a model, a path or the bytes of a file. `select` and `ignore` are ids of rules, beginnings of ids
-    (`GRAPH`), or groups of rules (`style`, `pedantic`). A rule of a group applies only if its id or its group
-    is selected; with `strict` all rules apply. `types=False` skips type inference, which takes most of the
-    time. `verify` reads files of external data of any size, and compares their checksums.
+    Takes a model, an operator set, or the path or the bytes of a file with one of these. Operator sets in a
+    list are checked together: the versions of a domain are compared. `select` and `ignore` are ids of rules,
+    beginnings of ids (`GRAPH`), or groups of rules (`style`, `pedantic`). A rule of a group applies only if
+    its id or its group is selected; with `strict` all rules apply. `types=False` skips type inference, which
+    takes most of the time. `verify` reads files of external data of any size, and compares their checksums.
 
     Raises FileError or WireError if there is no model to read, LimitError where checking would cost too much,
     and SchemaError for an unknown id or group.

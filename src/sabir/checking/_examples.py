@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from sabir.checking._rule import Textproto, Wire
-from sabir.serial import loads
+from sabir.checking._rule import SetTexts, Textproto, Wire
+from sabir.serial import loads, loads_operator_set
 from sabir.syntax import parse
 
 if TYPE_CHECKING:
@@ -57,15 +57,22 @@ def around(node: str, *, ir_version: int = 8, opset: int = 17) -> Textproto:
 
 
 def build(example: Model) -> ir.Model:
-    """Return the model of a rule's example; raises the errors of reading it.
+    """Return the model of a rule's example; raises the errors of reading it, TypeError for operator sets.
 
     External data is read from a folder with one file, `weights.data`: the bytes of four floats.
     """
+    if isinstance(example, SetTexts):
+        raise TypeError("the example has operator sets, and no model; `build_sets` returns them")
     if isinstance(example, Wire):
         return loads(bytes(example))
     if isinstance(example, Textproto):
         return loads(example.encode(), format="textproto", folder=_folder().name)
     return parse(example)
+
+
+def build_sets(example: SetTexts) -> list[ir.OperatorSet]:
+    """Return the operator sets of a rule's example; raises the errors of reading them."""
+    return [loads_operator_set(text, format="textproto") for text in example.split("\n---\n")]
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.checking._laws import laws
-from sabir.checking._rule import GROUPS, RULES, Rule, Textproto, Wire
+from sabir.checking._rule import GROUPS, RULES, Rule, SetTexts, Textproto, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,7 +80,7 @@ def _lines(rule: Rule, repairs: Repairable, level: int) -> Iterator[str]:
     for title, examples in (("Bad", rule.bad), ("Good", rule.good)):
         yield f"\n{title}:"
         for example in examples:
-            yield f"\n```{'textproto' if isinstance(example, Textproto) else 'text'}"
+            yield f"\n```{'textproto' if isinstance(example, (Textproto, SetTexts)) else 'text'}"
             yield from _shown(example)
             yield "```"
 

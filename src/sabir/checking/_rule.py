@@ -12,7 +12,18 @@ if TYPE_CHECKING:
     from sabir.base import Location, Severity
 
 Subject = Literal[
-    "model", "root", "graph", "calls", "attribute", "tensor", "sparse", "type", "function", "training"
+    "model",
+    "root",
+    "graph",
+    "calls",
+    "attribute",
+    "tensor",
+    "sparse",
+    "type",
+    "function",
+    "training",
+    "operator set",
+    "operator sets",
 ]
 Source = Literal["ir.txt", "ir-with-training.txt", "versioning.txt", "onnx.proto", "functions", "practice"]
 Group = Literal["", "style", "pedantic"]
@@ -44,7 +55,13 @@ class Wire(bytes):
     __slots__ = ()
 
 
-Model = str | Textproto | Wire
+class SetTexts(str):  # ruff: ignore[subclass-builtin]  as above
+    """An example of operator sets: OperatorSetProtos in protobuf's text format, with `---` lines between."""
+
+    __slots__ = ()
+
+
+Model = str | Textproto | Wire | SetTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +69,10 @@ class Rule:
     """One sentence of the standard that a model can violate.
 
     `check` is called for each subject of the kind `over`: once for the model, for each root graph (main,
-    training, function body) with its subgraphs, for each graph, attribute, tensor and so on. The rule applies
-    to IR versions `since` to `until`. A rule of a `group` applies only with `strict`, or when its id or group
-    is selected. `note` says why the severity differs from the verb of the sentence.
+    training, function body) with its subgraphs, for each graph, attribute, tensor and so on; for each
+    operator set, or once for all that are checked together (`operator sets`). The rule applies to IR
+    versions `since` to `until`. A rule of a `group` applies only with `strict`, or when its id or group is
+    selected. `note` says why the severity differs from the verb of the sentence.
 
     >>> rule = RULES.find('NODE001')
     >>> rule.severity, rule.source, rule.over

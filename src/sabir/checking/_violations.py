@@ -2,36 +2,80 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sabir.base import Finding, Location, TextError, legible, without_collector
 from sabir.checking._consequences import without_consequences
 from sabir.checking._messages import is_plain
+from sabir.checking._operator_sets import SetSurvey, set_sites, with_sets
 from sabir.checking._survey import AttributeSite, Survey
 from sabir.checking._types import ATTRIBUTE_VALUE, INFERRED, in_function, type_findings
-from sabir.ir import Model
-from sabir.serial import load
+from sabir.ir import Model, OperatorSet
+from sabir.serial import load_either
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    import os
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sabir.checking._engine import Source
+    from sabir.checking._operator_sets import SetSource
     from sabir.checking._rule import Rule
     from sabir.schema import Registry
 
 ARITY, UTF8 = "NODE002", "TEXT001"
+_OF_SETS = frozenset({"operator set", "operator sets"})
 
 
 def violations(
     model: Source, rules: list[Rule], registry: Registry, *, types: bool, verify: bool
 ) -> list[Finding]:
-    """Return the findings of some rules in a model or a file, rule by rule; raises the errors of `load`."""
-    if not isinstance(model, Model):
+    """Return the findings of some rules, rule by rule; raises the errors of `load`."""
+    if isinstance(model, (list, tuple)):
+        return _set_findings(model, rules, registry, types=types, verify=verify)
+    if not isinstance(model, (Model, OperatorSet)):
         try:
-            model = load(model)
+            model = load_either(cast("str | os.PathLike[str] | bytes", model))
         except TextError as error:
             finding = Finding(UTF8, str(error), Location(), "names and documentation must be UTF-8")
             return [finding] if any(r.id == UTF8 for r in rules) else []
+    if isinstance(model, OperatorSet):
+        return _set_findings(model, rules, registry, types=types, verify=verify)
+    return _model_findings(model, rules, registry, types=types, verify=verify)
+
+
+def _set_findings(
+    source: OperatorSet | Sequence[SetSource],
+    rules: list[Rule],
+    registry: Registry,
+    *,
+    types: bool,
+    verify: bool,
+) -> list[Finding]:
+    """Return the findings of some rules in operator sets: their own, then those of their functions."""
+    sites = set_sites(source)
+    subjects: dict[str, Sequence[object]] = {"operator set": sites, "operator sets": [SetSurvey(sites)]}
+    found = [
+        Finding(rule.id, legible(message), where, legible(hint), rule.severity)
+        for rule in rules
+        for subject in subjects.get(rule.over, ())
+        for message, where, hint in rule.check(subject)
+    ]
+    known = with_sets(registry, [site.operator_set for site in sites])
+    for site in sites:
+        wanted = [r for r in rules if r.over not in _OF_SETS and r.id not in site.unsuitable]
+        inside = _model_findings(site.model(), wanted, known, types=types, verify=verify)
+        found += [
+            f._replace(location=Location((*site.where.steps, *f.location.steps)))
+            for f in inside
+            if f.location.steps[:1] and f.location.steps[0].kind == "function"
+        ]
+    return found
+
+
+def _model_findings(
+    model: Model, rules: list[Rule], registry: Registry, *, types: bool, verify: bool
+) -> list[Finding]:
+    """Return the findings of some rules in a model, rule by rule."""
     with without_collector():
         survey = Survey(model, registry, verify)
         found = list(_violations(rules, survey))
@@ -65,7 +109,7 @@ def _violations(rules: Iterable[Rule], survey: Survey) -> Iterator[Finding]:
         "training": survey.trainings,
     }
     for rule in rules:
-        if not rule.holds_for(survey.model.ir_version):
+        if rule.over in _OF_SETS or not rule.holds_for(survey.model.ir_version):
             continue
         checked = _violating_attributes(rule, survey) if rule.over == "attribute" else subjects[rule.over]
         for subject in checked:

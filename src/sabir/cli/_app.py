@@ -30,6 +30,7 @@ from sabir.cli import (
     _edit,
     _infer,
     _op,
+    _opset,
     _pack,
     _releases,
     _rule,
@@ -76,6 +77,16 @@ for command, examples in (
     (_demo.demo, _demo.EXAMPLES),
 ):
     app.command(epilog=_examples(examples))(command)
+
+_documents = typer.Typer(rich_markup_mode=None)
+for command, examples in (
+    (_opset.export, _opset.EXPORT_EXAMPLES),
+    (_opset.show, _opset.SHOW_EXAMPLES),
+    (_opset.diff, _opset.DIFF_EXAMPLES),
+):
+    _documents.command(epilog=_examples(examples))(command)
+_documents.callback(invoke_without_command=True)(_opset.opset)
+app.add_typer(_documents, name="opset", epilog=_examples(_opset.EXAMPLES))
 
 
 def _version(asked: bool) -> None:  # ruff: ignore[boolean-type-hint-positional-argument]  typer calls it so

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,10 +14,11 @@ from sabir.cli._completion import rule_ids
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
 from sabir.cli._models import STREAM, ModelPaths, OutputPath, load_any, save_any
-from sabir.cli._operators import OperatorsOption, registry_of
+from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._reports import Format, report_as
 from sabir.cli._usage import FAULTY, UNREADABLE, refuse
 from sabir.repairing import UNSAFE_REPAIRS, fix
+from sabir.serial import load_either
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from sabir.base import Finding
     from sabir.cli._reports import Report
-    from sabir.ir import Model
+    from sabir.ir import Model, OperatorSet
 
 EXAMPLES = (
     "sabir check model.onnx",
@@ -80,9 +82,10 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
     ] = None,
     output: OutputPath = None,
     operators: OperatorsOption = None,
+    documents: OpsetDocumentsOption = None,
     _: LimitOption = None,
 ) -> None:
-    """Report what is wrong with models.
+    """Report what is wrong with models and documents of operator sets.
 
     Checks all rules of the standard (`sabir rule` lists them), and style and pedantic rules only with
     --strict or --select. The exit code is 0 without errors, 1 with errors, 2 if a model cannot be read.
@@ -100,7 +103,7 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
         refuse("-o needs --fix: it names the file for the repaired model")
     report = report_as(Format.JSON if as_json else written, verbose=verbose, error=output == STREAM)
     options = {**rules, "strict": strict, "types": not untyped, "verify": verify}
-    options["registry"] = registry_of(operators)
+    options["registry"] = registry_of(operators, documents)
     if output is not None:
         codes = [_repair(report, models[0], output, options, unsafe_ids)]
     else:
@@ -123,7 +126,7 @@ def _require_unsafe_repairs(unsafe_ids: Iterable[str]) -> None:
             refuse(f"{name!r} is not a rule with an unsafe repair; those are {known}")
 
 
-def _found(model: Path | Model, options: dict[str, Any]) -> tuple[list[Finding], int]:
+def _found(model: Path | Model | OperatorSet, options: dict[str, Any]) -> tuple[list[Finding], int]:
     """Return the findings of the selected rules, and how many more `--strict` would report."""
     all_rules: dict[str, Any] = {**options, "strict": True}
     every = list(findings(model, **all_rules))
@@ -135,7 +138,7 @@ def _found(model: Path | Model, options: dict[str, Any]) -> tuple[list[Finding],
 def _look(report: Report, path: Path, options: dict[str, Any]) -> int:
     """Report the findings of one model; returns its exit code."""
     try:
-        found, more = _found(load_any(path) if path == STREAM else path, options)
+        found, more = _found(load_either(sys.stdin.buffer.read()) if path == STREAM else path, options)
     except SabirError as error:  # the other models are checked all the same
         report.unreadable(path, str(error).removeprefix(f"{path}: "))
         return UNREADABLE

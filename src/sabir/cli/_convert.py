@@ -13,7 +13,7 @@ from sabir.cli._limits import (
     LimitOption,  # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 )
 from sabir.cli._models import STREAM, load_any, print_model
-from sabir.cli._operators import OperatorsOption, registry_of
+from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._screen import Screen, bytes_text, plain
 from sabir.cli._usage import refuse
 from sabir.cli._versions import IrOption, OpsetsOption, conversion_json, opsets_of, show_conversion
@@ -65,6 +65,7 @@ def convert(  # ruff: ignore[too-many-arguments]  each is an option of the comma
         bool, typer.Option("--dry-run", help="Report what --opset would change; write no file.")
     ] = False,
     operators: OperatorsOption = None,
+    documents: OpsetDocumentsOption = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace IN even if its extension names another format.")
     ] = False,
@@ -89,7 +90,11 @@ def convert(  # ruff: ignore[too-many-arguments]  each is an option of the comma
     model = load_any(source, format=origin)
     if versions or ir_version is not None or dry_run:
         found = convert_and_report(
-            model, opsets=versions, ir_version=ir_version, cast=cast, registry=registry_of(operators)
+            model,
+            opsets=versions,
+            ir_version=ir_version,
+            cast=cast,
+            registry=registry_of(operators, documents),
         )
         if as_json:
             write_json(conversion_json(model, found))

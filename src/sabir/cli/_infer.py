@@ -21,7 +21,7 @@ from sabir.cli._models import (
     save_any,
     shown,
 )
-from sabir.cli._operators import OperatorsOption, registry_of
+from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._reports import finding_lines, findings_json
 from sabir.cli._screen import Screen, plain
 from sabir.cli._usage import FAULTY, refuse
@@ -53,6 +53,7 @@ def infer(
         bool, typer.Option("--verbose", help="Write one line for each finding, even if a rule has many.")
     ] = False,
     operators: OperatorsOption = None,
+    documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
 ) -> None:
@@ -65,7 +66,7 @@ def infer(
     """
     if output is not None and (len(models) > 1 or as_json):
         refuse("-o takes one model, and no --json")
-    registry, screen = registry_of(operators), report_screen(output)
+    registry, screen = registry_of(operators, documents), report_screen(output)
     reports: list[dict[str, Any]] = []
     failed = False
     for path in models:

@@ -1,16 +1,21 @@
-"""`--operators MODULE:NAME`: custom operators for one command."""
+"""`--operators MODULE:NAME` and `--opset-document FILE`: further operators for one command."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from typing import Annotated, Any, TypeAlias, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
 from sabir.base import ACCIDENTS, SchemaError
+from sabir.ir import OperatorSet
 from sabir.opsets import STANDARD
 from sabir.schema import Operator, Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 OperatorsOption: TypeAlias = Annotated[
     str | None,
@@ -20,14 +25,28 @@ OperatorsOption: TypeAlias = Annotated[
         help="Add your own operators: a Registry, an Operator or a list of them in a Python module.",
     ),
 ]
+OpsetDocumentsOption: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--opset-document",
+        metavar="FILE",
+        help="Add the operators of an operator set document; may be repeated.",
+    ),
+]
 
 
-def registry_of(option: str | None) -> Registry:
-    """Return the registry that the option names, or that of the standard.
+def registry_of(option: str | None, documents: Iterable[Path] | None = None) -> Registry:
+    """Return the registry that the options name, or that of the standard.
 
     The module is imported, from the working folder too. Raises SchemaError if there is no such module or
-    name, or if it does not refer to operators.
+    name, if it does not refer to operators, or if documents contradict one another; FileError and WireError
+    for a document that cannot be read.
     """
+    registry = _registry(option)
+    return registry.with_operator_sets(*map(OperatorSet.load, documents)) if documents else registry
+
+
+def _registry(option: str | None) -> Registry:
     if option is None:
         return STANDARD
     module, _, name = option.partition(":")

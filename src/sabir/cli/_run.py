@@ -20,7 +20,7 @@ from sabir.cli._json import JsonOption, write_json
 # ruff: ignore[typing-only-first-party-import]  typer reads it at run time
 from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, load_any, shown
-from sabir.cli._operators import OperatorsOption, registry_of
+from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._results import as_json as value_as_json
 from sabir.cli._results import save_archive, save_each, summary, type_text
 from sabir.cli._screen import Screen, plain, seconds_text
@@ -116,6 +116,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
         ),
     ] = False,
     operators: OperatorsOption = None,
+    documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
 ) -> None:
@@ -132,7 +133,7 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
 
     The exit code is 1 if the run fails or --compare finds a difference.
     """
-    loaded, registry = load_any(model), registry_of(operators)
+    loaded, registry = load_any(model), registry_of(operators, documents)
     if strict:
         check(loaded, registry=registry)
     session = Session(loaded, threads=threads, strict=strict, newer_opsets=newer_opsets, registry=registry)

@@ -21,7 +21,7 @@ from sabir.cli._facts import (
 )
 from sabir.cli._json import JsonOption, write_json
 from sabir.cli._models import STREAM, ModelPaths, load_any, shown
-from sabir.cli._operators import OperatorsOption, registry_of
+from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import progress_bar
 from sabir.cli._requirements import (
     ConsumerOption,
@@ -71,6 +71,7 @@ def show(  # ruff: ignore[too-many-arguments]  each is an option
     opsets: OpsetsOption = None,
     ir_version: IrOption = None,
     operators: OperatorsOption = None,
+    documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what is in a model: inputs, outputs, operators, parameters.
@@ -78,7 +79,7 @@ def show(  # ruff: ignore[too-many-arguments]  each is an option
     Tensors are read only for --weights; without it a large model shows as fast as a small one. With --for,
     --opset or --ir the exit code is 1 if that consumer does not accept a model.
     """
-    consumer, registry = consumer_of(target, opsets, ir_version), registry_of(operators)
+    consumer, registry = consumer_of(target, opsets, ir_version), registry_of(operators, documents)
     loaded = [(path, load_any(path)) for path in models]
     wanted = needs or consumer is not None
     reports = [Needs.of(model, registry, consumer) if wanted else None for _, model in loaded]

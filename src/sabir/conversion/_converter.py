@@ -124,6 +124,8 @@ class Converter:
             found = None if operator is None else operator.find(version)
             if found is not None and not found.removed:
                 continue
+            if self.registry.declaration(domain, name, version) is not None:
+                continue
             for node in self._calls(root, domain, name):
                 shown = str(found or f"{domain or 'ai.onnx'}.{name}")
                 if found is not None:
@@ -173,7 +175,8 @@ class Converter:
 
     def _calls(self, root: Root, domain: str, name: str) -> Iterator[Node]:
         """Yield the nodes that call an operator and not a function of that name."""
-        for node in root.calls(domain, name):
+        documented = self.registry.declaration(domain, name, root.opsets.get(domain)) is not None
+        for node in root.calls(domain, name) if not documented else ():
             if (domain, name, node.overload) not in self._functions:
                 yield node
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import ConversionError, Limits, Location, Refusal, counted, run_with_limits
 from sabir.conversion._converter import Converter, Refused
+from sabir.conversion._documented import outdated_calls
 from sabir.conversion._initializers import list_initializers, must_list_initializers
 from sabir.conversion._targets import set_ir_version, targets_of
 from sabir.ir import Function, Model, Node, places
@@ -16,6 +17,8 @@ from sabir.schema import Registry, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+
+_UNDEFINED = "the target version has no such operator, and no document has a body for it"
 
 
 @dataclass(frozen=True)
@@ -115,29 +118,33 @@ def convert_in_place(model: Model, opsets: Mapping[str, int], registry: Registry
     """
     before = model.clone()
     origins = dict(_pairs(model, before))
+    refused = [Refused(c.node, c.operator, _UNDEFINED) for c in outdated_calls(model, registry, opsets)]
     converter = Converter(model, registry, opsets)
     converter.run()
-    if converter.refused:
-        raise _error(before, converter, origins, opsets)
+    refused += converter.refused
+    if refused:
+        raise _error(before, refused, converter, origins, opsets)
 
 
 def _converted(model: Model, targets: Mapping[str, int], registry: Registry, *, cast: bool) -> Conversion:
     """Convert a copy; a function whose body cannot be converted for all calls is converted for each."""
+    outdated = list(outdated_calls(model, registry, targets))
+    undefined = [Refused(c.node, c.operator, _UNDEFINED) for c in outdated if c.function is None]
+    documented = {c.function: None for c in outdated if c.function is not None}
     inlined: list[Function] = []
     while True:
         copy = model.clone()
         origins = dict(_pairs(copy, model))
-        if inlined:
-            chosen = [copy.functions[model.functions.index(f)] for f in inlined]
-            _inline(copy, chosen, origins, registry)
+        copies = dict(zip(model.functions, copy.functions, strict=True))
+        _inline(copy, [*documented, *(copies[f] for f in inlined)], origins, registry)
         converter = Converter(copy, registry, targets, cast=cast)
         converter.run()
-        if not converter.refused:
-            names = tuple(_label(f) for f in inlined)
+        if not converter.refused and not undefined:
+            names = tuple(_label(f) for f in (*documented, *inlined))
             return Conversion(copy, dict(converter.steps), names)
         more = _called_generically(converter.refused, converter, origins, model, inlined)
         if not more:
-            raise _error(model, converter, origins, targets)
+            raise _error(model, [*undefined, *converter.refused], converter, origins, targets)
         inlined += more
 
 
@@ -145,6 +152,8 @@ def _inline(
     model: Model, functions: Collection[Function], origins: dict[Node, Node], registry: Registry
 ) -> None:
     """Replace the calls of functions; `origins` maps the new nodes too."""
+    if not functions:
+        return
     copied: dict[Node, Node] = {}
 
     def convert_body(body: Model, opsets: Mapping[str, int]) -> None:
@@ -171,16 +180,16 @@ def _called_generically(
 
 
 def _error(
-    model: Model, converter: Converter, origins: Mapping[Node, Node], targets: Mapping[str, int]
-) -> ConversionError:
+    model: Model, refused: Iterable[Refused], converter: Converter, origins: Mapping[Node, Node],
+    targets: Mapping[str, int],
+) -> ConversionError:  # fmt: skip
     """Return the error about the refused nodes, with their locations in the model as it was."""
-    refused = [
-        (origins.get(converter.origins.get(r.node, r.node), r.node), r.operator, r.reason)
-        for r in converter.refused
+    found = [
+        (origins.get(converter.origins.get(r.node, r.node), r.node), r.operator, r.reason) for r in refused
     ]
-    wanted = {node for node, *_ in refused}
+    wanted = {node for node, *_ in found}
     where = {p.object: p.location for p in places(model, Node) if p.object in wanted}
-    refusals = {Refusal(where.get(node, Location()), operator, reason) for node, operator, reason in refused}
+    refusals = {Refusal(where.get(node, Location()), operator, reason) for node, operator, reason in found}
     asked = " and ".join(f"opset {v} of {d or 'ai.onnx'}" for d, v in targets.items())
     count = len({r.where for r in refusals})
     has = f"{counted(count, 'node')} {'has' if count == 1 else 'have'} no equivalent in {asked}:"

@@ -74,6 +74,8 @@ class Runner:
             scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
             for note in scheduled.notes:
                 warn(f"{note}; `sabir check --fix` mends the file")
+            for name in scheduled.experimental:
+                warn(f"{name} is experimental: its meaning may change without a new version")
             program, binder = scheduled.program, CallBinder(strict=strict)
             self._output_slots = _output_slots(program.outputs)
             self._slots = {v.name: v.slot for v in reversed(program.values)} | self._output_slots

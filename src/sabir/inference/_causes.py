@@ -6,7 +6,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.base import AttributeValueError, ExternalDataError, SchemaError, UnsupportedError, WireError
-from sabir.ir import canonical_domain
 from sabir.schema import Version, check_call
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def _cause_in_call(
         callee = find_callee(node, scope)
     except SchemaError:
         imported = scope.opset(node.domain) is not None
-        return Cause.DOMAIN if imported and not _is_known(node.domain, scope) else Cause.OPERATOR
+        return Cause.DOMAIN if imported and not scope.knows(node) else Cause.OPERATOR
     try:
         if isinstance(callee, Version):
             callee.formal.check_arity(node.inputs, len(node.outputs))
@@ -84,9 +83,3 @@ def _cause_in_call(
         return Cause.ARITY
     without_inference = isinstance(callee, Version) and callee.find("infer") is None
     return Cause.NOT_INFERRED if without_inference else Cause.ATTRIBUTE
-
-
-def _is_known(domain: str, scope: Scope) -> bool:
-    """Return whether the registry has operators of a domain, or the model defines functions in it."""
-    name = canonical_domain(domain)
-    return scope.registry.has_domain(name) or any(key[0] == name for key in scope.functions)

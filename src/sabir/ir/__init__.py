@@ -60,6 +60,7 @@ from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
 from sabir.ir._model_version import ModelVersion, VersionPart
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
+from sabir.ir._operator_set import MAGIC, OperatorEntry, OperatorSet, OperatorStatus
 from sabir.ir._releases import (
     NEWEST_IR,
     Release,
@@ -111,7 +112,7 @@ if TYPE_CHECKING:
     from sabir.ir._constants import Literal, converted, literal
     from sabir.ir._declarations import read_outputs, read_value_info
     from sabir.ir._digests import contents_digest
-    from sabir.ir._functions import LocalFunction
+    from sabir.ir._functions import FunctionCallee, LocalFunction
     from sabir.ir._hooks import Site
     from sabir.ir._labels import Labels
     from sabir.ir._operands import Operand, Subgraph
@@ -127,7 +128,8 @@ _LATER = {
     "Labels": "_labels", "Place": "_places", "places": "_places", "walk": "_places", "resolve": "_resolve",
     "verify": "_verify", "TensorPlace": "_walk", "all_tensors": "_walk", "drop_constants": "_walk",
     "read_outputs": "_declarations", "read_value_info": "_declarations",
-    "LocalFunction": "_functions", "Site": "_hooks", "Operand": "_operands", "Subgraph": "_operands",
+    "FunctionCallee": "_functions", "LocalFunction": "_functions", "Site": "_hooks",
+    "Operand": "_operands", "Subgraph": "_operands",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -137,6 +139,7 @@ __all__ = [
     "CONSTANTS",
     "CONTAINERS",
     "DEVICES",
+    "MAGIC",
     "MAX_RANK",
     "NEWEST_IN_GRAPHS",
     "NEWEST_IR",
@@ -162,6 +165,7 @@ __all__ = [
     "Feature",
     "FreshNames",
     "Function",
+    "FunctionCallee",
     "FunctionKey",
     "Graph",
     "Initializers",
@@ -179,6 +183,9 @@ __all__ = [
     "NodeDevice",
     "OpaqueType",
     "Operand",
+    "OperatorEntry",
+    "OperatorSet",
+    "OperatorStatus",
     "OptionalType",
     "Place",
     "Release",

@@ -11,6 +11,7 @@ from sabir.ir._graph import Graph
 from sabir.ir._imports import canonical_domain
 from sabir.ir._model import Function, Model, TrainingInfo
 from sabir.ir._node import Node
+from sabir.ir._operator_set import OperatorSet
 from sabir.ir._places import TENSORS
 from sabir.ir._tensors import SparseTensor, WireTensor
 from sabir.ir._value import Value
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from sabir.base import Step
 
 
-def resolve(model: Model, location: Location) -> Any:
-    """Return the object at a location, as a finding or `walk` reports it.
+def resolve(model: Model | OperatorSet, location: Location) -> Any:
+    """Return the object of a model or an operator set at a location, as a finding or `walk` reports it.
 
     Beside the objects of `walk` these are the outputs of graphs and the operands of nodes (values), bindings
     of training, quantization annotations, device configurations and shardings, the version of an opset import
@@ -50,7 +51,7 @@ def resolve(model: Model, location: Location) -> Any:
     return found
 
 
-def _inside(owner: Any, step: Step, model: Model) -> Any:
+def _inside(owner: Any, step: Step, model: Model | OperatorSet) -> Any:
     """Return what a step leads to from an object."""
     for class_, steps in _STEPS.items():
         if isinstance(owner, class_) and step.kind in steps:
@@ -118,10 +119,17 @@ def _value_info(graph: Graph, step: Step) -> Value:
         return _listed(values, step)
 
 
-def _callee(node: Node, step: Step, model: Model) -> Function:
+def _callee(node: Node, step: Step, model: Model | OperatorSet) -> Function:
     key = canonical_domain(node.domain), node.op, node.overload
     called = [function for function in model.functions if function.key == key]
     return _listed(called, step)
+
+
+def _set(operator_set: OperatorSet, step: Step) -> OperatorSet:
+    """Return the operator set itself: its place among several is not known here."""
+    if step.name and step.name != operator_set.label:
+        raise NotFoundError(f"there is no {step}, but {operator_set.label!r}")
+    return operator_set
 
 
 def _import(owner: Model | Function, step: Step) -> Any:
@@ -171,6 +179,11 @@ _STEPS: dict[type, dict[str, Callable[[Any, Step], Any]]] = {
         "configuration": lambda o, s: _listed(o.devices, s),
         "opset_import": _import,
         "metadata": lambda o, s: _keyed(o.metadata, s),
+    },
+    OperatorSet: {
+        "operator_set": _set,
+        "operator": lambda o, s: _listed(o.operators, s),
+        "function": lambda o, s: _listed(o.functions, s),
     },
     TrainingInfo: {
         "initialization": lambda o, s: _present(o.initialization, s),

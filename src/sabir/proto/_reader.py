@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sabir.proto._types import Buffer, Message, MessageClass
 
 DEFAULT_THRESHOLD = 4096
+_FILES = {"ModelProto": "ONNX model", "OperatorSetProto": "operator set"}  # as messages name their messages
 _LARGEST_MESSAGE = 2**31 - 1
 _SMALLEST_WALKED = 16
 """How many thresholds long the data must be for a search for bulk data."""
@@ -55,9 +56,15 @@ class Bulk:
 
 
 def read_model(
-    data: memoryview | bytes, *, source: str = "", threshold: int = DEFAULT_THRESHOLD
+    data: memoryview | bytes,
+    *,
+    source: str = "",
+    threshold: int = DEFAULT_THRESHOLD,
+    cls: MessageClass = ModelProto,
 ) -> tuple[Message, Bulk]:
     """Read a ModelProto, leaving every `raw_data` of at least `threshold` bytes in `data`.
+
+    `cls` is another class whose messages are files: OperatorSetProto.
 
     Such a field contains a placeholder, for which `Bulk.get` returns a view of the data. `data` may be any
     object with the buffer protocol, such as a memory map. Errors name `source`.
@@ -68,8 +75,8 @@ def read_model(
     bulk = Bulk()
     if not len(view):
         raise WireError(_prefixed(source, "the file is empty"))
-    skeleton = _skeleton(ModelProto, view, bulk, source, threshold)
-    return _parse(ModelProto, skeleton, view, source), bulk
+    skeleton = _skeleton(cls, view, bulk, source, threshold)
+    return _parse(cls, skeleton, view, source), bulk
 
 
 def read_message(cls: MessageClass, data: memoryview | bytes, *, source: str = "") -> Message:
@@ -120,7 +127,7 @@ def _first_fault(cls: MessageClass, view: memoryview) -> WireFaultError | None:
 
 
 def _error(cls: MessageClass, view: memoryview, source: str, fault: WireFaultError | None) -> WireError:
-    name = "ONNX model" if cls is ModelProto else cls.DESCRIPTOR.name
+    name = _FILES.get(cls.DESCRIPTOR.name, cls.DESCRIPTOR.name)
     guess = guess_format(view)
     if guess is not None:
         return WireError(_prefixed(source, f"no {name}: this looks like {guess}"))

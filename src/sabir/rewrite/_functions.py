@@ -1,4 +1,4 @@
-"""Calls of a model's functions, replaced by the functions' bodies."""
+"""Calls of functions, of a model and of documents, replaced by the functions' bodies."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Convert(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InlineFunctions:
-    """The pass that replaces every call of a function, and drops the functions.
+    """The pass that replaces every call of a function, and drops the functions of the model.
 
-    `only` restricts it to some functions; a function that calls one of them is replaced too. `convert`
-    converts a body that is written for other operator sets than the model, where an operator changed between
-    them; without it such a body raises UnsupportedError. `origins` is filled with the node of the function
-    that each new node is a copy of.
+    `only` restricts it to some functions; a function of the model that calls one of them is replaced too.
+    `convert` converts a body that is written for other operator sets than the model, where an operator
+    changed between them; without it such a body raises UnsupportedError. `origins` is filled with the node of
+    the function that each new node is a copy of.
 
     >>> b = sabir.Builder(21)
     >>> twice = b.function(lambda g, x: x + x, name='twice')
@@ -71,26 +71,31 @@ class InlineFunctions:
 
     def run(self, model: Model) -> bool:
         """Replace the calls; raises SchemaError and LimitError before anything is changed."""
-        chosen = model.functions if self.only is None else _with_callers(model, self.only, self.registry)
-        if not chosen:
-            return False
-        return _Inlining(model, chosen, self).run()
+        scope = Scope.of(model, self.registry, newer_opsets=True)
+        if self.only is None:
+            if not model.functions and not _calls_documents(model, scope):
+                return False
+            return _Inlining(model, model.functions, self).run()
+        chosen = _with_callers(model, self.only, scope)
+        return bool(chosen) and _Inlining(model, chosen, self).run()
 
 
-def _with_callers(model: Model, functions: Collection[Function], registry: Registry) -> list[Function]:
-    """Return functions with all those that call one of them, in the order of the model."""
-    scope = Scope.of(model, registry, newer_opsets=True)
+def _calls_documents(model: Model, scope: Scope) -> bool:
+    """Return whether a model without functions of its own calls functions of documents."""
+    if not scope.registry.operator_sets:
+        return False
+    return any(scope.function_of(node) is not None for g in model.graphs() for node in g.all_nodes())
+
+
+def _with_callers(model: Model, functions: Collection[Function], scope: Scope) -> list[Function]:
+    """Return functions with all those of the model that call one of them."""
     chosen, size = set(functions), -1
     while len(chosen) != size:
         size = len(chosen)
         chosen.update(
-            f for f in model.functions if any(_function(n, scope) in chosen for n in f.graph.all_nodes())
+            f for f in model.functions if any(scope.function_of(n) in chosen for n in f.graph.all_nodes())
         )
-    return [f for f in model.functions if f in chosen]
-
-
-def _function(node: Node, scope: Scope) -> Function | None:
-    return scope.functions.get((canonical_domain(node.domain), node.op, node.overload))
+    return list(chosen)
 
 
 class _Inlining:
@@ -99,6 +104,7 @@ class _Inlining:
     def __init__(self, model: Model, functions: Sequence[Function], job: InlineFunctions) -> None:
         self._model, self._functions, self._job = model, functions, job
         self._scope = Scope.of(model, job.registry, newer_opsets=True)
+        self._chosen_functions = frozenset(functions)
         self._differing: set[Function] = set()  # whose bodies mean something else in the model
         self._names = FreshNames(
             v.name for g in model.graphs() for inner in g.scopes() for v in inner.defined()
@@ -119,7 +125,8 @@ class _Inlining:
         imports = self._imports(graphs)
         if self._differing and rehearse:  # a body that cannot be converted must leave the model as it is
             copy = model.clone()
-            chosen = [copy.functions[model.functions.index(f)] for f in self._functions]
+            copies = dict(zip(model.functions, copy.functions, strict=True))
+            chosen = [copies.get(f, f) for f in self._functions]
             _Inlining(copy, chosen, replace(self._job, origins=None)).run(rehearse=False)
         if self._differing:
             _ = self._inference
@@ -132,8 +139,10 @@ class _Inlining:
 
     def _chosen(self, node: Node, scope: Scope) -> Function | None:
         """Return the function that a node calls, where its calls are to be replaced."""
-        function = _function(node, scope)
-        return function if function in self._functions else None
+        function = scope.function_of(node)
+        if function is None or (self._job.only is not None and function not in self._chosen_functions):
+            return None
+        return function
 
     def _imports(self, graphs: Iterable[Graph]) -> dict[str, int]:
         """Return the imports that the model needs for the bodies of the functions that its graphs call.
@@ -146,17 +155,18 @@ class _Inlining:
         if find_opset(model.opsets, "") is None:  # stated before a function brings another version
             imports.update(("", implied.version) for implied in implicit_imports(model))
         bound = {**bound_opsets(model.opsets), **imports}
-        pending, seen = list(graphs), set[Function]()
+        pending, seen = [(graph, scope) for graph in graphs], set[Function]()
         while pending:
-            for node in pending.pop().all_nodes():
-                function = self._chosen(node, scope)
+            graph, outer = pending.pop()
+            for node in graph.all_nodes():
+                function = self._chosen(node, outer)
                 if function is None:
                     continue
                 check_call(function, node)
-                replace(scope, depth=0).of_call(function, node)  # raises for an unknown attribute
+                replace(outer, depth=0).of_call(function, node)  # raises for an unknown attribute
                 if function not in seen:
                     seen.add(function)
-                    pending.append(function.graph)
+                    pending.append((function.graph, outer.of_body(function)))
                     for domain, version in bound_opsets(function.opsets).items():
                         if domain not in bound:
                             bound[domain] = imports[domain] = version
@@ -165,12 +175,13 @@ class _Inlining:
 
     def _compare_meaning(self, function: Function, imports: dict[str, int]) -> None:
         """Find out whether an operator of a body has another version under the imports of the model."""
-        body, registry = self._scope.of_body(function), self._scope.registry
+        body = self._scope.of_body(function)
         for node in function.graph.all_nodes():
             domain = canonical_domain(node.domain)
             needed, present = body.opset(domain), imports.get(domain, self._scope.opset(domain))
-            here = registry.find_version(domain, node.op, present)
-            if needed == present or here is registry.find_version(domain, node.op, needed):
+            if needed == present or body.function_of(node) is not None:
+                continue
+            if _operator(self._scope, node, needed) == _operator(self._scope, node, present):
                 continue
             if self._job.convert is None:
                 written = f"{function!r} is written for opset {needed} of {domain or 'ai.onnx'!r}"
@@ -227,6 +238,14 @@ class _Inlining:
         new = self._splice(node, body.graph)
         release(body.graph)
         return new
+
+
+def _operator(scope: Scope, node: Node, opset: int | None) -> object:
+    """Return what identifies the operator that a node calls in an opset: its version, or its entry's."""
+    declaration = scope.registry.declaration(node.domain, node.op, opset)
+    if declaration is not None:
+        return declaration.entry.since
+    return scope.registry.find_version(node.domain, node.op, opset)
 
 
 def splice(node: Node, body: Graph, names: FreshNames, arguments: Arguments | None = None) -> list[Node]:

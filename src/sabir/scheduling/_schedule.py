@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 class Schedule(NamedTuple):
     """A model as programs; `notes` are sentences on what should be repaired in the file, though it runs.
 
+    `experimental` names the operators called that a document declares as experimental.
+
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
     >>> from sabir.opsets import STANDARD
@@ -45,6 +47,7 @@ class Schedule(NamedTuple):
 
     program: Program
     notes: tuple[str, ...]
+    experimental: tuple[str, ...] = ()
 
 
 def schedule(model: Model, registry: Registry, *, newer_opsets: bool = False) -> Schedule:
@@ -70,7 +73,8 @@ def schedule(model: Model, registry: Registry, *, newer_opsets: bool = False) ->
         raise UnsupportedError(
             "its graphs and functions are nested too deep for Python's stack; inline it first"
         ) from error
-    return Schedule(program, (*map(_implicit_import, implicit_imports(model)), *shared.notes))
+    notes = (*map(_implicit_import, implicit_imports(model)), *shared.notes)
+    return Schedule(program, notes, tuple(shared.experimental))
 
 
 def _implicit_import(found: ImplicitImport) -> str:
@@ -98,6 +102,7 @@ class _Shared:
     )
     callees: Callees = field(default_factory=lambda: Callees(Scope.runnable))
     notes: list[str] = field(default_factory=list[str])
+    experimental: dict[str, None] = field(default_factory=dict[str, None])
 
 
 class _Scheduler:
@@ -235,6 +240,7 @@ class _Scheduler:
     def _function_call(self, function: Function, node: Node, operands: Slots) -> FunctionCall:
         """Return the call of a function; equal attributes and equal operands left out share a plan."""
         check_call(function, node)
+        self._note_status(node)
         inner = self._scope.of_call(function, node)
         ports: Iterable[tuple[Value | None, Value | None]] = zip_longest(function.graph.inputs, node.inputs)
         absent = frozenset[Value](p for p, v in ports if p is not None and (v is None or v in self._absent))
@@ -245,6 +251,11 @@ class _Scheduler:
         self._absent.update(v for i, v in enumerate(node.outputs) if v is not None and i in found.absent)
         scheduled, results = found.scheduled, self._results_of(node)
         return FunctionCall(scheduled, operands, results, _label(node), 1 + scheduled.plan.cost)
+
+    def _note_status(self, node: Node) -> None:
+        declaration = self._scope.declaration(node)
+        if declaration is not None and declaration.entry.status == "experimental":
+            self._shared.experimental.setdefault(str(declaration))
 
     def _scheduled(self, function: Function, scope: Scope, absent: frozenset[Value]) -> _Function:
         program = _Scheduler(function.graph, scope, self._shared, absent=absent).root_program()

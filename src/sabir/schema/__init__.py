@@ -4,6 +4,7 @@ from sabir.schema._adapters import Unconvertible, check_ports, is_default, is_de
 from sabir.schema._admission import admits, operand_mismatch
 from sabir.schema._binding import Arguments, Binding, Call, Signature, as_results
 from sabir.schema._builder_calls import BuilderCalls
+from sabir.schema._documents import Declaration
 from sabir.schema._examples import Example
 from sabir.schema._expansion import check_expansion
 from sabir.schema._implicit import ImplicitImport, implicit_imports
@@ -68,6 +69,7 @@ __all__ = [
     "Call",
     "Callees",
     "Constraint",
+    "Declaration",
     "ElementTypes",
     "Example",
     "ImplicitImport",

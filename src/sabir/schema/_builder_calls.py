@@ -10,6 +10,7 @@ from sabir.elements import FLOAT, INT64, element
 from sabir.ir import (
     Attribute,
     Constant,
+    FunctionCallee,
     Literal,
     Node,
     SparseTensor,
@@ -40,16 +41,21 @@ Operands: TypeAlias = "list[Value | Constant | None]"
 _FIRST_CAST_LIKE = 15  # opset
 
 
+AnyCallee: TypeAlias = "VersionCallee | FunctionCallee"
+
+
 class BuilderCalls:
     """The operators of a registry, as builders call them."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._found: dict[tuple[str, str, int | None], VersionCallee | None] = {}
+        self._found: dict[tuple[str, str, int | None], AnyCallee | None] = {}
         self._names: dict[tuple[str, int | None], list[str]] = {}
 
-    def find(self, domain: str, op: str, opsets: Mapping[str, int]) -> VersionCallee | None:
-        """Return the version of an operator that applies; None in a domain or an opset that is not known.
+    def find(self, domain: str, op: str, opsets: Mapping[str, int]) -> AnyCallee | None:
+        """Return the version of an operator that applies, or the function of a document.
+
+        None in a domain or an opset that is not known, and for an operator that a document only declares.
 
         Raises SchemaError for an operator that its domain does not have in this opset.
         """
@@ -68,7 +74,7 @@ class BuilderCalls:
             self._names[key] = self._listed(*key)
         return self._names[key]
 
-    def _find(self, domain: str, op: str, opsets: Mapping[str, int]) -> VersionCallee | None:
+    def _find(self, domain: str, op: str, opsets: Mapping[str, int]) -> AnyCallee | None:
         if not self._registry.has_domain(domain) or self._is_newer(domain, opsets.get(domain)):
             return None
         if domain not in opsets:
@@ -77,8 +83,13 @@ class BuilderCalls:
                 f"{domain}.{op}: no operator set of {domain!r} is imported;"
                 f" pass `opsets={{{domain!r}: {newest}}}`"
             )
+        function = self._registry.function(domain, op, "", opsets[domain])
+        if function is not None:
+            return FunctionCallee(function)
+        if self._registry.declaration(domain, op, opsets[domain]) is not None:
+            return None
         if self._registry.find(domain, op) is None:
-            known = [o.name for o in self._registry if o.domain == domain]
+            known = [o.name for o in self._registry if o.domain == domain] or self._registry.names(domain)
             raise SchemaError(
                 f"{domain or 'ai.onnx'}.{op} is not an operator that Sabir knows{suggest(op, known)}"
             )
@@ -93,9 +104,8 @@ class BuilderCalls:
         if opset is None:
             return []
         versions = {o.name: o.find(opset) for o in self._registry if o.domain == domain}
-        return sorted(
-            name for name, version in versions.items() if version is not None and not version.removed
-        )
+        known = {name for name, version in versions.items() if version is not None and not version.removed}
+        return sorted(known.union(self._registry.declared_names(domain, opset)))
 
 
 class VersionCallee:

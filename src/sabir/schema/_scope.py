@@ -12,6 +12,7 @@ from sabir.schema._version import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from sabir.schema._documents import Declaration
     from sabir.schema._registry import Registry
 
 MOST_CALLS = 100  # functions inside functions; the standard forbids recursion, a file may not
@@ -21,8 +22,9 @@ MOST_CALLS = 100  # functions inside functions; the standard forbids recursion, 
 class Scope:
     """The operator sets, functions and attribute bindings for the nodes of a graph; compared by identity.
 
-    `opsets` has the version that applies of each domain, by its canonical name. `default` is the model's
-    version of the default domain, which applies in a function that imports none. With `newer_opsets` a
+    `functions` are those of the model; the bodies of functions of documents do not see them. `opsets` has the
+    version that applies of each domain, by its canonical name. `default` is the model's version of the
+    default domain, which applies in a function that imports none. With `newer_opsets` a
     version that the registry does not know yet is taken as the newest known one. `unbound` is the scope of a
     function's body outside any call: the values of its attribute references are unknown.
 
@@ -80,23 +82,61 @@ class Scope:
 
         Raises SchemaError where there is neither, saying what is missing.
         """
-        domain = canonical_domain(node.domain)
-        function = self.functions.get((domain, node.op, node.overload))
+        function = self.function_of(node)
         if function is not None:
             return function
+        domain = canonical_domain(node.domain)
         opset = self.opsets.get(domain)
         shown = legible(f"{node.domain or 'ai.onnx'}.{node.op}")
         if opset is None:
             raise SchemaError(f"{shown}: no operator set of {node.domain or 'ai.onnx'!r} is imported")
         operator = self.registry.find(domain, node.op)
-        if operator is None:
-            raise SchemaError(f"{shown} is not an operator that Sabir knows{self._hint(domain, node.op)}")
-        version = operator.find(opset)
-        if version is None:
-            raise SchemaError(
-                f"{shown} came with opset {operator.versions[0].since}, but opset {opset} is imported"
-            )
-        return version
+        version = None if operator is None else operator.find(opset)
+        if version is not None:
+            return version
+        declaration = self.registry.declaration(domain, node.op, opset)
+        if declaration is not None:
+            raise SchemaError(_undefined(declaration, node))
+        since = self.registry.declared_after(domain, node.op, opset)
+        if operator is not None:
+            since = operator.versions[0].since
+        if since is not None:
+            raise SchemaError(f"{shown} came with opset {since}, but opset {opset} is imported")
+        raise SchemaError(f"{shown} is not an operator that Sabir knows{self._hint(domain, node.op)}")
+
+    def function_of(self, node: Node) -> Function | None:
+        """Return the function that a node calls, of the model or of a document; None for an operator."""
+        domain = canonical_domain(node.domain)
+        function = self.functions.get((domain, node.op, node.overload))
+        if function is None and self.registry.operator_sets:
+            return self.registry.function(domain, node.op, node.overload, self.opsets.get(domain))
+        return function
+
+    def declaration(self, node: Node) -> Declaration | None:
+        """Return what a document declares of the operator that a node names; None for any other callee."""
+        domain = canonical_domain(node.domain)
+        if not self.registry.operator_sets or (domain, node.op, node.overload) in self.functions:
+            return None
+        return self.registry.declaration(domain, node.op, self.opsets.get(domain))
+
+    def knows(self, node: Node) -> bool:
+        """Whether it is known which operators and functions there are for a node to call.
+
+        It is not in a domain without operators and functions, nor for an operator that a document declares
+        without a body.
+        """
+        declaration = self.declaration(node)
+        if declaration is not None:
+            return bool(declaration.overloads)
+        domain = canonical_domain(node.domain)
+        return self.registry.has_domain(domain) or any(key[0] == domain for key in self.functions)
+
+    def overloads(self, node: Node) -> list[str]:
+        """Return the overloads of the functions with the domain and name that a node calls, sorted."""
+        name = canonical_domain(node.domain), node.op
+        declaration = self.declaration(node)
+        documented = () if declaration is None else declaration.overloads
+        return sorted({*documented, *(key[2] for key in self.functions if key[:2] == name)})
 
     def version(self, node: Node) -> Version | None:
         """Return the operator version that a node names, None where the registry has none in force."""
@@ -151,7 +191,10 @@ class Scope:
     def of_body(self, function: Function) -> Scope:
         """Return the scope of a function's body, without the attributes of a call."""
         opsets = bound_opsets(function.opsets, self.default)
-        return replace(self, opsets=opsets, bindings={}, unbound=True)
+        functions: Mapping[FunctionKey, Function] = (
+            {} if self.registry.is_documented(function) else self.functions
+        )
+        return replace(self, opsets=opsets, functions=functions, bindings={}, unbound=True)
 
     def is_open(self, node: Node) -> bool:
         """Return whether an attribute of a node refers to one whose value no call has supplied."""
@@ -195,6 +238,18 @@ class Callees:
                 found = error
             self._found[key] = found
         return found
+
+
+def _undefined(declaration: Declaration, node: Node) -> str:
+    """Return the message about a call of an operator that a document declares, and does not define."""
+    label = declaration.operator_set.label
+    if declaration.overloads:
+        overload = quote(node.overload)
+        return f"{declaration} has no overload {overload} in the document of the operator set {label}"
+    return (
+        f"{declaration} is declared by the document of the operator set {label}, which has no body for it;"
+        " `registry=` (`--operators` of the program) adds an implementation"
+    )
 
 
 def newer_opset(domain: str, version: int, newest: int) -> str:

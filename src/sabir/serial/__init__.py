@@ -11,6 +11,13 @@ from sabir.serial._verifying import ExternalProblem, external_problems
 
 if TYPE_CHECKING:
     from sabir.serial._messages import from_proto, to_proto
+    from sabir.serial._operator_sets import (
+        dumps_operator_set,
+        load_either,
+        load_operator_set,
+        loads_operator_set,
+        save_operator_set,
+    )
     from sabir.serial._placement import largest_movable
     from sabir.serial._safetensors import load_safetensors
     from sabir.serial._text import text
@@ -18,8 +25,10 @@ if TYPE_CHECKING:
 
 # few programs need these, and `import sabir` does not wait for them
 _LATER = {
-    "from_proto": "_messages", "largest_movable": "_placement", "load_safetensors": "_safetensors",
-    "load_value": "_values", "save_value": "_values", "text": "_text", "to_proto": "_messages",
+    "dumps_operator_set": "_operator_sets", "from_proto": "_messages", "largest_movable": "_placement",
+    "load_either": "_operator_sets", "load_operator_set": "_operator_sets",
+    "load_safetensors": "_safetensors", "load_value": "_values", "loads_operator_set": "_operator_sets",
+    "save_operator_set": "_operator_sets", "save_value": "_values", "text": "_text", "to_proto": "_messages",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -32,6 +41,7 @@ __all__ = [
     "Folder",
     "Format",
     "dumps",
+    "dumps_operator_set",
     "extent_of",
     "external_problems",
     "format_by_name",
@@ -40,11 +50,15 @@ __all__ = [
     "from_proto",
     "largest_movable",
     "load",
+    "load_either",
+    "load_operator_set",
     "load_safetensors",
     "load_tensor",
     "load_value",
     "loads",
+    "loads_operator_set",
     "save",
+    "save_operator_set",
     "save_value",
     "text",
     "to_proto",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from google.protobuf.message import EncodeError
 
-from sabir.base import WireError
+from sabir.base import UnsupportedError, WireError
 from sabir.files import LazyBytes
-from sabir.ir import ExternalTensor, Model, Tensor, all_tensors
+from sabir.ir import ExternalTensor, Model, OperatorSet, Tensor, all_tensors
 from sabir.proto import Bulk, BulkWriter
 from sabir.serial._external import Folder
 from sabir.serial._formats import InlineData, write_message_text
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sabir.serial._tensors import Entries
 
 _LARGE = 1 << 26
+NO_SYNTAX = "the text syntax has no form of operator sets; use protobuf, textproto or json"
 
 
 class Encoded(NamedTuple):
@@ -54,18 +55,18 @@ class Encoded(NamedTuple):
 
 
 def encode(
-    model: Model,
+    model: Model | OperatorSet,
     chosen: Format,
     stays: Callable[[ExternalTensor], bool],
     placed: Callable[[Tensor], Entries | None] | None = None,
 ) -> Encoded:
-    """Return a model in a format; `stays` and `placed` are as in `TensorWriter`."""
+    """Return a model or an operator set in a format; `stays` and `placed` are as in `TensorWriter`."""
     try:
         with reporting_depth():
             return _encode(model, chosen, stays, placed)
     except (MemoryError, EncodeError) as error:
         raise WireError(
-            f"there is not enough memory for the model as {chosen}; keep its data in external files"
+            f"there is not enough memory for this as {chosen}; keep its data in external files"
         ) from error
 
 
@@ -75,12 +76,14 @@ def require_model(model: object, function: str, path: object = None) -> None:
         return
     if isinstance(path, Model):
         raise TypeError(f"{function} takes the model first: {function}(model, {model!r})")
+    if isinstance(path, OperatorSet) or isinstance(model, OperatorSet):
+        raise TypeError(f"{function} takes a model; an operator set has a method `{function}`")
     hint = "; `sabir.from_proto` makes a model of a protobuf message" if hasattr(model, "DESCRIPTOR") else ""
     raise TypeError(f"{function} takes a sabir.Model, not a {type(model).__name__}{hint}")
 
 
 def _encode(
-    model: Model,
+    model: Model | OperatorSet,
     chosen: Format,
     stays: Callable[[ExternalTensor], bool],
     placed: Callable[[Tensor], Entries | None] | None,
@@ -94,6 +97,8 @@ def _encode(
         return _message(model, TensorWriter(InlineData(), keeps_external=stays, placed=placed), chosen)
 
     if chosen == "onnxtxt":
+        if isinstance(model, OperatorSet):
+            raise UnsupportedError(NO_SYNTAX)
         unchanged = all(stays(t.tensor) for t in all_tensors(model) if isinstance(t.tensor, ExternalTensor))
         if placed is not None or not unchanged:
             model = read_model_message(message(), Bulk(), Folder(None))
@@ -114,8 +119,9 @@ class _SyntaxBytes:
         return (chunk.encode("utf-8", "surrogateescape") for chunk in text_chunks(self._model))
 
 
-def _message(model: Model, tensors: TensorWriter, chosen: Format) -> Any:
-    message = ModelWriter(tensors).model(model)
+def _message(model: Model | OperatorSet, tensors: TensorWriter, chosen: Format) -> Any:
+    writer = ModelWriter(tensors)
+    message = writer.operator_set(model) if isinstance(model, OperatorSet) else writer.model(model)
     if may_be_too_deep(model, chosen):
         require_readable(message, chosen)
     return message

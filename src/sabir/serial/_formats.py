@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sabir.base import ACCIDENTS, ParseError, UnsupportedError, WireError, quote, suggest
 from sabir.files import LazyBytes
-from sabir.proto import ModelProto, has_unknown
+from sabir.proto import ModelProto, OperatorSetProto, has_unknown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,7 @@ _HEAD = 4096
 _LARGEST_MESSAGE = 2**31 - 1
 _TOO_LARGE = "as a text a model has at most 2 GiB; save it as protobuf, or with external data"
 _FIRST_WORD = re.compile(r"([a-z_]+)\s*[:{<]")
-_MODEL_FIELDS = frozenset(f.name for f in ModelProto.DESCRIPTOR.fields)
+_FIRST_FIELDS = frozenset(f.name for c in (ModelProto, OperatorSetProto) for f in c.DESCRIPTOR.fields)
 
 
 def format_named(name: str) -> Format:
@@ -93,7 +93,7 @@ def guess_text(data: Buffer) -> Format | None:
     if text.startswith("{"):
         return "json"
     word = _FIRST_WORD.match(text)
-    if word and word[1] in _MODEL_FIELDS:
+    if word and word[1] in _FIRST_FIELDS:
         return "textproto"
     return "onnxtxt" if text.startswith("<") or "=>" in text else None
 
@@ -103,9 +103,9 @@ def read_text(data: Buffer) -> str:
     return bytes(data).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
 
 
-def read_message_text(data: Buffer, chosen: Format) -> Any:
-    """Return the `ModelProto` in one of protobuf's text formats; raises ParseError."""
-    message = ModelProto()
+def read_message_text(data: Buffer, chosen: Format, cls: Any = ModelProto) -> Any:
+    """Return the message of a class in one of protobuf's text formats; raises ParseError."""
+    message = cls()
     raw = bytes(data).removeprefix(b"\xef\xbb\xbf")
     try:
         text = raw.decode()
@@ -129,15 +129,16 @@ def write_message_text(message: Any, chosen: Format) -> bytes:
     """Return a message in one of protobuf's text formats; raises WireError for what it cannot contain."""
     if message.ByteSize() > _LARGEST_MESSAGE:
         raise WireError(_TOO_LARGE)
+    what = "model" if message.DESCRIPTOR is ModelProto.DESCRIPTOR else "operator set"
     if has_unknown(message):
         raise WireError(
-            f"the model has fields that Sabir does not know, and {chosen} cannot contain them; use protobuf"
+            f"the {what} has fields that Sabir does not know, and {chosen} cannot contain them; use protobuf"
         )
     _require_text(message, chosen)
     try:
         return _text_of(message, chosen).encode()
     except ACCIDENTS as error:
-        raise WireError(f"the model cannot be written as {chosen}: {error}; save it as protobuf") from error
+        raise WireError(f"the {what} cannot be written as {chosen}: {error}; save it as protobuf") from error
 
 
 def _text_of(message: Any, chosen: Format) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from google.protobuf.message import EncodeError
 
@@ -32,10 +33,23 @@ from sabir.serial._reader import read_model_message
 from sabir.serial._verifying import require_external
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabir.base import Limits
     from sabir.serial._formats import Format
 
 _HEAD = 4096  # bytes that are enough to guess a format
+_BINARY_MAGIC = b"\n\x09ONNXOPSET"
+# only as the first field: any other text, such as documentation, may mention it
+_TEXT_MAGIC = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|#[^\n]*\n)*(?:\{\s*\"magic\"|magic)\s*:\s*[\"']ONNXOPSET")
+T = TypeVar("T")
+
+
+class Kind(NamedTuple, Generic[T]):
+    """What a file contains: how messages name it, and the function that decodes it."""
+
+    name: str
+    decode: Callable[[memoryview, Folder, Format], T]
 
 
 @runtime_checkable
@@ -89,13 +103,27 @@ def load(
 
 
 def _load_open(source: ReadableFile, format_name: str | None, *, verify: bool) -> Model:
-    return _verified(_read_data(_all_of(source), format_name, "the open file", Folder(None)), verify)
+    return _verified(read_open(source, format_name, MODEL), verify)
+
+
+def read_open(source: ReadableFile, stated: str | None, kind: Kind[T]) -> T:
+    """Return what an open file contains; raises as `load` does."""
+    return read_data(all_of(source), stated, "the open file", Folder(None), kind)
 
 
 def _load_path(
     path: Path, chosen: Format | None = None, *, any_name: bool = False, mapped: bool = True
 ) -> Model:
     """Return the model in a file; with `any_name` the content decides where the extension is unknown."""
+    model = read_file(path, chosen, MODEL, any_name=any_name, mapped=mapped)
+    model.path = absolute(path)
+    return model
+
+
+def read_file(
+    path: Path, chosen: Format | None, kind: Kind[T], *, any_name: bool = False, mapped: bool = True
+) -> T:
+    """Return what a file contains; `any_name` is as in `_load_path`. Raises as `load` does."""
     descriptor = open_file(path)
     try:
         named = chosen or (format_of if any_name else format_by_name)(path)
@@ -103,9 +131,7 @@ def _load_path(
         folder = Folder.of(path, mapped=mapped, opened=os.fstat(descriptor))
     finally:
         os.close(descriptor)
-    model = _read(data, str(path), folder, named or _format(data))
-    model.path = absolute(path)
-    return model
+    return _read(data, str(path), folder, named or _format(data), kind)
 
 
 def load_by_any_name(path: Path) -> Model:
@@ -133,7 +159,7 @@ def loads(
     {'': 21}
     """
     place = Folder(None if folder is None else absolute(path_of(folder)))
-    return run_with_limits(limits, lambda: _verified(_read_data(data, format, "", place), verify))
+    return run_with_limits(limits, lambda: _verified(read_data(data, format, "", place, MODEL), verify))
 
 
 def load_tensor(source: str | os.PathLike[str] | bytes) -> Tensor:
@@ -154,7 +180,7 @@ def path_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Path:
     return Path(os.fsdecode(path))
 
 
-def _all_of(source: ReadableFile) -> memoryview | str:
+def all_of(source: ReadableFile) -> memoryview | str:
     """Return the rest of an open file; raises FileError where it cannot be read."""
     try:
         data: Any = source.read()
@@ -169,21 +195,21 @@ def _all_of(source: ReadableFile) -> memoryview | str:
     return memoryview(cast("bytes", data))
 
 
-def _read_data(
-    data: bytes | bytearray | memoryview | str, stated: str | None, name: str, folder: Folder
-) -> Model:
-    """Return the model in bytes or a string; `name` is that of the source in errors."""
+def read_data(
+    data: bytes | bytearray | memoryview | str, stated: str | None, name: str, folder: Folder, kind: Kind[T]
+) -> T:
+    """Return what bytes or a string contain; `name` is that of the source in errors."""
     if not isinstance(data, str):
         view = memoryview(data)
-        return _read(view, name, folder, _format(view, stated))
+        return _read(view, name, folder, _format(view, stated), kind)
     try:
         view = memoryview(data.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError as error:
         raise WireError(f"the string has half of a surrogate pair at character {error.start}") from None
     chosen = format_named(stated) if stated else guess_text(view[:_HEAD])
     if chosen is None or chosen == "protobuf":
-        raise WireError("the string is no model: a model in protobuf is bytes, and `load(path)` loads a file")
-    return _read(view, name, folder, chosen)
+        raise WireError(f"the string is no {kind.name}: protobuf is bytes, and `load(path)` loads a file")
+    return _read(view, name, folder, chosen, kind)
 
 
 def _verified(model: Model, asked: bool) -> Model:  # ruff: ignore[boolean-type-hint-positional-argument] - internal
@@ -197,18 +223,26 @@ def _format(data: memoryview, stated: str | None = None) -> Format:
     return format_named(stated) if stated else guess_text(data[:_HEAD]) or "protobuf"
 
 
-def _read(data: memoryview, name: str, folder: Folder, chosen: Format) -> Model:
+def _read(data: memoryview, name: str, folder: Folder, chosen: Format, kind: Kind[T]) -> T:
     try:
         with without_collector():
-            return _decoded(data, folder, chosen)
+            return kind.decode(data, folder, chosen)
     except SabirError as error:
         raise (error.located(name) if name else error) from error
     except (MemoryError, EncodeError) as error:
-        problem = f"there is not enough memory to read a model of {len(data):,} bytes as {chosen}"
+        problem = f"there is not enough memory to read {len(data):,} bytes as {chosen}"
         raise WireError(f"{name}: {problem}" if name else problem) from error
 
 
+def is_operator_set(data: memoryview, chosen: Format) -> bool:
+    """Return whether bytes begin as those of an operator set do."""
+    head = bytes(data[:_HEAD])
+    return head.startswith(_BINARY_MAGIC) if chosen == "protobuf" else bool(_TEXT_MAGIC.match(head))
+
+
 def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:
+    if is_operator_set(data, chosen):
+        raise WireError("this is an operator set, and no model; `sabir.OperatorSet.load` reads it")
     if chosen == "onnxtxt":
         from sabir.syntax import parse  # ruff: ignore[import-outside-top-level]  as in writing
 
@@ -218,6 +252,9 @@ def _decoded(data: memoryview, folder: Folder, chosen: Format) -> Model:
     model = read_model_message(proto, bulk, folder)
     bulk.release()  # a reader refers to itself, and would keep the data until the cycle collector runs
     return model
+
+
+MODEL = Kind("model", _decoded)
 
 
 def _require_graph(proto: Any, data: memoryview) -> None:

@@ -21,6 +21,7 @@ from sabir.ir import (
     NameScope,
     Node,
     OpaqueType,
+    OperatorSet,
     OptionalType,
     SequenceType,
     SparseTensor,
@@ -37,6 +38,7 @@ from sabir.proto import (
     GraphProto,
     ModelProto,
     NodeProto,
+    OperatorSetProto,
     SparseTensorProto,
     TensorProto,
     TypeProto,
@@ -48,7 +50,7 @@ from sabir.serial._external import Folder
 from sabir.serial._graph_reader import GraphReader
 from sabir.serial._loading import loads, path_of
 from sabir.serial._nesting import reporting_depth
-from sabir.serial._reader import read_function
+from sabir.serial._reader import read_function, read_operator_set_message
 from sabir.serial._tensors import TensorWriter
 from sabir.serial._types import TypeReader, write_type
 from sabir.serial._writer import ModelWriter
@@ -59,11 +61,11 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
 
-Item: TypeAlias = Model | Graph | Function | Node | Attribute | Tensor | SparseTensor | Type
+Item: TypeAlias = Model | OperatorSet | Graph | Function | Node | Attribute | Tensor | SparseTensor | Type
 
 _LARGEST_MESSAGE = 2**31 - 1
 _ITEMS: tuple[type, ...] = (
-    Model, Graph, Function, Node, Attribute, Tensor, SparseTensor,
+    Model, OperatorSet, Graph, Function, Node, Attribute, Tensor, SparseTensor,
     TensorType, SparseTensorType, SequenceType, OptionalType, MapType, OpaqueType,
 )  # fmt: skip
 
@@ -71,10 +73,10 @@ _ITEMS: tuple[type, ...] = (
 def to_proto(item: Item, kind: Any = None, *, limits: Limits | None = None) -> Any:
     """Return a model, or a part of one, as a protobuf message.
 
-    A Model becomes a `ModelProto`, a Graph a `GraphProto`, a Function a `FunctionProto`, a Node a
-    `NodeProto`, an Attribute an `AttributeProto`, a Tensor a `TensorProto`, a SparseTensor a
-    `SparseTensorProto` and a type a `TypeProto`. `kind` is the class of the message, by default Sabir's:
-    `to_proto(model, onnx.ModelProto)` returns a message of the `onnx` package.
+    A Model becomes a `ModelProto`, an OperatorSet an `OperatorSetProto`, a Graph a `GraphProto`, a Function a
+    `FunctionProto`, a Node a `NodeProto`, an Attribute an `AttributeProto`, a Tensor a `TensorProto`, a
+    SparseTensor a `SparseTensorProto` and a type a `TypeProto`. `kind` is the class of the message, by
+    default Sabir's: `to_proto(model, onnx.ModelProto)` returns a message of the `onnx` package.
 
     All tensor data is copied into the message; while that happens it is in memory twice. External data stays
     in its files, and the message refers to them. A graph, a node or an attribute alone keeps the names of the
@@ -149,6 +151,8 @@ def _message(item: Item, tensors: TensorWriter) -> Any:
     match item:
         case Model():
             return writer.model(item)
+        case OperatorSet():
+            return writer.operator_set(item)
         case Graph():
             return writer.graph(item)
         case Function():
@@ -210,13 +214,16 @@ def _from_proto(message: Any, folder: str | os.PathLike[str] | None) -> Any:
         )
     if name == ModelProto.DESCRIPTOR.full_name:
         return loads(_serialised(message, name), format="protobuf", folder=folder)
+    place = Folder(None if folder is None else absolute(path_of(folder)))
+    if name == OperatorSetProto.DESCRIPTOR.full_name:
+        set_message = read_message(OperatorSetProto, _serialised(message, name))
+        return read_operator_set_message(set_message, Bulk(), place)
     known = _READERS.get(name.removeprefix(_PACKAGE)) if name.startswith(_PACKAGE) else None
     if known is None:
-        readable = ", ".join(["ModelProto", *_READERS])
+        readable = ", ".join(["ModelProto", "OperatorSetProto", *_READERS])
         raise UnsupportedError(f"from_proto cannot read an {name} alone; it reads {readable}")
     message_class, read = known
     proto = read_message(message_class, _serialised(message, name))
-    place = Folder(None if folder is None else absolute(path_of(folder)))
     return read(GraphReader(Bulk(), place, unknown=has_unknown(proto)), proto)
 
 

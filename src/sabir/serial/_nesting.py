@@ -11,7 +11,7 @@ from sabir.ir import MapType, OptionalType, SequenceType, TensorType
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from sabir.ir import Graph, Model, Type
+    from sabir.ir import Graph, Model, OperatorSet, Type
     from sabir.serial._formats import Format
 
 # levels of messages below the outermost; protobuf's reader of JSON counts that one too
@@ -21,8 +21,8 @@ _PLAIN = 8  # the most levels below a graph, without subgraphs and types in type
 _SUBGRAPH, _TYPE = 3, 2  # levels from a graph to one in it, and from a type to one in it
 
 
-def may_be_too_deep(model: Model, chosen: Format) -> bool:
-    """Return whether a model may have messages nested too deep for a format; False is certain."""
+def may_be_too_deep(model: Model | OperatorSet, chosen: Format) -> bool:
+    """Return whether messages may be nested too deep for a format; False is certain."""
     most = _MAX_DEPTH.get(chosen)
     if most is None:
         return False
@@ -55,7 +55,7 @@ def require_readable(message: Any, chosen: Format) -> None:
     depth, most = _depth(message), _MAX_DEPTH[chosen]
     if depth > most:
         raise WireError(
-            f"graphs or types are nested too deep to be saved: the model has {depth} levels of messages, and"
+            f"graphs or types are nested too deep to be saved: there are {depth} levels of messages, and"
             f" readers of {chosen} accept {most}; call functions instead of nesting graphs"
         )
 

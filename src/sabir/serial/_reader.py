@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sabir.ir import DeviceConfiguration, Function, Graph, Model, NameScope, TrainingInfo, Value
+from sabir.base import WireError, quote
+from sabir.ir import (
+    MAGIC,
+    DeviceConfiguration,
+    Function,
+    Graph,
+    Model,
+    NameScope,
+    OperatorEntry,
+    OperatorSet,
+    TrainingInfo,
+    Value,
+)
 from sabir.proto import Bulk, DeviceConfigurationProto, has_unknown
 from sabir.serial._graph_reader import GraphReader
 from sabir.serial._residues import names, texts
@@ -17,6 +29,10 @@ if TYPE_CHECKING:
 _FUNCTION_TEXTS = ("name", "domain", "overload", "doc_string")
 _MODEL_TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
 _MODEL_FIELDS = (*_MODEL_TEXTS, "ir_version", "model_version")
+_SET_TEXTS = ("domain", "ir_version_prerelease", "ir_build_metadata", "doc_string")
+_SET_FIELDS = (*_SET_TEXTS, "ir_version", "opset_version")
+_ENTRY_TEXTS = ("op_type", "doc_string")
+_ENTRY_FIELDS = (*_ENTRY_TEXTS, "since_version")
 
 
 def read_model_message(proto: Any, bulk: Bulk, opener: Callable[[Mapping[str, str], int], Buffer]) -> Model:
@@ -57,6 +73,45 @@ def read_function(proto: Any, reader: GraphReader) -> Function:
     graph.doc, graph.metadata = doc, collector.pairs("metadata_props")
     opsets = collector.opsets()
     return Function(name, domain, overload, graph, attributes, opsets, collector.residue(_FUNCTION_TEXTS))
+
+
+def read_operator_set_message(
+    proto: Any, bulk: Bulk, opener: Callable[[Mapping[str, str], int], Buffer]
+) -> OperatorSet:
+    """Return the operator set of an `OperatorSetProto`; `opener` finds the data of external tensors.
+
+    Raises WireError for a message that is no operator set: with another magic, or with nothing of one.
+    """
+    (magic,) = texts(proto, "magic")
+    if magic != MAGIC and proto.HasField("magic"):
+        raise WireError(f"no operator set: its magic is {quote(magic)}, and must be {quote(MAGIC)}")
+    if not (magic or proto.HasField("opset_version") or proto.operator or proto.functions):
+        raise WireError(f"no operator set: it has no magic ({quote(MAGIC)}), no version and no operators")
+    reader = GraphReader(bulk, opener, unknown=has_unknown(proto))
+    domain, ir_prerelease, ir_build, doc = texts(proto, *_SET_TEXTS)
+    collector = reader.residue_of(proto)
+    if not magic:
+        collector.absent("magic")
+    return OperatorSet(
+        domain,
+        proto.opset_version,
+        [_entry(operator, reader) for operator in proto.operator],
+        [read_function(function, reader) for function in proto.functions],
+        proto.ir_version,
+        ir_prerelease,
+        ir_build,
+        doc,
+        collector.residue(_SET_FIELDS),
+    )
+
+
+def _entry(proto: Any, reader: GraphReader) -> OperatorEntry:
+    name, doc = texts(proto, *_ENTRY_TEXTS)
+    collector = reader.residue_of(proto)
+    if not proto.HasField("status"):
+        collector.absent("status")
+    status = "stable" if proto.status else "experimental"
+    return OperatorEntry(name, proto.since_version, status, doc, collector.residue(_ENTRY_FIELDS))
 
 
 def _training(proto: Any, main: NameScope, reader: GraphReader) -> TrainingInfo:

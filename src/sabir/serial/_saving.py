@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sabir.base import Limits
-    from sabir.ir import Buffer, Model
+    from sabir.ir import Buffer, Model, OperatorSet
     from sabir.serial._data_files import Progress
     from sabir.serial._encoding import Encoded
     from sabir.serial._formats import Format
@@ -82,12 +82,12 @@ def save(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     require_model(model, "save", path)
     if isinstance(path, Writable):
         chosen = format_named(format) if format else "protobuf"
-        run_with_limits(limits, _save_open, model, path, chosen, external, progress)
+        run_with_limits(limits, save_open, model, path, chosen, external, progress)
         return
     target = path_of(path)
     chosen = format_named(format) if format else format_by_name(target) or "protobuf"
     if external is None or external is False:
-        run_with_limits(limits, _save_whole, model, target, chosen, external, progress)
+        run_with_limits(limits, save_whole, model, target, chosen, external, progress)
         return
     from sabir.serial._placement import Layout  # ruff: ignore[import-outside-top-level]  few move data
 
@@ -95,13 +95,14 @@ def save(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     run_with_limits(limits, _save_split, model, target, chosen, layout, progress)
 
 
-def _save_open(
-    model: Model,
+def save_open(
+    model: Model | OperatorSet,
     file: Writable,
     chosen: Format,
     external: str | Literal[False] | None,
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> None:
+    """Write a model or an operator set to an open file; raises FileError."""
     if external:
         raise FileError("an open file has no folder for `external` data; save to a path")
     if isinstance(file, io.TextIOBase):
@@ -125,9 +126,14 @@ def _write_all(file: Writable, data: Buffer) -> None:
         rest = rest[done:] if isinstance(done, int) else rest[:0]  # many write all, and return nothing
 
 
-def _save_whole(
-    model: Model, target: Path, chosen: Format, external: Literal[False] | None, progress: Progress | None
+def save_whole(
+    model: Model | OperatorSet,
+    target: Path,
+    chosen: Format,
+    external: Literal[False] | None,
+    progress: Progress | None = None,
 ) -> None:
+    """Write a model or an operator set to one file; raises FileError and WireError."""
     encoded = encode(model, chosen, external_stays(Folder.of(target)) if external is None else never)
     replace_file(target, encoded.chunks, written=_counted(progress, encoded))
 
@@ -165,16 +171,17 @@ def dumps(
     ir_version: 10
     """
     require_model(model, "dumps")
-    return run_with_limits(limits, _dumped, model, format_named(format))
+    return run_with_limits(limits, dumped, model, format_named(format))
 
 
-def _dumped(model: Model, chosen: Format) -> bytes:
+def dumped(model: Model | OperatorSet, chosen: Format) -> bytes:
+    """Return a model or an operator set as bytes; raises WireError."""
     encoded = encode(model, chosen, _kept_in_bytes(chosen))
     try:
         return encoded.joined()
     except MemoryError:
         size = "" if encoded.size is None else f" for the {encoded.size:,} bytes"
-        raise WireError(f"there is not enough memory{size} of the model; save it to a file") from None
+        raise WireError(f"there is not enough memory{size}; save it to a file") from None
 
 
 def _kept_in_bytes(chosen: Format) -> Callable[[Any], bool]:

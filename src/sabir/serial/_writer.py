@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import WireError, quote
-from sabir.ir import NEWEST_IR, Graph, Labels, SparseTensor, Value
-from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto
+from sabir.ir import MAGIC, NEWEST_IR, Graph, Labels, SparseTensor, Value
+from sabir.proto import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetProto, OperatorStatus
 from sabir.serial._attributes import write_attribute
 from sabir.serial._devices import write_node_device
 from sabir.serial._residues import OPSETS, drop_outdated_imports, restore, write_entries
@@ -15,7 +15,18 @@ from sabir.serial._types import fill_type
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sabir.ir import Attribute, Constant, Function, Model, Node, Residue, Tensor, TrainingInfo
+    from sabir.ir import (
+        Attribute,
+        Constant,
+        Function,
+        Model,
+        Node,
+        OperatorEntry,
+        OperatorSet,
+        Residue,
+        Tensor,
+        TrainingInfo,
+    )
 
 _FIRST_IR_OF_FUNCTION_TYPES = 10
 
@@ -66,6 +77,27 @@ class ModelWriter:
                 configuration.device.extend(device.devices)
         restore(model.residue, proto)
         drop_outdated_imports(model.opsets, proto.opset_import)
+        return proto
+
+    def operator_set(self, operator_set: OperatorSet) -> Any:
+        """Return the message of an operator set."""
+        proto, self._ir_version = OperatorSetProto(), operator_set.ir_version
+        if operator_set.residue is None or "magic" not in operator_set.residue.absent:
+            proto.magic = MAGIC
+        _set_numbers(proto, ir_version=operator_set.ir_version, opset_version=operator_set.version)
+        _set_texts(
+            proto,
+            ir_version_prerelease=operator_set.ir_prerelease,
+            ir_build_metadata=operator_set.ir_build,
+            domain=operator_set.domain,
+            doc_string=operator_set.doc,
+        )
+        for entry in operator_set.operators:
+            _write_entry(entry, proto.operator.add())
+        for function in operator_set.functions:
+            self._label = Labels(function.graph, closed=True)
+            self._function(function, proto.functions.add())
+        restore(operator_set.residue, proto)
         return proto
 
     def graph(self, graph: Graph) -> Any:
@@ -258,6 +290,24 @@ def _set_texts(proto: Any, **texts: str) -> None:
                 setattr(proto, field, text)
             except (UnicodeEncodeError, ValueError, TypeError) as error:
                 raise WireError(f"{proto.DESCRIPTOR.name}.{field} cannot hold {text!r}: {error}") from error
+
+
+def _set_numbers(proto: Any, **numbers: int) -> None:
+    for field, number in numbers.items():
+        if number:
+            try:
+                setattr(proto, field, number)
+            except (ValueError, TypeError) as error:
+                raise WireError(f"{proto.DESCRIPTOR.name}.{field} cannot hold {number!r}: {error}") from error
+
+
+def _write_entry(entry: OperatorEntry, proto: Any) -> None:
+    _set_texts(proto, op_type=entry.name, doc_string=entry.doc)
+    _set_numbers(proto, since_version=entry.since)
+    is_stated = entry.residue is None or "status" not in entry.residue.absent
+    if is_stated or entry.status == "stable":
+        proto.status = OperatorStatus.Value(entry.status.upper())
+    restore(entry.residue, proto)
 
 
 def _write_opsets(opsets: dict[str, int], proto: Any, residue: Residue | None) -> None:

@@ -128,7 +128,7 @@ def _in_cycles(calls: dict[Function, list[Function]]) -> list[Function]:
                     start = open_.index(function)
                     component = open_[start:]
                     del open_[start:]
-                    if len(component) > 1 or function in calls[function]:
+                    if len(component) > 1 or function in calls.get(function, ()):
                         found += component
             elif following not in order:
                 order[following] = low[following] = len(order)

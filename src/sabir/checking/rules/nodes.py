@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sabir.base import SchemaError, quote
 from sabir.checking._examples import GOOD, HEAD, X, Y, around, in_graph
 from sabir.checking._rule import Problem, rule
-from sabir.ir import Function, canonical_domain
+from sabir.ir import Function
 from sabir.proto import NodeProto
 from sabir.schema import Version, check_call, function_label, port_at
 
@@ -25,23 +25,12 @@ _F = '\n<domain: "d", opset_import: ["" : 17]>\nf (a) => (b) { b = Relu(a) }'
 _IMPORTS_D = '<ir_version: 10, opset_import: ["" : 17, "d" : 1]>\n'
 
 
-def _is_known(site: GraphSite, node: Node) -> bool:
-    """Whether the operators of a node's domain are known, or the domain has functions of the model."""
-    domain = canonical_domain(node.domain)
-    return site.scope.registry.has_domain(domain) or any(key[0] == domain for key in site.scope.functions)
-
-
 def _unknown_calls(site: GraphSite) -> Iterator[tuple[int, Node]]:
     """Yield the nodes with an unknown callee in an imported domain."""
     for callee, places in site.calls.items():
         node = site.nodes[places[0]]
         if isinstance(callee, SchemaError) and node.op and site.scope.opset(node.domain) is not None:
             yield from ((index, site.nodes[index]) for index in places)
-
-
-def _other_overloads(site: GraphSite, node: Node) -> list[str]:
-    domain = canonical_domain(node.domain)
-    return sorted(o for d, name, o in site.scope.functions if (d, name) == (domain, node.op))
 
 
 @rule(
@@ -72,7 +61,7 @@ def calls_what_exists(site: GraphSite) -> Iterator[Problem]:
                 f"the operator set of {quote(node.domain)} is not imported",
                 "import it",
             )
-        elif not node.op or (imported and (not _is_known(site, node) or _other_overloads(site, node))):
+        elif not node.op or (imported and (not site.scope.knows(node) or site.scope.overloads(node))):
             continue
         else:
             message, hint = str(callee), ""
@@ -257,11 +246,19 @@ def references(site: AttributeSite) -> Iterator[Problem]:
     good=_IMPORTS_D + "g (float[N] x) => (float[N] y) { y = d.f(x) }" + _F,
 )
 def known_domain(site: GraphSite) -> Iterator[Problem]:
-    """A node calls an operator of a known domain, or a function of the model."""
+    """A node calls an operator of a known domain, or a function.
+
+    The body of a function may be in the model or in the document of an operator set.
+    """
     for index, node in _unknown_calls(site):
-        if not _is_known(site, node):
+        if site.scope.knows(node):
+            continue
+        declaration = site.scope.declaration(node)
+        if declaration is None:
             message = f"{quote(f'{node.domain}.{node.op}')} cannot be checked: Sabir does not know its domain"
-            yield Problem(message, site.at_node(index))
+        else:
+            message = f"{declaration} cannot be checked: its operator set document has no body for it"
+        yield Problem(message, site.at_node(index))
 
 
 @rule(
@@ -275,7 +272,7 @@ def known_domain(site: GraphSite) -> Iterator[Problem]:
 def known_overload(site: GraphSite) -> Iterator[Problem]:
     """The model defines the overload that a call names."""
     for index, node in _unknown_calls(site):
-        others = _other_overloads(site, node)
+        others = site.scope.overloads(node)
         if others:
             yield Problem(
                 f"{quote(f'{node.domain}.{node.op}')} has no overload {quote(node.overload)}",
@@ -340,11 +337,21 @@ def has_outputs(site: GraphSite) -> Iterator[Problem]:
 def stable(site: GraphSite) -> Iterator[Problem]:
     """No node calls an experimental operator, whose meaning may change in the next release."""
     for callee, places in site.calls.items():
-        if isinstance(callee, Version) and callee.status == "experimental":
-            hint = "use a stable operator"
-            for index in places:
-                message = f"{callee} is experimental: its meaning may change without a new version"
-                yield Problem(message, site.at_node(index), hint)
+        for index in places:
+            name = _experimental(callee, site, site.nodes[index])
+            if name is None:
+                break
+            message = f"{name} is experimental: its meaning may change without a new version"
+            yield Problem(message, site.at_node(index), "use a stable operator")
+
+
+def _experimental(callee: object, site: GraphSite, node: Node) -> str | None:
+    """Return the name of the operator that a node calls, if it is experimental."""
+    if isinstance(callee, Version):
+        return str(callee) if callee.status == "experimental" else None
+    declaration = site.scope.declaration(node)
+    is_experimental = declaration is not None and declaration.entry.status == "experimental"
+    return str(declaration) if is_experimental else None
 
 
 @rule(
