@@ -5,7 +5,7 @@ import copy
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import onnx_operators_ml_pb2 as official
 
@@ -50,6 +50,7 @@ def messages(draw):
     return proto
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(messages())
 def test_what_the_official_class_writes_is_read_and_written_again(proto):
     wire = proto.SerializeToString()

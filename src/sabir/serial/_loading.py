@@ -208,7 +208,9 @@ def read_data(
         raise WireError(f"the string has half of a surrogate pair at character {error.start}") from None
     chosen = format_named(stated) if stated else guess_text(view[:_HEAD])
     if chosen is None or chosen == "protobuf":
-        raise WireError(f"the string is no {kind.name}: protobuf is bytes, and `load(path)` loads a file")
+        raise WireError(
+            f"the string is no {kind.name}: a {kind.name} in protobuf is bytes, and `load(path)` loads a file"
+        )
     return _read(view, name, folder, chosen, kind)
 
 
