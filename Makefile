@@ -18,10 +18,10 @@ export PYTHONNOUSERSITE = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test cover lint types contracts docs reference standard lock bench fuzz sweep clean
+.PHONY: help demo test cover lint types contracts docs reference standard lock bench fuzz sweep conversions clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.runtime $(VENV)/.package  ## read real handwritten digits with a model of Sabir's own
 	@$(BIN)/sabir demo
@@ -65,6 +65,9 @@ fuzz: $(VENV)/.fuzz $(VENV)/.package  ## coverage-guided fuzzing: ONLY="wire jso
 
 sweep: $(VENV)/.test $(VENV)/.package  ## every operator version on hostile inputs: ARGS="--share 7" for one case in 7
 	$(BIN)/python tools/sweep.py $(ARGS)
+
+conversions: $(VENV)/.test $(VENV)/.package  ## every example and official case in every other opset: ARGS="--share 7"
+	$(BIN)/python tools/conversions.py --jobs $(JOBS) $(ARGS)
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

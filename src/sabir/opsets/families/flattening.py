@@ -60,25 +60,32 @@ def split_to_axis(name: str) -> BehaviourFunction:
     """Return the upgrade from rows to an axis: flattens explicitly, unless the split leaves one dimension."""
 
     def upgrade(b: Builder, x: Value, /, *, axis: int) -> Value:
-        if axis == -1 or (isinstance(x.type, TensorType) and x.type.rank == axis + 1):
+        shape = x.type.shape if isinstance(x.type, TensorType) else None
+        if axis == -1 or (shape is not None and len(shape) == axis + 1):
             return b.op(name, x, axis=-1)
+        if shape is not None and axis != len(shape):
+            split = axis_in(axis, len(shape))
+            wide = [place for place in range(split, len(shape)) if shape[place] != 1]
+            if len(wide) <= 1:  # as after a global pooling: the other columns are dimensions of 1
+                return b.op(name, x, axis=wide[0] if wide else split)
         return b.Reshape(b.op(name, b.Flatten(x, axis=axis), axis=-1), b.Shape(x))
 
     return upgrade
 
 
 def axis_to_split(name: str) -> BehaviourFunction:
-    """Return the downgrade from an axis to rows: moves the axis last, where both are equal."""
+    """Return the downgrade from an axis to rows: moves the axis last, unless only 1s follow it."""
 
     def downgrade(b: Builder, x: Value, /, *, axis: int) -> Value:
-        rank = x.type.rank if isinstance(x.type, TensorType) else None
-        if rank is None:
+        shape = x.type.shape if isinstance(x.type, TensorType) else None
+        if shape is None:
             if axis == -1:
                 return b.op(name, x, axis=-1)
-            raise Unconvertible(f"the rank of the input is unknown, and {name}-11 needs the axis moved last")
-        axis, last = axis % rank, rank - 1
-        if axis == last:
-            return b.op(name, x, axis=last)
+            raise Unconvertible(f"the rank of the input is unknown, and {name}:11 needs the axis moved last")
+        rank = len(shape)
+        axis, last = axis_in(axis, rank), rank - 1
+        if all(d == 1 for d in shape[axis + 1 :]):
+            return b.op(name, x, axis=axis)
         swap = [*range(rank)]
         swap[axis], swap[last] = last, axis
         return b.Transpose(b.op(name, b.Transpose(x, perm=swap), axis=last), perm=swap)

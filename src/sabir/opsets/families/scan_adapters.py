@@ -29,24 +29,27 @@ def batch_becomes_a_scan(
     """Emit a scan over the batch, whose body is the scan of one sequence."""
     if lengths is not None:
         raise Unconvertible("Scan:9 has no lengths, and iterates over complete sequences")
-    inner = Builder(b.opset, name="one_sequence", opsets=b.opsets)
-    operands = [inner.input(f"one_{i}", _unbatched(x)) for i, x in enumerate(inputs)]
-    results = as_results(
-        inner.op(
-            "Scan",
-            *operands,
-            outputs=len(body.outputs),
-            num_scan_inputs=num_scan_inputs,
-            scan_input_directions=directions,
-            body=body,
+
+    def build(inner: Builder) -> None:
+        operands = [inner.input(f"one_{i}", _unbatched(x)) for i, x in enumerate(inputs)]
+        results = as_results(
+            inner.op(
+                "Scan",
+                *operands,
+                outputs=len(body.outputs),
+                num_scan_inputs=num_scan_inputs,
+                scan_input_directions=directions,
+                body=body,
+            )
         )
-    )
-    states, _ = parts(operands, num_scan_inputs)
-    items = [stacked(None if v is None else v.type, None) for v in body.outputs[len(states) :]]
-    for value, type_ in zip(results, [*(s.type for s in states), *items], strict=True):
-        value.type = type_
-        inner.output(value)
-    return b.op("Scan", *inputs, outputs=len(call.outputs), num_scan_inputs=len(inputs), body=inner.graph)
+        states, _ = parts(operands, num_scan_inputs)
+        items = [stacked(None if v is None else v.type, None) for v in body.outputs[len(states) :]]
+        for value, type_ in zip(results, [*(s.type for s in states), *items], strict=True):
+            value.type = type_
+            inner.output(value)
+
+    one_sequence = b.subgraph(build, name="one_sequence")
+    return b.op("Scan", *inputs, outputs=len(call.outputs), num_scan_inputs=len(inputs), body=one_sequence)
 
 
 def _unbatched(x: Value) -> TensorType:

@@ -150,6 +150,7 @@ def body_by_group(
     return halves.rounded(b, b.Reshape(y, b.Shape(x), allowzero=1), x)
 
 
+@v21.downgrade  # version 18 is deprecated, and checkers refuse it
 @v21.body
 def body(
     b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float, stash_type: int
@@ -193,21 +194,6 @@ def parameters_per_channel(
     wide = [b.Reshape(b.Expand(b.Unsqueeze(p, last), shape), flat) for p in (scale, bias)]
     stash = DOUBLE if _element(x) is DOUBLE else FLOAT
     return b.GroupNormalization(x, *wide, num_groups=num_groups, epsilon=epsilon, stash_type=stash.number)
-
-
-@v21.downgrade
-def parameters_outside(
-    b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float, stash_type: int
-) -> Value:
-    """Normalise with neutral parameters, then scale and shift each channel."""
-    stash, kind = element(stash_type), _element(x)
-    stored = x if stash is kind else b.Cast(x, to=stash.number)
-    one, zero = (
-        b.initializer(name, np.full(num_groups, v).astype(stash.dtype))
-        for name, v in (("one", 1), ("zero", 0))
-    )
-    y = b.GroupNormalization(stored, one, zero, num_groups=num_groups, epsilon=epsilon)
-    return _scaled_by_channel(b, y if stash is kind else b.Cast(y, to=kind.number), scale, bias)
 
 
 def _element(x: Value) -> ElementType:

@@ -280,18 +280,20 @@ def body(  # ruff: ignore[too-many-arguments]  the operator's signature
 
 def _step(b: Builder, rule: UpdateRule) -> Graph:
     """Return the graph of one step: from a state and matrices to the next state and the output."""
-    inner = Builder(b.opset, name="step", opsets=b.opsets)
-    shape = (None,) * 4
-    state, query, key, new = (inner.input(n, FLOAT, shape) for n in ("state", "query", "key", "value"))
-    if rule.decays:
-        state = inner.Mul(state, inner.Exp(inner.input("decay", FLOAT, shape)))
-    if rule.corrects:
-        rate = inner.input("beta", FLOAT, shape)
-        new = inner.Mul(inner.Sub(new, inner.MatMul(key, state)), rate)
-    after = inner.Add(state, inner.Mul(inner.Transpose(key, perm=[0, 1, 3, 2]), new))
-    inner.output(after, "after", FLOAT, shape)
-    inner.output(inner.MatMul(query, after), "read", FLOAT, shape)
-    return inner.graph
+
+    def build(inner: Builder) -> None:
+        shape = (None,) * 4
+        state, query, key, new = (inner.input(n, FLOAT, shape) for n in ("state", "query", "key", "value"))
+        if rule.decays:
+            state = inner.Mul(state, inner.Exp(inner.input("decay", FLOAT, shape)))
+        if rule.corrects:
+            rate = inner.input("beta", FLOAT, shape)
+            new = inner.Mul(inner.Sub(new, inner.MatMul(key, state)), rate)
+        after = inner.Add(state, inner.Mul(inner.Transpose(key, perm=[0, 1, 3, 2]), new))
+        inner.output(after, "after", FLOAT, shape)
+        inner.output(inner.MatMul(query, after), "read", FLOAT, shape)
+
+    return b.subgraph(build, name="step")
 
 
 def _matrices(b: Builder, x: Value, *sizes: Value) -> Value:

@@ -78,23 +78,25 @@ def evaluate(*inputs: Any, body: Subgraph[Any]) -> tuple[list[Any], ...]:
 @v17.body
 def as_loop(b: Builder, *inputs: Value, body: Graph) -> Any:
     """Emit a loop over positions that appends the body's results to sequences, initially empty."""
-    inner = Builder(b.opset, name="one_position", opsets=b.opsets)
-    position, going = inner.input("position", INT64, []), inner.input("going", BOOL, [])
     kinds = [_declared(v) for v in body.outputs]
-    before = [inner.input(f"before_{i}", SequenceType(kind)) for i, kind in enumerate(kinds)]
-    items = [
-        inner.SequenceAt(x, position) if isinstance(x.type, SequenceType) else inner.Identity(x)
-        for x in inputs
-    ]
-    inner.output(inner.Identity(going), "goes_on", BOOL, [])
-    for i, (sequence, item) in enumerate(zip(before, inlined(inner, body, items), strict=True)):
-        inner.output(inner.SequenceInsert(sequence, item), f"after_{i}", SequenceType(kinds[i]))
+
+    def build(inner: Builder) -> None:
+        position, going = inner.input("position", INT64, []), inner.input("going", BOOL, [])
+        before = [inner.input(f"before_{i}", SequenceType(kind)) for i, kind in enumerate(kinds)]
+        items = [
+            inner.SequenceAt(x, position) if isinstance(x.type, SequenceType) else inner.Identity(x)
+            for x in inputs
+        ]
+        inner.output(inner.Identity(going), "goes_on", BOOL, [])
+        for i, (sequence, item) in enumerate(zip(before, inlined(inner, body, items), strict=True)):
+            inner.output(inner.SequenceInsert(sequence, item), f"after_{i}", SequenceType(kinds[i]))
+
     return b.Loop(
         b.SequenceLength(inputs[0]),
         None,
         *(b.SequenceEmpty(dtype=kind.element.number) for kind in kinds),
         outputs=len(kinds),
-        body=inner.graph,
+        body=b.subgraph(build, name="one_position"),
     )
 
 
