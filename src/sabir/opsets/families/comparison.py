@@ -50,13 +50,13 @@ def through_double(newer: Version) -> None:
         kind = element_of(x)
         if kind.is_float:
             return b.op(name, x, y)
-        if kind.bits > INT32.bits and not any(map(_is_exact, (x, y))):
+        if kind.bits > INT32.bits and not any(_is_exact(b, v) for v in (x, y)):
             raise Unconvertible(f"{newer.previous} compares floats, and not every {kind} is one")
         return b.op(name, *(b.Cast(v, to=DOUBLE.number) for v in (x, y)))
 
 
-def _is_exact(x: Value) -> bool:
-    known = ints_of(x)
+def _is_exact(b: Builder, x: Value) -> bool:
+    known = ints_of(b, x)
     return known is not None and all(abs(i) < _EXACT_IN_DOUBLE for i in known)
 
 

@@ -79,7 +79,7 @@ def scanned(name: str, neutral: int) -> BehaviourFunction:
     """
 
     def downgrade(b: Builder, x: Value, axis: Value, /, *, reverse: int, exclusive: int) -> Value:
-        kind, dims, known = element_of(x), shape_of("x", x), ints_of(axis)
+        kind, dims, known = element_of(x), shape_of("x", x), ints_of(b, axis)
         if known is None or len(known) != 1:
             raise Unconvertible("`axis` is computed at run time, and Scan needs it in the model")
         along = axis_in(known[0], len(dims))

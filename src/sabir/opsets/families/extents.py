@@ -54,9 +54,9 @@ def size(b: Builder, x: Value, axis: int) -> Value:
     return b.Gather(b.Shape(x), b.initializer("axis", np.array(axis, np.int64)), axis=0)
 
 
-def ints_of(x: Value) -> list[int] | None:
+def ints_of(b: Builder, x: Value) -> list[int] | None:
     """Return the integers in a tensor, which may be a new constant; None where they are unknown."""
-    if isinstance(x.constant, Tensor) and x.constant.size <= contents.MOST:
+    if isinstance(x.constant, Tensor) and x.source is b.graph and x.constant.size <= contents.MOST:
         return contents.ints(contents.of_array(x.constant.array()))
     return contents.ints(x.type.known) if isinstance(x.type, TensorType) else None
 
@@ -101,7 +101,7 @@ def indices(b: Builder, count: Value) -> Value:
 
     Raises Unconvertible where it is unknown, in an opset below which no operator could count.
     """
-    known = ints_of(count)
+    known = ints_of(b, count)
     if known and known[0] <= MOST:
         return b.initializer("indices", np.arange(known[0], dtype=np.int64))
     if b.opset >= _RANGE:
@@ -147,7 +147,7 @@ def wrapped(b: Builder, places: Value, count: Value) -> Value:
     kind = places.type
     if not isinstance(kind, TensorType) or kind.element is not INT64:
         places = b.Cast(places, to=INT64.number)
-    known = ints_of(places)
+    known = ints_of(b, places)
     unsigned = isinstance(kind, TensorType) and kind.element.is_integer and not kind.element.is_signed
     if unsigned or (known is not None and all(i >= 0 for i in known)):
         return places
