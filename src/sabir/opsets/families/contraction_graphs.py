@@ -130,7 +130,7 @@ def _ordered(b: Builder, part: _Part, labels: Sequence[str]) -> Value:
 def _product(b: Builder, a: _Part, c: _Part, shared: Sequence[str], final: Sequence[str]) -> _Part:
     """Multiply two operands, summed over the labels `final`, which only they have.
 
-    MatMul sums over one of them, or over several that are one axis after a Reshape; ReduceSum over the others.
+    MatMul sums over one of them, or over several that Reshape makes one axis; ReduceSum over the others.
     """
     equal = [t for t in final if known_equal(a.dim(t), c.dim(t))]
     joined = equal if len(equal) > 1 and all(_is_positive(a.dim(t)) for t in equal) else equal[-1:]

@@ -94,11 +94,11 @@ def scanned(name: str, neutral: int) -> BehaviourFunction:
             after = g.op(name, before, item)
             return after, g.Identity(before if exclusive else after)
 
-        backward = {"scan_input_directions": [1], "scan_output_directions": [1]} if reverse else {}
-        places = {"scan_input_axes": [along], "scan_output_axes": [along]} if along else {}
+        directions, axes = [1] if reverse else None, [along] if along else None
         results: Any = b.op(
-            "Scan", start, wide, outputs=2, num_scan_inputs=1, body=b.subgraph(step), **places, **backward
-        )
+            "Scan", start, wide, outputs=2, num_scan_inputs=1, body=b.subgraph(step), scan_input_axes=axes,
+            scan_output_axes=axes, scan_input_directions=directions, scan_output_directions=directions,
+        )  # fmt: skip
         return results[1] if element_of(wide) is kind else b.Cast(results[1], to=kind.number)
 
     return downgrade

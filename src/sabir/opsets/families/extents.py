@@ -62,7 +62,7 @@ def ints_of(b: Builder, x: Value) -> list[int] | None:
 
 
 def unsqueezed(b: Builder, x: Value, axes: Iterable[int]) -> Value:
-    """Emit Unsqueeze with the axes as an attribute or an input, whichever the opset has; none change nothing."""
+    """Emit Unsqueeze, for at least one axis, with the axes as an attribute or an input as in the opset."""
     axes = tuple(axes)
     if not axes:
         return x
@@ -137,7 +137,8 @@ def tuple_numbers(b: Builder, data: Value, tuples: Value) -> tuple[Value, int]:
     counts = [size(b, data, i) for i in range(width)]
     numbers = [b.initializer("place", np.array(i, np.int64)) for i in range(width)]
     places = [
-        wrapped(b, b.Gather(tuples, i, axis=len(rows)), count) for i, count in zip(numbers, counts, strict=True)
+        wrapped(b, b.Gather(tuples, i, axis=len(rows)), count)
+        for i, count in zip(numbers, counts, strict=True)
     ]
     return numbered(b, places, counts), width
 

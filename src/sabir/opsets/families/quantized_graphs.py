@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.elements import DOUBLE, FLOAT, INT32, INT64, element
+from sabir.elements import DOUBLE, FLOAT, INT32, INT64
 from sabir.ir import Tensor, TensorType
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.extents import ints_of, shape_of, squeezed, unsqueezed
@@ -42,7 +42,7 @@ def single(b: Builder, parameter: Value) -> Value:
 
 
 def along(b: Builder, parameter: Value, axis: int, x: Value) -> Value:
-    """Return a scale or zero point, a scalar or one for each index of an axis, so that it broadcasts to `x`."""
+    """Return a scale or zero point, one or one for each index of an axis, so that it broadcasts to `x`."""
     kind = parameter.type
     if isinstance(kind, TensorType) and kind.size == 1:
         return single(b, parameter)
@@ -53,7 +53,7 @@ def along(b: Builder, parameter: Value, axis: int, x: Value) -> Value:
 
 
 def rows(b: Builder, parameter: Value, matrix: Value) -> Value:
-    """Return a scale or zero point, one or one for each row, so that it broadcasts to a product of matrices."""
+    """Return a scale or zero point, one or one for each row, so that it broadcasts to a product."""
     if isinstance(parameter.type, TensorType) and parameter.type.size == 1:
         return single(b, parameter)
     is_vector = len(shape_of("a_scale", parameter)) == 1 < len(shape_of("a", matrix))
@@ -131,7 +131,7 @@ def _kind_of_sums(b: Builder, w: Value, zero: Value | None) -> ElementType:
     known = None if zero is None else ints_of(b, zero)
     if isinstance(w.constant, Tensor) and not w.is_input and (zero is None or known is not None):
         array = w.constant.array()
-        least = np.array(0 if not known else known, np.int16).reshape(-1, *(1,) * (array.ndim - 1))
+        least = np.array(known or [0], np.int16).reshape(-1, *(1,) * (array.ndim - 1))
         sums = np.abs(array.astype(np.int16) - least).sum(axis=tuple(range(1, array.ndim)), dtype=np.int64)
         return FLOAT if int(sums.max(initial=0)) * _MOST <= _EXACT_IN_FLOAT else DOUBLE
     _, *dims = shape_of("w", w)

@@ -38,6 +38,8 @@ v11.infer(broadcasting.merged)
 def evaluate(x: Array, y: Array, /, *, direction: str) -> Array:
     """Unlike C, numpy returns 0 for a shift out of range, or -1 for one of a negative number to the right."""
     return np.left_shift(x, y) if direction == "LEFT" else np.right_shift(x, y)
+
+
 v11.downgrade(bit_graphs.shifted)
 
 

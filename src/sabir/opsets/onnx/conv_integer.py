@@ -80,7 +80,7 @@ def evaluate(
 
 
 @v10.downgrade
-def convolve_floats(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
+def convolve_floats(
     b: Builder, x: Value, w: Value, x_zero: Value | None = None, w_zero: Value | None = None, /,
     **attributes: Any,
 ) -> Value:  # fmt: skip

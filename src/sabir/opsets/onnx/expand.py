@@ -1,6 +1,7 @@
 """Expand: a tensor repeated to a larger shape."""
 
 from collections.abc import Iterator
+from itertools import starmap
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def tile(b: Builder, x: Value, shape: Value, /) -> Value:
     wide = unsqueezed(b, x, range(rank - len(source)))
     known = shape.type.known if isinstance(shape.type, TensorType) else None
     targets = (*(1,) * (rank - length), *(as_dim(k) for k in known or (None,) * length))
-    counts = [_count(d, t) for d, t in zip((*(1,) * (rank - len(source)), *source), targets, strict=True)]
+    counts = list(starmap(_count, zip((*((1,) * (rank - len(source))), *source), targets, strict=True)))
     numbers = [c for c in counts if isinstance(c, int)]
     if len(numbers) == rank:
         return b.Tile(wide, as_input(b, "repeats", numbers))

@@ -106,7 +106,7 @@ def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's sig
 
 
 @v10.downgrade
-def multiply(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
+def multiply(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     b: Builder, a: Value, a_scale: Value, a_zero: Value, other: Value, b_scale: Value, b_zero: Value,
     y_scale: Value, y_zero: Value, /,
 ) -> Value:  # fmt: skip

@@ -137,7 +137,7 @@ def body(b: Builder, start: Value, limit: Value, delta: Value, /, *, stash_type:
     return _spaced(b, start, limit, delta, stash_type, indices)
 
 
-def _spaced(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  three operands, an attribute
+def _spaced(
     b: Builder, start: Value, limit: Value, delta: Value, stash_type: int, indices: Callable[[Value], Value]
 ) -> Value:
     kind = element_of(start)

@@ -84,7 +84,7 @@ def gather(b: Builder, condition: Value, x: Value, y: Value, /) -> Value:
         one, x, y = (b.Cast(v, to=wide.number) for v in (condition, x, y))
         chosen = b.Add(b.Mul(one, x), b.Mul(b.Sub(Numbers(b, wide)(1), one), y))
         return b.Cast(chosen, to=kind.number)
-    first, second = (static_shape(name, v) for name, v in (("X", x), ("Y", y)))
+    first, second = starmap(static_shape, (("X", x), ("Y", y)))
     count = math.prod(first)
     numbers, others = (np.arange(math.prod(s), dtype=np.int64).reshape(s) for s in (first, second))
     flat = b.Concat(*(b.Reshape(v, as_input(b, "flat", [-1])) for v in (x, y)), axis=0)
