@@ -1,13 +1,29 @@
-"""Which attributes an operator has in the opset of a graph under construction, by its own room."""
+"""Operators in the opset of a graph under construction, and in the one before."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from sabir.ir import Builder
+
+
+@contextmanager
+def previous_opset(b: Builder) -> Generator[None]:
+    """Let calls be those of the opset before: of an operator that is removed from this one on.
+
+    A node of a removed operator crosses the boundary below as the same call.
+    """
+    b.opsets[""] -= 1
+    try:
+        yield
+    finally:
+        b.opsets[""] += 1
 
 
 def has_attribute(b: Builder, name: str, attribute: str) -> bool:

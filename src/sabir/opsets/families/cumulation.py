@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.ir import TensorType
-from sabir.opsets.families import contents
+from sabir.ir import TensorType, tensor_type
+from sabir.opsets.families import contents, halves
 from sabir.opsets.families.arithmetic import as_dims, as_items, widened
+from sabir.opsets.families.extents import ints_of, shape_of, sizes
 from sabir.opsets.families.ranks import as_number, check_one
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import axis_in
-from sabir.schema import Attribute, Constraint, Input, tensors
+from sabir.schema import Attribute, Constraint, Input, Unconvertible, tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sabir.ir import Dim
+    from sabir.ir import Builder, Dim, Value
     from sabir.opsets.typing import Array, BehaviourFunction
 
 
@@ -68,6 +70,38 @@ def evaluated(combine: np.ufunc, neutral: int) -> BehaviourFunction:
         return runs.astype(x.dtype, copy=False)
 
     return evaluate
+
+
+def scanned(name: str, neutral: int) -> BehaviourFunction:
+    """Return the downgrade of a first version: a scan whose state is combined with each slice by `name`.
+
+    The sums of halves are floats, rounded once, as evaluation computes them.
+    """
+
+    def downgrade(b: Builder, x: Value, axis: Value, /, *, reverse: int, exclusive: int) -> Value:
+        kind, dims, known = element_of(x), shape_of("x", x), ints_of(b, axis)
+        if known is None or len(known) != 1:
+            raise Unconvertible("`axis` is computed at run time, and Scan needs it in the model")
+        along = axis_in(known[0], len(dims))
+        wide = halves.widened(b, x)
+        others = [i for i in range(len(dims)) if i != along]
+        one = np.array([neutral], element_of(wide).dtype)
+        start = b.ConstantOfShape(sizes(b, x, others), value=one)
+        row = tensor_type(one.dtype, [d if isinstance(d := dims[i], int) else None for i in others])
+
+        def step(g: Builder) -> tuple[Value, Value]:
+            before, item = g.input("before", row), g.input("item", row)
+            after = g.op(name, before, item)
+            return after, g.Identity(before if exclusive else after)
+
+        directions, axes = [1] if reverse else None, [along] if along else None
+        results: Any = b.op(
+            "Scan", start, wide, outputs=2, num_scan_inputs=1, body=b.subgraph(step), scan_input_axes=axes,
+            scan_output_axes=axes, scan_input_directions=directions, scan_output_directions=directions,
+        )  # fmt: skip
+        return results[1] if element_of(wide) is kind else b.Cast(results[1], to=kind.number)
+
+    return downgrade
 
 
 def _running(

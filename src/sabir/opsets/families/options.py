@@ -7,3 +7,5 @@ from sabir.schema import BFLOAT16, CLASSIC, FLOAT4, FLOAT6, FLOAT8, FLOAT8E8M0, 
 _NEWER_ELEMENTS = BFLOAT16 | FLOAT8 | FLOAT8E8M0 | FLOAT6 | FLOAT4 | INT4 | INT2
 CONTENT = CLASSIC | sequences(CLASSIC)
 NEWER_CONTENT = _NEWER_ELEMENTS | sequences(_NEWER_ELEMENTS)
+NO_OPTIONALS = "no operator before opset 15 has optional values"
+"""Why an operator on optionals has no equivalent in older ones."""

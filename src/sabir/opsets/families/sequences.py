@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from sabir.ir import Type
     from sabir.opsets.typing import Array
 
+NO_SEQUENCES = "no operator before opset 11 has sequences"
+"""Why an operator on sequences has no equivalent in older ones."""
+
 
 def item_of(sequence: Type) -> TensorType:
     """Return the type of a sequence's items, as far as it is known."""

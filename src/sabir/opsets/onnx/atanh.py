@@ -22,6 +22,7 @@ v22 = v9.widen(22, T=BFLOAT16)
 
 v9.infer(same_as_first)
 v9.evaluate(through_float32(np.arctanh))
+v9.absent("downgrade", "logarithms of older operators lose the digits of results near 0")
 
 
 @atanh.examples

@@ -48,6 +48,8 @@ v26 = bit_cast.first(
     ],
 )
 
+v26.absent("downgrade", "no older operator keeps the bits of a number under another type")
+
 
 @v26.infer
 def infer(x: TensorType, /, *, to: int) -> TensorType:

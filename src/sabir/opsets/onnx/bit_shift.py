@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.opsets.families import binary, broadcasting
+from sabir.opsets.families import binary, bit_graphs, broadcasting
 from sabir.opsets.typing import Array
 from sabir.schema import INTEGERS, UNSIGNED, Attribute, Constraint, Example, Operator, one_of
 
@@ -38,6 +38,9 @@ v11.infer(broadcasting.merged)
 def evaluate(x: Array, y: Array, /, *, direction: str) -> Array:
     """Unlike C, numpy returns 0 for a shift out of range, or -1 for one of a negative number to the right."""
     return np.left_shift(x, y) if direction == "LEFT" else np.right_shift(x, y)
+
+
+v11.downgrade(bit_graphs.shifted)
 
 
 @bit_shift.examples

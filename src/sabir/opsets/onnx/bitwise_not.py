@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Builder, Value
 from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import INTEGERS, Constraint, Example, Input, Operator, Output
 
@@ -24,6 +26,14 @@ v18.infer(same_as_first)
 @v18.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.bitwise_not(x)
+
+
+@v18.downgrade
+def subtract(b: Builder, x: Value, /) -> Value:
+    """Subtract from the number of which every bit is set."""
+    numbers = Numbers.like(b, x)
+    limits = np.iinfo(numbers.element.dtype)
+    return b.Sub(numbers(-1 if limits.min else limits.max), x)
 
 
 @bitwise_not.examples

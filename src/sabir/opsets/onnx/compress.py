@@ -8,12 +8,23 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value, total
 from sabir.opsets.families import contents
-from sabir.opsets.families.axes import from_front
+from sabir.opsets.families.axes import as_input, from_front
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, BOOL, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.schema import (
+    BFLOAT16,
+    BOOL,
+    CLASSIC,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    Unconvertible,
+)
 
 compress = Operator(
     "Compress", summary="The slices of `input` along `axis`, or its elements, for which `condition` is true."
@@ -82,6 +93,17 @@ def _check_places(places: Array, count: Dim) -> None:
 @v11.downgrade
 def axis_from_front(b: Builder, x: Value, condition: Value, /, *, axis: int | None) -> Value:
     return b.Compress(x, condition, axis=None if axis is None else from_front([axis], x)[0])
+
+
+@v9.downgrade
+def gather(b: Builder, x: Value, condition: Value, /, *, axis: int | None) -> Value:
+    flags = contents.array_of(condition.type) if isinstance(condition.type, TensorType) else None
+    if flags is None:
+        raise Unconvertible("`condition` is computed at run time, and no older operator finds its places")
+    places = as_input(b, "places", np.flatnonzero(flags))
+    if axis is None:
+        return b.Gather(b.Reshape(x, as_input(b, "row", [-1])), places, axis=0)
+    return b.Gather(x, places, axis=axis)
 
 
 @compress.examples

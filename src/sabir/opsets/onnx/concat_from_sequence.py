@@ -7,7 +7,7 @@ import numpy as np
 from sabir.base import EvaluationError
 from sabir.ir import SequenceType, TensorType
 from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.families.sequences import item_of
+from sabir.opsets.families.sequences import NO_SEQUENCES, item_of
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
 from sabir.schema import CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of, sequences
@@ -29,6 +29,8 @@ v11 = concat_from_sequence.first(
         Attribute("axis", "int", "The axis of the result, counted from the back if negative.", required=True),
     ],
 )
+
+v11.absent("downgrade", NO_SEQUENCES)
 
 
 @v11.infer

@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import FLOAT
-from sabir.ir import Tensor, TensorType
+from sabir.ir import Builder, Tensor, TensorType, Value
 from sabir.opsets.families.ranks import as_list
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
@@ -57,6 +57,12 @@ def evaluate(sizes: Array, /, *, value: Tensor | None) -> Array:
     one = np.zeros(1, np.float32) if value is None else value.array().reshape(1)
     dims = allotted(as_list("input", sizes), one.dtype)
     return np.full(dims, one[0], one.dtype) if any(one.tobytes()) else np.zeros(dims, one.dtype)
+
+
+@v9.downgrade
+def expand_one(b: Builder, sizes: Value, /, *, value: Tensor | None) -> Value:
+    one = np.zeros((), np.float32) if value is None else value.array().reshape(())
+    return b.Expand(b.initializer("value", one), sizes)
 
 
 @constant_of_shape.examples

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from sabir.elements import INT32
-from sabir.ir import TensorType
+from sabir.elements import INT32, INT64
+from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.convolution import ATTRIBUTES, convolve, convolved_shape, kernel_of
 from sabir.opsets.families.quantization import (
     along_filters,
@@ -16,6 +16,7 @@ from sabir.opsets.families.quantization import (
     largest,
     wrapped,
 )
+from sabir.opsets.families.quantized_graphs import convolution
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.windows import Window
 from sabir.opsets.typing import Array
@@ -76,6 +77,16 @@ def evaluate(
     dtype = exact_kind(largest(inputs) * largest(weights, tuple(range(1, w.ndim))))
     y = convolve(inputs.astype(dtype, copy=False), weights.astype(dtype, copy=False), axes, group)
     return wrapped(y)
+
+
+@v10.downgrade
+def convolve_floats(
+    b: Builder, x: Value, w: Value, x_zero: Value | None = None, w_zero: Value | None = None, /,
+    **attributes: Any,
+) -> Value:  # fmt: skip
+    """Cast the sums to int64 first, so that overflow wraps around."""
+    y = b.Cast(convolution(b, x, w, x_zero, w_zero, **attributes), to=INT64.number)
+    return b.Cast(y, to=INT32.number)
 
 
 @conv_integer.examples

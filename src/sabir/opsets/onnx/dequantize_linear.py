@@ -9,6 +9,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT, ElementType, element
 from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import quantized_graphs as graphs
 from sabir.opsets.families.quantization import (
     AXIS,
     BLOCK_SIZE,
@@ -142,11 +143,20 @@ def evaluate(
 # ---------------------------------------------------------------- adapters
 
 
+@v10.downgrade
+def multiply(b: Builder, x: Value, scale: Value, zero: Value | None = None, /) -> Value:
+    return graphs.dequantized(b, x, graphs.single(b, scale), None if zero is None else graphs.single(b, zero))
+
+
 @v13.downgrade
-def one_scale(b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int) -> Value:
-    if not isinstance(scale.type, TensorType) or scale.type.size != 1:
-        raise Unconvertible("DequantizeLinear:10 has one scale, and this call may have several")
-    return b.DequantizeLinear(x, scale, zero)
+def one_scale_or_product(
+    b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int
+) -> Value:
+    """Multiply where the scales differ along an axis, which DequantizeLinear:10 cannot."""
+    if isinstance(scale.type, TensorType) and scale.type.size == 1:
+        return b.DequantizeLinear(x, scale, zero)
+    scale = graphs.along(b, scale, axis, x)
+    return graphs.dequantized(b, x, scale, None if zero is None else graphs.along(b, zero, axis, x))
 
 
 @v19.upgrade

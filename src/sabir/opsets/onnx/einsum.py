@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import TensorType
-from sabir.opsets.families import contractions
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import contraction_graphs, contractions
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
@@ -48,6 +48,11 @@ def evaluate(*inputs: Array, equation: str) -> Array:
     parsed = contractions.Equation.parse(equation)
     y = contractions.evaluate(parsed, [widened(x) for x in inputs])
     return y.astype(inputs[0].dtype, copy=False)
+
+
+@v12.downgrade
+def multiply_matrices(b: Builder, /, *inputs: Value, equation: str) -> Value:
+    return contraction_graphs.graph(b, contractions.Equation.parse(equation), inputs)
 
 
 @einsum.examples

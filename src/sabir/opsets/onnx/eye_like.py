@@ -6,7 +6,9 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.elements import element
-from sabir.ir import TensorType
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -58,6 +60,14 @@ def evaluate(x: Array, /, *, dtype: int | None, k: int) -> Array:
     rows, columns = x.shape
     diagonal = min(max(k, -rows), columns)
     return np.eye(rows, columns, diagonal, dtype=bool).astype(kind.dtype)
+
+
+@v9.downgrade
+def compare(b: Builder, x: Value, /, *, dtype: int | None, k: int) -> Value:
+    """Compare the index of each column with that of each row."""
+    rows, columns = (indices(b, sizes(b, x, [axis])) for axis, _ in enumerate(shape_of("input", x)))
+    diagonal = b.Equal(columns, b.Add(unsqueezed(b, rows, [1]), k))
+    return b.Cast(diagonal, to=element_of(x).number if dtype is None else dtype)
 
 
 @eye_like.examples

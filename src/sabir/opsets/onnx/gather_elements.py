@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.ir import TensorType
-from sabir.opsets.families import contents
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import contents, extents
+from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.extents import numbered, shape_of, size, sizes, unsqueezed, wrapped
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES, check_index_shape, check_known, checked
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
@@ -55,6 +57,22 @@ def _picked(data: Array, indices: Array, axis: int) -> Array:
     crop[axis] = slice(None)
     cropped = data[tuple(crop)]
     return np.take_along_axis(cropped, checked(indices, data.shape[axis]), axis)
+
+
+@v11.downgrade
+def gather_from_row(b: Builder, data: Value, indices: Value, /, *, axis: int) -> Value:
+    """Gather the elements by their numbers from a single row of all."""
+    rank = len(shape_of("indices", indices))
+    along = axis_in(axis, rank)
+    counts = [size(b, data, i) for i in range(len(shape_of("data", data)))]
+    places = [
+        wrapped(b, indices, counts[i])
+        if i == along
+        else unsqueezed(b, extents.indices(b, sizes(b, indices, [i])), range(1, rank - i))
+        for i in range(rank)
+    ]
+    row = b.Reshape(data, as_input(b, "row", [-1])) if rank > 1 else data
+    return b.Gather(row, numbered(b, places, counts), axis=0)
 
 
 @gather_elements.examples

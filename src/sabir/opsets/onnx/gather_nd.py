@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Shape, TensorType
+from sabir.ir import Builder, Shape, TensorType, Value
 from sabir.opsets.families import contents
+from sabir.opsets.families.extents import shape_of, sizes, squeezed, tuple_numbers
 from sabir.opsets.families.indexing import TUPLES, checked
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.families.shapes import same_dim
@@ -86,6 +87,21 @@ def _picked(data: Array, indices: Array, batch_dims: int) -> Array:
     base = np.arange(math.prod(batch), dtype=np.int64) * math.prod(indexed)
     spread: tuple[int, ...] = (*batch, *(1,) * (places.ndim - batch_dims))
     return np.take(rows, np.add(places, base.reshape(spread)), axis=0)
+
+
+@v11.downgrade
+def gather_rows(b: Builder, data: Value, indices: Value, /) -> Value:
+    """Gather parts of `data` by their numbers."""
+    places, width = tuple_numbers(b, data, indices)
+    rank, axes = len(shape_of("data", data)), range(len(shape_of("indices", indices)) - 1)
+    if width == 1:
+        return b.Gather(data, places, axis=0)
+    found = b.Gather(b.Flatten(data, axis=width), places, axis=0)
+    if rank == width:
+        return squeezed(b, found, [len(axes)])
+    if rank == width + 1:
+        return found
+    return b.Reshape(found, b.Concat(sizes(b, indices, axes), sizes(b, data, range(width, rank)), axis=0))
 
 
 @gather_nd.examples

@@ -27,6 +27,7 @@ v13 = v9.widen(13, T=BFLOAT16)
 v7.infer(comparison.greater)
 v7.evaluate(binary.elementwise(np.greater))
 broadcasting.one_way_before(v7, element=BOOLEAN)
+comparison.through_double(v9)
 
 
 @greater.examples

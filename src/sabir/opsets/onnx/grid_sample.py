@@ -100,6 +100,8 @@ _OPERATIONS = 8  # array operations on one axis for each pixel that is read
 _SAMPLES, _CHANNELS = 1 << 13, 32  # read at a time, so that temporaries stay in the cache
 _FAR = 8  # pixels outside the image: farther coordinates read only padding
 
+v16.absent("downgrade", "no older operator samples a tensor at computed places")
+
 
 @v16.infer
 def infer_images(x: TensorType, grid: TensorType, /) -> TensorType:

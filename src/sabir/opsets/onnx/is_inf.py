@@ -6,8 +6,9 @@ import ml_dtypes
 import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
-from sabir.ir import TensorType
+from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -52,6 +53,15 @@ def evaluate(x: Array, /, *, detect_negative: int, detect_positive: int) -> Arra
     if not detect_negative and not detect_positive:
         return np.zeros(x.shape, np.bool_)
     return np.equal(widened(x), np.inf if detect_positive else -np.inf)
+
+
+@v10.downgrade
+def compare(b: Builder, x: Value, /, *, detect_negative: int, detect_positive: int) -> Value:
+    """Compare with the greatest and the least number of the type."""
+    numbers, limits = Numbers.like(b, x), np.finfo(element_of(x).dtype)
+    found = [numbers.op("Greater", x, float(limits.max))] if detect_positive else []
+    found += [numbers.op("Less", x, float(limits.min))] if detect_negative else []
+    return b.Or(*found) if len(found) > 1 else found[0] if found else b.Less(x, x)
 
 
 @is_inf.examples

@@ -7,7 +7,8 @@ import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import element
-from sabir.ir import TensorType
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, FLOAT8, FLOATS, Constraint, Example, Input, Operator, Output
 
@@ -33,6 +34,13 @@ def infer(x: TensorType, /) -> TensorType:
 @v9.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.isnan(x)
+
+
+@v9.downgrade
+def compare(b: Builder, x: Value, /) -> Value:
+    """Every number is below 1 or above 0, and NaN is neither."""
+    numbers = Numbers.like(b, x)
+    return b.Not(b.Or(numbers.op("Less", x, 1.0), numbers.op("Greater", x, 0.0)))
 
 
 @is_nan.examples

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.elements import INT32
-from sabir.ir import TensorType
+from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.products import matmul_shape
 from sabir.opsets.families.quantization import (
     along_columns,
@@ -16,6 +16,7 @@ from sabir.opsets.families.quantization import (
     exact_matmul,
     wrapped,
 )
+from sabir.opsets.families.quantized_graphs import product
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
 
@@ -66,6 +67,13 @@ def evaluate(a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | No
     left = centred(a, None if a_zero is None else along_rows("a_zero_point", a_zero, a))
     right = centred(b, None if b_zero is None else along_columns("b_zero_point", b_zero, b))
     return wrapped(exact_matmul(left, right))
+
+
+@v10.downgrade
+def multiply(
+    b: Builder, a: Value, other: Value, a_zero: Value | None = None, b_zero: Value | None = None, /
+) -> Value:
+    return product(b, a, other, a_zero, b_zero)
 
 
 @mat_mul_integer.examples

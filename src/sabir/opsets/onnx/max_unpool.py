@@ -50,6 +50,8 @@ v9 = max_unpool.first(
 v11 = v9.restate(11, "States that strides are 1 by default.")
 v22 = v11.widen(22, T1=BFLOAT16)
 
+v9.absent("downgrade", "no older operator writes at indices")
+
 
 @v9.infer
 def infer(

@@ -7,8 +7,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.elements import element
-from sabir.ir import TensorType
-from sabir.opsets.families import spectra
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import contents, spectra
 from sabir.opsets.families.casting import converted
 from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.families.sizes import allotted
@@ -23,6 +23,7 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
+    Unconvertible,
     element_types,
     tensors,
 )
@@ -93,6 +94,15 @@ def _triangles(count: int, frame: int, samples: int, limits: Sequence[float]) ->
     y = np.where((rows >= start) & (rows <= peak), rising, 0)
     np.copyto(y, falling, where=(rows >= peak) & (rows < end))
     return y
+
+
+@v17.downgrade
+def constant(b: Builder, /, *inputs: Value, output_datatype: int) -> Value:
+    kinds = [v.type for v in inputs]
+    known = [a for k in kinds if isinstance(k, TensorType) and (a := contents.array_of(k)) is not None]
+    if len(known) < len(kinds):
+        raise Unconvertible("an input is computed at run time, and the weights must be in the model")
+    return b.initializer("weights", evaluate(*known, output_datatype=output_datatype))
 
 
 @mel_weight_matrix.examples

@@ -6,10 +6,12 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError, spend_work
+from sabir.elements import INT32
 from sabir.ir import Builder, Dim, TensorType, Value, is_nonnegative
 from sabir.ir import mod as floored
 from sabir.opsets.families import arithmetic
-from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
+from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BFLOAT16,
@@ -105,6 +107,31 @@ def floored_from_fmod(b: Builder, x: Value, y: Value, /, *, fmod: int) -> Value:
     rest = b.Mod(x, y, fmod=1)
     off = b.Or(b.And(b.Less(rest, zero), b.Less(zero, y)), b.And(b.Less(zero, rest), b.Less(y, zero)))
     return b.Where(off, b.Add(rest, y), rest)
+
+
+@v10.downgrade
+def from_quotient(b: Builder, x: Value, y: Value, /, *, fmod: int) -> Value:
+    """Subtract the truncated quotient's multiple; a remainder on the other side of 0 moves by the divisor."""
+    kind = element_of(x)
+    if not kind.is_integer:
+        raise Unconvertible("no older operator computes the remainder of floats, and a quotient is rounded")
+    if f"tensor({kind})" not in LARGE_INTEGERS:  # a wider type holds all quotients
+        x, y = (b.Cast(v, to=INT32.number) for v in (x, y))
+    numbers = Numbers.like(b, x)
+    number = numbers.element.number
+    divisor = b.Add(y, b.Cast(_is_zero(b, y, numbers), to=number))  # x modulo 0 is 0, as modulo 1
+    rest = b.Sub(x, b.Mul(b.Div(x, divisor), divisor))
+    if not fmod and kind.is_signed:
+        below = b.Xor(numbers.op("Less", rest, 0), numbers.op("Less", divisor, 0))
+        moves = b.And(below, b.Not(_is_zero(b, rest, numbers)))
+        rest = b.Add(rest, b.Mul(b.Cast(moves, to=number), divisor))
+    return rest if numbers.element is kind else b.Cast(rest, to=kind.number)
+
+
+def _is_zero(b: Builder, x: Value, numbers: Numbers) -> Value:
+    if numbers.element.is_signed:
+        return numbers.op("Equal", x, 0)
+    return numbers.op("Less", x, 1)  # Equal:7 does not admit unsigned integers
 
 
 @mod.examples

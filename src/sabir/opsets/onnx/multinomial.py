@@ -48,6 +48,8 @@ v22 = v7.widen(22, T1=BFLOAT16)
 
 RANK = 2
 
+v7.absent("downgrade", "no older operator draws from given probabilities")
+
 
 @v7.infer
 def infer(x: TensorType, /, *, dtype: int, sample_size: int) -> TensorType:

@@ -59,6 +59,8 @@ v11 = v10.restate(11, "States that a box remains if its overlap equals the thres
 _ROW = 3
 _OPERATIONS = 8  # array operations for the boxes of one class
 
+v10.absent("downgrade", "no older operator selects boxes")
+
 
 @v10.infer
 def infer(

@@ -33,6 +33,8 @@ v9 = non_zero.first(
 )
 v13 = v9.widen(13, T=BFLOAT16)
 
+v9.absent("downgrade", "no older operator finds the places of elements")
+
 
 @v9.infer
 def infer(x: TensorType, /) -> TensorType:

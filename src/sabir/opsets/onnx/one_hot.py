@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.base import InferenceError
+from sabir.elements import INT64
 from sabir.ir import Builder, TensorType, Value, is_nonnegative
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim
-from sabir.opsets.families.axes import from_front
+from sabir.opsets.families.axes import as_input, from_front
+from sabir.opsets.families.extents import indices, shape_of, unsqueezed, wrapped
 from sabir.opsets.families.ranks import as_number, check_one, check_shape
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import allotted
@@ -113,16 +115,27 @@ def _check_nonnegative(indices: Value, consequence: str) -> None:
 
 
 @v11.downgrade
-def count_from_front(b: Builder, indices: Value, depth: Value, values: Value, /, *, axis: int) -> Value:
-    _check_nonnegative(indices, "OneHot:9 ignores negative ones")
-    axis = axis if axis == -1 else from_front([axis], indices, more=1)[0]
-    return b.OneHot(indices, depth, values, axis=axis)
+def count_from_front(b: Builder, places: Value, depth: Value, values: Value, /, *, axis: int) -> Value:
+    """Negative indices, which OneHot:9 ignores, are counted from the front."""
+    axis = axis if axis == -1 else from_front([axis], places, more=1)[0]
+    return b.OneHot(wrapped(b, places, b.Cast(depth, to=INT64.number)), depth, values, axis=axis)
 
 
 @v11.upgrade
 def keep_negative_off(b: Builder, indices: Value, depth: Value, values: Value, /, *, axis: int) -> Value:
     _check_nonnegative(indices, "OneHot:11 counts them from the back")
     return b.OneHot(indices, depth, values, axis=axis)
+
+
+@v9.downgrade
+def compare(b: Builder, places: Value, depth: Value, values: Value, /, *, axis: int) -> Value:
+    """Compare the indices with all places, and take one of the two values for each answer."""
+    rank = len(shape_of("indices", places)) + 1
+    axis = axis_in(axis, rank)
+    count = b.Reshape(b.Cast(depth, to=INT64.number), as_input(b, "row", [1]))
+    row = unsqueezed(b, indices(b, count), range(1, rank - axis))
+    found = b.Equal(unsqueezed(b, b.Cast(places, to=INT64.number), [axis]), row)
+    return b.Gather(values, b.Cast(found, to=INT64.number), axis=0)
 
 
 @one_hot.examples

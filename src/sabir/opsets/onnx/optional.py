@@ -7,7 +7,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
-from sabir.opsets.families.options import CONTENT, NEWER_CONTENT
+from sabir.opsets.families.options import CONTENT, NEWER_CONTENT, NO_OPTIONALS
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
 optional = Operator("Optional", summary="An optional with the input as its element, or an empty one.")
@@ -22,6 +22,8 @@ v15 = optional.first(
     attributes=[Attribute("type", "type", "The element type of an empty optional, in place of the input.")],
 )
 v28 = v15.widen(28, V=NEWER_CONTENT, O=optionals(NEWER_CONTENT))
+
+v15.absent("downgrade", NO_OPTIONALS)
 
 
 @v15.infer

@@ -8,7 +8,7 @@ import numpy as np
 from sabir.base import EvaluationError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
-from sabir.opsets.families.options import CONTENT, NEWER_CONTENT
+from sabir.opsets.families.options import CONTENT, NEWER_CONTENT, NO_OPTIONALS
 from sabir.schema import Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
 optional_get_element = Operator(
@@ -25,6 +25,8 @@ v15 = optional_get_element.first(
 )
 v18 = v15.widen(18, O=CONTENT)
 v28 = v18.widen(28, O=NEWER_CONTENT | optionals(NEWER_CONTENT), V=NEWER_CONTENT)
+
+v15.absent("downgrade", NO_OPTIONALS)
 
 
 @v15.infer

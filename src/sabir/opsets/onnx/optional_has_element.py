@@ -7,7 +7,7 @@ import numpy as np
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import FLOAT
 from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
-from sabir.opsets.families.options import CONTENT, NEWER_CONTENT
+from sabir.opsets.families.options import CONTENT, NEWER_CONTENT, NO_OPTIONALS
 from sabir.opsets.typing import Array
 from sabir.schema import BOOL, Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
@@ -28,6 +28,8 @@ v18 = v15.evolve(
     widen={"O": CONTENT},
 )
 v28 = v18.widen(28, O=NEWER_CONTENT | optionals(NEWER_CONTENT))
+
+v15.absent("downgrade", NO_OPTIONALS)
 
 
 @v15.infer

@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from sabir.elements import element
-from sabir.ir import TensorType
+from sabir.elements import DOUBLE, FLOAT, element
+from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import quantization
+from sabir.opsets.families import quantized_graphs as graphs
 from sabir.opsets.families.convolution import ATTRIBUTES, convolve, convolved_shape, kernel_of
+from sabir.opsets.families.extents import shape_of, unsqueezed
 from sabir.opsets.families.ranks import check_one, check_shape
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.windows import Window
 from sabir.opsets.typing import Array
 from sabir.schema import Constraint, Example, Input, Operator, Output, tensors
@@ -82,6 +85,23 @@ def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]
     factor = x_scale.reshape(()) * quantization.along_filters("w_scale", w_scale, w) / y_scale.reshape(())
     channels = factor.reshape(factor.shape[: factor.ndim - 1]) if factor.ndim else factor
     return quantization.requantized(y, channels, y_zero.reshape(()), element(y_zero.dtype))
+
+
+@v10.downgrade
+def convolve_floats(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
+    b: Builder, x: Value, x_scale: Value, x_zero: Value, w: Value, w_scale: Value, w_zero: Value,
+    y_scale: Value, y_zero: Value, bias: Value | None = None, /, **attributes: Any,
+) -> Value:  # fmt: skip
+    y = graphs.convolution(b, x, w, x_zero, w_zero, **attributes)
+    spatial = range(1, len(shape_of("x", x)) - 1)
+    if bias is not None:  # a sum with 32 bits is exact as double
+        addend = unsqueezed(b, b.Cast(bias, to=DOUBLE.number), spatial)
+        y = b.Add(y if element_of(y) is DOUBLE else b.Cast(y, to=DOUBLE.number), addend)
+    if element_of(y) is not FLOAT:
+        y = b.Cast(y, to=FLOAT.number)
+    each = unsqueezed(b, w_scale, spatial) if shape_of("w_scale", w_scale) else w_scale
+    scales = b.Mul(graphs.single(b, x_scale), each)
+    return graphs.requantized(b, y, b.Div(scales, graphs.single(b, y_scale)), y_zero)
 
 
 @qlinear_conv.examples

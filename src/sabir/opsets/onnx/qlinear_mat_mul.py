@@ -9,6 +9,7 @@ import numpy as np
 from sabir.elements import FLOAT, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import quantization
+from sabir.opsets.families import quantized_graphs as graphs
 from sabir.opsets.families.products import matmul, matmul_shape
 from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.typing import Array
@@ -102,6 +103,16 @@ def evaluate(  # ruff: ignore[too-many-positional-arguments]  the operator's sig
     )
     rows, columns, step = (s.astype(np.float32) for s in steps)
     return quantization.requantized(y, rows * columns / step, y_zero.reshape(()), element(y_zero.dtype))
+
+
+@v10.downgrade
+def multiply(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
+    b: Builder, a: Value, a_scale: Value, a_zero: Value, other: Value, b_scale: Value, b_zero: Value,
+    y_scale: Value, y_zero: Value, /,
+) -> Value:  # fmt: skip
+    y = b.Cast(graphs.product(b, a, other, a_zero, b_zero), to=FLOAT.number)
+    scales = b.Mul(graphs.rows(b, a_scale, a), graphs.columns(b, b_scale))
+    return graphs.requantized(b, y, b.Div(scales, graphs.single(b, y_scale)), y_zero)
 
 
 @v21.upgrade

@@ -1,7 +1,7 @@
 """Range: equally spaced numbers from a start to a limit."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import ml_dtypes
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import DOUBLE, FLOAT, INT64, element
 from sabir.ir import Builder, Dim, Expr, Item, TensorType, Value, add, ceil_div, dim_max, mul, sub
-from sabir.opsets.families import contents
+from sabir.opsets.families import contents, extents
 from sabir.opsets.families.arithmetic import as_dim, as_item
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.scalars import element_of
@@ -129,6 +129,17 @@ def _count(start: Array, limit: Array, delta: Array) -> int:
 @v11.body
 def body(b: Builder, start: Value, limit: Value, delta: Value, /, *, stash_type: int = FLOAT.number) -> Value:
     """Count in double; the indices are a cumulative sum of ones."""
+
+    def indices(count: Value) -> Value:
+        ones = b.ConstantOfShape(count, value=np.ones(1, np.int64))
+        return b.CumSum(ones, b.initializer("axis", np.array(0, np.int64)), exclusive=1)
+
+    return _spaced(b, start, limit, delta, stash_type, indices)
+
+
+def _spaced(
+    b: Builder, start: Value, limit: Value, delta: Value, stash_type: int, indices: Callable[[Value], Value]
+) -> Value:
     kind = element_of(start)
     wide = INT64 if kind.is_integer else DOUBLE
     near = DOUBLE.number if kind.is_integer else kind.number if kind.bits >= FLOAT.bits else stash_type
@@ -136,10 +147,21 @@ def body(b: Builder, start: Value, limit: Value, delta: Value, /, *, stash_type:
     steps = b.Ceil(b.Div(b.Cast(distance, to=DOUBLE.number), b.Cast(delta, to=DOUBLE.number)))
     row = b.initializer("row", np.ones(1, np.int64))
     count = b.Reshape(b.Cast(b.Relu(steps), to=INT64.number), row)
-    ones = b.ConstantOfShape(count, value=np.ones(1, np.int64))
-    indices = b.CumSum(ones, b.initializer("axis", np.array(0, np.int64)), exclusive=1)
-    offsets = b.Mul(b.Cast(indices, to=wide.number), b.Cast(delta, to=wide.number))
+    offsets = b.Mul(b.Cast(indices(count), to=wide.number), b.Cast(delta, to=wide.number))
     return b.Cast(b.Add(b.Cast(start, to=wide.number), offsets), to=kind.number)
+
+
+@v11.downgrade
+def constant_or_counted(b: Builder, start: Value, limit: Value, delta: Value, /) -> Value:
+    kinds = [v.type for v in (start, limit, delta)]
+    known = [a for k in kinds if isinstance(k, TensorType) and (a := contents.array_of(k)) is not None]
+    if len(known) == len(kinds) and _count(*map(_wide_float, known)) <= extents.MOST:
+        return b.initializer("numbers", evaluate(*known))
+    return _spaced(b, start, limit, delta, FLOAT.number, lambda count: extents.counted(b, count))
+
+
+def _wide_float(x: Array) -> Array:
+    return _wide(x, FLOAT.number)
 
 
 @arange.examples

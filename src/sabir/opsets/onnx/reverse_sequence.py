@@ -6,7 +6,10 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import EvaluationError, InferenceError
-from sabir.ir import TensorType
+from sabir.elements import INT64
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.extents import indices, numbered, shape_of, sizes, unsqueezed
 from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.typing import Array
@@ -66,6 +69,26 @@ def evaluate(x: Array, lengths: Array, /, *, batch_axis: int, time_axis: int) ->
     source: Array = np.where(time < length, length - 1 - time, time)
     rows: Array = np.arange(batch, dtype=np.int64)[:, None]
     return x[rows, source] if batch_axis == 0 else x[source.T, rows.T]
+
+
+@v10.downgrade
+def gather_steps(b: Builder, x: Value, lengths: Value, /, *, batch_axis: int, time_axis: int) -> Value:
+    """Number all steps of all sequences, and gather the numbers in the reverse order."""
+    _check_axes(batch_axis, time_axis)
+    rank, counts = len(shape_of("input", x)), [sizes(b, x, [axis]) for axis in (0, 1)]
+    rows, steps = (indices(b, counts[axis]) for axis in (batch_axis, time_axis))
+    if batch_axis == 0:
+        rows, lengths = (unsqueezed(b, v, [1]) for v in (rows, lengths))
+    else:
+        steps = unsqueezed(b, steps, [1])
+    inside = b.Cast(b.Less(steps, lengths), to=INT64.number)
+    shift = b.Sub(b.Sub(lengths, 1), b.Mul(steps, 2))
+    places = b.Add(steps, b.Mul(inside, shift))
+    numbers = numbered(b, (rows, places) if batch_axis == 0 else (places, rows), counts)
+    if rank == 2:  # ruff: ignore[magic-value-comparison]  an axis for the batch, and one for time
+        return b.Gather(b.Reshape(x, as_input(b, "row", [-1])), numbers, axis=0)
+    y = b.Gather(b.Flatten(x, axis=2), numbers, axis=0)
+    return y if rank == 3 else b.Reshape(y, b.Shape(x))  # ruff: ignore[magic-value-comparison]  one more axis
 
 
 @reverse_sequence.examples

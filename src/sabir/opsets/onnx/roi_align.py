@@ -90,6 +90,8 @@ _MOST_SAMPLES = 1 << 22  # for one region; more are a mistake
 _SAMPLED = 96  # temporary bytes for each sample, approximately
 _TOGETHER = 1 << 17  # samples and weights that are computed at a time, unless one region has more
 
+v10.absent("downgrade", "no older operator samples regions between elements")
+
 
 @v10.infer
 def infer(

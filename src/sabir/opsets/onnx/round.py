@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Builder, Value
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import known_rounding, over_floats
+from sabir.opsets.families.roundings import rounded
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 rounding = Operator(
@@ -23,6 +25,11 @@ v22 = v11.widen(22, T=BFLOAT16)
 
 v11.infer(known_rounding(np.rint))
 v11.evaluate(through_float32(np.rint))
+
+
+@v11.downgrade
+def from_above(b: Builder, x: Value, /) -> Value:
+    return rounded(b, x)
 
 
 @rounding.examples

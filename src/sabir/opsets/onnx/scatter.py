@@ -31,6 +31,7 @@ v11 = v9.retire(11, "Replaced by ScatterElements, which computes the same.")
 
 v9.infer(infer_elements)
 v9.evaluate(elements)
+v9.absent("downgrade", "no older operator writes at indices")
 
 
 @v11.upgrade

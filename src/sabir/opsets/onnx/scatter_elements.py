@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir.ir import Builder, Value
+from sabir.opsets.families.calls import previous_opset
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES
 from sabir.opsets.families.scattering import DUPLICATES, EXTREMES, REDUCTION, elements, infer_elements
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
@@ -33,6 +35,12 @@ v18 = v16.restate(18, "The reductions max and min.", values={"reduction": EXTREM
 
 v11.infer(infer_elements)
 v11.evaluate(elements)
+
+
+@v11.downgrade
+def take_the_old_name(b: Builder, data: Value, indices: Value, updates: Value, /, *, axis: int) -> Value:
+    with previous_opset(b):
+        return b.Scatter(data, indices, updates, axis=axis)
 
 
 @scatter_elements.examples

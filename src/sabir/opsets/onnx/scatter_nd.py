@@ -5,6 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir.ir import Builder, Value
+from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.extents import shape_of, tuple_numbers
 from sabir.opsets.families.indexing import TUPLES
 from sabir.opsets.families.scattering import DUPLICATES, EXTREMES, REDUCTION, infer_tuples, tuples
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
@@ -31,6 +34,16 @@ v18 = v16.restate(18, "The reductions max and min.", values={"reduction": EXTREM
 
 v11.infer(infer_tuples)
 v11.evaluate(tuples)
+
+
+@v11.downgrade
+def scatter_rows(b: Builder, data: Value, indices: Value, updates: Value, /) -> Value:
+    """Write the updates into a matrix of which each row is a part of `data`."""
+    places, width = tuple_numbers(b, data, indices)
+    matrix = b.Flatten(data, axis=width)
+    rows = b.Flatten(updates, axis=len(shape_of("indices", indices)) - 1)
+    chosen = b.Expand(b.Reshape(places, as_input(b, "column", [-1, 1])), b.Shape(rows))
+    return b.Reshape(b.ScatterElements(matrix, chosen, rows, axis=0), b.Shape(data))
 
 
 @scatter_nd.examples

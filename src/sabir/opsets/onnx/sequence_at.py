@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import SequenceType, TensorType
 from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_one
-from sabir.opsets.families.sequences import item_of, place
+from sabir.opsets.families.sequences import NO_SEQUENCES, item_of, place
 from sabir.opsets.typing import Array
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
@@ -25,6 +25,8 @@ v11 = sequence_at.first(
     ],
     outputs=[Output("tensor", T, "The item there.")],
 )
+
+v11.absent("downgrade", NO_SEQUENCES)
 
 
 @v11.infer

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import SequenceType, TensorType
-from sabir.opsets.families.sequences import check_items, sequence_of
+from sabir.opsets.families.sequences import NO_SEQUENCES, check_items, sequence_of
 from sabir.opsets.typing import Array
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
@@ -19,6 +19,8 @@ v11 = sequence_construct.first(
     inputs=[Input("inputs", T, "Tensors of one element type; shapes may differ.", variadic=True, items=True)],
     outputs=[Output("output_sequence", S, "As many items as there are inputs.")],
 )
+
+v11.absent("downgrade", NO_SEQUENCES)
 
 
 @v11.infer

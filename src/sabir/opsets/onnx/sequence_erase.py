@@ -7,7 +7,7 @@ import numpy as np
 from sabir.ir import SequenceType, TensorType
 from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_one
-from sabir.opsets.families.sequences import item_of, place
+from sabir.opsets.families.sequences import NO_SEQUENCES, item_of, place
 from sabir.opsets.typing import Array
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
@@ -26,6 +26,8 @@ v11 = sequence_erase.first(
     ],
     outputs=[Output("output_sequence", S, "The n - 1 others, in their order.")],
 )
+
+v11.absent("downgrade", NO_SEQUENCES)
 
 
 @v11.infer

@@ -8,7 +8,7 @@ from sabir.elements import INT64
 from sabir.ir import SequenceType, TensorType, tensor_type
 from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_one
-from sabir.opsets.families.sequences import check_items, item_of, place, sequence_of
+from sabir.opsets.families.sequences import NO_SEQUENCES, check_items, item_of, place, sequence_of
 from sabir.opsets.typing import Array
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
@@ -29,6 +29,8 @@ v11 = sequence_insert.first(
     ],
     outputs=[Output("output_sequence", S, "n + 1 items.")],
 )
+
+v11.absent("downgrade", NO_SEQUENCES)
 
 
 @v11.infer

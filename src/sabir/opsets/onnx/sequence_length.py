@@ -6,6 +6,7 @@ import numpy as np
 
 from sabir.elements import FLOAT, INT64
 from sabir.ir import SequenceType, TensorType
+from sabir.opsets.families.sequences import NO_SEQUENCES
 from sabir.opsets.typing import Array
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences, tensors
 
@@ -17,6 +18,8 @@ I = Constraint("I", tensors("int64"))  # ruff: ignore[ambiguous-variable-name]  
 v11 = sequence_length.first(
     11, inputs=[Input("input_sequence", S, "Any sequence.")], outputs=[Output("length", I, "A scalar.")]
 )
+
+v11.absent("downgrade", NO_SEQUENCES)
 
 
 @v11.infer

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.ir import dim_max, dim_min
+from sabir.elements import DOUBLE
+from sabir.ir import Builder, Value, dim_max, dim_min
 from sabir.opsets.families.pointwise import known_by, over_floats
+from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, NUMBERS, Constraint, Example, Input, Operator, Output
 
@@ -28,6 +30,21 @@ v9.infer(known_by(lambda x: dim_max(-1, dim_min(x, 1))))
 @v9.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.sign(x)
+
+
+@v9.downgrade
+def compare(b: Builder, x: Value, /) -> Value:
+    """Subtract the comparisons with 0; integers, which Less:7 does not admit, are compared as double."""
+    kind = element_of(x)
+    wide = x if kind.is_float else b.Cast(x, to=DOUBLE.number)
+    numbers = Numbers.like(b, wide)
+    above, below = (
+        b.Cast(numbers.op(name, wide, 0.0), to=numbers.element.number) for name in ("Greater", "Less")
+    )
+    y = b.Sub(above, below)
+    if not kind.is_float:
+        return b.Cast(y, to=kind.number)
+    return b.Add(y, numbers.op("Mul", numbers.clipped(x, -1.0, 1.0), 0.0))  # 0, or NaN where x is
 
 
 @sign.examples

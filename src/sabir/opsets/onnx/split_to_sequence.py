@@ -9,6 +9,7 @@ from sabir.base import InferenceError
 from sabir.ir import Dim, SequenceType, TensorType, exact_quotient, known_equal, total
 from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_rank
+from sabir.opsets.families.sequences import NO_SEQUENCES
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import sizes_in
 from sabir.opsets.families.splitting import check_parts, cut
@@ -42,6 +43,8 @@ v11 = split_to_sequence.first(
     ],
 )
 v24 = v11.widen(24, T=BFLOAT16, S=sequences(BFLOAT16))
+
+v11.absent("downgrade", NO_SEQUENCES)
 
 
 @v11.infer

@@ -57,6 +57,9 @@ def _changes(locale: str | None) -> Changes:
     return _TURKIC if language in {"tr", "az"} else _UNICODE
 
 
+v10.absent("downgrade", "no older operator changes text")
+
+
 @v10.infer
 def infer(x: TensorType, /, *, stopwords: Strings) -> TensorType:
     if x.shape is None:

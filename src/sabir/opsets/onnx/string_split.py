@@ -35,6 +35,8 @@ v20 = string_split.first(
 
 _LENGTHS = element("int64")
 
+v20.absent("downgrade", "no older operator divides text")
+
 
 @v20.infer
 def infer(x: TensorType, /) -> tuple[TensorType, TensorType]:

@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import EvaluationError, InferenceError
-from sabir.ir import Shape, TensorType
+from sabir.ir import Builder, Shape, TensorType, Value
+from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axis_in, same_dim
 from sabir.opsets.typing import Array
@@ -110,6 +111,20 @@ def evaluate(past: Array, update: Array, first: Array | None = None, /, *, mode:
     present = past.copy()
     np.moveaxis(present, axis, 1)[np.arange(len(starts))[:, None], written] = np.moveaxis(update, axis, 1)
     return present
+
+
+@v24.downgrade
+def scatter_elements(
+    b: Builder, past: Value, update: Value, first: Value | None = None, /, *, mode: str, axis: int
+) -> Value:
+    rank = len(shape_of("past_cache", past))
+    along = axis_in(axis, rank)
+    places = unsqueezed(b, indices(b, sizes(b, update, [along])), range(1, rank - along))
+    if first is not None:
+        places = b.Add(unsqueezed(b, first, range(1, rank)), places)
+    if mode == "circular":
+        places = b.Mod(places, sizes(b, past, [along]))
+    return b.ScatterElements(past, b.Expand(places, b.Shape(update)), update, axis=along)
 
 
 @tensor_scatter.examples

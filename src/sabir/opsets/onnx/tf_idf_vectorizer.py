@@ -65,6 +65,9 @@ class _TreeLevel(NamedTuple):
     grams: Array  # for each, the n-gram that ends there, or -1
 
 
+v9.absent("downgrade", "no older operator counts sequences of elements")
+
+
 @v9.infer
 def infer(x: TensorType, /, *, ngram_indexes: Sequence[int]) -> TensorType:
     if not ngram_indexes:

@@ -6,9 +6,13 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType
+from sabir.elements import BFLOAT16 as BRAIN
+from sabir.elements import FLOAT, STRING
+from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import contents
+from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.families.ranks import as_number, check_one
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -65,6 +69,20 @@ def _triangle(x: Array, k: int, upper: int, zero: object) -> Array:
     k = min(max(k, -rows), columns)  # diagonals further away contain no elements
     above: Array = np.arange(columns, dtype=np.int64) - np.arange(rows, dtype=np.int64)[:, None]
     return np.where(above >= k if upper else above <= k, x, np.array(zero, x.dtype))
+
+
+@v14.downgrade
+def select(b: Builder, x: Value, k: Value | None = None, /, *, upper: int) -> Value:
+    """Replace the elements outside by zeros; bfloat16, which Where:9 does not admit, passes as float."""
+    kind, rank = element_of(x), len(shape_of("input", x))
+    rows, columns = (indices(b, sizes(b, x, [axis])) for axis in (rank - 2, rank - 1))
+    diagonals = b.Sub(columns, unsqueezed(b, rows, [1]))
+    bound = b.initializer("k", np.array(0, np.int64)) if k is None else k
+    outside = b.Less(diagonals, bound) if upper else b.Greater(diagonals, bound)
+    wide = FLOAT if kind is BRAIN else kind
+    zero = b.initializer("zero", np.array("" if wide is STRING else 0, wide.dtype))
+    y = b.Where(outside, zero, x if wide is kind else b.Cast(x, to=wide.number))
+    return y if wide is kind else b.Cast(y, to=kind.number)
 
 
 @trilu.examples

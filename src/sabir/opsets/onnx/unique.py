@@ -48,6 +48,8 @@ v11 = unique.first(
 )
 v28 = v11.widen(28, T=BFLOAT16)
 
+v11.absent("downgrade", "no older operator finds equal elements")
+
 
 @v11.infer
 def infer(x: TensorType, /, *, axis: int | None, sorted: int) -> tuple[TensorType, ...]:  # ruff: ignore[builtin-argument-shadowing]  the attribute's name

@@ -1,13 +1,20 @@
 """Where: one of two values, chosen by a condition, elementwise."""
 
+import math
 from collections.abc import Iterator
 from itertools import starmap
 
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import Item, TensorType, Value, known_equal
+from sabir.elements import BOOL as BOOLEAN
+from sabir.elements import INT32, INT64
+from sabir.ir import Builder, Item, TensorType, Value, known_equal
 from sabir.opsets.families import broadcasting, contents
+from sabir.opsets.families.arithmetic import LARGE_INTEGERS
+from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.extents import static_shape
+from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, BOOL, CLASSIC, Constraint, Example, Input, Operator, Output
 
@@ -61,6 +68,29 @@ def evaluate(condition: Array, x: Array, y: Array, /) -> Array:
 @v16.gradient
 def gradient(g: Gradient, condition: Value, x: Value, y: Value, /) -> tuple[None, Value, Value]:
     return None, g.fit(g.Where(condition, g.dy, 0), x), g.fit(g.Where(condition, 0, g.dy), y)
+
+
+@v9.downgrade
+def gather(b: Builder, condition: Value, x: Value, y: Value, /) -> Value:
+    """Number all elements of `X` and then those of `Y`, and gather the number that is chosen.
+
+    Products with the condition serve only integers: an infinity or NaN that is not chosen would spoil them.
+    """
+    kind = element_of(x)
+    if kind is BOOLEAN:
+        return b.Or(b.And(condition, x), b.And(b.Not(condition), y))
+    if kind.is_integer:
+        wide = kind if f"tensor({kind})" in LARGE_INTEGERS else INT32
+        one, x, y = (b.Cast(v, to=wide.number) for v in (condition, x, y))
+        chosen = b.Add(b.Mul(one, x), b.Mul(b.Sub(Numbers(b, wide)(1), one), y))
+        return b.Cast(chosen, to=kind.number)
+    first, second = starmap(static_shape, (("X", x), ("Y", y)))
+    count = math.prod(first)
+    numbers, others = (np.arange(math.prod(s), dtype=np.int64).reshape(s) for s in (first, second))
+    flat = b.Concat(*(b.Reshape(v, as_input(b, "flat", [-1])) for v in (x, y)), axis=0)
+    own, other = b.initializer("own", numbers), b.initializer("other", others + count)
+    place = b.Add(other, b.Mul(b.Cast(condition, to=INT64.number), b.Sub(own, other)))
+    return b.Gather(flat, place, axis=0)
 
 
 @where.examples

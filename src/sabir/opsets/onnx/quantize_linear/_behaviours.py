@@ -8,6 +8,7 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT, UINT8, ElementType, element
 from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import quantized_graphs as graphs
 from sabir.opsets.families.quantization import (
     check_pair,
     check_parameter,
@@ -17,6 +18,7 @@ from sabir.opsets.families.quantization import (
     spread,
 )
 from sabir.opsets.families.ranks import check_one
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.onnx.quantize_linear._history import quantize_linear
 from sabir.opsets.typing import Array, BehaviourFunction
 from sabir.schema import Call, Unconvertible, Version
@@ -82,11 +84,22 @@ def _quantized(
 # ---------------------------------------------------------------- adapters
 
 
+@v10.downgrade
+def divide(b: Builder, x: Value, scale: Value, zero: Value | None = None, /) -> Value:
+    zero = None if zero is None else graphs.single(b, zero)
+    return graphs.quantized(b, x, graphs.single(b, scale), zero, UINT8 if zero is None else element_of(zero))
+
+
 @v13.downgrade
-def one_scale(b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int) -> Value:
-    if not isinstance(scale.type, TensorType) or scale.type.size != 1:
-        raise Unconvertible("QuantizeLinear:10 has one scale, and this call may have several")
-    return b.QuantizeLinear(x, scale, zero)
+def one_scale_or_quotient(
+    b: Builder, x: Value, scale: Value, zero: Value | None = None, /, *, axis: int
+) -> Value:
+    """Divide where the scales differ along an axis, which QuantizeLinear:10 cannot."""
+    if isinstance(scale.type, TensorType) and scale.type.size == 1:
+        return b.QuantizeLinear(x, scale, zero)
+    to = UINT8 if zero is None else element_of(zero)
+    zero = None if zero is None else graphs.along(b, zero, axis, x)
+    return graphs.quantized(b, x, graphs.along(b, scale, axis, x), zero, to)
 
 
 @v19.upgrade

@@ -7,6 +7,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families.calls import previous_opset
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.resampling import CROP, OUTWARD, Interpolation, resample
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
@@ -122,6 +123,15 @@ def _numbers(scales: Value) -> list[float] | None:
     known = scales.type.known if isinstance(scales.type, TensorType) else None
     numbers = [s for s in known or () if isinstance(s, float)]
     return numbers if known is not None and len(numbers) == len(known) else None
+
+
+@v10.downgrade
+def upsample(b: Builder, x: Value, scales: Value, /, *, mode: str) -> Value:
+    numbers = _numbers(scales)
+    if numbers is None or any(s < 1 for s in numbers):
+        raise Unconvertible("Upsample:9 only enlarges, and a scale is unknown or below 1")
+    with previous_opset(b):
+        return b.Upsample(x, scales, mode=mode)
 
 
 @v11.upgrade
