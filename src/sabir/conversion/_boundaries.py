@@ -85,8 +85,8 @@ def _downward(newer: Version) -> Boundary:
         expression = (newer.find("downgrade") if older is None else None) or newer.find("body")
         if expression is not None:
             return Boundary(newer, None, Binding(newer.formal, expression))
-        lacking = f"opset {newer.since - 1} has no such operator, and it has no function body"
-        return Boundary(newer, None, refusal=_reasons(lacking, newer.why_absent("downgrade")))
+        why = newer.why_absent("downgrade") or "it has no function body"
+        return Boundary(newer, None, refusal=f"opset {newer.since - 1} has no such operator, and {why}")
     adapter = newer.find("downgrade")
     if adapter is None:
         return Boundary(newer, older, refusal=_reasons(newer.why_absent("downgrade")))

@@ -174,12 +174,6 @@ def probabilities(
     return x, y
 
 
-def typed(b: Builder, x: Value, kind: ElementType) -> Value:
-    """Return a tensor in another element type, unless it is known to have it."""
-    known = isinstance(x.type, TensorType) and x.type.element is kind
-    return x if known else b.Cast(x, to=kind.number)
-
-
 def is_packed(values: Sequence[Value], heads: int | None) -> bool:
     """Whether the heads are in the last dimension; if no rank is known, whether the attribute is set."""
     ranks = [v.type.rank for v in values if isinstance(v.type, TensorType) and v.type.rank is not None]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from sabir.ir import TensorType
 from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from sabir.ir import Builder
+    from sabir.elements import ElementType
+    from sabir.ir import Builder, Value
 
 
 @contextmanager
@@ -24,6 +26,12 @@ def previous_opset(b: Builder) -> Generator[None]:
         yield
     finally:
         b.opsets[""] += 1
+
+
+def typed(b: Builder, x: Value, kind: ElementType) -> Value:
+    """Return a tensor in another element type; itself where it is known to have it."""
+    known = isinstance(x.type, TensorType) and x.type.element is kind
+    return x if known else b.Cast(x, to=kind.number)
 
 
 def has_attribute(b: Builder, name: str, attribute: str) -> bool:

@@ -13,6 +13,7 @@ from sabir.ir import Builder, Dim, TensorType, Value, mod
 from sabir.opsets.families import halves, normalization
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input
+from sabir.opsets.families.calls import typed
 from sabir.opsets.families.ranks import check_least_rank, check_shape
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -156,7 +157,7 @@ def body(
     b: Builder, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float, stash_type: int
 ) -> Value:
     stash, kind = element(stash_type), _element(x)
-    stored = x if stash is kind else b.Cast(x, to=stash.number)
+    stored = typed(b, x, stash)
     wide = DOUBLE if stash is DOUBLE else FLOAT
     split = b.Reshape(halves.widened(b, stored), _split_shape(b, x, num_groups), allowzero=1)
     one, zero = (

@@ -10,6 +10,7 @@ from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import normalization, reductions
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.calls import typed
 from sabir.opsets.families.ranks import check_broadcast
 from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.families.shapes import axis_in
@@ -114,14 +115,15 @@ def body(
     if axis >= 0 and rank is None:
         raise Unconvertible("the rank is unknown, and so the number of dimensions to normalise over")
     axes = range(axis, 0 if axis < 0 else rank or 0)
-    stashed = b.Cast(x, to=stash_type)
+    stashed = typed(b, x, element(stash_type))
     mean = reductions.call(b, "ReduceMean", stashed, axes)
     deviation = b.Sub(stashed, mean)
     variance = reductions.call(b, "ReduceMean", b.Mul(deviation, deviation), axes)
-    inverse = b.Reciprocal(b.Sqrt(Numbers(b, element(stash_type)).op("Add", variance, epsilon)))
-    y = b.Mul(b.Cast(b.Mul(deviation, inverse), to=element_of(x).number), scale)
-    outputs = (y if bias is None else b.Add(y, bias), mean, inverse)
-    return outputs[: len(call.outputs)]
+    spread = b.Sqrt(Numbers(b, element(stash_type)).op("Add", variance, epsilon))
+    y = b.Mul(typed(b, b.Div(deviation, spread), element_of(x)), scale)
+    y = y if bias is None else b.Add(y, bias)
+    wanted = len(call.outputs)
+    return (y, mean, b.Reciprocal(spread))[:wanted] if wanted > 2 else (y, mean)[:wanted]  # ruff: ignore[magic-value-comparison]  the last output
 
 
 @layer_normalization.examples

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.elements import DOUBLE, element
+from sabir.elements import DOUBLE, ElementType, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import halves, normalization
 from sabir.opsets.families.arithmetic import widened
+from sabir.opsets.families.calls import typed
 from sabir.opsets.families.ranks import check_broadcast
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
@@ -68,19 +69,24 @@ def evaluate(x: Array, scale: Array, /, *, axis: int, epsilon: float, stash_type
 def body(b: Builder, x: Value, scale: Value, /, *, axis: int, epsilon: float, stash_type: int) -> Value:
     """The axes are computed at run time, since the rank may be unknown."""
     stash = element(stash_type)
-    wide = halves.widened(b, b.Cast(x, to=stash.number))
+    wide = halves.widened(b, typed(b, x, stash))
     rank, one = b.Size(b.Shape(x)), b.initializer("one", np.array(1, np.int64))
     first = b.initializer("axis", np.array(axis, np.int64))
     axes = b.Range(first if axis >= 0 else b.Add(rank, first), rank, one)
     kind = np.float64 if stash.dtype == np.float64 else np.float32
     mean = b.Add(b.ReduceMean(b.Mul(wide, wide), axes), b.initializer("epsilon", np.array(epsilon, kind)))
-    normal = b.CastLike(b.Cast(b.Div(wide, b.Sqrt(mean)), to=stash.number), x)
     kinds = [v.type.element if isinstance(v.type, TensorType) else None for v in (x, scale)]
+    normal = _alike(b, typed(b, b.Div(wide, b.Sqrt(mean)), stash), x, kinds[0])
     if kinds[0] is kinds[1]:
         factors = [halves.widened(b, v) for v in (normal, scale)]
     else:  # both operands of a product have one type, and double represents both
         factors = [b.Cast(v, to=DOUBLE.number) for v in (normal, scale)]
-    return b.CastLike(b.Mul(*factors), scale)
+    return _alike(b, b.Mul(*factors), scale, kinds[1])
+
+
+def _alike(b: Builder, y: Value, like: Value, kind: ElementType | None) -> Value:
+    """Return `y` in the type of another value, which is `kind` if it is known."""
+    return b.CastLike(y, like) if kind is None or not kind.number else typed(b, y, kind)
 
 
 @rms_normalization.examples

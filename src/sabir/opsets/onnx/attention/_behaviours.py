@@ -9,7 +9,7 @@ from sabir.base import InferenceError
 from sabir.elements import BOOL as TRUTH
 from sabir.ir import Builder, Dim, Shape, TensorType, Value, add, exact_quotient, mul
 from sabir.opsets.families import attention_graphs as graphs
-from sabir.opsets.families import attentions
+from sabir.opsets.families import attentions, calls
 from sabir.opsets.families.ranks import check_broadcast, check_shape, hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
@@ -199,7 +199,7 @@ def body(  # ruff: ignore[too-many-arguments]  the operator's signature
     raw = graphs.scores(b, graphs.scaled(b, q, scale, kind), k)
     capped = graphs.capped(b, raw, softcap, kind)
     biased, p = graphs.probabilities(b, capped, masks, softmax_precision, kind)
-    y = graphs.weighted(b, p, graphs.typed(b, v, kind), q)
+    y = graphs.weighted(b, p, calls.typed(b, v, kind), q)
     y = y if heads is None else graphs.joined(b, y, inputs.q, heads[0])
     return (y, k, v, (raw, capped, biased, p)[qk_matmul_output_mode])[: len(call.outputs)]
 
