@@ -86,6 +86,25 @@ def test_a_node_is_replaced_inside_a_function():
     sabir.check(sabir.loads(sabir.dumps(model)))
 
 
+def test_constants_that_nothing_reads_are_not_added():
+    model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+    g (float[N] x) => (float[N] y) { t = Neg (x)  y = d.f (t) }
+    <domain: "d", opset_import: ["" : 21]>
+    f (a) => (b) { b = Abs (a) }""")
+    rewriter = Rewriter(model)
+
+    def build(b, x):
+        b.initializer("unread", np.zeros(2, np.float32))
+        return b.Add(x, b.initializer("read", np.float32(1)))
+
+    for graph in (model.graph, model.functions[0].graph):
+        node = graph[0]
+        rewriter.replace(node, lambda b, node=node: build(b, node.inputs[0]))
+
+    assert [v.name for v in model.graph.initializers] == ["read"]
+    assert [n.op for n in model.functions[0].graph] == ["Constant", "Add"]
+
+
 def test_a_body_is_applied_in_the_scope_of_its_function():
     model = parsed(FUNCTION.replace('opset_import: ["" : 18]', 'opset_import: ["" : 17]'))
     rewriter, relu = Rewriter(model), node_of(model, "Relu")

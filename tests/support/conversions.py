@@ -109,8 +109,9 @@ def light_case(path: pathlib.Path) -> Case:
     """A light model with the input that the official runner makes: a ramp from 0 to 1."""
     model = sabir.load(path)
     (port,) = [v for v in model.graph.inputs if v not in model.graph.initializers]
-    size = int(np.prod(port.type.shape))
-    ramp = (np.arange(size).astype(np.float32) / size).reshape(port.type.shape)
+    shape = tuple(int(d) for d in port.type.shape)
+    size = int(np.prod(shape))
+    ramp = (np.arange(size).astype(np.float32) / size).reshape(shape)
     return Case(path.stem, model, {port.name: ramp}, "", 1e-4)
 
 

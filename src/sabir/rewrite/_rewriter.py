@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sabir.base import Location
 from sabir.inference import Inference, without_contents
-from sabir.ir import FreshNames, Value, bound_opsets, clone_graph
+from sabir.ir import FreshNames, Graph, Value, bound_opsets, clone_graph
 from sabir.opsets import STANDARD
 from sabir.rewrite._builder import DetachedBuilder
 from sabir.rewrite._point import InsertionPoint, graph_of
-from sabir.rewrite._replacing import check_replacement, replace_outputs
+from sabir.rewrite._replacing import check_replacement, erase_node, replace_outputs
 from sabir.schema import Call, Scope, Unconvertible, as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
-    from sabir.ir import Graph, Model, Node, Type
+    from sabir.ir import Model, Node, Type
     from sabir.schema import Behaviour, Binding, Registry, Version
 
 B = TypeVar("B", bound=DetachedBuilder)
@@ -131,9 +131,11 @@ class Rewriter:
                 inner.parent = node  # a new node may have taken it over
             b.discard()
             raise
+        constants = list(b.graph.initializers)
         nodes = self.place(b, InsertionPoint.before(node))
         self._keep_types(node, results)
         replace_outputs(node, results, nodes)
+        _drop_unread(constants)
         return nodes
 
     def expand(
@@ -232,3 +234,14 @@ class Rewriter:
         for output, result in zip(node.outputs, results, strict=False):
             if output is not None and output not in types and result in types:
                 types[output] = types[result]
+
+
+def _drop_unread(constants: Iterable[Value]) -> None:
+    """Remove the new constants that no new node reads: a body states what it may not need for each call."""
+    for value in constants:
+        if next(iter(value.uses), None) is not None:
+            continue
+        if value.node is not None:
+            erase_node(value.node)
+        elif isinstance(value.source, Graph):
+            value.source.set_initializer(value, None)

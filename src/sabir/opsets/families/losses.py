@@ -120,7 +120,7 @@ def emit(
     wide = halves.widened(b, logs)
     if not isinstance(wide.type, TensorType) or not wide.type.element.number:
         raise Unconvertible("the element type of the scores is unknown, and constants must be of it")
-    zero, one = (b.initializer(n, np.array(v, wide.type.element.dtype)) for n, v in (("zero", 0), ("one", 1)))
+    kind = wide.type.element.dtype
     counted, places = None, b.Cast(labels, to=INT64.number)
     if ignored is not None:
         counted = b.Not(b.Equal(places, b.initializer("ignored", np.array(ignored, np.int64))))
@@ -131,8 +131,11 @@ def emit(
     if scale is not None:
         losses = b.Mul(losses, scale)
     if counted is not None:
+        zero = b.initializer("zero", np.array(0, kind))
         losses = b.Where(counted, losses, zero)
-        scale = b.Where(counted, one if scale is None else scale, zero)
+        if reduction == "mean":
+            one = b.initializer("one", np.array(1, kind)) if scale is None else scale
+            scale = b.Where(counted, one, zero)
     if reduction == "mean" and scale is None:
         losses = b.ReduceMean(losses, keepdims=0)
     elif reduction != "none":
