@@ -94,6 +94,15 @@ def test_what_cannot_cross_is_named(registry):
         sabir.convert(model, opsets={"com.acme": 1}, registry=registry)
 
 
+def test_versions_far_apart_cost_nothing():
+    relu = Operator("Id", "com.acme", summary="The input.")
+    relu.first(1, inputs=[Input("x", T)], outputs=[Output("y", T)]).infer(lambda x, /: x)
+    registry = STANDARD.with_operators(relu)
+    model = parsed("y = com.acme.Id (x)", 1 << 60)
+    assert sabir.convert(model, opsets={"com.acme": 1}, registry=registry).opsets["com.acme"] == 1
+    assert sabir.convert(model, opsets={"com.acme": 1 << 62}, registry=registry).opsets["com.acme"] == 1 << 62
+
+
 def document(version, *functions, **entries):
     found = [parse_function(f'<domain: "com.acme", opset_import: ["" : 18]>\n{text}') for text in functions]
     listed = list(starmap(OperatorEntry, entries.items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.base import ACCIDENTS, LimitError, SabirError, check_nodes, check_time, counted
+from sabir.base import ACCIDENTS, LimitError, SabirError, check_nodes, check_time
 from sabir.conversion._boundaries import Boundary, boundary_of
 from sabir.conversion._bridging import bridge
 from sabir.conversion._heirs import Estate, drop_defaults, inherit
@@ -51,6 +51,7 @@ class Converter:
         self._functions = model.functions_by_key()
         self._boundaries: dict[tuple[Operator, int, bool], Boundary] = {}
         self._made: dict[Node, None] = {}
+        self._stuck: set[Node] = set()  # that are refused, or contain such a node
         self._widened: set[Node] = set()  # with the casts around them
         self._constants: dict[Value, None] = {}  # that the conversion made
         self._values: set[Value] = set()  # other new ones
@@ -106,15 +107,23 @@ class Converter:
     # one root graph
 
     def _convert(self, root: Root, domain: str, target: int) -> None:
-        current = root.opsets[domain]
-        if current != target:
+        if root.opsets[domain] != target:
             self._refuse_unknown(root, domain)
-        while (current := root.opsets[domain]) != target:
+        while (since := self._next(root, domain, target)) is not None:
             check_time()
-            if target < current:
-                self._down(root, domain, current)
+            if target < since:
+                self._down(root, domain, since)
             else:
-                self._up(root, domain, current + 1)
+                self._up(root, domain, since)
+        root.opsets = {**root.opsets, domain: target}
+
+    def _next(self, root: Root, domain: str, target: int) -> int | None:
+        """Return the next version on the way to a target with which an operator changed that a node calls."""
+        current = root.opsets[domain]
+        low, high = sorted((current, target))
+        operators = [self.registry.find(domain, name) for name in root.names(domain)]
+        between = {v.since for o in operators if o is not None for v in o.versions if low < v.since <= high}
+        return (min if target > current else max)(between, default=None)
 
     def _refuse_unknown(self, root: Root, domain: str) -> None:
         """Refuse the nodes that call what the version they are written for does not have."""
@@ -139,10 +148,12 @@ class Converter:
     def _up(self, root: Root, domain: str, since: int) -> None:
         after = {**root.opsets, domain: since}
         for node, boundary in self._crossing(root, domain, since, downward=False):
-            self._cross(root, node, boundary, after)
+            if root.has(node):
+                self._cross(root, node, boundary, after)
         root.opsets = after
 
     def _down(self, root: Root, domain: str, since: int) -> None:
+        root.opsets = {**root.opsets, domain: since}  # what is between has not changed
         after = {**root.opsets, domain: since - 1}
         pending = True
         while pending:  # a body may call another operator that the older set does not have either
@@ -156,7 +167,8 @@ class Converter:
                 if root.has(node):
                     self._cross(root, node, boundary, root.opsets)
         for node, boundary in self._crossing(root, domain, since, downward=True):
-            self._cross(root, node, boundary, after)
+            if root.has(node):
+                self._cross(root, node, boundary, after)
         root.opsets = after
 
     def _crossing(
@@ -289,14 +301,10 @@ class Converter:
 
     def _refuse(self, root: Root, node: Node, operator: str, reason: str) -> None:
         """Record that a node cannot be converted, but not if that follows from a node inside it."""
-        refused = {r.node for r in self.refused}
-        if not any(inner in refused for graph in node.graphs for inner in graph.all_nodes()):
+        if not any(inner in self._stuck for graph in node.graphs for inner in graph.all_nodes()):
             self.refused.append(Refused(node, operator, reason))
+        self._stuck.add(node)
         root.drop(node)
-
-    def summary(self) -> list[str]:
-        """Return a line for each kind of rewritten call."""
-        return [f"{counted(n, 'call')} of {old} → {new}" for (old, new), n in self.steps.items()]
 
 
 def _depth(node: Node) -> int:
