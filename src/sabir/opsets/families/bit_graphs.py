@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sabir.elements import DOUBLE, INT32, UINT32, UINT64
+from sabir.elements import DOUBLE, INT32, INT64, UINT32, UINT64
 from sabir.opsets.families import reductions
 from sabir.opsets.families.extents import unsqueezed
 from sabir.opsets.families.scalars import Numbers, element_of
@@ -30,10 +30,13 @@ def by_bits(rule: Rule) -> BehaviourFunction:
         kind = element_of(x)
         carrier = UINT32 if kind.bits <= UINT32.bits else UINT64
         places = np.arange(kind.bits, dtype=carrier.dtype)
-        bits = rule(b, *(_bits(b, v, carrier, b.initializer("places", places)) for v in (x, y)))
-        weights = b.initializer("weights", np.left_shift(carrier.dtype.type(1), places))
+        above = b.initializer("above", carrier.bits - 1 - places)
+        bits = rule(b, *(_bits(b, v, carrier, above) for v in (x, y)))
+        weights = b.initializer(
+            "weights", np.left_shift(np.uint64(1), places, dtype=np.uint64).view(np.int64)
+        )
         total = reductions.call(b, "ReduceSum", b.Mul(bits, weights), [-1], keepdims=0)
-        return total if kind is carrier else b.Cast(total, to=kind.number)
+        return total if kind is INT64 else b.Cast(total, to=kind.number)
 
     return downgrade
 
@@ -53,11 +56,12 @@ def one(b: Builder, x: Value, y: Value) -> Value:
     return b.Sub(b.Max(x, y), b.Mul(x, y))
 
 
-def _bits(b: Builder, x: Value, carrier: ElementType, places: Value) -> Value:
-    """Return the bits of integers along a new last axis."""
+def _bits(b: Builder, x: Value, carrier: ElementType, above: Value) -> Value:
+    """Return the bits of integers along a new last axis, as int64; `above` counts the bits over each."""
     wide = x if element_of(x) is carrier else b.Cast(x, to=carrier.number)
-    shifted = b.BitShift(unsqueezed(b, wide, [-1]), places, direction="RIGHT")
-    return b.Mod(shifted, Numbers(b, carrier)(2))
+    highest = b.BitShift(unsqueezed(b, wide, [-1]), above, direction="LEFT")
+    bits = b.BitShift(highest, Numbers(b, carrier)(carrier.bits - 1), direction="RIGHT")
+    return b.Cast(bits, to=INT64.number)
 
 
 def shifted(b: Builder, x: Value, y: Value, /, *, direction: str) -> Value:
