@@ -103,6 +103,17 @@ def test_an_operator_that_the_target_lacks_is_written_out_in_its_version():
         )
 
 
+def test_constants_that_older_nodes_cannot_compute_become_initializers():
+    model = sabir.parse("""<ir_version: 8, opset_import: ["" : 9]>
+    g (float[2,3] x) => (float[3,2] y) {
+        to = Constant <value = int64[2] {3, 2}> ()
+        y = Reshape (x, to)
+    }""")
+    got = sabir.convert(model, opset=8)
+    assert [n.op for n in got.graph] == ["Reshape"]
+    assert [v.name for v in got.graph.initializers] == ["to"]
+
+
 def test_a_deprecated_version_is_no_target():
     model = sabir.parse("""<ir_version: 10, opset_import: ["" : 21]>
     g (float[1,4,3] x, float[4] s, float[4] b) => (float[1,4,3] y) {

@@ -12,11 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 
-def replace_outputs(node: Node, results: Sequence[Value | None], new: Collection[Node] = ()) -> None:
+def replace_outputs(
+    node: Node,
+    results: Sequence[Value | None],
+    new: Collection[Node] = (),
+    constants: Collection[Value] = (),
+) -> None:
     """Let `results` take the place of a node's outputs, and erase the node.
 
     `new` are the nodes that were built for this. If one of them computes a result, the output value stays,
-    with its name, type, documentation and metadata, and becomes the output of that node. A value that was
+    with its name, type, documentation and metadata, and becomes the output of that node. `constants` are the
+    initializers that were added for this; if one is a result, the output value becomes it. A value that was
     there before keeps its own identity, and so does a result that is listed twice: the readers of the output
     then read the result, and if the output is one of the graph or is annotated, it becomes a copy
     (`Identity`). Raises SchemaError, before any change, if there is no result for an output.
@@ -40,6 +46,10 @@ def replace_outputs(node: Node, results: Sequence[Value | None], new: Collection
             became[result] = output
             source.replace_output(result, output)
             continue
+        if result in constants and result not in became and not _must_stay(output, graph):
+            became[result] = output
+            _take_data(result, output)
+            continue
         result = became.get(result, result)  # ruff: ignore[redefined-loop-name]  what it has become
         if _must_stay(output, graph):
             here = result.node is not None and result.node.graph is graph
@@ -48,6 +58,15 @@ def replace_outputs(node: Node, results: Sequence[Value | None], new: Collection
             _move_layouts(output, result)
             output.replace_with(result)
     erase_node(node)
+
+
+def _take_data(constant: Value, value: Value) -> None:
+    """Make a value the initializer that another value was."""
+    graph, data = constant.home, constant.constant
+    if graph is not None and data is not None:
+        constant.replace_with(value)
+        graph.set_initializer(constant, None)
+        graph.set_initializer(value, data)
 
 
 def check_replacement(node: Node, results: Sequence[object]) -> None:

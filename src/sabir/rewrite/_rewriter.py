@@ -134,7 +134,7 @@ class Rewriter:
         constants = list(b.graph.initializers)
         nodes = self.place(b, InsertionPoint.before(node))
         self._keep_types(node, results)
-        replace_outputs(node, results, nodes)
+        replace_outputs(node, results, nodes, constants)
         _drop_unread(constants)
         return nodes
 

@@ -106,6 +106,13 @@ def same_value(b: Builder, /, *, value: Tensor) -> Value:
     return b.Constant(value=value)
 
 
+@v9.downgrade
+def other_types_are_initializers(b: Builder, /, *, value: Tensor) -> Value:
+    """Make a constant that is no float, which a node cannot compute yet, an initializer."""
+    is_float = f"tensor({value.element.name})" in FLOATS
+    return b.Constant(value=value) if is_float else b.initializer("constant", value)
+
+
 @v11.downgrade
 def sparse_becomes_dense(b: Builder, /, *, value: Tensor | None, sparse_value: SparseTensor | None) -> Value:
     tensor = tensor_of({"value": value, "sparse_value": sparse_value})
