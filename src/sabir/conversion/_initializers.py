@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.ir import CONSTANTS, Attribute, Graph, Node, SparseTensor, Tensor, Value, features_above
+from sabir.ir import CONSTANTS, Tensor, features_above
+from sabir.rewrite import constant_node
 
 if TYPE_CHECKING:
-    from sabir.ir import Constant, Model
+    from sabir.ir import Graph, Model
 
 
 def must_list_initializers(model: Model, ir_version: int | None) -> bool:
@@ -43,9 +44,4 @@ def _write_out(graph: Graph) -> None:
     for value, data in list(graph.initializers.items()):
         if not value.is_input:
             graph.set_initializer(value, None)
-            graph.insert(_constant(value, data), after=None)
-
-
-def _constant(value: Value, data: Constant) -> Node:
-    name = "sparse_value" if isinstance(data, SparseTensor) else "value"
-    return Node("Constant", (), [value], {name: Attribute.of(name, data)})
+            graph.insert(constant_node(value, data), after=None)

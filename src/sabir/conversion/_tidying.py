@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sabir.ir import ArrayTensor, Attribute, Graph, Node, Tensor, TensorType, Value
+from sabir.ir import ArrayTensor, Graph, Node, Tensor, TensorType, Value
 from sabir.opsets.families import contents
-from sabir.rewrite import erase_node
+from sabir.rewrite import InsertionPoint, constant_node, erase_node
 from sabir.schema import port_at
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ class Constants:
         if not self._as_nodes:
             return graph.add_initializer(name, tensor)
         value = Value(name)
-        node = Node("Constant", (), [value], {"value": Attribute("value", "tensor", tensor)})
-        graph.insert(node, after=graph.previous(before))
+        InsertionPoint.before(before).insert(constant_node(value, tensor))
         return value
 
     def name(self, values: Iterable[Value], scope: Scope) -> None:

@@ -1,6 +1,6 @@
 """Changing models: new nodes at a place, nodes replaced by graphs, rules applied until none does, passes."""
 
-from sabir.rewrite._builder import DetachedBuilder
+from sabir.rewrite._builder import DetachedBuilder, constant_node
 from sabir.rewrite._dead import DeadNodes, remove_dead_nodes, remove_released, remove_unread
 from sabir.rewrite._driver import Rule, apply_rules
 from sabir.rewrite._functions import Convert, InlineFunctions, paired, splice
@@ -19,6 +19,7 @@ __all__ = [
     "Rewriter",
     "Rule",
     "apply_rules",
+    "constant_node",
     "erase_node",
     "paired",
     "release",

@@ -41,7 +41,7 @@ class DetachedBuilder(Builder):
         for value, data in list(self.graph.initializers.items()):
             self.graph.set_initializer(value, None)
             if constants_as_nodes:
-                point.insert(_constant(value, data))
+                point.insert(constant_node(value, data))
             else:
                 point.graph.set_initializer(value, data)
         nodes = list(self.graph)
@@ -62,7 +62,13 @@ class DetachedBuilder(Builder):
             self.graph.erase(node)
 
 
-def _constant(value: Value, data: Constant) -> Node:
+def constant_node(value: Value, data: Constant) -> Node:
+    """Return a detached node `Constant` that computes a value.
+
+    >>> node = constant_node(sabir.ir.Value('c'), sabir.ir.ArrayTensor(np.zeros(3, np.float32)))
+    >>> node.op, list(node.attributes)
+    ('Constant', ['value'])
+    """
     name = "sparse_value" if isinstance(data, SparseTensor) else "value"
     return Node("Constant", (), [value], {name: Attribute.of(name, data)})
 
