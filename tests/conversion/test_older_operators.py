@@ -168,6 +168,15 @@ def test_what_is_known_becomes_a_constant():
     assert _ops(zeros, 7) == ["Tile", "Add"]
 
 
+def test_a_constant_of_integers_becomes_an_initializer():
+    model = sabir.parse("""<ir_version: 4, opset_import: ["" : 9]>
+    g (float[2,3] x) => (float[3,2] y) { s = Constant <value = int64[2] {3, 2}> ()  y = Reshape (x, s) }""")
+    got = sabir.convert(model, 7)
+    sabir.check(got)
+    assert [node.op for node in got.graph] == ["Reshape"]
+    assert [value.constant.array().tolist() for value in got.graph.initializers] == [[3, 2]]
+
+
 def test_an_equation_of_equal_sizes_is_one_product_of_matrices():
     heads = """<ir_version: 8, opset_import: ["" : 13]>
     g (float[B,H,Q,8] q, float[B,H,K,8] k) => (float[B,H,Q,K] y)
