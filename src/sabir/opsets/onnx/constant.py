@@ -101,12 +101,6 @@ def warnings(*, call: Call, **values: Content) -> Iterator[str]:
         yield f"its output is {kind.signature}, which the standard admits from version {v9.since} on"
 
 
-@v9.downgrade
-def floats_only(b: Builder, /, *, value: Tensor) -> Value:
-    """Return other elements, which Constant:1 only tolerates, as an initializer."""
-    return b.Constant(value=value) if value.element.is_float else b.initializer("value", value)
-
-
 @v11.upgrade
 def same_value(b: Builder, /, *, value: Tensor) -> Value:
     return b.Constant(value=value)
