@@ -291,3 +291,17 @@ def test_integers_where_an_older_version_has_only_floats():
     assert {n.op for n in got.graph} == {"Greater", "Less", "Where"}
     feeds = {"a": np.int64([1, -5, 9]), "b": np.int64([2, -6, 9]), "c": np.int64([0])}
     assert {k: v.tolist() for k, v in sabir.evaluate(got, feeds).items()} == {"y": [2, 0, 9], "z": [1, -6, 9]}
+
+
+@pytest.mark.parametrize("call", [sabir.convert, sabir.infer, sabir.inline, sabir.requirements])
+def test_a_path_is_no_model(call):
+    with pytest.raises(TypeError, match="a sabir.Model is expected, not a str; sabir.load reads one"):
+        call("model.onnx")
+
+
+@pytest.mark.parametrize("version", ["13", 13.0, True])
+def test_a_version_is_an_int(version):
+    model = sabir.parse("""<ir_version: 8, opset_import: ["" : 17]>
+    g (float[N] x) => (float[N] y) { y = Relu (x) }""")
+    with pytest.raises(TypeError, match="the version of ai.onnx must be an int, such as 21, and is"):
+        sabir.convert(model, opset=version)

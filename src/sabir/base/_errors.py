@@ -279,7 +279,8 @@ class Refusal(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.operator}: {self.reason}"
+        named = self.reason.startswith(self.operator)
+        return f"{self.where}: {self.reason if named else f'{self.operator}: {self.reason}'}"
 
 
 class ConversionError(SabirError):
@@ -291,7 +292,7 @@ class ConversionError(SabirError):
     Traceback (most recent call last):
         ...
     sabir.ConversionError: 1 node has no equivalent in opset 19 of ai.onnx:
-      graph/node[0] 'RegexFullMatch': RegexFullMatch:20: opset 19 has no such operator, and it has no fu...
+      graph/node[0] 'RegexFullMatch': RegexFullMatch:20: opset 19 has no such operator, and no older ope...
     """
 
     _has_lines = True

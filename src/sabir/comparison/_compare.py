@@ -15,6 +15,7 @@ from sabir.comparison._policy import BUMPS
 from sabir.comparison._ports import compare_ports, inputs_of, outputs_of
 from sabir.comparison._references import missing_operators
 from sabir.comparison._versions import semantic, version_text
+from sabir.ir import check_is_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +46,8 @@ def compare(old: Model, new: Model, *, limits: Limits | None = None) -> Comparis
     >>> print(comparison.reasons[0])
     graph/input[0] 'x': axis 0 was 2 and is N
     """
+    for model in (old, new):
+        check_is_model(model)
     changes = run_with_limits(limits, _changes, old, new)
     return Comparison(tuple(changes), Declared(old.version, new.version))
 

@@ -37,6 +37,8 @@ def targets_of(opset: int | None, opsets: Mapping[str, int] | None, registry: Re
                 f"no operators of domain {shown!r} are known; known are those of {known},"
                 " and `registry=` adds your own"
             )
+        if type(version) is not int:
+            raise TypeError(f"the version of {shown} must be an int, such as 21, and is {version!r}")
         if version < 1:
             raise ConversionError(f"opset {version} of {shown} does not exist; the first version is 1")
         newest = registry.newest_opset(domain)

@@ -56,7 +56,7 @@ from sabir.ir._imports import binding_places, bound_opsets, canonical_domain, fi
 from sabir.ir._initializers import Initializers
 from sabir.ir._links import Use
 from sabir.ir._listing import Listed
-from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo
+from sabir.ir._model import Function, FunctionKey, Model, TrainingInfo, check_is_model
 from sabir.ir._model_version import ModelVersion, VersionPart
 from sabir.ir._names import NameScope
 from sabir.ir._node import Node
@@ -214,6 +214,7 @@ __all__ = [
     "bound_opsets",
     "canonical_domain",
     "ceil_div",
+    "check_is_model",
     "clone_function",
     "clone_graph",
     "clone_node",

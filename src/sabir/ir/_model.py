@@ -213,3 +213,16 @@ class Model(Listed):
         opsets = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in self.opsets.items())
         nodes = f"{len(self.graph)} nodes"
         return legible(f"<Model {self.graph.name!r}: {nodes}, IR {self.ir_version}, {opsets}>")
+
+
+def check_is_model(model: object) -> None:
+    """Raise TypeError for anything but a model: a path, or nothing.
+
+    >>> check_is_model('model.onnx')
+    Traceback (most recent call last):
+        ...
+    TypeError: a sabir.Model is expected, not a str; sabir.load reads one from a file
+    """
+    if not isinstance(model, Model):
+        found = type(model).__name__
+        raise TypeError(f"a sabir.Model is expected, not a {found}; sabir.load reads one from a file")

@@ -6,7 +6,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sabir.base import SchemaError, UnsupportedError, counted, legible, quote, suggest
-from sabir.ir import Attribute, Function, FunctionKey, Model, Node, bound_opsets, canonical_domain
+from sabir.ir import (
+    Attribute,
+    Function,
+    FunctionKey,
+    Model,
+    Node,
+    bound_opsets,
+    canonical_domain,
+    check_is_model,
+)
 from sabir.schema._version import Version
 
 if TYPE_CHECKING:
@@ -49,8 +58,9 @@ class Scope:
         """Return the scope of a model's main graph; before IR 3 all models used the first operator set.
 
         Raises UnsupportedError for a model that imports a version newer than any that the registry knows,
-        unless `newer_opsets` is set.
+        unless `newer_opsets` is set, TypeError for anything but a model.
         """
+        check_is_model(model)
         default = model.opset()
         opsets, functions = bound_opsets(model.opsets, default), model.functions_by_key()
         scope = cls(registry, opsets, functions, default=default, newer_opsets=newer_opsets)
