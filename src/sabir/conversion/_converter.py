@@ -281,6 +281,8 @@ class Converter:
         root.drop(node)
         inherit(estate, nodes, self._node_names)
         for new in nodes:
+            while new.inputs and new.inputs[-1] is None:
+                del new.inputs[-1]
             version = self.registry.find_version(new.domain, new.op, opsets.get(canonical_domain(new.domain)))
             if version is not None:
                 drop_defaults(estate, new, version)

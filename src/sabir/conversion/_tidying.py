@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sabir.schema import Scope
 
 _MOST_SHARED = 1024  # elements of a constant that is compared with others
-_AUTOMATIC = re.compile(r"const(ant)?(_\d+)?")  # the name that a builder gives to a constant
+_AUTOMATIC = re.compile(r"(const(ant)?|[a-z0-9]+_out)(_\d+)?")  # a name that a builder gives by itself
 
 
 class Constants:

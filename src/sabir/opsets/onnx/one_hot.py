@@ -10,6 +10,7 @@ from sabir.ir import Builder, TensorType, Value, is_nonnegative
 from sabir.opsets.families import contents
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input, from_front
+from sabir.opsets.families.calls import typed
 from sabir.opsets.families.extents import indices, shape_of, unsqueezed, wrapped
 from sabir.opsets.families.ranks import as_number, check_one, check_shape
 from sabir.opsets.families.shapes import axis_in
@@ -25,7 +26,6 @@ from sabir.schema import (
     Input,
     Operator,
     Output,
-    Unconvertible,
 )
 
 one_hot = Operator(
@@ -106,12 +106,12 @@ def _spread(places: Array, depth: Array, values: Array, axis: int) -> Array:
     return y
 
 
-def _check_nonnegative(indices: Value, consequence: str) -> None:
+def _are_nonnegative(indices: Value) -> bool:
+    """Return whether no index is negative, as far as is known."""
     kind = indices.type
     known = contents.ints(kind.known) if isinstance(kind, TensorType) else None
     unsigned = isinstance(kind, TensorType) and kind.element.is_integer and not kind.element.is_signed
-    if not unsigned and (known is None or any(i < 0 for i in known)):
-        raise Unconvertible(f"`indices` may be negative, and {consequence}")
+    return unsigned or (known is not None and all(i >= 0 for i in known))
 
 
 @v11.downgrade
@@ -123,7 +123,11 @@ def count_from_front(b: Builder, places: Value, depth: Value, values: Value, /, 
 
 @v11.upgrade
 def keep_negative_off(b: Builder, indices: Value, depth: Value, values: Value, /, *, axis: int) -> Value:
-    _check_nonnegative(indices, "OneHot:11 counts them from the back")
+    """Move negative indices, which OneHot:11 counts from the back, behind the last place."""
+    if not _are_nonnegative(indices):
+        places = typed(b, indices, INT64)
+        count = b.Reshape(b.Cast(depth, to=INT64.number), b.initializer("scalar", np.zeros(0, np.int64)))
+        indices = b.Where(b.Less(places, b.initializer("zero", np.array(0, np.int64))), count, places)
     return b.OneHot(indices, depth, values, axis=axis)
 
 
