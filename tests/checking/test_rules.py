@@ -4,6 +4,7 @@ import os
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,9 @@ def test_the_location_of_a_finding_leads_to_an_object(name, index):
     source = source_of(example)
     locations = [f.location for f in findings_of(rule, example)]
     if isinstance(example, SetTexts):
-        assert all(sabir.ir.resolve(source[at.steps[0].place], at) is not None for at in locations)
+        documents = dict[int | None, Any](enumerate(source))  # pyright: ignore[reportArgumentType] - a list here
+        places = [(documents[at.steps[0].place], at) for at in locations]
+        assert all(sabir.ir.resolve(document, at) is not None for document, at in places)
     elif isinstance(example, Wire):  # TEXT001, which no model object can have
         assert [str(at) for at in locations] == ["model"]
     elif (name, index) in UNRESOLVED:

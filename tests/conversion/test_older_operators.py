@@ -265,7 +265,9 @@ def test_the_sign_of_zero_stays():
     expected = np.rint(x)
     assert np.array_equal(got, expected, equal_nan=True)
     assert np.array_equal(np.signbit(got[:-1]), np.signbit(expected[:-1]))
-    got = sabir.evaluate(sabir.convert(sabir.parse(_one("Sinh", 9, "float")), 8), {"x": x[:2]})["y"]
+    got = sabir.evaluate(sabir.convert(sabir.parse(_one("Sinh", 9, "float")), 8), {"x": np.asarray(x)[:2]})[
+        "y"
+    ]
     assert np.signbit(got).tolist() == [True, False]
 
 
@@ -363,7 +365,7 @@ def _runs(model, feeds, expected, tolerance):
         return False
     for got, wanted in zip(found, expected, strict=True):
         if wanted.dtype.kind == "f":
-            np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
+            np.testing.assert_allclose(np.asarray(got), wanted, rtol=tolerance, atol=tolerance)
         else:
-            assert np.array_equal(got, wanted)
+            assert np.array_equal(np.asarray(got), wanted)
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
@@ -32,13 +33,15 @@ IrOption: TypeAlias = Annotated[
     ),
 ]
 
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
 
 def opsets_of(options: Iterable[str] | None) -> dict[str, int]:
     """Return the versions that `--opset` options name, by canonical domain; leaves the program on others."""
     found: dict[str, int] = {}
     for option in options or ():
         name, _, number = option.rpartition("=")
-        if not (number.isascii() and number.isdigit()):
+        if not _NUMBER.fullmatch(number):
             refuse(f"--opset {option!r}: write it as 17, or ai.onnx.ml=3")
         domain = canonical_domain(name)
         if found.setdefault(domain, int(number)) != int(number):
