@@ -14,7 +14,7 @@ from support.oracles import RUNTIME_IR, _differ
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::sabir.SabirWarning")
 
-SHARE, PARTS = 8, 10
+SHARE, PARTS = 16, 10
 TARGETS = {"": (8, 13, 18, 28), "ai.onnx.ml": (1, 3, 5)}
 BY_RUNTIME = range(7, 27)  # the opsets that onnxruntime supports
 

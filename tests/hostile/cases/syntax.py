@@ -102,7 +102,7 @@ text(
     + "}",
     "any",
 )
-text("100000 inputs", HEAD + "g (" + "float[N] x," * MANY + "float z) => (float[N] y) { y = Relu (x) }")
+text("50000 inputs", HEAD + "g (" + "float[N] x," * (MANY // 2) + "float z) => (float[N] y) { y = Relu (x) }")
 text(
     "100000 attributes",
     HEAD + "g (float[N] x) => (float[N] y) { y = Relu <" + "a = 1," * MANY + "a = 1> (x) }",
