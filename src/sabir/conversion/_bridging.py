@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sabir.rewrite import DetachedBuilder
     from sabir.schema import Port, Version
 
+    Pair = tuple[ElementType, ElementType]
+
 # types that hold every value of another one, the narrowest first
 _WIDER: dict[str, tuple[str, ...]] = {
     "float16": ("float", "double"),
@@ -42,18 +44,18 @@ def bridge(
     casts = dict(_casts(source, target, types))
     if not casts:
         raise Unconvertible("no operand has a type that a cast could replace")
+    pairs = [_pair(port_at(source.inputs, i), casts) for i in range(len(node.inputs))]
     operands = [
-        v if v is None or not _is_cast(port_at(source.inputs, i), casts) else _cast(b, v, casts, source, i)
-        for i, v in enumerate(node.inputs)
+        v if v is None or pair is None else b.Cast(v, to=pair[1].number)
+        for v, pair in zip(node.inputs, pairs, strict=True)
     ]
     call: Any = b.op
     results = call(node.op, *operands, outputs=len(node.outputs), domain=node.domain, **dict(node.attributes))
-    return tuple(_back(b, r, port_at(source.outputs, i), casts) for i, r in enumerate(as_results(results)))
+    back = [(r, _pair(port_at(source.outputs, i), casts)) for i, r in enumerate(as_results(results))]
+    return tuple(r if pair is None else b.Cast(r, to=pair[0].number) for r, pair in back)
 
 
-def _casts(
-    source: Version, target: Version, types: Sequence[Type | None]
-) -> Iterator[tuple[str, tuple[ElementType, ElementType]]]:
+def _casts(source: Version, target: Version, types: Sequence[Type | None]) -> Iterator[tuple[str, Pair]]:
     """Yield each type constraint of which the target does not admit the type, with it and the wider one."""
     admitted = _admitted(target)
     for place, kind in enumerate(types):
@@ -77,21 +79,6 @@ def _admitted(version: Version) -> Mapping[str, frozenset[str]]:
     return {port.name: port.allowed for port in version.inputs}
 
 
-Casts = dict[str, "tuple[ElementType, ElementType]"]
-
-
-def _is_cast(port: Port, casts: Casts) -> bool:
-    return isinstance(port.type, Constraint) and port.type.name in casts
-
-
-def _cast(b: DetachedBuilder, value: Any, casts: Casts, source: Version, place: int) -> Any:
-    port = port_at(source.inputs, place)
-    return b.Cast(value, to=casts[_name(port)][1].number)
-
-
-def _back(b: DetachedBuilder, value: Any, port: Port, casts: Casts) -> Any:
-    return b.Cast(value, to=casts[_name(port)][0].number) if _is_cast(port, casts) else value
-
-
-def _name(port: Port) -> str:
-    return port.type.name if isinstance(port.type, Constraint) else ""
+def _pair(port: Port, casts: Mapping[str, Pair]) -> Pair | None:
+    """Return the type of a port's values and the wider one, None where they are not cast."""
+    return casts.get(port.type.name) if isinstance(port.type, Constraint) else None

@@ -12,7 +12,7 @@ from sabir.conversion._heirs import Estate, drop_defaults, inherit
 from sabir.conversion._roots import Root, roots_of
 from sabir.conversion._tidying import Constants, share, typed_inside
 from sabir.ir import FreshNames, Graph, canonical_domain
-from sabir.rewrite import Rewriter, remove_released
+from sabir.rewrite import Rewriter, enclosing, remove_released
 from sabir.schema import Unconvertible, admits, port_at
 
 if TYPE_CHECKING:
@@ -310,7 +310,4 @@ class Converter:
 
 
 def _depth(node: Node) -> int:
-    depth, graph = 0, node.graph
-    while graph is not None and graph.parent is not None:
-        depth, graph = depth + 1, graph.parent.graph
-    return depth
+    return sum(1 for _ in enclosing(node.graph))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.ir import bound_opsets, canonical_domain
+from sabir.rewrite import enclosing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,10 +51,7 @@ class Root:
 
     def has(self, node: Node) -> bool:
         """Return whether a node is in the root graph or inside a node that is."""
-        graph = node.graph
-        while graph is not None and graph.parent is not None:
-            graph = graph.parent.graph
-        return graph is self.graph
+        return any(graph is self.graph for graph in enclosing(node.graph))
 
 
 def roots_of(model: Model) -> Iterator[Root]:

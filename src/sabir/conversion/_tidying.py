@@ -72,11 +72,9 @@ def _known(kind: Type | None) -> ArrayTensor | None:
     if not isinstance(kind, TensorType) or not isinstance(kind.size, int):
         return None
     array = contents.array_of(kind)
-    return (
-        None
-        if array is None
-        else ArrayTensor(array.reshape([d for d in kind.shape or () if isinstance(d, int)]))
-    )
+    if array is None:
+        return None
+    return ArrayTensor(array.reshape([d for d in kind.shape or () if isinstance(d, int)]))
 
 
 def _key(value: Value) -> tuple[object, ...] | None:

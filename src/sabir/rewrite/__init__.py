@@ -5,7 +5,7 @@ from sabir.rewrite._dead import DeadNodes, remove_dead_nodes, remove_released, r
 from sabir.rewrite._driver import Rule, apply_rules
 from sabir.rewrite._functions import Convert, InlineFunctions, paired, splice
 from sabir.rewrite._passes import Pass, run_passes
-from sabir.rewrite._point import InsertionPoint
+from sabir.rewrite._point import InsertionPoint, enclosing
 from sabir.rewrite._replacing import erase_node, release, replace_outputs
 from sabir.rewrite._rewriter import Rewriter
 
@@ -20,6 +20,7 @@ __all__ = [
     "Rule",
     "apply_rules",
     "constant_node",
+    "enclosing",
     "erase_node",
     "paired",
     "release",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sabir.base import SchemaError
 from sabir.ir import Function, Graph, Node
 from sabir.opsets import STANDARD
+from sabir.rewrite._point import enclosing
 from sabir.rewrite._replacing import erase_node
 from sabir.schema import Callees, Scope, Version
 
@@ -120,9 +121,7 @@ class _Sweep:
         if node is None:
             graph.set_initializer(value, None)
             return []
-        root = graph
-        while root.parent is not None and root.parent.graph is not None:
-            root = root.parent.graph
+        *_, root = enclosing(graph)
         if root not in scopes or not self._is_dead(node, scopes[root]):
             return []
         read = [v for v in (*node.inputs, *(v for g in node.graphs for v in g.captures())) if v is not None]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sabir.base import SchemaError, check_nodes, check_time
 from sabir.ir import Graph, Node
+from sabir.rewrite._point import enclosing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -85,7 +86,4 @@ def _affected(nodes: Iterable[Node]) -> Iterator[Node]:
 
 def _is_in(node: Node, roots: set[Graph]) -> bool:
     """Return whether a node is still in the model: not erased, and in no graph of an erased node."""
-    graph = node.graph
-    while graph is not None and graph.parent is not None:
-        graph = graph.parent.graph
-    return graph in roots
+    return any(graph in roots for graph in enclosing(node.graph))

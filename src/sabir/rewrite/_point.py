@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from sabir.base import SchemaError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sabir.ir import Graph, Node
 
 
@@ -52,6 +54,19 @@ class InsertionPoint:
         """Place a detached node here, after those that were inserted here before it."""
         self._previous = self.graph.insert(node, after=self._previous)
         return node
+
+
+def enclosing(graph: Graph | None) -> Iterator[Graph]:
+    """Yield a graph and those around it, the innermost first.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> [graph.name for graph in enclosing(model.graph[0].graph)]
+    ['g']
+    """
+    while graph is not None:
+        yield graph
+        graph = None if graph.parent is None else graph.parent.graph
 
 
 def graph_of(node: Node) -> Graph:
