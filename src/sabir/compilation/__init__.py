@@ -1,0 +1,1 @@
+"""The compiler: models as plans of native kernels."""

@@ -1,0 +1,1 @@
+"""Kernels: LLVM IR for loops over tensors."""

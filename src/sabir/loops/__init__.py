@@ -1,0 +1,1 @@
+"""Tensor expressions: what rooms lower operators to, and what the compiler makes kernels of."""
