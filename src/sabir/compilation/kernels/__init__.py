@@ -1,1 +1,37 @@
 """Kernels: LLVM IR for loops over tensors."""
+
+from sabir.compilation.kernels._body import element_bytes
+from sabir.compilation.kernels._loops import nest_text
+from sabir.compilation.kernels._nest import (
+    ANY,
+    NEXT,
+    STILL,
+    Access,
+    Accumulated,
+    Apply,
+    Constant,
+    Fold,
+    Layout,
+    Load,
+    Nest,
+    Position,
+    SizeArgument,
+    Step,
+    Stride,
+)
+from sabir.compilation.kernels._nest import Take as TakeStep
+from sabir.compilation.kernels._passes import passes_of
+from sabir.compilation.kernels._product import (
+    Packing,
+    Product,
+    ProductLayout,
+    packing_text,
+    product_text,
+)
+
+__all__ = [
+    "ANY", "NEXT", "STILL",
+    "Access", "Accumulated", "Apply", "Constant", "Fold", "Layout", "Load", "Nest", "Packing", "Position",
+    "Product", "ProductLayout", "SizeArgument", "Step", "Stride", "TakeStep",
+    "element_bytes", "nest_text", "packing_text", "passes_of", "product_text",
+]  # fmt: skip

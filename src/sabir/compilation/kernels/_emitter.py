@@ -238,6 +238,23 @@ class Emitter:
         self._declared.add(f"declare void @{name}({x.kind}, ptr, i32, {mask.kind})")
         self.effect(f"call void @{name}({x}, {address}, i32 {align}, {mask})")
 
+    def gather(self, addresses: Register, kind: Kind, mask: Register | None) -> Register:
+        """Emit a load from an address for each lane; lanes outside the mask are 0."""
+        lanes, align = kind.lanes, max(1, kind.bits // 8)
+        chosen = mask or self.constant(Kind("i1", lanes), 1)
+        name = f"llvm.masked.gather.{kind.suffix}.v{lanes}p0"
+        self._declared.add(f"declare {kind} @{name}({addresses.kind}, i32, {chosen.kind}, {kind})")
+        operands = f"{addresses}, i32 {align}, {chosen}, {kind} zeroinitializer"
+        return self.value(kind, f"call {kind} @{name}({operands})")
+
+    def scatter(self, x: Register, addresses: Register, mask: Register | None) -> None:
+        """Emit a store to an address for each lane of the mask."""
+        lanes, align = x.kind.lanes, max(1, x.kind.bits // 8)
+        chosen = mask or self.constant(Kind("i1", lanes), 1)
+        name = f"llvm.masked.scatter.{x.kind.suffix}.v{lanes}p0"
+        self._declared.add(f"declare void @{name}({x.kind}, {addresses.kind}, i32, {chosen.kind})")
+        self.effect(f"call void @{name}({x}, {addresses}, i32 {align}, {chosen})")
+
     def prefetch(self, address: Register) -> None:
         """Ask for a cache line that is read soon; any address is safe."""
         self._declared.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
@@ -251,6 +268,12 @@ class Emitter:
         self._entry.append(f"  {slot.address} = alloca {slot.kind}, align 64")
         self.assign(slot, initial)
         return slot
+
+    def stack(self, size: int) -> Register:
+        """Return the address of so many bytes on the stack."""
+        name = f"%v{self.fresh()}"
+        self._entry.append(f"  {name} = alloca [{size} x i8], align 64")
+        return Register(name, POINTER)
 
     def get(self, slot: Variable) -> Register:
         """Emit the value of a variable."""

@@ -1,0 +1,335 @@
+"""Fusion: which expressions one kernel computes together.
+
+Expressions are visited from operands to results. A map joins the group of an operand that runs over the same
+shape; a fold joins the maps that feed it, and what reads its result along the same rows joins too: so Softmax
+and LayerNormalization, however a model writes them, become one kernel. The maps after a product become its
+epilogue. An expression is stored where another group reads it, or a view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from sabir.compilation._views import VIEWS, Copy, Views
+from sabir.loops import (
+    Contract,
+    Count,
+    Expression,
+    Extent,
+    Join,
+    Map,
+    Number,
+    Pad,
+    Reduce,
+    Reshape,
+    Stored,
+    Take,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sabir.compilation._lowering import Evaluated, Lowered
+    from sabir.loops import Sizes
+
+_MOST_MEMBERS = 48  # of one group: its code must stay small
+GroupKind = Literal["nest", "product", "evaluate"]
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Expressions that one kernel computes, or a call that is evaluated.
+
+    `space` is the shape that its loops run over, `reduced` the axes along which folds run. `after` has the
+    numbers of the groups that run before, as bits.
+    """
+
+    kind: GroupKind
+    number: int
+    space: Sizes = ()
+    reduced: tuple[int, ...] | None = None
+    members: list[Expression] = field(default_factory=list[Expression])
+    after: int = 0
+    step: Evaluated | None = None
+    place: int = 0  # among the calls of the program: the order in which equals run
+
+    def narrow(self) -> Sizes:
+        """Return the space with the reduced axes at size 1."""
+        return tuple(1 if i in (self.reduced or ()) else d for i, d in enumerate(self.space))
+
+
+class Grouping:
+    """The groups of one plan, and which expressions they store."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered = lowered
+        self.views = Views()
+        self.groups: list[Group] = []
+        self.of: dict[Expression, Group] = {}
+        self.stored: dict[Expression, None] = {}
+        self.writers: dict[Expression, list[Group]] = {}  # of a Join or a Pad: the groups that write its parts
+        self._visited: set[Expression] = set()
+        self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
+        self.outputs: dict[int, Expression] = {}
+
+    def run(self, outputs: Sequence[int]) -> None:
+        """Group what the evaluated calls and the outputs, by their slots, need."""
+        prepared = self.lowered.prepared
+        roots: list[tuple[int, Evaluated | None, list[Expression]]] = []
+        for place, _ in prepared.plan.steps:
+            step = self.lowered.evaluated.get(place)
+            if step is not None:
+                found = [x for s in step.reads if (x := self.lowered.expressions.get(s)) is not None]
+                roots.append((place, step, found))
+        last = [self._output(slot) for slot in outputs if slot in self.lowered.expressions]
+        roots.append((len(prepared.program.calls), None, last))
+        for _, _, found in roots:
+            for x in self._postorder(found, set()):
+                if isinstance(x, Reshape):
+                    self.views.prefer(x)
+        for place, step, found in roots:
+            self._visit(found)
+            if step is not None:
+                self._evaluated(step, place, found)
+            else:
+                for x in found:
+                    self.need(x)
+
+    def _output(self, slot: int) -> Expression:
+        """Return the expression that fills the memory of an output; a view or an input is copied."""
+        x = self.lowered.expressions[slot]
+        if isinstance(x, (*VIEWS, Stored, Number, Extent, Count)) or x in self.outputs.values():
+            x = Copy(x.element, x.shape, x)
+        self.outputs[slot] = x
+        return x
+
+    def _evaluated(self, step: Evaluated, place: int, found: Sequence[Expression]) -> None:
+        group = self._group("evaluate")
+        group.step, group.place = step, place
+        for x in found:
+            self._depend(group, self.need(x))
+        for slot in step.reads:
+            self._depend(group, self._filled.get(slot, ()))
+        for slot in self.lowered.prepared.program.calls[place].outputs:
+            self._filled[slot] = (group,)
+            x = self.lowered.expressions.get(slot)
+            if x is not None:
+                self.of[x] = group
+
+    # ------------------------------------------------------------ visiting
+
+    def _postorder(self, roots: Iterable[Expression], seen: set[Expression]) -> Iterator[Expression]:
+        pending = [(x, False) for x in reversed(list(roots))]
+        while pending:
+            x, ready = pending.pop()
+            if ready:
+                yield x
+                continue
+            if x in seen:
+                continue
+            seen.add(x)
+            pending.append((x, True))
+            pending += [(o, False) for o in reversed(operands_of(x))]
+
+    def _visit(self, roots: Iterable[Expression]) -> None:
+        for x in self._postorder(roots, self._visited):
+            match x:
+                case Map() | Reduce() | Take() | Copy():
+                    self._assign(x)
+                case Contract():
+                    self._product(x)
+                case Join() | Pad():
+                    self._parts(x)
+                case _:
+                    pass
+
+    def _copies(self) -> None:
+        """Group the copies that views turned out to need."""
+        while self.views.copies:
+            copy = self.views.copies.pop(0)
+            self._visited.add(copy)
+            self._assign(copy)
+            self.stored[copy] = None
+
+    def need(self, x: Expression) -> list[Group]:
+        """Have an expression in memory; return the groups that write it."""
+        base = self.views.locate(x).base
+        self._copies()
+        if isinstance(base, (Number, Extent)):
+            return []
+        if isinstance(base, Count) and base not in self.of:
+            self._start(base, base.shape)
+        if isinstance(base, Stored):
+            return [self.of[base]] if base in self.of else []
+        self.stored[base] = None
+        if base in self.writers:
+            return self.writers[base]
+        return [self.of[base]]
+
+    # ------------------------------------------------------------ groups
+
+    def _group(self, kind: GroupKind) -> Group:
+        group = Group(kind, len(self.groups))
+        self.groups.append(group)
+        return group
+
+    def _depend(self, group: Group, on: Iterable[Group]) -> None:
+        """Let a group run after others, and all that run after it."""
+        more = 0
+        for other in on:
+            if other is not group:
+                more |= other.after | (1 << other.number)
+        if more & ~group.after == 0:
+            return
+        bit = 1 << group.number
+        group.after |= more
+        for other in self.groups[group.number + 1 :]:
+            if other.after & bit:
+                other.after |= group.after
+        for other in self.groups[: group.number]:
+            if other.after & bit:
+                other.after |= group.after
+
+    def _assign(self, x: Expression) -> None:
+        direct, memory = self._operands(x)
+        needed = [g for o in memory for g in self.need(o)]
+        candidates = sorted({self.of[o].number for o in direct if o in self.of}, reverse=True)
+        for number in candidates:
+            group = self.groups[number]
+            others = [o for o in direct if self.of.get(o) is not group and o in self.of]
+            if self._joins(x, group, direct) and self._allowed(group, [*needed, *(self.of[o] for o in others)]):
+                for o in others:
+                    needed += self.need(o)
+                self._join(x, group, needed)
+                return
+        for o in direct:
+            if o in self.of:
+                needed += self.need(o)
+        group = self._start(x, x.operand.shape if isinstance(x, Reduce) else x.shape)
+        if isinstance(x, Reduce):
+            group.reduced = x.axes
+        self._depend(group, needed)
+        self._wrote(x, group)
+
+    def _operands(self, x: Expression) -> tuple[list[Expression], list[Expression]]:
+        """Return the operands that a kernel may compute itself, and those that it reads from memory."""
+        direct: list[Expression] = []
+        memory: list[Expression] = []
+        if isinstance(x, Take):
+            memory.append(x.operand)
+            (memory if isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of else direct).append(
+                x.indices
+            )
+            return direct, memory
+        for o in operands_of(x):
+            if isinstance(o, (Number, Extent)) or (isinstance(o, Count)):
+                continue
+            if isinstance(o, (*VIEWS, Stored, Join, Pad)):
+                memory.append(o)
+            else:
+                direct.append(o)
+        return direct, memory
+
+    def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
+        """Return whether an expression fits the loops of a group."""
+        if group.kind == "evaluate" or len(group.members) >= _MOST_MEMBERS or isinstance(x, Take):
+            return False
+        inside = [o for o in direct if self.of.get(o) is group]
+        if isinstance(x, Reduce):
+            fits = group.kind == "nest" and x.operand.shape == group.space
+            return fits and group.reduced in {None, x.axes} and len(set(x.axes)) > 0
+        if x.shape == group.space:
+            if group.kind == "product":
+                return all(o.shape == group.space for o in inside)
+            return all(o.shape in {group.space, group.narrow()} for o in inside)
+        return group.reduced is not None and x.shape == group.narrow()
+
+    def _allowed(self, group: Group, needed: Sequence[Group]) -> bool:
+        """Return whether a group may wait for others: none of them is itself, or waits for it."""
+        bit = 1 << group.number
+        return all(other is not group and not other.after & bit for other in needed)
+
+    def _join(self, x: Expression, group: Group, needed: Sequence[Group]) -> None:
+        group.members.append(x)
+        self.of[x] = group
+        if isinstance(x, Reduce):
+            group.reduced = x.axes
+        self._depend(group, needed)
+        self._wrote(x, group)
+
+    def _start(self, x: Expression, space: Sizes) -> Group:
+        group = self._group("nest")
+        group.space = space
+        group.members.append(x)
+        self.of[x] = group
+        return group
+
+    def _wrote(self, x: Expression, group: Group) -> None:
+        if isinstance(x, Copy):
+            self.stored[x] = None
+            if x.into is not None:
+                self.writers[x.into].append(group)
+
+    def _product(self, x: Contract) -> None:
+        needed = [g for o in (x.a, x.b) for g in self.need(o)]
+        group = self._group("product")
+        group.space = x.shape
+        group.members.append(x)
+        self.of[x] = group
+        self._depend(group, needed)
+
+    def _parts(self, x: Join | Pad) -> None:
+        """Let the groups of the parts write them where they belong."""
+        self.writers[x] = []
+        self.stored[x] = None
+        if isinstance(x, Pad):
+            fill = Copy(x.element, x.shape, Number(x.element, (), x.number), x, (0,) * x.rank)
+            self._assign(fill)
+            copy = Copy(x.element, x.operand.shape, x.operand, x, x.before)
+            self._assign(copy)
+            self._depend(self.of[copy], [self.of[fill]])
+            return
+        start: int | object = 0
+        for part in x.parts:
+            starts = tuple(start if axis == x.axis else 0 for axis in range(x.rank))
+            self._assign(Copy(x.element, part.shape, part, x, starts))  # pyright: ignore[reportArgumentType]
+            start = start + part.shape[x.axis]  # pyright: ignore[reportOperatorIssue]
+
+    # ------------------------------------------------------------ the order of the groups
+
+    def ordered(self) -> list[Group]:
+        """Return the groups in an order in which each runs after those that it needs."""
+        done, found = 0, list[Group]()
+        waiting = list(self.groups)
+        while waiting:
+            later: list[Group] = []
+            for group in waiting:
+                if group.after & ~done:
+                    later.append(group)
+                else:
+                    found.append(group)
+                    done |= 1 << group.number
+            if len(later) == len(waiting):
+                raise AssertionError("the groups wait for each other")
+            waiting = later
+        return found
+
+
+def operands_of(x: Expression) -> tuple[Expression, ...]:
+    """Return what an expression is computed from."""
+    match x:
+        case Map():
+            return x.operands
+        case Take():
+            return (x.operand, x.indices)
+        case Contract():
+            return (x.a, x.b)
+        case Join():
+            return x.parts
+        case Reduce() | Pad() | Copy():
+            return (x.operand,)
+        case _ if isinstance(x, VIEWS):
+            return (x.operand,)
+        case _:
+            return ()

@@ -1,0 +1,162 @@
+"""Lowering: each call of a program becomes tensor expressions, or a step that is evaluated on arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sabir.base import ACCIDENTS, SabirError
+from sabir.ir import Expr, TensorType
+from sabir.loops import ELEMENTS, Expression, NotLowered, Stored
+from sabir.scheduling import ABSENT, OperatorCall
+from sabir.schema import as_results
+
+if TYPE_CHECKING:
+    from sabir.compilation._prepare import Prepared
+    from sabir.ir import Type
+
+
+class LowerCall(NamedTuple):
+    """What a room's `lower` may ask about its call: which outputs are named, the opset, the output types."""
+
+    outputs: tuple[bool, ...]
+    opset: int
+    types: tuple[Type | None, ...]
+
+    def wants(self, index: int) -> bool:
+        """Whether the node names its output number `index`."""
+        return index < len(self.outputs) and self.outputs[index]
+
+    def shape(self, index: int = 0) -> tuple[int | Expr, ...]:
+        """Return the inferred shape of an output; raises NotLowered where a size is unknown."""
+        return _shape(self.types[index])
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A call that leaves native code: its place in the program, what it reads and fills, and why."""
+
+    place: int
+    reads: tuple[int, ...]
+    reason: str
+
+
+@dataclass(slots=True)
+class Lowered:
+    """The calls of a plan: expressions by slot, evaluated calls, and in which order they stand.
+
+    `expressions` has every slot that holds a tensor whose element type and rank kernels know.
+    """
+
+    prepared: Prepared
+    expressions: dict[int, Expression] = field(default_factory=dict[int, Expression])
+    evaluated: dict[int, Evaluated] = field(default_factory=dict[int, Evaluated])
+    lowered: list[int] = field(default_factory=list[int])
+
+
+def lower(prepared: Prepared) -> Lowered:
+    """Return the lowered plan of a program."""
+    found = Lowered(prepared)
+    program = prepared.program
+    for value in program.inputs:
+        _store(found, value.slot)
+    for slot in prepared.constants:
+        _store(found, slot)
+    for place, _ in prepared.plan.steps:
+        _lower_call(found, place)
+    return found
+
+
+def _lower_call(found: Lowered, place: int) -> None:
+    prepared = found.prepared
+    call = prepared.program.calls[place]
+    outputs = [slot for slot in call.outputs if slot != ABSENT]
+    if all(slot in prepared.constants for slot in outputs):
+        return
+    if all(_is_known(prepared.types[slot]) for slot in outputs):
+        for slot in outputs:
+            _store(found, slot)
+        return
+    try:
+        results = _expressions(found, call)
+    except NotLowered as refusal:
+        reason = str(refusal)
+    except (SabirError, *ACCIDENTS) as error:
+        reason = f"{type(error).__name__}: {error}"
+    else:
+        found.lowered.append(place)
+        found.expressions.update(
+            {slot: x for slot, x in zip(call.outputs, results, strict=False) if slot != ABSENT}
+        )
+        return
+    reads = tuple(dict.fromkeys(s for s in (*call.inputs, *call.captures) if s != ABSENT))
+    found.evaluated[place] = Evaluated(place, reads, reason)
+    for slot in outputs:
+        _store(found, slot)
+
+
+def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
+    if not isinstance(call, OperatorCall) or call.problem:
+        raise NotLowered("it is a call of a function")
+    if call.version.find("lower") is None:
+        raise NotLowered(call.version.why_absent("lower") or f"{call.version} has no kernel yet")
+    types = tuple(None if s == ABSENT else found.prepared.types[s] for s in call.outputs)
+    operands = [None if slot == ABSENT else _operand(found, slot) for slot in call.inputs]
+    binding = call.version.binding("lower")
+    facts: Any = LowerCall(call.named, call.version.since, types)
+    results = as_results(binding(operands, binding.fill(call.attributes), facts))
+    if len(results) < len(call.outputs):
+        raise NotLowered(f"no kernel computes output {len(results)}")
+    for slot, kind, x in zip(call.outputs, types, results, strict=False):
+        if slot != ABSENT:
+            _check(kind, x)
+    return results
+
+
+def _operand(found: Lowered, slot: int) -> Expression:
+    expression = found.expressions.get(slot)
+    if expression is None:
+        raise NotLowered(f"an operand is {found.prepared.types[slot] or 'of unknown type'}")
+    return expression
+
+
+def _check(kind: Type | None, x: object) -> None:
+    """Raise NotLowered where an expression contradicts the inferred type, or leaves a size open."""
+    if not isinstance(x, Expression):
+        raise NotLowered("no kernel computes an output")
+    if not isinstance(kind, TensorType) or kind.element.name != x.element:
+        raise NotLowered(f"an output is {kind}, and the kernel computes {x.element}")
+    if kind.shape != x.shape:
+        raise NotLowered(f"an output is {kind}, and the kernel computes {list(map(str, x.shape))}")
+
+
+def _store(found: Lowered, slot: int) -> None:
+    """Let a slot hold a tensor in memory, if kernels can read it."""
+    kind = found.prepared.types[slot]
+    array = found.prepared.constants.get(slot)
+    if array is not None and isinstance(kind, TensorType):
+        kind = TensorType(kind.element, tuple(array.shape), kind.known)
+    if not isinstance(kind, TensorType) or kind.element.name not in ELEMENTS or kind.shape is None:
+        return
+    if None in kind.shape:
+        return
+    found.expressions[slot] = Stored(kind.element.name, _shape(kind), slot, kind.known)
+
+
+def _shape(kind: Type | None) -> tuple[int | Expr, ...]:
+    if not isinstance(kind, TensorType) or kind.shape is None:
+        raise NotLowered("the rank of an output is unknown")
+    sizes = tuple(d for d in kind.shape if d is not None)
+    if len(sizes) < len(kind.shape):
+        raise NotLowered("a size of an output is unknown")
+    return sizes
+
+
+def _is_known(kind: Type | None) -> bool:
+    """Return whether all contents of a tensor are known, symbolic sizes among them."""
+    return (
+        isinstance(kind, TensorType)
+        and kind.known is not None
+        and kind.element.name in ELEMENTS
+        and all(isinstance(item, (int, float, bool, Expr)) for item in kind.known)
+    )

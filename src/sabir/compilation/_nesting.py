@@ -1,0 +1,253 @@
+"""From a group of expressions to a nest of loops and its arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.compilation._views import Copy, Located, broadcast_strides
+from sabir.compilation.kernels import (
+    ANY,
+    NEXT,
+    STILL,
+    Access,
+    Accumulated,
+    Apply,
+    Constant,
+    Fold,
+    Load,
+    Nest,
+    Position,
+    SizeArgument,
+    Step,
+    Stride,
+    TakeStep,
+    element_bytes,
+)
+from sabir.loops import Contract, Count, Expression, Extent, Map, Number, Reduce, Size, Sizes, Take
+
+if TYPE_CHECKING:
+    from sabir.compilation._grouping import Group, Grouping
+
+
+class Place(NamedTuple):
+    """A tensor that a nest reads or writes: where it lies, and its strides along the axes of the nest."""
+
+    located: Located
+    element: str
+    strides: Sizes
+
+
+@dataclass(slots=True, eq=False)
+class Nesting:
+    """A nest in the making: the sizes of its axes, its places, steps and stores, not yet merged."""
+
+    sizes: Sizes
+    reduced: tuple[bool, ...]
+    places: list[Place] = field(default_factory=list[Place])
+    steps: list[Step] = field(default_factory=list[Step])
+    stores: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    takes: list[tuple[Size, Size]] = field(default_factory=list[tuple[Size, Size]])
+    arguments: list[Size] = field(default_factory=list[Size])
+
+
+def nesting_of(group: Group, grouping: Grouping) -> Nesting:
+    """Return the loops over the space of a group."""
+    return _Builder(group, grouping).run()
+
+
+class _Builder:
+    def __init__(self, group: Group, grouping: Grouping) -> None:
+        self.group, self.grouping = group, grouping
+        reduced = group.reduced or ()
+        self.found = Nesting(group.space, tuple(axis in reduced for axis in range(len(group.space))))
+        self.numbers: dict[Expression, int] = {}
+        self._loads: dict[Expression, int] = {}
+
+    def run(self) -> Nesting:
+        for x in self.group.members:
+            self.numbers[x] = self._member(x)
+        for x in self.group.members:
+            if x in self.grouping.stored:
+                self.found.stores.append((self._target(x), self.numbers[x]))
+        return self.found
+
+    def _step(self, step: Step) -> int:
+        self.found.steps.append(step)
+        return len(self.found.steps) - 1
+
+    # ------------------------------------------------------------ members
+
+    def _member(self, x: Expression) -> int:
+        match x:
+            case Map():
+                return self._step(Apply(x.element, x.op, tuple(self._operand(o) for o in x.operands)))
+            case Copy():
+                return self._operand(x.operand)
+            case Reduce():
+                return self._step(Fold(x.element, x.op, self._operand(x.operand), x.last))
+            case Take():
+                return self._take(x)
+            case Contract():
+                return self._step(Accumulated(x.element))
+            case Count():
+                return self._position(x)
+            case _:
+                raise TypeError(f"{type(x).__name__} is no member of a group")
+
+    def _operand(self, x: Expression) -> int:
+        """Return the step that computes an operand: a member of the group, a number, or a load."""
+        found = self.numbers.get(x)
+        if found is not None:
+            return found
+        match x:
+            case Number():
+                found = self._step(Constant(x.element, x.number))
+            case Extent():
+                self.found.arguments.append(x.size)
+                found = self._step(SizeArgument(x.element, len(self.found.arguments) - 1))
+            case Count():
+                found = self._position(x)
+            case _:
+                return self._load(x)
+        self.numbers[x] = found
+        return found
+
+    def _position(self, x: Count) -> int:
+        return self._step(Position("int64", len(self.group.space) - x.rank + x.axis))
+
+    def _load(self, x: Expression) -> int:
+        """Return the load of an expression in memory, or of a number behind views."""
+        found = self._loads.get(x)
+        if found is None:
+            located = self.grouping.views.locate(x)
+            if isinstance(located.base, (Number, Extent)):
+                found = self._operand(located.base)
+            else:
+                strides = broadcast_strides(x.shape, located.strides, self.group.space)
+                found = self._step(Load(x.element, self._place(Place(located, x.element, strides))))
+            self._loads[x] = found
+        return found
+
+    def _place(self, place: Place) -> int:
+        self.found.places.append(place)
+        return len(self.found.places) - 1
+
+    def _take(self, x: Take) -> int:
+        located = self.grouping.views.locate(x.operand)
+        before, after = located.strides[: x.axis], located.strides[x.axis + 1 :]
+        strides = (*before, *(0,) * x.indices.rank, *after)
+        index = self._index(x)
+        size = element_bytes(x.element)
+        self.found.takes.append((x.operand.shape[x.axis], located.strides[x.axis] * size))
+        return self._step(TakeStep(x.element, self._place(Place(located, x.element, strides)), index))
+
+    def _index(self, x: Take) -> int:
+        if isinstance(x.indices, (Number, Extent)) or x.indices in self.numbers:
+            return self._operand(x.indices)
+        located = self.grouping.views.locate(x.indices)
+        if isinstance(located.base, (Number, Extent)):
+            return self._operand(located.base)
+        tail = x.rank - x.axis - x.indices.rank
+        strides = (*(0,) * x.axis, *located.strides, *(0,) * tail)
+        return self._step(Load(x.indices.element, self._place(Place(located, x.indices.element, strides))))
+
+    # ------------------------------------------------------------ results
+
+    def _target(self, x: Expression) -> int:
+        """Return the place that a member is stored to."""
+        if isinstance(x, Copy) and x.into is not None:
+            located = self.grouping.views.locate(x.into)
+            offset = located.offset
+            for start, stride in zip(x.starts, located.strides, strict=True):
+                offset = offset + start * stride
+            located = located._replace(offset=offset)
+        else:
+            located = self.grouping.views.locate(x)
+        strides = broadcast_strides(x.shape, located.strides, self.group.space)
+        return self._place(Place(located, x.element, strides))
+
+
+# ---------------------------------------------------------------- fewer axes
+
+
+def merged(nesting: Nesting, *, fixed: int = 0) -> Nesting:
+    """Return the same loops over fewer axes: those of size 1 go, neighbours that all places cross as one merge.
+
+    The last `fixed` axes stay.
+    """
+    used = {s.axis for s in nesting.steps if isinstance(s, Position)}
+    count = len(nesting.sizes)
+    axes = [a for a in range(count) if nesting.sizes[a] != 1 or a in used or a >= count - fixed]
+    groups: list[list[int]] = []
+    for axis in axes:
+        free = not used & {axis} and axis < count - fixed
+        last = groups[-1] if groups else None
+        if last is not None and free and not used & set(last) and _merges(nesting, last[-1], axis):
+            last.append(axis)
+        else:
+            groups.append([axis])
+    places = [p._replace(strides=tuple(p.strides[g[-1]] for g in groups)) for p in nesting.places]
+    renamed = {g[0]: number for number, g in enumerate(groups)}
+    steps = [s._replace(axis=renamed[s.axis]) if isinstance(s, Position) else s for s in nesting.steps]
+    sizes: list[Size] = []
+    for g in groups:
+        size: Size = 1
+        for axis in g:
+            size = size * nesting.sizes[axis]
+        sizes.append(size)
+    reduced = tuple(nesting.reduced[g[0]] for g in groups)
+    return Nesting(tuple(sizes), reduced, places, steps, nesting.stores, nesting.takes, nesting.arguments)
+
+
+def _merges(nesting: Nesting, outer: int, inner: int) -> bool:
+    if nesting.reduced[outer] != nesting.reduced[inner]:
+        return False
+    size = nesting.sizes[inner]
+    return all(p.strides[outer] == p.strides[inner] * size for p in nesting.places)
+
+
+def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> Nest:
+    """Return the nest of merged loops; `inner` is the axis of vectors, by default the best."""
+    elements = [s.element for s in nesting.steps] + [p.element for p in nesting.places]
+    widest = max([4, *(element_bytes(e) for e in elements)])
+    return Nest(
+        axes=len(nesting.sizes),
+        reduced=nesting.reduced,
+        inner=_inner(nesting) if inner is None else inner,
+        accesses=tuple(Access(p.element, tuple(map(_class, p.strides))) for p in nesting.places),
+        steps=tuple(nesting.steps),
+        stores=tuple(nesting.stores),
+        sizes=len(nesting.arguments),
+        lanes=vector_bits // 8 // widest,
+    )
+
+
+def _class(stride: Size) -> Stride:
+    if stride == 0:
+        return STILL
+    return NEXT if stride == 1 else ANY
+
+
+def _inner(nesting: Nesting) -> int:
+    """Return the axis of vectors: the last, or with folds that last axis along which more places advance by one."""
+    count = len(nesting.sizes)
+    if not count:
+        return 0
+    if not any(nesting.reduced):
+        return max(range(count), key=lambda axis: (_advances(nesting, axis), axis))
+    candidates = [
+        max((a for a in range(count) if nesting.reduced[a] == folded), default=-1) for folded in (True, False)
+    ]
+    along, beside = candidates
+    if beside < 0 or _advances(nesting, along) >= _advances(nesting, beside):
+        return along
+    return beside
+
+
+def _advances(nesting: Nesting, axis: int) -> int:
+    """Return how many places lie side by side along an axis; stores count more."""
+    stored = {number for number, _ in nesting.stores}
+    return sum(
+        (2 if number in stored else 1) * (p.strides[axis] == 1) for number, p in enumerate(nesting.places)
+    )

@@ -1,0 +1,108 @@
+"""A plan as data: entries, each a kernel with its arguments or a call that is evaluated, and its buffers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from sabir.compilation.kernels import Nest, Packing, Product, element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabir.compilation._lowering import Evaluated
+    from sabir.loops import Size, Sizes
+
+# the first entries of the table of buffers
+ERRORS, ARENA, SCRATCH = 0, 1, 2
+FIRST = 3
+
+BufferKind = Literal["input", "constant", "packed", "known", "result", "output", "arena"]
+
+
+@dataclass(slots=True, eq=False)
+class Buffer:
+    """Memory of one tensor: of an input, a constant, an evaluated result, an output, or a part of the arena.
+
+    `size` counts bytes. `slot` is that of its value, if it has one. `first` and `last` are the entries between
+    which it is alive. `strides` count elements; they are None where the tensor lies row by row.
+    """
+
+    kind: BufferKind
+    number: int
+    element: str
+    shape: Sizes
+    size: Size
+    slot: int = 0
+    strides: Sizes | None = None
+    first: int = -1
+    last: int = -1
+
+    def use(self, entry: int) -> None:
+        """Note that an entry reads or writes it."""
+        self.first = entry if self.first < 0 else min(self.first, entry)
+        self.last = max(self.last, entry)
+
+
+class BufferNumber(NamedTuple):
+    """The argument that names a buffer."""
+
+    buffer: Buffer
+
+
+class Offset(NamedTuple):
+    """The argument with the first byte of a tensor in its buffer."""
+
+    buffer: Buffer
+    bytes: Size
+
+
+class Computed(NamedTuple):
+    """An argument that a function computes from sizes and the number of threads."""
+
+    function: Callable[..., int]
+    sizes: Sizes
+
+
+Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
+Spec: TypeAlias = Nest | Product | Packing
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A kernel and its arguments. `choices` are kernels for sizes up to a limit; the last is for all others.
+
+    `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes.
+    """
+
+    choices: list[tuple[Size | None, int, Spec, list[Argument]]]
+    scratch: Size = 0
+    nodes: tuple[str, ...] = ()
+    flops: Size = 0
+    buffers: list[Buffer] = field(default_factory=list[Buffer])
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A call that is evaluated on arrays: what it reads, by slot, with the memory of each tensor."""
+
+    call: Evaluated
+    reads: dict[int, tuple[Buffer, Size, Sizes, Sizes]]
+    writes: dict[int, Buffer]
+    label: str
+    reason: str
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    """The entries of a plan in order, and the buffers that they use."""
+
+    entries: list[Entry | Step]
+    buffers: list[Buffer]
+    outputs: dict[int, Buffer]
+
+
+def bytes_of(element: str, shape: Sizes) -> Size:
+    """Return the bytes of a tensor."""
+    return math.prod(shape, start=element_bytes(element))

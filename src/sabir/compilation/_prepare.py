@@ -1,0 +1,183 @@
+"""Preparing a model for the shapes of its feeds: functions inlined, types of all values, constants folded.
+
+A plan is made for a pattern of shapes: which sizes are 0 or 1, which may broadcast, and which are any larger
+number. Sizes of the second kind are symbols, so one plan serves all of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, SabirError
+from sabir.conversion import convert_in_place
+from sabir.inference import Inference
+from sabir.ir import Expr, TensorType, symbol
+from sabir.rewrite import InlineFunctions, run_passes
+from sabir.scheduling import OperatorCall, make_plan, schedule
+from sabir.schema import Call, as_results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sabir.ir import Array, Model, Node, Shape, Type, Value
+    from sabir.scheduling import Plan, Program, ScheduledCall
+    from sabir.schema import Registry
+
+_SMALL = 2  # sizes below it may broadcast, or make loops empty: a pattern names them
+_MOST_FOLDED = 1 << 24  # elements of a constant that is computed before runs
+
+
+class Pattern(NamedTuple):
+    """The element type and the shape of each input, None for one that is left out or is no tensor.
+
+    A size is a number where it is below 2 or declared as a number, else a symbol.
+    """
+
+    inputs: tuple[TensorType | None, ...]
+
+
+class Prepared(NamedTuple):
+    """A model as a program, with the type of the value in each slot and the constants by slot."""
+
+    program: Program
+    plan: Plan
+    types: list[Type | None]
+    constants: dict[int, Array]
+
+
+def pattern_of(
+    declared: Sequence[Type | None], feeds: Sequence[Any]
+) -> tuple[Pattern, dict[str, int]]:
+    """Return the pattern of some feeds, and the sizes of its symbols."""
+    sizes: dict[str, int] = {}
+    kinds: list[TensorType | None] = []
+    for place, (kind, feed) in enumerate(zip(declared, feeds, strict=True)):
+        if not isinstance(feed, np.ndarray) or not isinstance(kind, TensorType):
+            kinds.append(None)
+            continue
+        known = kind.shape if kind.shape is not None and len(kind.shape) == feed.ndim else (None,) * feed.ndim
+        shape = tuple(
+            _size(dim, size, f"in{place}.{axis}", sizes)
+            for axis, (dim, size) in enumerate(zip(known, feed.shape, strict=True))
+        )
+        kinds.append(TensorType(kind.element, shape))
+    return Pattern(tuple(kinds)), sizes
+
+
+def _size(dim: object, size: int, name: str, sizes: dict[str, int]) -> int | Expr:
+    if size < _SMALL or dim == size:
+        return size
+    if isinstance(dim, Expr) and symbol(str(dim)) == dim and sizes.setdefault(str(dim), size) == size:
+        return dim
+    sizes[name] = size
+    return symbol(name)
+
+
+def prepare(model: Model, pattern: Pattern, registry: Registry, *, newer_opsets: bool) -> Prepared:
+    """Return a copy of the model as a program for a pattern; raises what the schedule raises."""
+    copy = model.clone()
+
+    def convert(body: Model, opsets: Mapping[str, int]) -> None:
+        convert_in_place(body, opsets, registry)
+
+    if copy.functions:
+        run_passes(copy, [InlineFunctions(registry, convert=convert)])
+    graph = copy.graph
+    for value, kind in zip(graph.inputs, pattern.inputs, strict=True):
+        if kind is not None:
+            value.type = kind
+            graph.set_initializer(value, None)
+    for node in graph:
+        for value in node.outputs:
+            if value is not None and isinstance(value.type, TensorType):
+                value.type = None
+    types = _types(copy, registry)
+    for value, kind in types.items():
+        if value.home is graph:
+            value.type = kind
+    scheduled = schedule(copy, registry, newer_opsets=newer_opsets)
+    program = scheduled.program
+    plan = make_plan(program, [v.slot for v in program.outputs])
+    by_slot: list[Type | None] = [None] * program.size
+    for value in program.values:
+        by_slot[value.slot] = value.type
+    return Prepared(program, plan, by_slot, _folded(program, plan))
+
+
+def _types(model: Model, registry: Registry) -> dict[Value, Type]:
+    """Return the types of all values; a size that no rule gives becomes a symbol of its own."""
+    inference = Inference(model, registry=registry, fresh=True)
+    inference.run()
+    changed: set[Value] = set()
+    count = 0
+    for node in model.graph.sorted_nodes():
+        if changed and any(v in changed for v in _read(node)):
+            try:
+                inference.visit(node)
+            except (SabirError, *ACCIDENTS):
+                continue
+            changed.update(v for v in node.outputs if v is not None)
+        for value in node.outputs:
+            kind = None if value is None else inference.types.get(value)
+            if value is None or not isinstance(kind, TensorType) or kind.shape is None:
+                continue
+            if None in kind.shape:
+                inference.types[value] = TensorType(kind.element, _named(kind.shape, count))
+                changed.add(value)
+                count += 1
+    return inference.types
+
+
+def _read(node: Node) -> Iterable[Value | None]:
+    yield from node.inputs
+    for graph in node.graphs:
+        yield from graph.captures()
+
+
+def _named(shape: Shape, number: int) -> Shape:
+    return tuple(symbol(f"s{number}.{axis}") if d is None else d for axis, d in enumerate(shape))
+
+
+# ---------------------------------------------------------------- constants
+
+
+def _folded(program: Program, plan: Plan) -> dict[int, Array]:
+    """Return the constants by slot: initializers, and what follows from these alone."""
+    arrays = {slot: tensor.array() for slot, tensor in program.constants.items()}
+    for place, _ in plan.steps:
+        call = program.calls[place]
+        if not _is_foldable(call, arrays):
+            continue
+        results = _evaluated(call, arrays)
+        if results is not None:
+            arrays.update({slot: x for slot, x in zip(call.outputs, results, strict=False) if slot})
+    return arrays
+
+
+def _is_foldable(call: ScheduledCall, arrays: Mapping[int, Array]) -> bool:
+    if not isinstance(call, OperatorCall) or call.captures or call.problem or call.cost > 1:
+        return False
+    if call.version.operator.random or call.version.find("evaluate") is None:
+        return False
+    return all(slot in arrays for slot in call.inputs if slot)
+
+
+def _evaluated(call: ScheduledCall, arrays: Mapping[int, Array]) -> list[Array] | None:
+    """Return the results of a call on constants; None where it fails, and the run is to report it."""
+    if not isinstance(call, OperatorCall):
+        return None
+    binding = call.version.binding("evaluate")
+    operands = [arrays.get(slot) for slot in call.inputs]
+    try:
+        with np.errstate(all="ignore"):
+            results = as_results(
+                binding(operands, binding.fill(call.attributes), Call(call.named, call.version.since))
+            )
+    except (SabirError, *ACCIDENTS):
+        return None
+    if not all(isinstance(x, (np.ndarray, np.generic)) for x in results):
+        return None
+    found = [np.asarray(x) for x in results]
+    return found if sum(x.size for x in found) <= _MOST_FOLDED else None

@@ -1,0 +1,171 @@
+"""Views as addresses: which tensor in memory an expression reads, from which element on, with which strides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.ir import Expr
+from sabir.loops import Expand, Expression, Number, Permute, Reshape, Size, Sizes, Slice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Located(NamedTuple):
+    """An expression as elements of `base`, a tensor in memory; offset and strides count elements."""
+
+    base: Expression
+    offset: Size
+    strides: Sizes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Copy(Expression):
+    """The elements of an expression in memory of their own, or as a part of `into` that begins at `starts`."""
+
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    into: Expression | None = None
+    starts: Sizes = ()
+
+
+VIEWS = (Permute, Reshape, Expand, Slice)
+
+
+class Views:
+    """Locates the expressions of one plan.
+
+    `order` has the order of the axes in memory of tensors that do not lie row by row: a later Reshape of
+    their permuted axes then moves nothing. `copies` are the copies that no view could replace.
+    """
+
+    def __init__(self) -> None:
+        self.order: dict[Expression, tuple[int, ...]] = {}
+        self.copies: list[Copy] = []
+        self._found: dict[Expression, Located] = {}
+
+    def locate(self, x: Expression) -> Located:
+        """Return where an expression lies; a Reshape that needs one adds a copy."""
+        chain: list[Expression] = []
+        while x not in self._found and isinstance(x, VIEWS):
+            chain.append(x)
+            x = x.operand
+        found = self._found.get(x)
+        if found is None:
+            found = self._found[x] = Located(x, 0, self._strides(x))
+        for view in reversed(chain):
+            found = self._found[view] = self._viewed(view, found)
+        return found
+
+    def prefer(self, x: Reshape) -> None:
+        """Let the operand of a Reshape lie in memory in the order that the Reshape reads it in."""
+        inner = x.operand
+        if not isinstance(inner, Permute) or isinstance(inner.operand, VIEWS) or inner.operand in self.order:
+            return
+        base = inner.operand
+        if base in self._found or regrouped(inner.shape, row_major(inner.shape), x.shape) is None:
+            return
+        strides = row_major(base.shape)
+        if regrouped(inner.shape, [strides[axis] for axis in inner.axes], x.shape) is None:
+            self.order[base] = inner.axes
+
+    def _strides(self, x: Expression) -> Sizes:
+        order = self.order.get(x)
+        if order is None:
+            return row_major(x.shape)
+        inner = row_major([x.shape[axis] for axis in order])
+        return tuple(inner[order.index(axis)] for axis in range(x.rank))
+
+    def _viewed(self, x: Expression, of: Located) -> Located:
+        match x:
+            case Permute():
+                return of._replace(strides=tuple(of.strides[axis] for axis in x.axes))
+            case Slice():
+                moved = [s * n for s, n in zip(x.starts, of.strides, strict=True)]
+                offset = of.offset
+                for part in moved:
+                    offset = offset + part
+                return Located(of.base, offset, tuple(s * n for s, n in zip(x.steps, of.strides, strict=True)))
+            case Expand():
+                return of._replace(strides=broadcast_strides(x.operand.shape, of.strides, x.shape))
+            case Reshape():
+                return self._reshaped(x, of)
+            case _:
+                raise TypeError(f"{type(x).__name__} is no view")
+
+    def _reshaped(self, x: Reshape, of: Located) -> Located:
+        strides = regrouped(x.operand.shape, of.strides, x.shape)
+        if strides is not None:
+            return of._replace(strides=strides)
+        copy = Copy(x.element, x.operand.shape, x.operand)
+        self.copies.append(copy)
+        self._found[copy] = Located(copy, 0, row_major(copy.shape))
+        return Located(copy, 0, row_major(x.shape))
+
+
+def row_major(shape: Sequence[Size]) -> Sizes:
+    """Return the strides of a tensor that lies row by row."""
+    found: list[Size] = []
+    step: Size = 1
+    for size in reversed(shape):
+        found.append(step)
+        step = step * size
+    return tuple(found[::-1])
+
+
+def broadcast_strides(shape: Sizes, strides: Sizes, wanted: Sizes) -> Sizes:
+    """Return the strides of a tensor as one of a shape to which it broadcasts."""
+    head = len(wanted) - len(shape)
+    found: list[Size] = [0] * head
+    found += [
+        0 if size == 1 and target != 1 else stride
+        for size, stride, target in zip(shape, strides, wanted[head:], strict=True)
+    ]
+    return tuple(found)
+
+
+def regrouped(shape: Sequence[Size], strides: Sequence[Size], wanted: Sequence[Size]) -> Sizes | None:
+    """Return the strides of the same elements in another shape, None where no strides express it."""
+    if 0 in shape:
+        return row_major(wanted)
+    old = [(d, s) for d, s in zip(shape, strides, strict=True) if d != 1]
+    new = [d for d in wanted if d != 1]
+    found: list[Size] = []
+    i = j = 0
+    while i < len(old) and j < len(new):
+        have, want, first_old, first_new = old[i][0], new[j], i, j
+        i, j = i + 1, j + 1
+        while have != want:
+            if _sample(have) < _sample(want):
+                if i == len(old):
+                    return None
+                have, i = have * old[i][0], i + 1
+            else:
+                if j == len(new):
+                    return None
+                want, j = want * new[j], j + 1
+        if any(old[k][1] != old[k + 1][1] * old[k + 1][0] for k in range(first_old, i - 1)):
+            return None
+        step = old[i - 1][1]
+        group: list[Size] = []
+        for size in reversed(new[first_new:j]):
+            group.append(step)
+            step = step * size
+        found += group[::-1]
+    if i < len(old) or j < len(new):
+        return None
+    remaining = iter(found)
+    return tuple(0 if d == 1 else next(remaining) for d in wanted)
+
+
+def _sample(size: Size) -> int:
+    """Return a size for comparison: symbols count as large numbers, each another one."""
+    if isinstance(size, int):
+        return size
+    sampled = size.substitute({name: 1009 + sum(map(ord, name)) % 97 for name in sorted(size.symbols)})
+    return sampled if isinstance(sampled, int) else 1 << 40
+
+
+def is_symbolic(size: Size) -> bool:
+    """Whether a size is no number."""
+    return isinstance(size, Expr)

@@ -1,0 +1,273 @@
+"""The values of a nest at one place of its loops: loads, scalar functions, stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sabir.compilation.kernels._emitter import INDEX, POINTER, Kind, Register
+from sabir.compilation.kernels._functions import FUNCTIONS, cast
+from sabir.compilation.kernels._nest import (
+    ANY,
+    NEXT,
+    STILL,
+    Accumulated,
+    Apply,
+    Constant,
+    Fold,
+    Layout,
+    Load,
+    Position,
+    SizeArgument,
+    Take,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sabir.compilation.kernels._emitter import Emitter
+    from sabir.compilation.kernels._nest import Nest, Step
+
+SCALARS = {
+    "float": "float", "double": "double", "bool": "i1",
+    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
+}  # fmt: skip
+_UNSIGNED = {"div": "div_u", "min": "min_u", "max": "max_u", "mod": "mod_u", "fmod": "mod_u", "lt": "lt_u",
+             "le": "le_u", "gt": "gt_u", "ge": "ge_u", "shr": "shr_u"}  # fmt: skip
+ERRORS = 0  # the buffer with the counter of indices that lie outside of their axis
+
+
+def kind_of(element: str, lanes: int = 1) -> Kind:
+    """Return the type of an element in registers; a bool is i1 there, and a byte in memory."""
+    return Kind(SCALARS[element], lanes)
+
+
+def function_of(op: str, element: str) -> Callable[..., Register]:
+    """Return the emission of a scalar function for operands of an element type."""
+    return FUNCTIONS[_UNSIGNED.get(op, op) if element.startswith("uint") else op]
+
+
+def element_bytes(element: str) -> int:
+    """Return the bytes of an element in memory."""
+    return max(8, kind_of(element).bits) // 8
+
+
+@dataclass(slots=True)
+class Point:
+    """One place of the loops: the index along each axis, the lanes along the inner one, and what is computed.
+
+    `values` remembers what the steps are here; `outer` is a place further out, whose values hold here too.
+    """
+
+    indices: list[Register]
+    lanes: int = 1
+    mask: Register | None = None
+    values: dict[int, Register] = field(default_factory=dict[int, Register])
+    outer: Point | None = None
+
+    def find(self, step: int) -> Register | None:
+        """Return a value that was computed here or further out."""
+        found = self.values.get(step)
+        if found is None and self.outer is not None:
+            return self.outer.find(step)
+        return found
+
+
+class Body:
+    """Emits the steps of a nest; `column` says that folds keep a lane for each index of the inner axis."""
+
+    def __init__(self, e: Emitter, nest: Nest) -> None:
+        self.e, self.nest, self.layout = e, nest, Layout(nest)
+        self.column = not nest.reduced[nest.inner] if nest.axes else False
+        self.sizes = [e.argument(axis) for axis in range(nest.axes)]
+        self._bases = [self.pointer(place) for place in self.layout.accesses]
+        self._strides = {
+            (number, axis): e.argument(self.layout.stride(nest, number, axis))
+            for number, access in enumerate(nest.accesses)
+            for axis, stride in enumerate(access.strides)
+            if stride == ANY
+        }
+        self.spans = _spans(nest, column=self.column)
+
+    def pointer(self, place: int) -> Register:
+        """Emit the address that the arguments at `place` give: a buffer and an offset in it."""
+        e = self.e
+        slot = e.offset(Register("%buffers", POINTER), e.argument(place), "i64")
+        base = e.value(POINTER, f"load ptr, {slot}, align 8")
+        return e.offset(base, e.argument(place + 1))
+
+    # ------------------------------------------------------------ memory
+
+    def address(self, number: int, point: Point) -> Register:
+        """Emit the address of an access; the outer axes come first, so that their part leaves inner loops."""
+        e, access, found = self.e, self.nest.accesses[number], self._bases[number]
+        size = element_bytes(access.element)
+        for axis, stride in enumerate(access.strides):
+            if stride == STILL:
+                continue
+            step = e.index(size) if stride == NEXT else self._strides[number, axis]
+            found = e.offset(found, e.mul(point.indices[axis], step))
+        return found
+
+    def read(self, number: int, point: Point, base: Register | None = None) -> Register:
+        """Emit the load of an access."""
+        access = self.nest.accesses[number]
+        stride = access.strides[self.nest.inner] if self.nest.axes else STILL
+        address = self.address(number, point) if base is None else base
+        if stride == STILL or point.lanes == 1:
+            return self._loaded(access.element, address, 1, None)
+        if stride == NEXT:
+            return self._loaded(access.element, address, point.lanes, point.mask)
+        return self._gathered(access.element, address, self._lane_offsets(number, point.lanes), point)
+
+    def _loaded(self, element: str, address: Register, lanes: int, mask: Register | None) -> Register:
+        kind = kind_of(element, lanes)
+        if element != "bool":
+            return self.e.load(address, kind, mask)
+        raw = self.e.load(address, kind.of("i8"), mask)
+        return self.e.compare("icmp ne", raw, self.e.constant(raw.kind, 0))
+
+    def _lane_offsets(self, number: int, lanes: int) -> Register:
+        e = self.e
+        stride = e.splat(self._strides[number, self.nest.inner], lanes)
+        return e.binary("mul", stride, self.lane_numbers(lanes))
+
+    def lane_numbers(self, lanes: int) -> Register:
+        """Return 0, 1, 2, … as 64-bit lanes."""
+        kind = Kind("i64", lanes)
+        return Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", kind)
+
+    def _gathered(self, element: str, address: Register, offsets: Register, point: Point) -> Register:
+        """Emit loads from an address at an offset in bytes for each lane."""
+        e, kind = self.e, kind_of(element, point.lanes)
+        memory = kind.of("i8") if element == "bool" else kind
+        pointers = e.value(Kind("ptr", point.lanes), f"getelementptr i8, {address}, {offsets}")
+        raw = e.gather(pointers, memory, point.mask)
+        return e.compare("icmp ne", raw, e.constant(raw.kind, 0)) if element == "bool" else raw
+
+    def write(self, number: int, x: Register, point: Point) -> None:
+        """Emit the store of a value to an access."""
+        e, access = self.e, self.nest.accesses[number]
+        lanes = point.lanes if self.nest.axes and access.strides[self.nest.inner] != STILL else 1
+        x = e.splat(x, lanes)
+        if access.element == "bool":
+            x = e.convert("zext", x, "i8")
+        address = self.address(number, point)
+        if lanes == 1 or access.strides[self.nest.inner] == NEXT:
+            e.store(x, address, point.mask if lanes > 1 else None)
+            return
+        offsets = self._lane_offsets(number, lanes)
+        e.scatter(x, e.value(Kind("ptr", lanes), f"getelementptr i8, {address}, {offsets}"), point.mask)
+
+    # ------------------------------------------------------------ values
+
+    def value(self, number: int, point: Point) -> Register:
+        """Emit a step at a point, unless it is there already; it has one lane where it does not vary."""
+        found = point.find(number)
+        if found is None:
+            step = self.nest.steps[number]
+            at = point if self.spans[number] or point.lanes == 1 else Point(point.indices, outer=point)
+            found = point.values[number] = self._emit(number, step, at)
+        return found
+
+    def wide(self, number: int, point: Point) -> Register:
+        """Emit a step in all lanes of a point."""
+        return self.e.splat(self.value(number, point), point.lanes)
+
+    def _emit(self, number: int, step: Step, point: Point) -> Register:
+        e = self.e
+        match step:
+            case Load():
+                return self.read(step.access, point)
+            case Constant():
+                return e.constant(kind_of(step.element), step.number)
+            case SizeArgument():
+                return cast(e, e.argument(self.layout.sizes + step.place), "int64", step.element)
+            case Position():
+                return self._position(step.axis, point)
+            case Take():
+                return self._take(number, step, point)
+            case Apply():
+                return self._apply(step, [self.value(o, point) for o in step.operands], point)
+            case Fold() | Accumulated():
+                raise AssertionError(f"step {number} is computed by the loops around it")
+
+    def _apply(self, step: Apply, operands: Sequence[Register], point: Point) -> Register:
+        e = self.e
+        lanes = max(o.kind.lanes for o in operands)
+        same = tuple(e.splat(o, lanes) for o in operands)
+        source = self.nest.steps[step.operands[-1]].element
+        if step.op == "cast":
+            return cast(e, same[0], source, step.element)
+        del point
+        return function_of(step.op, source)(e, same)
+
+    def _position(self, axis: int, point: Point) -> Register:
+        e, place = self.e, point.indices[axis]
+        if axis != self.nest.inner or point.lanes == 1:
+            return place
+        return e.binary("add", e.splat(place, point.lanes), self.lane_numbers(point.lanes))
+
+    def _take(self, number: int, step: Take, point: Point) -> Register:
+        """Emit a load at an index, which is checked: outside of the axis it counts as an error and reads 0."""
+        e, place = self.e, self.layout.takes[number]
+        index = self.value(step.index, point)
+        index = cast(e, index, self.nest.steps[step.index].element, "int64")
+        size, stride = (e.splat(e.argument(place + i), index.kind.lanes) for i in (0, 1))
+        negative = e.compare("icmp slt", index, e.constant(index.kind, 0))
+        index = e.select(negative, e.binary("add", index, size), index)
+        inside = e.compare("icmp ult", index, size)
+        index = e.select(inside, index, e.constant(index.kind, 0))
+        self._count_errors(inside, point)
+        offsets = e.binary("mul", index, stride)
+        address = self.address(step.access, point)
+        moves = self.nest.accesses[step.access].strides[self.nest.inner] if self.nest.axes else STILL
+        if index.kind.lanes == 1:
+            return self.read(step.access, point, e.offset(address, offsets))
+        if moves != STILL:
+            element = self.nest.accesses[step.access].element
+            unit = Register(str(element_bytes(element)), INDEX)
+            lane = e.splat(unit, point.lanes) if moves == NEXT else None
+            within = (
+                self._lane_offsets(step.access, point.lanes)
+                if lane is None
+                else e.binary("mul", lane, self.lane_numbers(point.lanes))
+            )
+            offsets = e.binary("add", offsets, within)
+        return self._gathered(self.nest.accesses[step.access].element, address, offsets, point)
+
+    def _count_errors(self, inside: Register, point: Point) -> None:
+        e = self.e
+        outside = e.binary("xor", inside, e.constant(inside.kind, 1))
+        if inside.kind.lanes > 1:
+            if point.mask is not None:
+                outside = e.binary("and", outside, point.mask)
+            outside = e.intrinsic("vector.reduce.or", outside, kind=Kind("i1"))
+        with e.when(outside):
+            base = e.value(POINTER, "load ptr, ptr %buffers, align 8")
+            e.effect(f"store i64 1, {base}, align 8")
+
+
+def _spans(nest: Nest, *, column: bool) -> list[bool]:
+    """Return of each step whether it varies along the inner axis."""
+    found: list[bool] = []
+    for step in nest.steps:
+        match step:
+            case Load():
+                varies = bool(nest.axes) and nest.accesses[step.access].strides[nest.inner] != STILL
+            case Take():
+                moves = bool(nest.axes) and nest.accesses[step.access].strides[nest.inner] != STILL
+                varies = moves or found[step.index]
+            case Position():
+                varies = step.axis == nest.inner
+            case Apply():
+                varies = any(found[o] for o in step.operands)
+            case Fold():
+                varies = column and found[step.operand]
+            case Accumulated():
+                varies = True
+            case _:
+                varies = False
+        found.append(varies)
+    return found

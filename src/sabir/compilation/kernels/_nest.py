@@ -1,0 +1,165 @@
+"""Nests: loops over axes, as data. A nest says all that its machine code depends on, and nothing else.
+
+So equal nests share one kernel, whatever the sizes, strides and addresses are: these are arguments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+Stride: TypeAlias = Literal[0, 1, 2]  # 0: does not move; 1: the next element; 2: an argument, in bytes
+STILL, NEXT, ANY = 0, 1, 2
+
+
+class Access(NamedTuple):
+    """How a tensor in memory is read or written: its element type and its stride along each axis."""
+
+    element: str
+    strides: tuple[Stride, ...]
+
+    def __str__(self) -> str:
+        return f"{self.element}[{','.join('01n'[s] for s in self.strides)}]"
+
+
+class Load(NamedTuple):
+    """The element of an access."""
+
+    element: str
+    access: int
+
+    def __str__(self) -> str:
+        return f"load a{self.access}"
+
+
+class Take(NamedTuple):
+    """The element of an access moved along one more axis by an index; `size` bounds it."""
+
+    element: str
+    access: int
+    index: int
+
+    def __str__(self) -> str:
+        return f"take a{self.access} at %{self.index}"
+
+
+class Constant(NamedTuple):
+    """A number."""
+
+    element: str
+    number: float
+
+    def __str__(self) -> str:
+        return f"{self.element} {self.number!r}"
+
+
+class SizeArgument(NamedTuple):
+    """A size, converted to the element type."""
+
+    element: str
+    place: int
+
+    def __str__(self) -> str:
+        return f"{self.element} size {self.place}"
+
+
+class Position(NamedTuple):
+    """The index along an axis."""
+
+    element: str
+    axis: int
+
+    def __str__(self) -> str:
+        return f"index {self.axis}"
+
+
+class Accumulated(NamedTuple):
+    """The sum of a product, of which an epilogue computes the result."""
+
+    element: str
+
+    def __str__(self) -> str:
+        return "product"
+
+
+class Apply(NamedTuple):
+    """A scalar function of earlier values."""
+
+    element: str
+    op: str
+    operands: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.op}{f' {self.element}' if self.op == 'cast' else ''} " + ", ".join(
+            f"%{o}" for o in self.operands
+        )
+
+
+class Fold(NamedTuple):
+    """An earlier value combined along the reduced axes."""
+
+    element: str
+    op: str
+    operand: int
+    last: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.op}{' last' if self.last else ''} over the reduced axes of %{self.operand}"
+
+
+Step: TypeAlias = Load | Take | Constant | SizeArgument | Position | Accumulated | Apply | Fold
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Loops over axes, from the outermost inwards; steps compute values, stores write them.
+
+    `reduced` says of each axis whether folds run along it. `inner` is the axis along which vectors lie.
+    `stores` pairs accesses with values.
+    """
+
+    axes: int
+    reduced: tuple[bool, ...]
+    inner: int
+    accesses: tuple[Access, ...]
+    steps: tuple[Step, ...]
+    stores: tuple[tuple[int, int], ...]
+    sizes: int = 0  # how many size arguments steps read
+    lanes: int = field(default=16)
+
+    def __str__(self) -> str:
+        marks = "".join("r" if r else "k" for r in self.reduced)
+        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}"]
+        lines += [f"  a{i}: {a}" for i, a in enumerate(self.accesses)]
+        lines += [f"  %{i} = {s}" for i, s in enumerate(self.steps)]
+        lines += [f"  store %{value} to a{access}" for access, value in self.stores]
+        return "\n".join(lines)
+
+
+class Layout:
+    """Where the arguments of a nest lie in its block, in 64-bit places.
+
+    The sizes of the axes come first, then for each access its buffer, its offset in bytes and the strides that
+    are arguments, then the size and the stride of each take, the sizes that steps read, and the scratch
+    memory: its buffer, offset and bytes a thread.
+    """
+
+    def __init__(self, nest: Nest) -> None:
+        place = nest.axes
+        self.accesses: list[int] = []
+        for access in nest.accesses:
+            self.accesses.append(place)
+            place += 2 + access.strides.count(ANY)
+        self.takes: dict[int, int] = {}
+        for number, step in enumerate(nest.steps):
+            if isinstance(step, Take):
+                self.takes[number] = place
+                place += 2
+        self.sizes = place
+        place += nest.sizes
+        self.scratch = place
+        self.count = place + 3
+
+    def stride(self, nest: Nest, access: int, axis: int) -> int:
+        """Return the place of a stride that is an argument."""
+        return self.accesses[access] + 2 + nest.accesses[access].strides[:axis].count(ANY)

@@ -1,0 +1,166 @@
+"""Tensor expressions: immutable, compared by identity, each with its element type and its shape.
+
+They say what is computed, and not in which order, in which memory, or by how many kernels: the compiler decides
+that for the expressions of a whole graph at once. A shape has no unknown sizes: each is a number or symbolic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sabir.ir import Expr, Known
+
+Size: TypeAlias = int | Expr
+Sizes: TypeAlias = tuple[Size, ...]
+
+INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+FLOATS = frozenset({"float", "double"})
+ELEMENTS = FLOATS | INTEGERS | {"bool"}  # the element types that kernels compute with
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """A tensor that is computed when it is needed.
+
+    `element` is the name of an element type, one of `ELEMENTS`.
+    """
+
+    element: str
+    shape: Sizes
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the elements are floating-point numbers."""
+        return self.element in FLOATS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored(Expression):
+    """A tensor in memory: an operand of a node, by the slot of its value.
+
+    `known` has its contents where they are known before a run, symbolic ones too.
+    """
+
+    slot: int = 0
+    known: Known | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number(Expression):
+    """One number, of rank 0."""
+
+    number: float = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extent(Expression):
+    """A size as one number, of rank 0."""
+
+    size: Size = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Count(Expression):
+    """The index along one axis: element `[..., i, ...]` is `i`."""
+
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Map(Expression):
+    """A scalar function of each element; the operands broadcast to the shape as in numpy.
+
+    `op` is a name of `sabir.loops.ARITY`. The operands have one element type, but those of `where` (its first
+    is bool) and of `cast`.
+    """
+
+    op: str = ""
+    operands: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduce(Expression):
+    """All elements along some axes combined by `sum`, `prod`, `max` or `min`; the axes stay, with size 1.
+
+    `argmax` and `argmin` give the index, in int64, of the first extreme along one axis; `last` of the last.
+    """
+
+    op: str = ""
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    axes: tuple[int, ...] = ()
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contract(Expression):
+    """Matrix products: `[..., M, K]` by `[..., K, N]`; the leading axes broadcast."""
+
+    a: Expression = field(default_factory=lambda: Number("float", ()))
+    b: Expression = field(default_factory=lambda: Number("float", ()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Permute(Expression):
+    """The axes in another order: axis `i` of the result is axis `axes[i]` of the operand."""
+
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    axes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reshape(Expression):
+    """The same elements, row by row, in another shape."""
+
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expand(Expression):
+    """The operand broadcast to the shape."""
+
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slice(Expression):
+    """Each axis from a first index in steps, which may be negative."""
+
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    starts: Sizes = ()
+    steps: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Take(Expression):
+    """The operand at `indices` along an axis; negative indices count from the end.
+
+    The shape is that of the operand with the axis replaced by the shape of the indices. An index outside of
+    the axis is an error of the run.
+    """
+
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    indices: Expression = field(default_factory=lambda: Number("int64", ()))
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join(Expression):
+    """Tensors side by side along an axis."""
+
+    parts: tuple[Expression, ...] = ()
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pad(Expression):
+    """The operand with a number around it; `before` is how many precede it along each axis."""
+
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    before: Sizes = ()
+    number: float = 0

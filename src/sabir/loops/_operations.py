@@ -1,0 +1,234 @@
+"""The functions that rooms build tensor expressions with; their arguments are checked here once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import SabirError
+from sabir.ir import Expr, known_equal, lower_bound, product
+from sabir.loops._expressions import (
+    ELEMENTS,
+    Contract,
+    Count,
+    Expand,
+    Expression,
+    Extent,
+    Join,
+    Map,
+    Number,
+    Pad,
+    Permute,
+    Reduce,
+    Reshape,
+    Slice,
+    Take,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sabir.loops._expressions import Size, Sizes
+
+_UNARY = (
+    "neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2 log1p "
+    "sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid softplus cast"
+)
+_BINARY = (
+    "add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor shl shr"
+)
+ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | {"where": 3, "fma": 3}
+_TRUTHS = frozenset("eq ne lt le gt ge isnan isinf_pos isinf_neg".split())
+
+
+class NotLowered(SabirError):  # noqa: N818
+    """No kernel expresses this call; the message says why. The call is evaluated instead."""
+
+
+def number(element: str, value: float) -> Number:
+    """Return one number of an element type."""
+    return Number(element, (), value)
+
+
+def count(shape: Sequence[Size], axis: int) -> Count:
+    """Return the index along an axis, in int64."""
+    return Count("int64", tuple(shape), axis)
+
+
+def apply(op: str, *operands: Expression | float) -> Expression:
+    """Return a scalar function of each element; a Python number takes the element type of the others.
+
+    Raises NotLowered for an element type that kernels do not compute with, and for sizes of which it is open
+    whether they broadcast.
+    """
+    typed = [x for x in operands if isinstance(x, Expression)]
+    of = typed[-1].element  # the first operand of `where` is its condition
+    given = [x if isinstance(x, Expression) else number(of, x) for x in operands]
+    for x in given:
+        check_element(x.element)
+    shape: Sizes = ()
+    for x in given:
+        shape = broadcast(shape, x.shape)
+    return Map("bool" if op in _TRUTHS else of, shape, op, tuple(given))
+
+
+def check_element(element: str) -> None:
+    """Raise NotLowered for an element type that kernels do not compute with."""
+    if element not in ELEMENTS:
+        raise NotLowered(f"kernels do not compute with {element} yet")
+
+
+def cast(x: Expression, element: str) -> Expression:
+    """Return the elements as another type, as the operator Cast converts them."""
+    check_element(element)
+    return x if x.element == element else Map(element, x.shape, "cast", (x,))
+
+
+def where(condition: Expression, a: Expression | float, b: Expression | float) -> Expression:
+    """Return `a` where the condition is true, else `b`."""
+    return apply("where", condition, a, b)
+
+
+def broadcast(a: Sizes, b: Sizes) -> Sizes:
+    """Return the shape to which two shapes broadcast; raises NotLowered where the symbols leave it open."""
+    if len(a) < len(b):
+        a, b = b, a
+    head = len(a) - len(b)
+    return (*a[:head], *(_common(m, n) for m, n in zip(a[head:], b, strict=True)))
+
+
+def _common(m: Size, n: Size) -> Size:
+    if m == n or n == 1:
+        return m
+    if m == 1:
+        return n
+    if isinstance(m, int) and isinstance(n, int):
+        raise NotLowered(f"the sizes {m} and {n} do not broadcast")
+    raise NotLowered(f"whether {m} and {n} broadcast is known at run time only")
+
+
+def reduce(op: str, x: Expression, axes: Iterable[int], *, last: bool = False) -> Expression:
+    """Return the reduction over some axes, which stay with size 1; over no axes it is `x` itself."""
+    check_element(x.element)
+    found = tuple(sorted({axis % x.rank for axis in axes}))
+    if not found:
+        return x
+    shape = tuple(1 if i in found else d for i, d in enumerate(x.shape))
+    element = "int64" if op in {"argmax", "argmin"} else x.element
+    return Reduce(element, shape, op, x, found, last)
+
+
+def mean(x: Expression, axes: Iterable[int]) -> Expression:
+    """Return the mean over some axes, which stay with size 1."""
+    total = reduce("sum", x, axes)
+    return apply("div", total, sized(x.element, product(x.shape[axis % x.rank] for axis in {*axes})))
+
+
+def sized(element: str, size: Size | None) -> Expression:
+    """Return a size as a number, also a symbolic one."""
+    if size is None:
+        raise NotLowered("a size is too large, or unknown")
+    return number(element, size) if isinstance(size, int) else Extent(element, (), size)
+
+
+def contract(a: Expression, b: Expression) -> Expression:
+    """Return the matrix products of two tensors of rank 2 or more."""
+    if a.element not in {"float", "double"} or a.element != b.element:
+        raise NotLowered(f"products of {a.element} have no kernel yet")
+    if known_equal(a.shape[-1], b.shape[-2]) is False:
+        raise NotLowered(f"the sizes {a.shape[-1]} and {b.shape[-2]} differ")
+    batch = broadcast(a.shape[:-2], b.shape[:-2])
+    return Contract(a.element, (*batch, a.shape[-2], b.shape[-1]), a, b)
+
+
+# ---------------------------------------------------------------- views
+
+
+def permute(x: Expression, axes: Sequence[int]) -> Expression:
+    """Return the axes in another order."""
+    order = tuple(axis % x.rank for axis in axes)
+    if order == tuple(range(x.rank)):
+        return x
+    return Permute(x.element, tuple(x.shape[axis] for axis in order), x, order)
+
+
+def reshape(x: Expression, shape: Sequence[Size]) -> Expression:
+    """Return the same elements in another shape; raises NotLowered where it is open whether they are as many."""
+    wanted = tuple(shape)
+    if wanted == x.shape:
+        return x
+    if product(wanted) != product(x.shape):
+        raise NotLowered(f"whether {_shown(x.shape)} and {_shown(wanted)} have as many elements is open")
+    return Reshape(x.element, wanted, x)
+
+
+def squeeze(x: Expression, axes: Iterable[int]) -> Expression:
+    """Return the tensor without some axes of size 1."""
+    gone = {axis % x.rank for axis in axes}
+    return reshape(x, [d for i, d in enumerate(x.shape) if i not in gone])
+
+
+def expand(x: Expression, shape: Sequence[Size]) -> Expression:
+    """Return the tensor broadcast to a shape."""
+    wanted = tuple(shape)
+    if broadcast(wanted, x.shape) != wanted:
+        raise NotLowered(f"{_shown(x.shape)} does not broadcast to {_shown(wanted)}")
+    return x if wanted == x.shape else Expand(x.element, wanted, x)
+
+
+def cut(x: Expression, starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[int]) -> Expression:
+    """Return a part of each axis: so many elements from a first index in steps.
+
+    The caller guarantees that the part lies inside the axis.
+    """
+    if all(s == 0 for s in starts) and tuple(sizes) == x.shape and all(s == 1 for s in steps):
+        return x
+    return Slice(x.element, tuple(sizes), x, tuple(starts), tuple(steps))
+
+
+def narrow(x: Expression, axis: int, start: Size, size: Size) -> Expression:
+    """Return a part of one axis."""
+    axis %= x.rank
+    starts = [start if i == axis else 0 for i in range(x.rank)]
+    sizes = [size if i == axis else d for i, d in enumerate(x.shape)]
+    return cut(x, starts, sizes, [1] * x.rank)
+
+
+def take(x: Expression, indices: Expression, axis: int) -> Expression:
+    """Return the tensor at some indices along an axis."""
+    axis %= x.rank
+    return Take(x.element, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x, indices, axis)
+
+
+def join(parts: Sequence[Expression], axis: int) -> Expression:
+    """Return tensors side by side along an axis."""
+    first = parts[0]
+    axis %= first.rank
+    total: Size = 0
+    for part in parts:
+        check_element(part.element)
+        total = total + part.shape[axis]
+        for i, (m, n) in enumerate(zip(part.shape, first.shape, strict=True)):
+            if i != axis and m != n:
+                raise NotLowered(f"whether the sizes {m} and {n} are equal is open")
+    return Join(first.element, (*first.shape[:axis], total, *first.shape[axis + 1 :]), tuple(parts), axis)
+
+
+def pad(x: Expression, before: Sequence[Size], after: Sequence[Size], value: float) -> Expression:
+    """Return the tensor with a number around it; the counts are not negative."""
+    for n in (*before, *after):
+        if (lower_bound(n) or 0) < 0:
+            raise NotLowered("a negative padding cuts the tensor")
+    shape: list[Size] = [b + d + a for b, d, a in zip(before, x.shape, after, strict=True)]
+    return Pad(x.element, tuple(shape), x, tuple(before), value)
+
+
+def known_sizes(x: Expression | None) -> tuple[Size, ...] | None:
+    """Return the contents of a tensor of integers as sizes, where all are known."""
+    known = getattr(x, "known", None)
+    if known is None or not all(isinstance(n, (int, Expr)) for n in known):
+        return None
+    return tuple(known)
+
+
+def _shown(shape: Sizes) -> str:
+    return f"[{','.join(map(str, shape))}]"
