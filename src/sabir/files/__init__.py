@@ -6,6 +6,7 @@ from sabir.base import importing_later
 from sabir.files._reading import (
     MAX_SPARSE_RATIO,
     PIECE,
+    READING,
     LazyBytes,
     MappedFile,
     OpenFile,
@@ -38,6 +39,7 @@ __getattr__ = importing_later(__name__, _LATER)
 __all__ = [
     "MAX_SPARSE_RATIO",
     "PIECE",
+    "READING",
     "LazyBytes",
     "MappedFile",
     "NewFile",

@@ -38,8 +38,9 @@ class NewFile:
         mode: int | None = None,
         written: Callable[[int], None] | None = None,
         digest: Callable[[bytes], object] | None = None,
+        sync: bool = True,
     ) -> None:
-        """Write all chunks, and wait until they are on the disk; raises OSError.
+        """Write all chunks, and with `sync` wait until they are on the disk; raises OSError.
 
         `written` is called with the size of each piece, `digest` with all bytes, read back from the file.
         """
@@ -50,7 +51,8 @@ class NewFile:
             size = _write(descriptor, chunks, written or _ignore)
             if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, mode)
-            os.fsync(descriptor)
+            if sync:
+                os.fsync(descriptor)
             if digest is not None:
                 os.lseek(descriptor, 0, os.SEEK_SET)
                 for _ in range(0, size, PIECE):

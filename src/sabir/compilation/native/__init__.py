@@ -1,1 +1,33 @@
-"""Machine code: LLVM, the cache of objects, and the threads that run plans."""
+"""Machine code: LLVM, the cache of objects, and the threads that run plans.
+
+>>> from sabir.compilation.native import Library
+>>> text = 'define void @kernel(ptr %args, ptr %buffers, i64 %thread, i64 %threads) { ret void }'
+>>> len(Library.load([text, text]).addresses)
+2
+"""
+
+from typing import TYPE_CHECKING
+
+from sabir.base import importing_later
+
+if TYPE_CHECKING:
+    from sabir.compilation.native._cache import Cache, cache
+    from sabir.compilation.native._compile import disassemble, optimized
+    from sabir.compilation.native._entries import Entry
+    from sabir.compilation.native._objects import Library
+    from sabir.compilation.native._target import Host, host
+    from sabir.compilation.native._team import Control, Team, execute, team
+
+# imported on first use: the cache works without LLVM, whose library takes 50 ms to load
+_LATER = {
+    "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Host": "_target", "host": "_target",
+    "Library": "_objects", "disassemble": "_compile", "optimized": "_compile",
+    "Control": "_team", "Team": "_team", "execute": "_team", "team": "_team",
+}  # fmt: skip
+
+__getattr__ = importing_later(__name__, _LATER)
+
+__all__ = [
+    "Cache", "Control", "Entry", "Host", "Library", "Team",
+    "cache", "disassemble", "execute", "host", "optimized", "team",
+]  # fmt: skip

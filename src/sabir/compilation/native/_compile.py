@@ -1,0 +1,115 @@
+"""From the text of a kernel to machine code: parse, verify, optimize, generate.
+
+LLVM ends the process where it generates code for an instruction that the processor lacks, or for a module
+that is not valid. So a text is verified first, and the intrinsics that it declares are compared with the
+processor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from sabir.base import UnsupportedError, quote
+from sabir.compilation.native._elf import undefined_symbols
+from sabir.compilation.native._llvm import LOCK, llvm
+from sabir.compilation.native._target import Host, host, machine
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+_DECLARED = re.compile(r"@(llvm\.x86\.[\w.]+)")
+_WIDE = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
+_BYTE_PRODUCTS = re.compile(r"vpdp(bus|wss)ds?\.(\d+)")  # their names begin with avx512 on every processor
+
+
+def object_of(text: str) -> bytes:
+    """Return the object file of a kernel: position-independent, the same bytes for the same text.
+
+    Raises UnsupportedError where the text is not valid, or needs what this processor or the object lacks.
+    """
+    with _module(text) as module:
+        image: bytes = machine(host()).emit_object(module)
+    missing = undefined_symbols(image)
+    if missing:
+        raise UnsupportedError(
+            f"a kernel calls {', '.join(map(quote, missing))}, which its machine code does not contain"
+        )
+    return image
+
+
+def disassemble(text: str) -> str:
+    """Return the assembly of a kernel's text.
+
+    Raises UnsupportedError as `Library.load` does.
+
+    >>> from sabir.compilation.native import disassemble
+    >>> 'ret' in disassemble('define void @kernel() { ret void }')
+    True
+    """
+    with _module(text) as module:
+        assembly: str = machine(host()).emit_assembly(module)
+    return assembly
+
+
+def optimized(text: str) -> str:
+    """Return the LLVM IR of a kernel's text after all passes.
+
+    Raises UnsupportedError as `Library.load` does.
+
+    >>> from sabir.compilation.native import optimized
+    >>> 'ret void' in optimized('define void @kernel() { ret void }')
+    True
+    """
+    with _module(text) as module:
+        return str(module)
+
+
+@contextlib.contextmanager
+def _module(text: str) -> Generator[Any]:
+    """Parse, verify and optimize a text, and free all of it afterwards."""
+    target = host()
+    for name in set(_DECLARED.findall(text)):
+        _require(name, target)
+    with LOCK, contextlib.ExitStack() as stack:
+        # a context of its own: types and constants of the process-wide one are never freed
+        context = stack.enter_context(contextlib.closing(llvm().create_context()))
+        try:
+            module = stack.enter_context(contextlib.closing(llvm().parse_assembly(text, context=context)))
+            module.verify()
+        except (RuntimeError, UnicodeEncodeError) as error:
+            raise UnsupportedError(f"the text of a kernel is not valid LLVM IR: {error}") from error
+        _optimize(module, machine(target))
+        yield module
+
+
+def _optimize(module: Any, target: Any) -> None:
+    """Run the passes."""
+    options = llvm().create_pipeline_tuning_options(speed_level=1)
+    builder = llvm().create_pass_builder(target, options)
+    passes = llvm().create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.run(module, builder)
+
+
+def _require(name: str, target: Host) -> None:
+    """Raise UnsupportedError for an intrinsic of x86 processors that this one does not have."""
+    if not any(all(map(target.has, features)) for features in _alternatives(name)):
+        raise UnsupportedError(f"a kernel calls {name}, which this processor ({target.cpu}) does not have")
+
+
+def _alternatives(name: str) -> list[tuple[str, ...]]:
+    """Return the sets of features each of which is enough for an intrinsic."""
+    _, _, family, *rest = name.split(".")
+    products = _BYTE_PRODUCTS.fullmatch(".".join(rest))
+    if family == "avx512" and products:
+        with_avx512 = (*_WIDE, "avx512vnni")
+        return [with_avx512] if products[2] == "512" else [with_avx512, ("avxvnni",)]
+    if family == "avx512":
+        return [_WIDE]
+    if family == "avx2" and rest[0].startswith("vpdp"):
+        return [("avxvnniint16" if rest[0].startswith("vpdpw") else "avxvnniint8",)]
+    if family in {"sse41", "sse42"}:
+        family = f"sse4.{family[-1]}"
+    return [({"vcvtps2ph": "f16c", "vcvtph2ps": "f16c"}.get(family, family),)]

@@ -1,0 +1,56 @@
+"""LLVM, loaded on first use and never entered by two threads at once."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from typing import Any
+
+from sabir.base import UnsupportedError
+
+_OLDEST = 20  # LLVM's major version: older ones do not read the constants that the emitter writes
+
+# Held while LLVM runs: llvmlite has a lock of its own, but a fork within it would leave the child locked out.
+LOCK = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+
+
+@functools.cache
+def llvm() -> Any:
+    """Return `llvmlite.binding`, ready to compile for this machine.
+
+    Raises UnsupportedError where it is missing, does not load or is too old.
+    """
+    try:
+        # ruff: ignore[import-outside-top-level]  50 ms and 80 MB that only compiled models need
+        from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs] - it has no types
+    except (ImportError, OSError) as error:
+        raise UnsupportedError(
+            f"compiled models need llvmlite, which cannot be imported: {error}; install it with "
+            "`pip install llvmlite`, or choose another engine"
+        ) from error
+    found: Any = binding
+    major: int = found.llvm_version_info[0]
+    if major < _OLDEST:
+        raise UnsupportedError(
+            f"compiled models need LLVM {_OLDEST} or newer, and the installed llvmlite has {major}: "
+            "`pip install --upgrade llvmlite`"
+        )
+    with LOCK:
+        found.initialize_native_target()
+        found.initialize_native_asmprinter()
+        found.initialize_native_asmparser()  # without it, LLVM ends the process at an inline instruction
+    return found
+
+
+@functools.cache
+def versions() -> str:
+    """Return the versions of LLVM and of llvmlite, on which machine code depends."""
+    # ruff: ignore[import-outside-top-level]  as above
+    import llvmlite  # pyright: ignore[reportMissingTypeStubs] - it has no types
+
+    package: Any = llvmlite
+    return f"{'.'.join(map(str, llvm().llvm_version_info))} {package.__version__}"

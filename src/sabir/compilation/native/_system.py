@@ -1,0 +1,96 @@
+"""What the driver asks of the operating system: addresses of functions, and numbers of calls and clocks.
+
+The choice is by system. On Linux threads sleep in a futex. On macOS, Windows, and processors on which we do not
+know the number of the futex call, they sleep for short times instead, with `usleep` or `Sleep`. Linux can be
+asked to do without the futex, and so the tests cover that way of sleeping; macOS and Windows themselves are not
+tested.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+import time
+from typing import NamedTuple
+
+_FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
+_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+_COARSE = 6  # CLOCK_MONOTONIC_COARSE of Linux; the time module has no name for it
+_ROUGHEST = 0.011  # seconds; a coarser clock would let a slice last too long
+_SECOND = 1_000_000_000
+
+
+class Services(NamedTuple):
+    """Functions of the system by address, and the numbers that belong to them."""
+
+    syscall: int
+    futex: int
+    turn: int
+    nap: int
+    longest_nap: int
+    clock: int
+    fine: int
+    coarse: int
+    second: int
+    """How much the clock advances in a second."""
+
+
+def machine() -> str:
+    """Return the processor's name: `x86_64`, `aarch64`, …."""
+    name = platform.machine().lower()
+    return _MACHINES.get(name, name)
+
+
+def clock_kind() -> str:
+    """Return the kind of the clock's function, for the text of the driver."""
+    return "ticks" if sys.platform == "win32" else "timespec"
+
+
+def services(*, futex: bool = True) -> Services:
+    """Return the services of this system; `futex` false does without one."""
+    if sys.platform == "win32":
+        return _windows()
+    libc = ctypes.CDLL(None)
+    number = _FUTEX.get(machine(), 0) if futex and sys.platform == "linux" else 0
+    return Services(
+        syscall=_address(libc, "syscall") if number else 0,
+        futex=number,
+        turn=_address(libc, "sched_yield"),
+        nap=_address(libc, "usleep"),
+        longest_nap=4000,
+        clock=_address(libc, "clock_gettime"),
+        fine=time.CLOCK_MONOTONIC,
+        coarse=_coarse_clock(),
+        second=_SECOND,
+    )
+
+
+def _coarse_clock() -> int:
+    if sys.platform != "linux":
+        return time.CLOCK_MONOTONIC
+    try:
+        return _COARSE if time.clock_getres(_COARSE) < _ROUGHEST else time.CLOCK_MONOTONIC
+    except OSError:  # an old kernel, or an imitation of one
+        return time.CLOCK_MONOTONIC
+
+
+def _windows() -> Services:
+    kernel = ctypes.CDLL("kernel32")
+    second = ctypes.c_int64()
+    kernel.QueryPerformanceFrequency(ctypes.byref(second))
+    return Services(
+        syscall=0,
+        futex=0,
+        turn=_address(kernel, "SwitchToThread"),
+        nap=_address(kernel, "Sleep"),
+        longest_nap=1,
+        clock=_address(kernel, "QueryPerformanceCounter"),
+        fine=0,
+        coarse=0,
+        second=second.value,
+    )
+
+
+def _address(library: ctypes.CDLL, name: str) -> int:
+    return ctypes.cast(library[name], ctypes.c_void_p).value or 0

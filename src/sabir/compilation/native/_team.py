@@ -1,0 +1,243 @@
+"""The threads that run plans: teams, runs, and how a run is cancelled.
+
+A plan is an array of rows (address of a kernel, address of its arguments). The workers of a team are daemon
+threads that enter the driver once and stay in it: they need no interpreter lock, and never hold up the end of
+the process. All sessions that want as many threads share the workers of one crew, which ends when the last
+session drops or releases its team. A child process made by `fork` has none of its parent's threads: its first
+run starts workers anew.
+
+A run takes the workers if they are free. Else it goes alone, on the calling thread: kernels divide their work
+by the thread's number, and results do not depend on how many threads there are. A run returns to Python when a
+slice is over, so that signals, such as Ctrl-C, and deadlines are looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import llvmlite.binding as llvm  # pyright: ignore[reportMissingTypeStubs] - it has no types
+import numpy as np
+
+from sabir.compilation.native._driver import ALIGNMENT, CLOSED, SIZE, SLOTS, driver_text
+from sabir.compilation.native._system import clock_kind, machine, services
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sabir.compilation.native._system import Services
+
+# parts of a second
+_SLICE, _SPIN, _PATIENCE = 50, 100_000, 20_000
+
+
+class _Driver(NamedTuple):
+    run: Any
+    work: Any
+    end: Any
+    services: Services
+    code: object  # keeps the functions in memory
+
+
+@functools.cache
+def _driver() -> _Driver:
+    """Return the driver: its code stays in memory for the life of the process."""
+    addresses, code = _load(driver_text(machine(), clock_kind()), ("run", "work", "end"))
+    number, address = ctypes.c_int64, ctypes.c_void_p
+    run = ctypes.CFUNCTYPE(number, address, address, number, number, address, address)
+    one = ctypes.CFUNCTYPE(None, address)
+    return _Driver(run(addresses[0]), one(addresses[1]), one(addresses[2]), services(), code)
+
+
+def _load(text: str, names: tuple[str, ...]) -> tuple[list[int], object]:
+    binding: Any = llvm
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    module = binding.parse_assembly(text)
+    module.verify()
+    engine = binding.create_mcjit_compiler(
+        module, binding.Target.from_default_triple().create_target_machine(opt=2)
+    )
+    engine.finalize_object()
+    return [engine.get_function_address(name) for name in names], engine
+
+
+class Control:
+    """The word by which a run is cancelled; `address` is for the driver. A cancelled control stays cancelled.
+
+    >>> control = Control()
+    >>> control.cancel()
+    >>> control.cancelled
+    True
+    """
+
+    __slots__ = ("_word", "address")
+
+    def __init__(self) -> None:
+        self._word = ctypes.c_int64(0)
+        self.address = ctypes.addressof(self._word)
+
+    def cancel(self) -> None:
+        """Ask the runs with this control to stop after the row that they do now; any thread may call it."""
+        self._word.value = 1
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._word.value != 0
+
+
+class _Crew:
+    """The workers that all teams of one size share, and the block of memory through which they are driven."""
+
+    def __init__(self, threads: int, given: Services) -> None:
+        self._threads = threads
+        self._services = given
+        self._renew()
+
+    def _renew(self) -> None:
+        self.block = _new_block(self._services)
+        self.address = int(self.block.ctypes.data)
+        self.started = self._threads == 1
+        self._end = weakref.finalize(self, _driver().end, self.address)
+        self._end.atexit = False  # workers need no end: the process ends them
+
+    def start(self) -> None:
+        """Start the workers. If the system refuses, there are fewer, or none."""
+        with _lock:
+            if self.started or sys.is_finalizing():
+                return
+            try:
+                self._start()
+            except BaseException:  # such as KeyboardInterrupt: begin afresh in the next run
+                self._end()
+                self._renew()
+                raise
+
+    def _start(self) -> None:
+        workers = 0
+        with contextlib.suppress(RuntimeError):  # the system has no thread for us
+            for number in range(1, self._threads):
+                name = f"sabir-{self._threads}-{number}"
+                threading.Thread(
+                    target=_work, args=(self.address, self.block, _driver()), name=name, daemon=True
+                ).start()
+                workers += 1
+        self.block[SLOTS["workers"]] = workers
+        self.started = True
+
+    def forget(self) -> None:
+        """Begin afresh without the workers, which are in another process."""
+        self._end.detach()
+        self._renew()
+
+
+def _work(address: int, _block: object, driver: _Driver) -> None:
+    driver.work(address)  # block and driver stay in memory until it returns
+
+
+def _new_block(given: Services) -> np.ndarray[Any, np.dtype[np.int64]]:
+    memory = np.zeros(SIZE + ALIGNMENT // 8, np.int64)
+    skipped = -int(memory.ctypes.data) % ALIGNMENT // 8
+    block = memory[skipped : skipped + SIZE]
+    for name in ("syscall", "futex", "turn", "nap", "longest_nap", "clock", "fine", "coarse"):
+        block[SLOTS[name]] = getattr(given, name)
+    for name, part in (("slice", _SLICE), ("spin", _SPIN), ("patience", _PATIENCE)):
+        block[SLOTS[name]] = given.second // part
+    block[SLOTS["gate"] :].view(np.int32)[0] = CLOSED
+    return block
+
+
+class Team:
+    """Some threads that run plans together; `team` makes one for a session.
+
+    >>> with_two = team(2)
+    >>> with_two.threads
+    2
+    """
+
+    __slots__ = ("__weakref__", "_crew", "threads")
+
+    def __init__(self, threads: int, crew: _Crew) -> None:
+        self.threads = threads
+        self._crew = crew
+
+    def run(
+        self, plan_address: int, first: int, last: int, buffers_address: int, control: Control
+    ) -> int:
+        """Run rows of a plan, each after all threads have done the one before; return the row that is next.
+
+        That is `last`, or less if the control is cancelled or a slice of 20 ms is over: run again from there.
+        The caller keeps plan, buffers and control alive until it returns. Errors of kernels are not seen here.
+        """
+        crew = self._crew
+        if not crew.started:
+            crew.start()
+        return _driver().run(crew.address, plan_address, first, last, buffers_address, control.address)
+
+    def release(self) -> None:
+        """Give up the workers: they end at once if no other team has them. Later runs go alone.
+
+        Dropping the team does the same. Runs of other threads that go on with this team are not disturbed.
+        """
+        self._crew = _crew(1)
+
+
+def team(threads: int) -> Team:
+    """Return a team of so many threads, of which the caller of a run is one.
+
+    Workers start with the first run.
+
+    >>> team(1).threads
+    1
+    """
+    return Team(threads, _crew(max(threads, 1)))
+
+
+def execute(
+    team: Team,
+    plan_address: int,
+    first: int,
+    last: int,
+    buffers_address: int,
+    control: Control,
+    check: Callable[[], object],
+) -> int:
+    """Run rows of a plan to the end, and call `check` between slices; return the row that is next.
+
+    That is `last`, or less if the control is cancelled. `check` raises to give the run up, for a deadline.
+    """
+    row = team.run(plan_address, first, last, buffers_address, control)
+    while row < last and not control.cancelled:
+        check()
+        row = team.run(plan_address, row, last, buffers_address, control)
+    return row
+
+
+_lock = threading.Lock()
+_crews: weakref.WeakValueDictionary[int, _Crew] = weakref.WeakValueDictionary()
+
+
+def _crew(threads: int) -> _Crew:
+    with _lock:
+        crew = _crews.get(threads)
+        if crew is None:
+            crew = _crews[threads] = _Crew(threads, _driver().services)
+        return crew
+
+
+def _begin_child() -> None:
+    global _lock  # ruff: ignore[global-statement]  another thread of the parent may hold the old one
+    _lock = threading.Lock()
+    for crew in list(_crews.values()):
+        crew.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
