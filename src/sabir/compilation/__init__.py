@@ -1,1 +1,5 @@
 """The compiler: models as plans of native kernels."""
+
+from sabir.compilation._engine import Compiled
+
+__all__ = ["Compiled"]

@@ -72,6 +72,7 @@ class Grouping:
         self._visited: set[Expression] = set()
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
+        self.operands: dict[Contract, tuple[Expression, Expression]] = {}  # of products, as they are read
 
     def run(self, outputs: Sequence[int]) -> None:
         """Group what the evaluated calls and the outputs, by their slots, need."""
@@ -84,9 +85,10 @@ class Grouping:
                 roots.append((place, step, found))
         last = [self._output(slot) for slot in outputs if slot in self.lowered.expressions]
         roots.append((len(prepared.program.calls), None, last))
+        results = set(self.outputs.values())
         for _, _, found in roots:
             for x in self._postorder(found, set()):
-                if isinstance(x, Reshape):
+                if isinstance(x, Reshape) and getattr(x.operand, "operand", None) not in results:
                     self.views.prefer(x)
         for place, step, found in roots:
             self._visit(found)
@@ -272,7 +274,12 @@ class Grouping:
                 self.writers[x.into].append(group)
 
     def _product(self, x: Contract) -> None:
-        needed = [g for o in (x.a, x.b) for g in self.need(o)]
+        a = x.a
+        if self.views.locate(a).strides[-1] != 1 and a.shape[-1] != 1:
+            a = Copy(a.element, a.shape, a)
+            self._assign(a)
+        self.operands[x] = a, x.b
+        needed = [g for o in (a, x.b) for g in self.need(o)]
         group = self._group("product")
         group.space = x.shape
         group.members.append(x)

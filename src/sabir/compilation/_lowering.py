@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sabir.base import ACCIDENTS, SabirError
 from sabir.ir import Expr, TensorType
-from sabir.loops import ELEMENTS, Expression, NotLowered, Stored
+from sabir.loops import ELEMENTS, Expression, Lowering, NotLowered, Stored, shape_of
 from sabir.scheduling import ABSENT, OperatorCall
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
     from sabir.compilation._prepare import Prepared
     from sabir.ir import Type
-
-
-class LowerCall(NamedTuple):
-    """What a room's `lower` may ask about its call: which outputs are named, the opset, the output types."""
-
-    outputs: tuple[bool, ...]
-    opset: int
-    types: tuple[Type | None, ...]
-
-    def wants(self, index: int) -> bool:
-        """Whether the node names its output number `index`."""
-        return index < len(self.outputs) and self.outputs[index]
-
-    def shape(self, index: int = 0) -> tuple[int | Expr, ...]:
-        """Return the inferred shape of an output; raises NotLowered where a size is unknown."""
-        return _shape(self.types[index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +87,7 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
     types = tuple(None if s == ABSENT else found.prepared.types[s] for s in call.outputs)
     operands = [None if slot == ABSENT else _operand(found, slot) for slot in call.inputs]
     binding = call.version.binding("lower")
-    facts: Any = LowerCall(call.named, call.version.since, types)
+    facts: Any = Lowering(call.named, call.version.since, types)
     results = as_results(binding(operands, binding.fill(call.attributes), facts))
     if len(results) < len(call.outputs):
         raise NotLowered(f"no kernel computes output {len(results)}")
@@ -140,16 +124,7 @@ def _store(found: Lowered, slot: int) -> None:
         return
     if None in kind.shape:
         return
-    found.expressions[slot] = Stored(kind.element.name, _shape(kind), slot, kind.known)
-
-
-def _shape(kind: Type | None) -> tuple[int | Expr, ...]:
-    if not isinstance(kind, TensorType) or kind.shape is None:
-        raise NotLowered("the rank of an output is unknown")
-    sizes = tuple(d for d in kind.shape if d is not None)
-    if len(sizes) < len(kind.shape):
-        raise NotLowered("a size of an output is unknown")
-    return sizes
+    found.expressions[slot] = Stored(kind.element.name, shape_of(kind), slot, kind.known)
 
 
 def _is_known(kind: Type | None) -> bool:

@@ -96,11 +96,12 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """The entries of a plan in order, and the buffers that they use."""
+    """The entries of a plan in order, the buffers that they use, and the entries that prepare constants."""
 
     entries: list[Entry | Step]
     buffers: list[Buffer]
     outputs: dict[int, Buffer]
+    setup: list[Entry]
 
 
 def bytes_of(element: str, shape: Sizes) -> Size:

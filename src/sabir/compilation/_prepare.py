@@ -88,7 +88,8 @@ def prepare(model: Model, pattern: Pattern, registry: Registry, *, newer_opsets:
     for value, kind in zip(graph.inputs, pattern.inputs, strict=True):
         if kind is not None:
             value.type = kind
-            graph.set_initializer(value, None)
+            if value in graph.initializers:
+                graph.set_initializer(value, None)
     for node in graph:
         for value in node.outputs:
             if value is not None and isinstance(value.type, TensorType):

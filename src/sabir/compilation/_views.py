@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.ir import Expr
-from sabir.loops import Expand, Expression, Number, Permute, Reshape, Size, Sizes, Slice
+from sabir.loops import Expand, Expression, Join, Number, Pad, Permute, Reshape, Size, Sizes, Slice, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,10 +60,10 @@ class Views:
     def prefer(self, x: Reshape) -> None:
         """Let the operand of a Reshape lie in memory in the order that the Reshape reads it in."""
         inner = x.operand
-        if not isinstance(inner, Permute) or isinstance(inner.operand, VIEWS) or inner.operand in self.order:
+        if not isinstance(inner, Permute) or isinstance(inner.operand, (*VIEWS, Stored, Join, Pad)):
             return
         base = inner.operand
-        if base in self._found or regrouped(inner.shape, row_major(inner.shape), x.shape) is None:
+        if base in self.order or base in self._found or regrouped(inner.shape, row_major(inner.shape), x.shape) is None:
             return
         strides = row_major(base.shape)
         if regrouped(inner.shape, [strides[axis] for axis in inner.axes], x.shape) is None:

@@ -86,6 +86,7 @@ class Runner:
             self._declared = _declarations(program) if strict else None
             self._program = run_with_limits(limits, BoundProgram, program, binder)
             self._feeds = FeedReader(program.inputs, self._program.arrays)
+            self._input_slots = tuple(v.slot for v in program.inputs)
             self._plans: dict[tuple[str, ...], BoundPlan] = {}
             self._plan(tuple(self._output_slots))
             self._numbers = binder.numbers  # those of the outputs: other plans do not raise the limits
@@ -110,16 +111,34 @@ class Runner:
         plan = self._plan(names)
         return run_with_limits(self._limits, self._results, plan, feeds, names)
 
-    def _results(self, plan: BoundPlan, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    def start(self, feeds: Mapping[str, Any]) -> tuple[Run, list[Any]]:
+        """Return the state of a new run, and the feeds as values, None where an input keeps its default.
+
+        An engine that runs the model in another way begins its runs so too. Raises FeedError.
+        """
         run = Run(budget(), Dimensions(), self._mismatch, self._strict)
         inputs = self._feeds.read(feeds, run.dims, strict=self._strict)
         run.budget.raise_for(self._numbers + sum(map(numbers_of, inputs)))
-        with np.errstate(all="ignore"):  # infinities and NaNs are ordinary values
-            results = plan.run(inputs, (), run, self._declared)
+        return run, inputs
+
+    def finish(
+        self, names: Sequence[str], results: Sequence[Any], inputs: Sequence[Any], run: Run
+    ) -> dict[str, Any]:
+        """Return the results of a run by name, compared with their declared types, as the caller's own."""
         declared = self._declared_outputs
         named = [(declared[n], r) for n, r in zip(names, results, strict=True) if n in declared]
         compare([d for d, _ in named], [r for _, r in named], run)
         return dict(zip(names, owned(results, inputs), strict=True))
+
+    def default(self, index: int) -> Any:
+        """Return the default of an input by its place, None where it has none."""
+        return self._program.arrays.get(self._input_slots[index])
+
+    def _results(self, plan: BoundPlan, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+        run, inputs = self.start(feeds)
+        with np.errstate(all="ignore"):  # infinities and NaNs are ordinary values
+            results = plan.run(inputs, (), run, self._declared)
+        return self.finish(names, results, inputs, run)
 
     def _mismatch(self, where: str, problem: str) -> None:
         if self._strict:

@@ -1,5 +1,6 @@
 """Tensor expressions: what rooms lower operators to, and what the compiler makes kernels of."""
 
+from sabir.loops._calls import Lowering, shape_of
 from sabir.loops._expressions import (
     ELEMENTS,
     FLOATS,
@@ -50,9 +51,9 @@ from sabir.loops._operations import (
 
 __all__ = [
     "ARITY", "ELEMENTS", "FLOATS", "INTEGERS",
-    "Contract", "Count", "Expand", "Expression", "Extent", "Join", "Map", "NotLowered", "Number", "Pad",
+    "Contract", "Count", "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
     "Permute", "Reduce", "Reshape", "Size", "Sizes", "Slice", "Stored", "Take",
     "apply", "broadcast", "cast", "check_element", "contract", "count", "cut", "expand", "join",
-    "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape", "sized", "squeeze",
+    "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape", "shape_of", "sized", "squeeze",
     "take", "where",
 ]  # fmt: skip

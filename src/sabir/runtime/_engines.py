@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sabir.base import UnsupportedError
+from sabir.compilation import Compiled
 from sabir.evaluation import Runner
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Options(NamedTuple):
     limits: Limits | None
     strict: bool
     newer_opsets: bool
+    threads: int | None = None
 
 
 def _numpy(model: Model, options: Options) -> Engine:
@@ -62,7 +64,15 @@ def _numpy(model: Model, options: Options) -> Engine:
     )
 
 
-ENGINES: dict[str, Callable[[Model, Options], Engine]] = {"numpy": _numpy}
+def _compiled(model: Model, options: Options) -> Engine:
+    if options.strict:  # every value is compared with its declared type, which native code does not see
+        return _numpy(model, options)
+    return Compiled(
+        model, options.registry, options.limits, threads=options.threads, newer_opsets=options.newer_opsets
+    )
+
+
+ENGINES: dict[str, Callable[[Model, Options], Engine]] = {"numpy": _numpy, "compiled": _compiled}
 FASTEST = "numpy"  # what "auto" means
 
 

@@ -47,7 +47,7 @@ class Session:
         self,
         model: Model | str | os.PathLike[str] | bytes,
         *,
-        engine: Literal["auto", "numpy"] = "auto",
+        engine: Literal["auto", "compiled", "numpy"] = "auto",
         threads: int | None = None,
         strict: bool = False,
         newer_opsets: bool = False,
@@ -65,7 +65,7 @@ class Session:
             raise UnsupportedError(f"threads must be a number, 1 or more, or None; got {threads!r}")
         self.threads = threads
         self._model = ""
-        options = Options(registry, limits, strict, newer_opsets)
+        options = Options(registry, limits, strict, newer_opsets, threads)
 
         def bind(loaded: Model) -> Engine:
             self._model = repr(loaded)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Register
 from sabir.compilation.kernels._folds import Accumulator
-from sabir.compilation.kernels._nest import Apply, Fold
+from sabir.compilation.kernels._nest import Apply, Fold, Take
 from sabir.compilation.kernels._passes import Passes, passes_of
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _hoist(body: Body, roots: Sequence[int], point: Point) -> None:
             if not _waits(body, number):
                 body.value(number, point)
             continue
-        pending += step.operands if isinstance(step, Apply) else [getattr(step, "index", number)]
+        pending += step.operands if isinstance(step, Apply) else [step.index] if isinstance(step, Take) else []
 
 
 def _waits(body: Body, number: int) -> bool:

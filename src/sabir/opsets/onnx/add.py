@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Value
-from sabir.opsets.families import arithmetic, binary, broadcasting
+from sabir.opsets.families import arithmetic, binary, broadcasting, kernels
 from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
 
@@ -32,6 +32,7 @@ v14 = v13.widen(14, T=NUMBERS)
 
 v7.infer(arithmetic.known_sum)
 v7.evaluate(binary.elementwise(np.add))
+v7.lower(kernels.elementwise("add"))
 broadcasting.one_way_before(v7, commutes=True)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Value
-from sabir.opsets.families import arithmetic, binary, broadcasting
+from sabir.opsets.families import arithmetic, binary, broadcasting, kernels
 from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
 
@@ -35,6 +35,7 @@ v14 = v13.widen(14, T=NUMBERS)
 
 v7.infer(arithmetic.known_quotient)
 v7.evaluate(arithmetic.divide)
+v7.lower(kernels.elementwise("div"))
 broadcasting.one_way_before(v7)
 
 

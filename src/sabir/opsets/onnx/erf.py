@@ -7,7 +7,7 @@ import numpy as np
 
 from sabir.elements import DOUBLE
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import error_function
+from sabir.opsets.families import error_function, kernels
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -46,6 +46,9 @@ v13 = v9.evolve(
 
 v9.infer(same_as_first)
 v9.absent("downgrade", "no older operator computes the error function, and approximations have other digits")
+
+
+v9.lower(kernels.elementwise("erf"))
 
 
 @v9.evaluate

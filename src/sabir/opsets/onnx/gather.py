@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression
 from sabir.ir import TensorType
 from sabir.opsets.families import contents
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES, check_known
@@ -44,6 +46,11 @@ def infer(data: TensorType, indices: TensorType, /, *, axis: int) -> TensorType:
     kind = TensorType(data.element, (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]))
     places = contents.array_of(indices)
     return kind if places is None else contents.moved(kind, lambda known: _taken(known, places, axis), data)
+
+
+@v1.lower
+def lower(data: Expression, indices: Expression, /, *, axis: int) -> Expression:
+    return loops.take(data, indices, axis)
 
 
 @v1.evaluate

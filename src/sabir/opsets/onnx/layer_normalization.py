@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression, NotLowered
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import normalization, reductions
@@ -103,6 +105,22 @@ def evaluate(
         mean.reshape(shape).astype(stash),
         inverse.reshape(shape).astype(stash),
     )
+
+
+@v17.lower
+def lower(
+    x: Expression, scale: Expression, b: Expression | None = None, /, *, axis: int, epsilon: float, stash_type: int
+) -> tuple[Expression, ...]:
+    if element(stash_type).name != "float":
+        raise NotLowered("the statistics are computed in bfloat16")
+    axes = range(axis % x.rank, x.rank)
+    stashed = loops.cast(x, "float")
+    mean = loops.mean(stashed, axes)
+    deviation = loops.apply("sub", stashed, mean)
+    variance = loops.mean(loops.apply("mul", deviation, deviation), axes)
+    inverse = loops.apply("rsqrt", loops.apply("add", variance, epsilon))
+    y = loops.apply("mul", loops.cast(loops.apply("mul", deviation, inverse), x.element), scale)
+    return (y if b is None else loops.apply("add", y, b)), mean, inverse
 
 
 @v17.body

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression
 from sabir.ir import TensorType, Value
 from sabir.opsets.families import products
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
@@ -34,6 +36,16 @@ v13 = v9.widen(13, T=BFLOAT16)
 @v1.infer
 def infer(a: TensorType, b: TensorType, /) -> TensorType:
     return TensorType(a.element if a.element.number else b.element, products.matmul_shape(a.shape, b.shape))
+
+
+@v1.lower
+def lower(a: Expression, b: Expression, /) -> Expression:
+    """A vector becomes a row or a column, whose axis is removed afterwards."""
+    left = loops.reshape(a, (1, *a.shape)) if a.rank == 1 else a
+    right = loops.reshape(b, (*b.shape, 1)) if b.rank == 1 else b
+    y = loops.contract(left, right)
+    y = loops.squeeze(y, [-2]) if a.rank == 1 else y
+    return loops.squeeze(y, [-1]) if b.rank == 1 else y
 
 
 @v1.evaluate

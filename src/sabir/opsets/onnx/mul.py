@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Value
-from sabir.opsets.families import arithmetic, binary, broadcasting
+from sabir.opsets.families import arithmetic, binary, broadcasting, kernels
 from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
 
@@ -31,6 +31,7 @@ v14 = v13.widen(14, T=NUMBERS)
 
 v7.infer(arithmetic.known_product)
 v7.evaluate(binary.elementwise(np.multiply))
+v7.lower(kernels.elementwise("mul"))
 broadcasting.one_way_before(v7, commutes=True)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression
 from sabir.ir import Builder, Value, dim_max
 from sabir.opsets.families.pointwise import known_by
 from sabir.opsets.families.scalars import Numbers
@@ -30,6 +32,11 @@ v1.infer(known_by(lambda x: dim_max(x, 0)))
 @v1.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.maximum(x, x.dtype.type(0))
+
+
+@v1.lower
+def lower(x: Expression, /) -> Expression:
+    return loops.apply("max", x, 0)
 
 
 @v14.body

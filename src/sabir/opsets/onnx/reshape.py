@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression, Lowering
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, Shape, TensorType, Value, exact_quotient, known_equal, lower_bound, product
 from sabir.opsets.families import contents
@@ -74,6 +76,12 @@ def infer(data: TensorType, shape: TensorType, /, *, allowzero: int = 0) -> Tens
 @v1.evaluate
 def evaluate_from_attribute(data: Array, /, *, shape: Ints) -> Array:
     return _sized(data, resolve(shape or (), data.shape, allowzero=0))
+
+
+@v1.lower
+def lower(data: Expression, /, *_: Expression, call: Lowering) -> Expression:
+    """The inferred shape tells what the operand or the attribute means."""
+    return loops.reshape(data, call.shape())
 
 
 @v5.evaluate

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression
 from sabir.ir import Builder, Value
 from sabir.opsets.families import flattening, reductions
 from sabir.opsets.typing import Array, Gradient
@@ -51,6 +53,12 @@ def _normalise(x: Array, axis: int, out: Array) -> None:
     np.subtract(x, x.max(axis=axis, keepdims=True, initial=-np.inf), out=out)
     np.exp(out, out=out)
     out /= out.sum(axis=axis, keepdims=True)
+
+
+@v13.lower
+def lower(x: Expression, /, *, axis: int) -> Expression:
+    e = loops.apply("exp", loops.apply("sub", x, loops.reduce("max", x, [axis])))
+    return loops.apply("div", e, loops.reduce("sum", e, [axis]))
 
 
 flattening.split_before(v13)

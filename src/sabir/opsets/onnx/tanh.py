@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Value
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.typing import Gradient
@@ -25,6 +26,7 @@ v6 = v1.evolve(6, "Drops the legacy hint `consumed_inputs`.", drop=["consumed_in
 v13 = v6.widen(13, T=BFLOAT16)
 
 v1.infer(same_as_first)
+v1.lower(kernels.elementwise("tanh"))
 v1.evaluate(through_float32(np.tanh))
 
 

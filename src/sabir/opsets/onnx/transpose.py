@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression
 from sabir.base import InferenceError
 from sabir.ir import TensorType, Value
 from sabir.opsets.families import contents
@@ -43,6 +45,11 @@ def infer(data: TensorType, /, *, perm: Sequence[int] | None) -> TensorType:
     order = _order(perm, len(data.shape))
     kind = TensorType(data.element, tuple(data.shape[i] for i in order))
     return contents.moved(kind, lambda known: known.transpose(order), data)
+
+
+@v1.lower
+def lower(data: Expression, /, *, perm: Sequence[int] | None) -> Expression:
+    return loops.permute(data, perm or range(data.rank)[::-1])
 
 
 @v1.evaluate

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression, Lowering
 from sabir.ir import MAX_RANK, Builder, TensorType, Value
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
@@ -77,6 +79,11 @@ def infer(data: TensorType, axes: TensorType, /) -> TensorType:
 @v1.evaluate
 def evaluate_from_attribute(data: Array, /, *, axes: Sequence[int]) -> Array:
     return _expanded(data, axes)
+
+
+@v1.lower
+def lower(data: Expression, /, *_: Expression, call: Lowering) -> Expression:
+    return loops.reshape(data, call.shape())
 
 
 @v13.evaluate

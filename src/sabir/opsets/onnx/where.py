@@ -10,7 +10,7 @@ import numpy as np
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import INT32, INT64
 from sabir.ir import Builder, Item, TensorType, Value, known_equal
-from sabir.opsets.families import broadcasting, contents
+from sabir.opsets.families import broadcasting, contents, kernels
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.extents import static_shape
@@ -58,6 +58,9 @@ def _chosen(condition: Item, x: Item, y: Item) -> Item:
         return x if condition else y
     same = not isinstance(x, (str, float)) and not isinstance(y, (str, float)) and known_equal(x, y)
     return x if same else None
+
+
+v9.lower(kernels.elementwise("where"))
 
 
 @v9.evaluate

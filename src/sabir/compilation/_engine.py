@@ -1,0 +1,102 @@
+"""The compiled engine: plans of native kernels for the shapes that a session is run with."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.base import run_with_limits
+from sabir.compilation._building import build
+from sabir.compilation._lowering import lower
+from sabir.compilation._prepare import pattern_of, prepare
+from sabir.compilation._program import CompiledProgram, Mismatch
+from sabir.compilation.native import host, team
+from sabir.evaluation import Runner
+from sabir.opsets import STANDARD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.base import Limits
+    from sabir.compilation._prepare import Pattern
+    from sabir.evaluation import ModelPort
+    from sabir.ir import Model
+    from sabir.schema import Registry
+
+
+class Compiled:
+    """A model compiled to native kernels: a snapshot, which several threads may run at once.
+
+    A plan is compiled for each pattern of shapes, at the latest when a run first needs it. What it cannot do
+    the interpreter does: requests of other values than the outputs, and runs that contradict the declarations.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> Compiled(model).run({'x': np.float32([-1, 2])})['y']
+    array([0., 2.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        registry: Registry = STANDARD,
+        limits: Limits | None = None,
+        *,
+        threads: int | None = None,
+        newer_opsets: bool = False,
+    ) -> None:
+        """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine."""
+        self._host = host()
+        self._model = model.clone()
+        self._registry, self._limits, self._newer_opsets = registry, limits, newer_opsets
+        self._runner = Runner(model, registry, limits, newer_opsets=newer_opsets)
+        self._team = team(threads or self._host.cores)
+        self._programs: dict[Pattern, CompiledProgram | None] = {}
+        self._lock = threading.RLock()
+        self._types = [p.type for p in self._runner.inputs]
+
+    @property
+    def inputs(self) -> tuple[ModelPort, ...]:
+        """The inputs of the model."""
+        return self._runner.inputs
+
+    @property
+    def outputs(self) -> tuple[ModelPort, ...]:
+        """The outputs of the model."""
+        return self._runner.outputs
+
+    def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the named outputs (all by default), as the interpreter does."""
+        names = tuple(p.name for p in self._runner.outputs)
+        if outputs is not None and tuple(outputs) != names:
+            return self._runner.run(feeds, outputs)
+        return run_with_limits(self._limits, self._run, feeds, names)
+
+    def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+        run, inputs = self._runner.start(feeds)
+        arrays = [self._runner.default(i) if x is None else x for i, x in enumerate(inputs)]
+        pattern, sizes = pattern_of(self._types, arrays)
+        program = self.program(pattern, frozenset(sizes))
+        if program is None:
+            return self._runner.run(feeds)
+        try:
+            with np.errstate(all="ignore"):
+                results = program.run(arrays, sizes, run)
+        except Mismatch:
+            return self._runner.run(feeds)
+        return self._runner.finish(names, results, inputs, run)
+
+    def program(self, pattern: Pattern, given: frozenset[str]) -> CompiledProgram | None:
+        """Return the compiled plan for a pattern of shapes, None where only the interpreter can run it."""
+        if pattern in self._programs:
+            return self._programs[pattern]
+        with self._lock:
+            if pattern not in self._programs:
+                prepared = prepare(self._model, pattern, self._registry, newer_opsets=self._newer_opsets)
+                lowered = lower(prepared)
+                outputs = [v.slot for v in prepared.program.outputs]
+                plan = build(lowered, outputs, self._host)
+                self._programs[pattern] = CompiledProgram(prepared, plan, self._team, given)
+            return self._programs[pattern]

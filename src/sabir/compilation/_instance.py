@@ -1,0 +1,183 @@
+"""A plan for given sizes: the blocks of arguments, and where each tensor lies in the arena.
+
+Nothing is compiled here: kernels take sizes, strides and offsets as arguments. A plan has several parts where
+an evaluated call decides sizes that the shapes of the feeds do not: each part has its own arena, and is laid
+out when its sizes are known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.compilation._plan import ARENA, SCRATCH, Buffer, BufferNumber, Computed, Entry, Offset, Plan, Step
+from sabir.ir import Expr
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.ir import Array
+    from sabir.loops import Size
+
+ALIGNMENT = 64
+
+
+class Part(NamedTuple):
+    """Entries from `first` to `last` whose sizes are known together; `arena` is the number of its buffer."""
+
+    first: int
+    last: int
+    arena: int
+
+
+class PartLayout(NamedTuple):
+    """A part for given sizes.
+
+    `rows` are the rows of the native plan, which point into `blocks`. `runs` has, in order, either the first
+    and last row of kernels that run together, or the number of an evaluated step.
+    """
+
+    rows: Array
+    blocks: Array
+    runs: tuple[tuple[int, int] | int, ...]
+    arena_bytes: int
+    scratch_bytes: int
+    offsets: dict[Buffer, int]
+
+
+class Sizes:
+    """The sizes of the symbols of a run, and expressions of them."""
+
+    def __init__(self, symbols: Mapping[str, int]) -> None:
+        self.symbols = dict(symbols)
+        self._found: dict[Expr, int] = {}
+
+    def __call__(self, size: Size) -> int:
+        """Return a size as a number."""
+        if type(size) is int:
+            return size
+        if not isinstance(size, Expr):
+            return int(size)
+        found = self._found.get(size)
+        if found is None:
+            value = size.substitute(self.symbols)
+            if not isinstance(value, int):
+                raise KeyError(f"the size {size} is not known")
+            found = self._found[size] = value
+        return found
+
+
+def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
+    """Return the parts of a plan; each but the first begins after a step that decides sizes."""
+    known, first, found = set(given), 0, list[Part]()
+    base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
+    for number, entry in enumerate(plan.entries):
+        if isinstance(entry, Step):
+            new = {s for b in entry.writes.values() for d in b.shape if isinstance(d, Expr) for s in d.symbols}
+            if new - known:
+                found.append(Part(first, number + 1, base + len(found)))
+                known |= new
+                first = number + 1
+    found.append(Part(first, len(plan.entries), base + len(found)))
+    return found
+
+
+def lay_out(
+    plan: Plan, part: Part, parts: Sequence[Part], sizes: Sizes, addresses: Mapping[object, int], threads: int
+) -> PartLayout:
+    """Return a part for given sizes; `addresses` has the address of each kernel."""
+    offsets, arena = _arena(plan, part, sizes)
+    entries = plan.entries[part.first : part.last]
+    scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
+    arenas = {buffer: p.arena for p in parts for buffer in _owned(plan, p)}
+    blocks: list[list[int]] = []
+    kernels: list[int] = []
+    runs: list[tuple[int, int] | int] = []
+    start = 0
+    for number, entry in enumerate(entries, part.first):
+        if isinstance(entry, Step):
+            if start < len(kernels):
+                runs.append((start, len(kernels)))
+            runs.append(number)
+            start = len(kernels)
+            continue
+        _, _, spec, arguments = _choice(entry, sizes)
+        kernels.append(addresses[spec])
+        blocks.append([_argument(a, sizes, offsets, arenas, threads) for a in arguments])
+    if start < len(kernels):
+        runs.append((start, len(kernels)))
+    rows, memory = _rows(kernels, blocks)
+    return PartLayout(rows, memory, tuple(runs), arena, -(-scratch // ALIGNMENT) * ALIGNMENT, offsets)
+
+
+def _rows(kernels: Sequence[int], blocks: Sequence[Sequence[int]]) -> tuple[Array, Array]:
+    """Return the rows of a native plan, and the memory of the blocks that they point to."""
+    starts = np.cumsum([0, *map(len, blocks)], dtype=np.int64)
+    memory: Array = np.array([n for block in blocks for n in block], np.int64)
+    rows: Array = np.empty((len(kernels), 2), np.int64)
+    rows[:, 0] = kernels
+    rows[:, 1] = memory.ctypes.data + 8 * starts[:-1]
+    return rows, memory
+
+
+def _choice(entry: Entry, sizes: Sizes) -> tuple[Any, int, Any, list[Any]]:
+    for choice in entry.choices[:-1]:
+        if choice[0] is not None and sizes(choice[0]) <= choice[1]:
+            return choice
+    return entry.choices[-1]
+
+
+def _argument(
+    a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int], threads: int
+) -> int:
+    if type(a) is int:
+        return a
+    match a:
+        case BufferNumber():
+            return arenas.get(a.buffer, a.buffer.number)
+        case Offset():
+            return offsets.get(a.buffer, 0) + sizes(a.bytes)
+        case Computed():
+            return a.function(*map(sizes, a.sizes))
+        case _:
+            return sizes(a)
+    del threads
+
+
+def _owned(plan: Plan, part: Part) -> list[Buffer]:
+    """Return the buffers of the arena of a part."""
+    return [b for b in plan.buffers if b.kind == "arena" and part.first <= b.first < part.last]
+
+
+def _arena(plan: Plan, part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int]:
+    """Return the offset of each buffer in the arena, and its bytes: buffers that are not alive together share."""
+    offsets: dict[Buffer, int] = {}
+    alive: list[tuple[int, int, int]] = []  # (offset, end, last entry)
+    total = 0
+    for buffer in sorted(_owned(plan, part), key=lambda b: (b.first, -sizes(b.size))):
+        size = -(-max(sizes(buffer.size), 1) // ALIGNMENT) * ALIGNMENT
+        alive = sorted(a for a in alive if a[2] >= buffer.first)
+        best, at, low = None, 0, 0
+        for offset, end, _ in alive:
+            gap = offset - low
+            if gap >= size and (best is None or gap < best):
+                best, at = gap, low
+            low = max(low, end)
+        if best is None:
+            at = low
+        last = buffer.last if buffer.last < part.last else 1 << 60
+        alive.append((at, at + size, last))
+        offsets[buffer] = at
+        total = max(total, at + size)
+    return offsets, total
+
+
+def aligned(size: int) -> Array:
+    """Return so many bytes of memory that begin at a multiple of 64."""
+    memory: Array = np.empty(size + ALIGNMENT, np.uint8)
+    start = -int(memory.ctypes.data) % ALIGNMENT
+    return memory[start : start + size]
+
+
+__all__ = ["ALIGNMENT", "ARENA", "Part", "PartLayout", "Sizes", "aligned", "lay_out", "parts_of"]

@@ -1,0 +1,301 @@
+"""A compiled plan: its kernels as machine code, its constants, and the layouts of its parts by their sizes."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.base import budget, check_time
+from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, lay_out, parts_of
+from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Step
+from sabir.compilation.kernels import Nest, Packing, Product, nest_text, packing_text, product_text
+from sabir.compilation.native import Control, Library, execute
+from sabir.elements import element
+from sabir.evaluation import CallBinder, run_call
+from sabir.ir import Expr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sabir.compilation._plan import Plan, Spec
+    from sabir.compilation._prepare import Prepared
+    from sabir.compilation.native import Team
+    from sabir.evaluation import BoundCall, Run
+    from sabir.ir import Array
+
+_MOST_LAYOUTS = 64
+
+
+class Mismatch(Exception):  # noqa: N818
+    """A run contradicts what its plan assumes; the interpreter runs it, or says what is wrong."""
+
+
+class Binding(NamedTuple):
+    """The native form of a plan: the table of buffers to begin with, and the number of its entries."""
+
+    table: Array
+    count: int
+
+
+def text_of(spec: Spec) -> str:
+    """Return the LLVM module of a kernel."""
+    match spec:
+        case Nest():
+            return nest_text(spec)
+        case Product():
+            return product_text(spec)
+        case Packing():
+            return packing_text(spec)
+
+
+def specs_of(plan: Plan) -> list[Spec]:
+    """Return the kernels of a plan, each once, in order."""
+    entries = [e for e in (*plan.setup, *plan.entries) if isinstance(e, Entry)]
+    return list(dict.fromkeys(spec for e in entries for _, _, spec, _ in e.choices))
+
+
+class CompiledProgram:
+    """A plan that runs; several threads may run it at once.
+
+    `given` are the symbols whose sizes the shapes of the feeds decide.
+    """
+
+    def __init__(
+        self, prepared: Prepared, plan: Plan, team: Team, given: frozenset[str],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.plan, self.prepared, self._team = plan, prepared, team
+        specs = specs_of(plan)
+        self._library = Library.load([text_of(s) for s in specs], progress=progress)
+        self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
+        self._parts = parts_of(plan, given)
+        self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
+        self._lock = threading.Lock()
+        self._arenas: list[list[Array]] = []
+        self._keep: list[Array] = []
+        self._calls = self._bound_calls(prepared)
+        self._table = self._new_table()
+        self._setup()
+
+    def _bound_calls(self, prepared: Prepared) -> dict[int, BoundCall]:
+        binder = CallBinder(strict=False)
+        steps = [e for e in self.plan.entries if isinstance(e, Step)]
+        return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}
+
+    def _new_table(self) -> Array:
+        count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self._parts)])
+        table: Array = np.zeros(count, np.int64)
+        for buffer in self.plan.buffers:
+            if buffer.kind == "constant":
+                array = np.require(self.prepared.constants[buffer.slot], None, "CA")
+            elif buffer.kind == "packed":
+                array = aligned(int(buffer.size))  # pyright: ignore[reportArgumentType]  constants have sizes
+            else:
+                continue
+            self._keep.append(array)
+            table[buffer.number] = array.ctypes.data
+        return table
+
+    def _setup(self) -> None:
+        """Run the entries that pack constants."""
+        if not self.plan.setup:
+            return
+        plan = type(self.plan)(list(self.plan.setup), [], {}, [])
+        (part,) = parts_of(plan, frozenset())
+        layout = lay_out(plan, part, [], Sizes({}), self._addresses, self._team.threads)
+        self._native(layout, (0, len(layout.rows)), self._table, Control(), lambda: None)
+
+    def _native(
+        self, layout: PartLayout, rows: tuple[int, int], table: Array, control: Control, check: Callable[[], object]
+    ) -> None:
+        done = execute(
+            self._team, layout.rows.ctypes.data, rows[0], rows[1], table.ctypes.data, control, check
+        )
+        if done < rows[1]:
+            raise Mismatch("the run was cancelled")
+
+    # ------------------------------------------------------------ runs
+
+    def run(self, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run) -> list[Any]:
+        """Return the outputs; raises Mismatch where the plan does not fit, and what evaluated calls raise."""
+        return _Run(self, inputs, symbols, run).outputs()
+
+    def layout(self, number: int, sizes: Sizes) -> PartLayout:
+        """Return a part for the sizes of a run."""
+        key = number, tuple(sizes.symbols.items())
+        found = self._layouts.get(key)
+        if found is None:
+            with self._lock:
+                made = lay_out(
+                    self.plan, self._parts[number], self._parts, sizes, self._addresses, self._team.threads
+                )
+                if len(self._layouts) >= _MOST_LAYOUTS:
+                    self._layouts.clear()
+                found = self._layouts[key] = made
+        return found
+
+
+class _Run:
+    """One run of a program."""
+
+    def __init__(
+        self, program: CompiledProgram, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run
+    ) -> None:
+        self.program, self.state = program, run
+        self.sizes = Sizes(symbols)
+        self.table = program._table.copy()
+        self.errors: Array = np.zeros(1, np.int64)
+        self.table[ERRORS] = self.errors.ctypes.data
+        prepared = program.prepared
+        self.slots: list[Any] = [None] * prepared.program.size
+        for slot, array in prepared.constants.items():
+            self.slots[slot] = array
+        for value, array in zip(prepared.program.inputs, inputs, strict=True):
+            if array is not None:
+                self.slots[value.slot] = array
+        self.keep: list[Any] = []
+        self.results: dict[int, Array] = {}
+        self.arenas: dict[int, Array] = {}
+        for buffer in program.plan.buffers:
+            if buffer.kind == "input":
+                array = self.slots[buffer.slot]
+                if not isinstance(array, np.ndarray):
+                    raise Mismatch("an input is no tensor")
+                self._point(buffer, np.require(array, None, "CA"))
+
+    def _point(self, buffer: Buffer, array: Array) -> None:
+        self.keep.append(array)
+        self.table[buffer.number] = array.ctypes.data
+
+    def outputs(self) -> list[Any]:
+        program = self.program
+        for number, part in enumerate(program._parts):
+            layout = program.layout(number, self.sizes)
+            self._memory(number, layout)
+            for item in layout.runs:
+                if isinstance(item, tuple):
+                    program._native(layout, item, self.table, Control(), check_time)
+                    if self.errors[0]:
+                        raise Mismatch("an index is out of range")
+                else:
+                    self._step(program.plan.entries[item], layout)
+            del part
+        prepared = program.prepared
+        return [
+            self.results.get(v.slot) if v.slot in self.results else self.slots[v.slot]
+            for v in prepared.program.outputs
+        ]
+
+    def _memory(self, number: int, layout: PartLayout) -> None:
+        """Allocate the arena of a part, scratch memory, the outputs, and what is known of sizes."""
+        program, part = self.program, self.program._parts[number]
+        self.state.budget.allocate(layout.arena_bytes)
+        arena = aligned(layout.arena_bytes)
+        self.arenas[part.arena] = arena
+        self.table[part.arena] = arena.ctypes.data
+        if layout.scratch_bytes:
+            scratch = aligned(layout.scratch_bytes * program._team.threads)
+            self.keep.append(scratch)
+            self.table[SCRATCH] = scratch.ctypes.data
+        for buffer in program.plan.buffers:
+            if not part.first <= max(buffer.first, 0) < max(part.last, 1):
+                continue
+            if buffer.kind == "output":
+                self._output(buffer)
+            elif buffer.kind == "known":
+                self._known(buffer)
+
+    def _output(self, buffer: Buffer) -> None:
+        dtype = element(buffer.element).dtype
+        shape = tuple(map(self.sizes, buffer.shape))
+        self.state.budget.allocate(self.sizes(buffer.size))
+        array: Array = np.empty(shape, dtype)
+        if buffer.strides is not None:
+            flat: Array = np.empty(array.size, dtype)
+            strides = [self.sizes(s) * dtype.itemsize for s in buffer.strides]
+            array = np.ndarray(shape, dtype, flat, 0, strides)
+        self.results[buffer.slot] = array
+        self.table[buffer.number] = array.ctypes.data
+
+    def _known(self, buffer: Buffer) -> None:
+        kind: Any = self.program.prepared.types[buffer.slot]
+        items = [self.sizes(i) if isinstance(i, Expr) else i for i in kind.known]
+        shape = tuple(map(self.sizes, buffer.shape))
+        array: Array = np.array(items, element(buffer.element).dtype).reshape(shape)
+        self.slots[buffer.slot] = array
+        self._point(buffer, array)
+
+    # ------------------------------------------------------------ evaluated calls
+
+    def _step(self, step: Any, layout: PartLayout) -> None:
+        program, slots = self.program, self.slots
+        for slot, read in step.reads.items():
+            slots[slot] = self._view(*read, layout)
+        for slot in step.call.reads:
+            if slots[slot] is None:
+                self._known_slot(slot)
+        call = program._calls[step.call.place]
+        sizes = [0] * len(slots)
+        run_call(call, slots, sizes, self.state)
+        for slot, buffer in step.writes.items():
+            self._result(slots, slot, buffer)
+        for slot in step.reads:
+            slots[slot] = None
+
+    def _known_slot(self, slot: int) -> None:
+        kind: Any = self.program.prepared.types[slot]
+        known = getattr(kind, "known", None)
+        if known is None or None in known:
+            return
+        items = [self.sizes(i) if isinstance(i, Expr) else i for i in known]
+        shape = tuple(map(self.sizes, kind.shape))
+        self.slots[slot] = np.array(items, kind.element.dtype).reshape(shape)
+
+    def _view(self, buffer: Buffer, offset: Any, strides: Any, shape: Any, layout: PartLayout) -> Array:
+        """Return a tensor in memory as an array."""
+        dtype = element(buffer.element).dtype
+        sizes = tuple(map(self.sizes, shape))
+        steps = tuple(self.sizes(s) * dtype.itemsize for s in strides)
+        start = self.sizes(offset) * dtype.itemsize
+        if buffer.kind == "arena":
+            owner = next(p for p in self.program._parts if p.first <= buffer.first < p.last)
+            memory = self.arenas[owner.arena]
+            start += self.program.layout(self.program._parts.index(owner), self.sizes).offsets[buffer]
+        else:
+            source = self.results[buffer.slot] if buffer.kind == "output" else self.slots[buffer.slot]
+            memory = np.require(source, None, "CA").reshape(-1).view(np.uint8)
+        del layout
+        found: Array = np.ndarray(sizes, dtype, memory, start, steps) if memory.size else np.empty(sizes, dtype)
+        found.flags.writeable = False
+        return found
+
+    def _result(self, slots: list[Any], slot: int, buffer: Buffer) -> None:
+        array = slots[slot]
+        if not isinstance(array, np.ndarray) or array.dtype != element(buffer.element).dtype:
+            raise Mismatch("an evaluated call gave another type than inferred")
+        if array.ndim != len(buffer.shape):
+            raise Mismatch("an evaluated call gave another rank than inferred")
+        for size, dim in zip(array.shape, buffer.shape, strict=True):
+            self._bind(dim, size)
+        if any(np.may_share_memory(array, arena) for arena in self.arenas.values()):
+            array = array.copy()
+        array = np.require(array, None, "CA")
+        slots[slot] = array
+        self._point(buffer, array)
+
+    def _bind(self, dim: Any, size: int) -> None:
+        """Compare a size with the inferred one, or let it decide a symbol."""
+        if isinstance(dim, Expr):
+            unknown = dim.symbols - self.sizes.symbols.keys()
+            if len(unknown) == 1 and str(dim) in unknown:
+                self.sizes.symbols[str(dim)] = size
+                return
+            if unknown:
+                raise Mismatch("an evaluated call decides a size that is computed from others")
+        if self.sizes(dim) != size:
+            raise Mismatch(f"an evaluated call gave a size {size}, and {dim} was inferred")
+
+
+__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "specs_of", "text_of"]

@@ -1,0 +1,38 @@
+"""What a room's `lower` may ask about its call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.ir import TensorType
+from sabir.loops._operations import NotLowered
+
+if TYPE_CHECKING:
+    from sabir.ir import Type
+    from sabir.loops._expressions import Sizes
+
+
+class Lowering(NamedTuple):
+    """A call that is lowered: which outputs the node names, the version's opset, the inferred output types."""
+
+    outputs: tuple[bool, ...]
+    opset: int
+    types: tuple[Type | None, ...]
+
+    def wants(self, index: int) -> bool:
+        """Whether the node names its output number `index`."""
+        return index < len(self.outputs) and self.outputs[index]
+
+    def shape(self, index: int = 0) -> Sizes:
+        """Return the inferred shape of an output; raises NotLowered where a size is unknown."""
+        return shape_of(self.types[index])
+
+
+def shape_of(kind: Type | None) -> Sizes:
+    """Return the shape of a type without unknown sizes; raises NotLowered where there is none."""
+    if not isinstance(kind, TensorType) or kind.shape is None:
+        raise NotLowered("the rank of an output is unknown")
+    sizes = tuple(d for d in kind.shape if d is not None)
+    if len(sizes) < len(kind.shape):
+        raise NotLowered("a size of an output is unknown")
+    return sizes
