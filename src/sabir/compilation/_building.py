@@ -158,8 +158,8 @@ class _Builder:
         nesting = merged(nesting, fixed=2)
         b_place, a_place = nesting.places.pop(), nesting.places.pop()
         nest = nest_of(nesting, self.host.vector_bits, inner=len(nesting.sizes) - 1)
-        *batch, rows, columns = nesting.sizes
-        depth = contract.a.shape[-1]
+        *batch, rows, _ = nesting.sizes
+        depth, columns = contract.b.shape[-2], contract.b.shape[-1]
         width = VECTORS * nest.lanes
         packed, panel, b_strides = self._packed(contract, b, b_place, batch, (depth, columns), nest.lanes)
         entry = Entry([])

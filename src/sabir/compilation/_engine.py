@@ -53,7 +53,7 @@ class Compiled:
         self._registry, self._limits, self._newer_opsets = registry, limits, newer_opsets
         self._runner = Runner(model, registry, limits, newer_opsets=newer_opsets)
         self._team = team(threads or self._host.cores)
-        self._programs: dict[Pattern, CompiledProgram | None] = {}
+        self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
         self._lock = threading.RLock()
         self._types = [p.type for p in self._runner.inputs]
 
@@ -78,9 +78,7 @@ class Compiled:
         run, inputs = self._runner.start(feeds)
         arrays = [self._runner.default(i) if x is None else x for i, x in enumerate(inputs)]
         pattern, sizes = pattern_of(self._types, arrays)
-        program = self.program(pattern, frozenset(sizes))
-        if program is None:
-            return self._runner.run(feeds)
+        program = self.program(pattern, sizes)
         try:
             with np.errstate(all="ignore"):
                 results = program.run(arrays, sizes, run)
@@ -88,15 +86,21 @@ class Compiled:
             return self._runner.run(feeds)
         return self._runner.finish(names, results, inputs, run)
 
-    def program(self, pattern: Pattern, given: frozenset[str]) -> CompiledProgram | None:
-        """Return the compiled plan for a pattern of shapes, None where only the interpreter can run it."""
-        if pattern in self._programs:
-            return self._programs[pattern]
+    def program(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+        """Return the compiled plan for a pattern of shapes whose guards hold for these sizes."""
+        for found in self._programs.get(pattern, ()):
+            if found.fits(sizes):
+                return found
         with self._lock:
-            if pattern not in self._programs:
-                prepared = prepare(self._model, pattern, self._registry, newer_opsets=self._newer_opsets)
-                lowered = lower(prepared)
-                outputs = [v.slot for v in prepared.program.outputs]
-                plan = build(lowered, outputs, self._host)
-                self._programs[pattern] = CompiledProgram(prepared, plan, self._team, given)
-            return self._programs[pattern]
+            for found in self._programs.get(pattern, ()):
+                if found.fits(sizes):
+                    return found
+            made = self._compiled(pattern, sizes)
+            self._programs[pattern] = (*self._programs.get(pattern, ()), made)
+            return made
+
+    def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+        prepared = prepare(self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
+        lowered = lower(prepared)
+        plan = build(lowered, [v.slot for v in prepared.program.outputs], self._host)
+        return CompiledProgram(prepared, plan, self._team, frozenset(sizes))

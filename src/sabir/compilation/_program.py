@@ -79,6 +79,10 @@ class CompiledProgram:
         self._table = self._new_table()
         self._setup()
 
+    def fits(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether the guards of the plan hold for the sizes of some feeds."""
+        return all(guard.holds(sizes) for guard in self.prepared.guards)
+
     def _bound_calls(self, prepared: Prepared) -> dict[int, BoundCall]:
         binder = CallBinder(strict=False)
         steps = [e for e in self.plan.entries if isinstance(e, Step)]
