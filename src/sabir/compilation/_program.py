@@ -10,7 +10,16 @@ import numpy as np
 from sabir.base import budget, check_time
 from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, lay_out, parts_of
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Step
-from sabir.compilation.kernels import Nest, Packing, Product, nest_text, packing_text, product_text
+from sabir.compilation.kernels import (
+    Attention,
+    Nest,
+    Packing,
+    Product,
+    attention_text,
+    nest_text,
+    packing_text,
+    product_text,
+)
 from sabir.compilation.native import Control, Library, execute
 from sabir.elements import element
 from sabir.evaluation import CallBinder, run_call
@@ -46,6 +55,8 @@ def text_of(spec: Spec) -> str:
             return nest_text(spec)
         case Product():
             return product_text(spec)
+        case Attention():
+            return attention_text(spec)
         case Packing():
             return packing_text(spec)
 
