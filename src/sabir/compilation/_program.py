@@ -104,7 +104,7 @@ class CompiledProgram:
         table: Array = np.zeros(count, np.int64)
         for buffer in self.plan.buffers:
             if buffer.kind == "constant":
-                array = np.require(self.prepared.constants[buffer.slot], None, "CA")
+                array = np.ascontiguousarray(self.prepared.constants[buffer.slot])  # kernels need no alignment
             elif buffer.kind == "packed":
                 array = aligned(int(buffer.size))  # pyright: ignore[reportArgumentType]  constants have sizes
             else:
