@@ -18,7 +18,7 @@ CLEAR_EXAMPLES = ("sabir cache clear",)
 
 
 def cache(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """Show, verify and clear the cache of compiled models; without a command, show it."""
+    """Show, verify or clear the cache of compiled models."""
     if context.invoked_subcommand is None:
         show(as_json=as_json)
     elif as_json:
@@ -26,7 +26,7 @@ def cache(context: typer.Context, *, as_json: JsonOption = False) -> None:
 
 
 def show(*, as_json: JsonOption = False) -> None:
-    """Show where the cache is, what it contains by kind, and how large it may become.
+    """Show the folder, the entries and the limit.
 
     SABIR_CACHE names another folder, or turns the cache off; SABIR_CACHE_SIZE sets the limit.
     """
@@ -53,9 +53,9 @@ def show(*, as_json: JsonOption = False) -> None:
 
 
 def verify(*, as_json: JsonOption = False) -> None:
-    """Read the whole cache, and report damaged entries; the exit code is 1 if there are any.
+    """Read all entries, and report damaged ones.
 
-    A damaged entry is never used: it is made again when it is needed.
+    The exit code is 1 if there are any. A damaged entry is never used: it is made again when it is needed.
     """
     problems = list(the_cache().problems())
     if as_json:
@@ -69,7 +69,10 @@ def verify(*, as_json: JsonOption = False) -> None:
 
 
 def clear(*, as_json: JsonOption = False) -> None:
-    """Remove all entries of the cache; other files in its folder stay."""
+    """Remove all entries.
+
+    Other files in the folder of the cache stay.
+    """
     removed = the_cache().clear()
     size = sum(entry.size for entry in removed)
     if as_json:

@@ -18,6 +18,7 @@ from sabir.compilation.native._target import Host, host, machine
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+_ENTRY = "kernel"  # the one function of a text
 _SPECIAL = re.compile(
     r"@(llvm\.(?:aarch64|amdgcn|arm|hexagon|loongarch|mips|nvvm|ppc|r600|riscv|s390|spv|ve|wasm|x86|xcore)"
     r"\.[\w.]+)"
@@ -27,12 +28,17 @@ _WIDE = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 _BYTE_PRODUCTS = re.compile(r"vpdp(bus|wss)ds?\.(\d+)")  # their names begin with avx512 on every processor
 
 
-def object_of(text: str) -> bytes:
+def object_of(text: str, symbol: str) -> bytes:
     """Return the object file of a kernel: position-independent, the same bytes for the same text.
 
-    Raises UnsupportedError where the text is not valid, or needs what this processor or the object lacks.
+    The function has the name `symbol` in it. Raises UnsupportedError where the text is not valid, or needs
+    what this processor or the object lacks.
     """
     with _module(text) as module:
+        try:
+            module.get_function(_ENTRY).name = symbol
+        except NameError:
+            raise UnsupportedError(f"the text of a kernel has no function @{_ENTRY}") from None
         image: bytes = machine(host()).emit_object(module)
     missing = undefined_symbols(image)
     if missing:
@@ -89,8 +95,8 @@ def _module(text: str) -> Generator[Any]:
 def _optimize(module: Any, target: Any) -> None:
     """Turn stack slots into registers, and addresses into forms of which loops keep the invariant part.
 
-    Kernels are written as the loops that they are to be, so no other pass makes them faster: with all passes of
-    O2, code takes twice as long and runs at the same speed, as long as arguments are read before the loops.
+    Kernels are written as the loops that they are to be. The other passes of O2 double the time and make no
+    kernel faster that reads its arguments before its loops.
     """
     builder = llvm().create_pass_builder(target, llvm().create_pipeline_tuning_options(speed_level=1))
     passes = llvm().create_new_module_pass_manager()
