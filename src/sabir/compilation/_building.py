@@ -60,7 +60,7 @@ class _Builder:
         self.by_slot: dict[int, Buffer] = {}
         self.entries: list[Entry | Step] = []
         self.setup: list[Entry] = []  # the packing of constants
-        self._inputs = {v.slot for v in lowered.prepared.program.inputs}
+        self._inputs = set(lowered.prepared.inputs)
         self._outputs = {x: slot for slot, x in grouping.outputs.items()}
 
     def run(self) -> Plan:

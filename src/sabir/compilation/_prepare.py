@@ -62,13 +62,14 @@ def _number(size: int | Expr, sizes: Mapping[str, int]) -> int | None:
 class Prepared(NamedTuple):
     """A model as a program, with the type of the value in each slot and the constants by slot.
 
-    `guards` are what the types assume of the sizes of a run.
+    `inputs` are the slots that a run fills, `guards` what the types assume of its sizes.
     """
 
     program: Program
     plan: Plan
     types: list[Type | None]
     constants: dict[int, Array]
+    inputs: tuple[int, ...]
     guards: tuple[Guard, ...] = ()
 
 
@@ -134,7 +135,8 @@ def prepare(
     by_slot: list[Type | None] = [None] * program.size
     for value in program.values:
         by_slot[value.slot] = value.type
-    return Prepared(program, plan, by_slot, _folded(program, plan), tuple(typing.guards))
+    inputs = tuple(v.slot for v in program.inputs)
+    return Prepared(program, plan, by_slot, folded(program, plan), inputs, tuple(typing.guards))
 
 
 class _Typing:
@@ -202,7 +204,7 @@ def _read(node: Node) -> Iterable[Value | None]:
 # ---------------------------------------------------------------- constants
 
 
-def _folded(program: Program, plan: Plan) -> dict[int, Array]:
+def folded(program: Program, plan: Plan) -> dict[int, Array]:
     """Return the constants by slot: initializers, and what follows from these alone."""
     arrays = {slot: tensor.array() for slot, tensor in program.constants.items()}
     for place, _ in plan.steps:

@@ -20,7 +20,7 @@ from sabir.compilation.kernels import (
     packing_text,
     product_text,
 )
-from sabir.compilation.native import Control, Library, execute
+from sabir.compilation.native import Control, Library, execute, host
 from sabir.elements import element
 from sabir.evaluation import CallBinder, run_call
 from sabir.ir import Expr
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from sabir.compilation._plan import Plan, Spec
     from sabir.compilation._prepare import Prepared
     from sabir.compilation.native import Team
-    from sabir.evaluation import BoundCall, Run
+    from sabir.evaluation import BoundCall, BoundPlan, Run
     from sabir.ir import Array
+    from sabir.scheduling import ScheduledSubgraph
 
 _MOST_LAYOUTS = 64
 
@@ -95,9 +96,14 @@ class CompiledProgram:
         return all(guard.holds(sizes) for guard in self.prepared.guards)
 
     def _bound_calls(self, prepared: Prepared) -> dict[int, BoundCall]:
-        binder = CallBinder(strict=False)
+        binder = CallBinder(strict=False, bodies=self._bodies)
         steps = [e for e in self.plan.entries if isinstance(e, Step)]
         return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}
+
+    def _bodies(self, subgraph: ScheduledSubgraph, interpreted: BoundPlan) -> Any:
+        from sabir.compilation._bodies import CompiledBody  # ruff: ignore[import-outside-top-level]  a body is a program too
+
+        return CompiledBody(subgraph, interpreted, host(), self._team)
 
     def _new_table(self) -> Array:
         count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self._parts)])
@@ -167,9 +173,9 @@ class _Run:
         self.slots: list[Any] = [None] * prepared.program.size
         for slot, array in prepared.constants.items():
             self.slots[slot] = array
-        for value, array in zip(prepared.program.inputs, inputs, strict=True):
+        for slot, array in zip(prepared.inputs, inputs, strict=True):
             if array is not None:
-                self.slots[value.slot] = array
+                self.slots[slot] = array
         self.keep: list[Any] = []
         self.results: dict[int, Array] = {}
         self.arenas: dict[int, Array] = {}
@@ -199,8 +205,7 @@ class _Run:
             del part
         prepared = program.prepared
         return [
-            self.results.get(v.slot) if v.slot in self.results else self.slots[v.slot]
-            for v in prepared.program.outputs
+            self.results[slot] if slot in self.results else self.slots[slot] for slot in prepared.plan.results
         ]
 
     def _memory(self, number: int, layout: PartLayout) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._emitter import INDEX, POINTER, Kind, Register
-from sabir.compilation.kernels._casts import cast
+from sabir.compilation.kernels._casts import SCALARS, cast
 from sabir.compilation.kernels._functions import FUNCTIONS
 from sabir.compilation.kernels._nest import (
     ANY,
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._emitter import Emitter
     from sabir.compilation.kernels._nest import Nest, Step
 
-SCALARS = {
-    "float": "float", "double": "double", "bool": "i1",
-    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
-    "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
-}  # fmt: skip
-_UNSIGNED = {"fmod": "mod_u"}  # whose name without a sign is another
 ERRORS = 0  # the buffer with the counter of indices that lie outside of their axis
 
 
@@ -48,7 +42,7 @@ def function_of(op: str, element: str) -> Callable[..., Register]:
     if element.startswith("uint"):
         if op == "abs":
             return lambda _, operands: operands[0]
-        op = _UNSIGNED.get(op) or (f"{op}_u" if f"{op}_u" in FUNCTIONS else op)
+        op = f"{op}_u" if f"{op}_u" in FUNCTIONS else op
     return FUNCTIONS[op]
 
 
