@@ -85,7 +85,7 @@ def peaks(errors: list[Any], count: int) -> list[int]:
 
 
 def rounded(fit: Fit, scalar: str) -> list[float]:
-    """Return coefficients that are numbers of the type; in float each rounding is made up for by the next ones."""
+    """Return coefficients of the type; in float the next ones make up for the rounding of each."""
     degree = fit.degrees[scalar]
     if scalar != "float":
         return [float(c) for c in best(fit, fit.function, 0, degree)]
@@ -215,7 +215,7 @@ def fits() -> list[Fit]:
             lambda z: (
                 2 / mp.sqrt(mp.pi) - 1 if z < TINY**2 else mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
             ),
-            lambda z: mp.mpf(0.9),
+            lambda _: mp.mpf(0.9),
             mp.mpf(0),
             mp.mpf("0.92") ** 2,
             {"float": 5, "double": 12},
@@ -257,10 +257,8 @@ def main() -> None:
         rows: list[str] = []
         for scalar, degree in fit.degrees.items():
             row = rounded(fit, scalar)
-            rows.append(f"    # {scalar}: degree {degree}, error {error(fit, row)}")
-            rows.append(f'    "{scalar}": (')
-            rows += [f"        {c!r}," for c in row]
-            rows.append("    ),")
+            rows += [f"    # {scalar}: degree {degree}, error {error(fit, row)}", f'    "{scalar}": (']
+            rows += [*(f"        {c!r}," for c in row), "    ),"]
         out += [f"# {fit.about}", f"{fit.name} = {{", *rows, "}", ""]
         print("\n".join(out[-len(rows) - 3 :]))
     words = two_over_pi(21)

@@ -6,8 +6,12 @@ bits of the next wider conversion. Truth values are i1 lanes.
 
 from __future__ import annotations
 
-from sabir.compilation.kernels._emitter import Emitter, Register
+from typing import TYPE_CHECKING
+
 from sabir.compilation.kernels._lanes import Lanes, where
+
+if TYPE_CHECKING:
+    from sabir.compilation.kernels._emitter import Emitter, Register
 
 SCALARS = {
     "float": "float",

@@ -181,11 +181,15 @@ class Emitter:
         )
 
     def lane(self, x: Register, place: Register) -> Register:
-        """Emit one lane of several, at an index."""
+        """Emit the lane at an index."""
+        if x.kind.lanes == 1:
+            return x
         return self.value(Kind(x.kind.scalar), f"extractelement {x}, {place}")
 
     def with_lane(self, x: Register, place: Register, lane: Register) -> Register:
-        """Emit several lanes with another value in one of them."""
+        """Emit the lanes with another value at an index."""
+        if x.kind.lanes == 1:
+            return lane
         return self.value(x.kind, f"insertelement {x}, {lane}, {place}")
 
     def any(self, condition: Register) -> Register:

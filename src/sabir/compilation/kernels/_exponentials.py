@@ -1,4 +1,4 @@
-"""The exponential function and its kin: exp(x) = 2**n * (1 + q), where x = n * ln(2) + r and |r| <= ln(2)/2."""
+"""The exponential function and its kin: exp(x) = 2**n * (1 + q), x = n * ln(2) + r, |r| <= ln(2)/2."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ _BOUNDS = {"float": (-105.0, 90.0), "double": (-747.0, 711.0)}
 _EXP2_BOUNDS = {"float": (-151.0, 129.0), "double": (-1076.0, 1025.0)}
 _EXPM1_BOUNDS = {"float": (-20.0, 89.0), "double": (-40.0, 710.0)}
 _TANH_BOUND = {"float": 10.0, "double": 20.0}  # tanh is 1 from here
+_TANH_MIDDLE = 0.5
+_ERF_MIDDLE = 0.92
+_ERFC = {"float": (3.93, table.ERFC_FLOAT["float"]), "double": (5.93, table.ERFC_DOUBLE["double"])}
 
 
 def ln2(x: Lanes) -> tuple[float, float]:
@@ -50,7 +53,7 @@ def fraction(r: Lanes, row: Sequence[float] = ()) -> Lanes:
 
 
 def exp(x: Lanes) -> Lanes:
-    """Emit exp(x)."""
+    """Emit the exponential function."""
     n, q = split(clamped(x, *_BOUNDS[x.kind.scalar]))
     return scaled(q + 1.0, n)
 
@@ -84,13 +87,13 @@ def expm1(x: Lanes) -> Lanes:
 
 
 def tanh(x: Lanes) -> Lanes:
-    """Emit tanh(x): t / (t + 2) near 0, t = exp(2|x|) - 1, and 1 - 2 / (t + 2), where it loses less."""
+    """Emit the hyperbolic tangent: t / (t + 2), t = exp(2|x|) - 1; 1 - 2 / (t + 2) where it loses less."""
     a = abs(x)
     bound = _TANH_BOUND[x.kind.scalar]
     a = where(a > bound, bound, a)
     n, q = split(a + a)
     s = power_of_two(n, x.format)
-    large = a > 0.5
+    large = a > _TANH_MIDDLE
     y = where(large, 2.0, fma(s, q, s - 1.0)) / fma(s, q, s + 1.0)
     return where(large, 1.0 - y, y).signed_as(x)
 
@@ -102,7 +105,7 @@ def sigmoid(x: Lanes) -> Lanes:
 
 
 def sinh(x: Lanes) -> Lanes:
-    """Emit sinh(x): the difference of exponentials above 1, where it cancels little."""
+    """Emit the hyperbolic sine: the difference of exponentials above 1, where it cancels little."""
     a = abs(x)
     z = a * a
     small = fma(a * z, polynomial(z, table.SINH[x.kind.scalar]), a)
@@ -111,13 +114,13 @@ def sinh(x: Lanes) -> Lanes:
 
 
 def cosh(x: Lanes) -> Lanes:
-    """Emit cosh(x)."""
+    """Emit the hyperbolic cosine."""
     half = half_exp(abs(x))
     return half + 0.25 / half
 
 
 def erf(x: Lanes) -> Lanes:
-    """Emit erf(x): a polynomial near 0, and 1 - exp(log(erfc(|x|))) with the logarithm as a polynomial."""
+    """Emit the error function: a polynomial near 0; else 1 - exp(p(|x|)), the polynomial p near log(erfc)."""
     a, scalar = abs(x), x.kind.scalar
     z = x * x
     small = fma(x, polynomial(z, table.ERF[scalar]), x)
@@ -125,7 +128,3 @@ def erf(x: Lanes) -> Lanes:
     a = where(a > end, end, a)
     large = (1.0 - exp_near(polynomial(a, row))).signed_as(x)
     return where(a > _ERF_MIDDLE, large, small)
-
-
-_ERF_MIDDLE = 0.92
-_ERFC = {"float": (3.93, table.ERFC_FLOAT["float"]), "double": (5.93, table.ERFC_DOUBLE["double"])}

@@ -49,7 +49,7 @@ DOUBLE = Format("double", "i64", 52, 1023, "d")
 _FORMATS = {"float": FLOAT, "double": DOUBLE}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)  # ruff: ignore[too-many-public-methods]  the operators of formulas
 class Lanes:
     """A register in a formula: floats, integers (signed, where that matters) or truth values."""
 
@@ -87,7 +87,7 @@ class Lanes:
         return self._binary("mul", "fmul", other)
 
     def __truediv__(self, other: Lanes | float) -> Lanes:
-        return self._binary("sdiv", "fdiv", other)
+        return self._binary("", "fdiv", other)
 
     def __rtruediv__(self, other: float) -> Lanes:
         return self.like(other) / self
@@ -208,13 +208,10 @@ def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
 
 
 def rounded(x: Lanes, factor: float) -> tuple[Lanes, Lanes]:
-    """Return the integer nearest to x * factor, if below 2**21, as a float and as an integer.
-
-    Only the two low bits of the integer are right up to 2**22 in float, or 2**51 in double.
-    """
+    """Return the integer nearest to x * factor, below 2**21, as a float and as an integer."""
     form = x.format
-    sum_ = fma(x, factor, form.magic)
-    return sum_ - form.magic, sum_.bits - form.pattern(form.magic)
+    shifted = fma(x, factor, form.magic)
+    return shifted - form.magic, shifted.bits - form.pattern(form.magic)
 
 
 def as_floats(n: Lanes, form: Format) -> Lanes:
@@ -243,3 +240,15 @@ def product_of(a: Lanes, b: Lanes | float) -> tuple[Lanes, Lanes]:
     """Return the rounded product and its error."""
     product = a * b
     return product, fma(a, b, -product)
+
+
+class Long(NamedTuple):
+    """A sum of two numbers of one type, with the digits of both."""
+
+    high: Lanes
+    low: Lanes
+
+    def times(self, other: Long | tuple[float, float]) -> Long:
+        """Return the product with another sum."""
+        product, lost = product_of(self.high, other[0])
+        return Long(product, fma(self.high, other[1], fma(self.low, other[0], lost)))

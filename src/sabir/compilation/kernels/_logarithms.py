@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels import _coefficients as table
-from sabir.compilation.kernels._exponentials import LN2_DIGITS, exp, ln2
+from sabir.compilation.kernels._exponentials import exp, ln2
 from sabir.compilation.kernels._lanes import Lanes, as_floats, fma, polynomial, product_of, where
 
 _LOG2E = 1.4426950408889634, 2.0355273740931033e-17  # their sum is log2(e) with twice the bits of double
@@ -42,7 +41,7 @@ def defect(f: Lanes) -> Lanes:
 
 
 def log(x: Lanes) -> Lanes:
-    """Emit log(x)."""
+    """Emit the natural logarithm."""
     k, m = parts_of_any(x)
     f = m - 1.0
     high, rest = ln2(x)
@@ -57,7 +56,7 @@ def _checked(x: Lanes, y: Lanes) -> Lanes:
 
 
 def log2(x: Lanes) -> Lanes:
-    """Emit the logarithm of base 2; f * log2(e) with its error, since the rest is small."""
+    """Emit the binary logarithm; the product of f and the constant keeps its error, as the rest is small."""
     k, m = parts_of_any(x)
     f = m - 1.0
     high = x.format.nearest(_LOG2E[0])
@@ -66,14 +65,16 @@ def log2(x: Lanes) -> Lanes:
     return _checked(x, k + (main + fma(defect(f), -high, rest)))
 
 
-def log1p(x: Lanes) -> Lanes:
-    """Emit log(1 + x)."""
-    return log1p_of(x)
-
-
-def log1p_of(x: Lanes, extra: Lanes | None = None) -> Lanes:
-    """Emit log(1 + x), plus `extra` times ln(2)."""
+def log1p(x: Lanes, extra: Lanes | None = None) -> Lanes:
+    """Emit the logarithm of 1 + x, plus `extra` times ln(2)."""
     u = x + 1.0
+    y = where(u < math.inf, _log1p_inside(x, u, extra), u)
+    y = where(u < 0.0, math.nan, y)
+    return where(u.equals(0.0), -math.inf, y).signed_as(x)
+
+
+def _log1p_inside(x: Lanes, u: Lanes, extra: Lanes | None = None) -> Lanes:
+    """Return log1p where u = 1 + x, rounded, is positive and finite, or NaN."""
     near = u - 1.0
     lost = (1.0 - (u - near)) + (x - near)  # of the sum
     k, m = parts(u)
@@ -82,35 +83,33 @@ def log1p_of(x: Lanes, extra: Lanes | None = None) -> Lanes:
     d = defect(f) - where(whole, 0.0, lost / u)
     high, rest = ln2(x)
     k = k if extra is None else k + extra
-    y = fma(k, high, f - fma(k, -rest, d))
-    y = where(u < math.inf, y, u)
-    y = where(u < 0.0, math.nan, y)
-    return where(u.equals(0.0), -math.inf, y).signed_as(x)
+    return fma(k, high, f - fma(k, -rest, d))
 
 
 def softplus(x: Lanes) -> Lanes:
-    """Emit log(1 + exp(x)), by exp(-|x|), which does not overflow."""
-    return where(x < 0.0, 0.0, x) + log1p(exp(-abs(x)))
+    """Emit log(1 + e**x), by exp(-|x|), which does not overflow."""
+    small = exp(-abs(x))
+    return where(x < 0.0, 0.0, x) + _log1p_inside(small, small + 1.0)
 
 
 def asinh(x: Lanes) -> Lanes:
-    """Emit asinh(x): log1p(a + a*a / (1 + sqrt(a*a + 1))); of large a log(2 * a)."""
+    """Emit the inverse of sinh: log1p(a + a*a / (1 + sqrt(a*a + 1))); of large a log(2 * a)."""
     a = abs(x)
     large = a > _LARGE[x.kind.scalar]
     square = a * a
     y = where(large, a, a + square / ((square + 1.0).sqrt + 1.0))
-    return log1p_of(y, where(large, a.like(1.0), 0.0)).signed_as(x)
+    return log1p(y, where(large, a.like(1.0), 0.0)).signed_as(x)
 
 
 def acosh(x: Lanes) -> Lanes:
-    """Emit acosh(x): log1p(t + sqrt(2t + t*t)), t = x - 1; of large x log(2 * x)."""
+    """Emit the inverse of cosh: log1p(t + sqrt(2t + t*t)), t = x - 1; of large x log(2 * x)."""
     large = x > _LARGE[x.kind.scalar]
     t = x - 1.0
     y = where(large, x, t + fma(t, t, t + t).sqrt)
-    return where(x < 1.0, math.nan, log1p_of(y, where(large, x.like(1.0), 0.0)))
+    return where(x < 1.0, math.nan, log1p(y, where(large, x.like(1.0), 0.0)))
 
 
 def atanh(x: Lanes) -> Lanes:
-    """Emit atanh(x): log1p(2a / (1 - a)) / 2."""
+    """Emit the inverse of tanh: log1p(2a / (1 - a)) / 2."""
     a = abs(x)
     return (log1p((a + a) / (1.0 - a)) * 0.5).signed_as(x)

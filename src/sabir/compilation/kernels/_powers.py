@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.kernels import _coefficients as table
 from sabir.compilation.kernels._exponentials import LN2_DIGITS, split
 from sabir.compilation.kernels._lanes import (
+    Long,
     clamped,
     fma,
     polynomial,
@@ -34,19 +35,9 @@ def power(x: Lanes, y: Lanes) -> Lanes:
     half = y * 0.5
     odd = half.intrinsic("trunc").differs(half)  # matters of integers only
     negative = magnitude.bits | (x.bits & x.format.pattern(-0.0))
-    z = where(_both(whole, odd), negative.floats(x.format), magnitude)
-    finite = a < math.inf
-    z = where(_both(_both(x < 0.0, finite), ~whole), math.nan, z)
-    one = _either(y.equals(0.0), x.equals(1.0))
-    return where(one, 1.0, z)
-
-
-def _both(a: Lanes, b: Lanes) -> Lanes:
-    return a & b
-
-
-def _either(a: Lanes, b: Lanes) -> Lanes:
-    return a | b
+    z = where(whole & odd, negative.floats(x.format), magnitude)
+    z = where((x < 0.0) & (a < math.inf) & ~whole, math.nan, z)
+    return where(y.equals(0.0) | x.equals(1.0), 1.0, z)
 
 
 def _power32(a: Lanes, y: Lanes) -> Lanes:
@@ -59,13 +50,9 @@ def _power32(a: Lanes, y: Lanes) -> Lanes:
     log = fma(k, LN2_DIGITS[0], fma(s * z, polynomial(z, table.LOG["short"]), s + s))
     log = _of_ends(wide, log)
     exponent = clamped(log * y.convert("fpext", "double"), -_BOUND_FLOAT, _BOUND_FLOAT)
-    exponent = where(_is_one(wide), 0.0, exponent)
+    exponent = where(wide.equals(1.0), 0.0, exponent)
     n, q = split(exponent, row=table.EXP["short"])
     return scaled(q + 1.0, n).convert("fptrunc", "float")
-
-
-def _is_one(a: Lanes) -> Lanes:
-    return a.equals(1.0)
 
 
 def _of_ends(a: Lanes, log: Lanes) -> Lanes:
@@ -81,28 +68,29 @@ def _power64(a: Lanes, y: Lanes) -> Lanes:
     product, lost = product_of(y, high)
     bounded = clamped(product, -_BOUND, _BOUND)
     lost = where(bounded.equals(product), fma(y, low, lost), 0.0)
-    one = _is_one(a)
+    one = a.equals(1.0)  # then the product may be NaN
     n, q = split(where(one, 0.0, bounded), low=where(one, 0.0, lost))
     return scaled(q + 1.0, n)
 
 
-def _long_log(a: Lanes) -> tuple[Lanes, Lanes]:
+def _long_log(a: Lanes) -> Long:
     """Return log(a) as a sum: k * ln(2) + 2s + 2/3 s**3 + the rest of the series of atanh."""
     k, m = parts_of_any(a)
-    f, below = m - 1.0, m + 1.0
-    below_low = m - (below - 1.0)  # exact: what the sum lost
-    s = f / below
-    s_low = fma(-s, below_low, fma(-s, below, f)) / below
-    z, z_low = product_of(s, s)
-    z_low = fma(s + s, s_low, z_low)
-    cube, cube_low = product_of(z, s)
-    cube_low = fma(z, s_low, fma(z_low, s, cube_low))
-    third, third_low = product_of(cube, _TWO_THIRDS[0])
-    third_low = fma(cube, _TWO_THIRDS[1], fma(cube_low, _TWO_THIRDS[0], third_low))
-    rest = cube * z * polynomial(z, table.LOG_TAIL["double"])
+    s = _long_argument(m)
+    square = s.times(s)
+    cube = square.times(s)
+    third = cube.times(_TWO_THIRDS)
+    rest = cube.high * square.high * polynomial(square.high, table.LOG_TAIL["double"])
     shift, shift_low = product_of(k, LN2_DIGITS[0])
-    shift_low = fma(k, LN2_DIGITS[1], shift_low)
-    main, lost = sum_of(shift, s + s)
-    main, more = sum_of(main, third)
-    low = ((shift_low + (s_low + s_low)) + (third_low + rest)) + (lost + more)
-    return sum_of(main, low)
+    main, lost = sum_of(shift, s.high + s.high)
+    main, more = sum_of(main, third.high)
+    low = fma(k, LN2_DIGITS[1], shift_low) + (s.low + s.low)
+    return Long(*sum_of(main, (low + (third.low + rest)) + (lost + more)))
+
+
+def _long_argument(m: Lanes) -> Long:
+    """Return s = (m - 1) / (m + 1) as a sum."""
+    above, below = m - 1.0, m + 1.0
+    lost = m - (below - 1.0)  # of the lower sum; the upper one is exact
+    s = above / below
+    return Long(s, fma(-s, lost, fma(-s, below, above)) / below)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from sabir.compilation.kernels._lanes import Lanes, fma, scaled, where
 
 _STEP = 20  # bits of a quotient that one step takes at least, and that are exact in every type
+_WIDEST = 64  # bits of an integer
 
 
 def fmod(a: Lanes, b: Lanes) -> Lanes:
     """Emit the remainder with the sign of the dividend."""
     if not a.kind.is_float:
-        return integer_remainder(a, b)
+        return remainder(a, b)
     rest, divisor = abs(a), abs(b)
     slot = a.e.variable(rest.register)
 
@@ -58,7 +59,7 @@ def divide(a: Lanes, b: Lanes, *, signed: bool = True) -> Lanes:
 
 
 def _quotient(a: Lanes, b: Lanes, *, signed: bool) -> Lanes:
-    """Return a quotient that exists; of small types by floats, which have room for all bits of the operands."""
+    """Return a quotient that exists; small types go by floats that have more bits than both operands."""
     if a.kind.bits == _WIDEST:
         return Lanes(a.e, a.e.binary("sdiv" if signed else "udiv", a.register, b.register))
     scalar, wide = ("double", a.kind.scalar) if a.kind.bits == _WIDEST // 2 else ("float", "i32")
@@ -67,9 +68,6 @@ def _quotient(a: Lanes, b: Lanes, *, signed: bool) -> Lanes:
     return q if wide == a.kind.scalar else q.convert("trunc", a.kind.scalar)
 
 
-_WIDEST = 64
-
-
-def integer_remainder(a: Lanes, b: Lanes, *, signed: bool = True) -> Lanes:
+def remainder(a: Lanes, b: Lanes, *, signed: bool = True) -> Lanes:
     """Emit the remainder with the sign of the dividend; that by 0 is 0."""
     return where(b.equals(0), 0, a - divide(a, b, signed=signed) * b)
