@@ -83,7 +83,7 @@ class Grouping:
         for place, _ in prepared.plan.steps:
             step = self.lowered.evaluated.get(place)
             if step is not None:
-                found = [x for s in step.reads if (x := self.lowered.expressions.get(s)) is not None]
+                found = [self._read(s) for s in step.reads if s in self.lowered.expressions]
                 roots.append((place, step, found))
         last = [self._output(slot) for slot in outputs if slot in self.lowered.expressions]
         roots.append((len(prepared.program.calls), None, last))
@@ -104,6 +104,15 @@ class Grouping:
             else:
                 for x in found:
                     self.need(x)
+
+    def _read(self, slot: int) -> Expression:
+        """Return an operand of an evaluated call; a number, expanded or not, gets memory of its own."""
+        x = base = self.lowered.expressions[slot]
+        while isinstance(base, VIEWS):
+            base = base.operand
+        if isinstance(base, (Number, Extent)):
+            x = self.lowered.expressions[slot] = Copy(x.element, x.shape, x)
+        return x
 
     def _output(self, slot: int) -> Expression:
         """Return the expression that fills the memory of an output; a view or an input is copied."""

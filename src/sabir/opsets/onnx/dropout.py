@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.elements import BOOL as BOOLEAN
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.typing import Array
@@ -115,6 +118,25 @@ def evaluate(
     if training is None or not as_number("training_mode", training):
         return x, np.ones(x.shape, np.bool_)
     return _drop(x, DEFAULT_RATIO if ratio is None else float(as_number("ratio", ratio)), seed)
+
+
+@v7.lower
+def lower_with_mask_of_numbers(x: Expression, /, *, ratio: float) -> tuple[Expression, Expression]:
+    return x, loops.expand(loops.number(x.element, 1), x.shape)
+
+
+@v10.lower
+def lower_in_inference(x: Expression, /, *, ratio: float) -> tuple[Expression, Expression]:
+    return x, loops.expand(loops.number("bool", 1), x.shape)
+
+
+@v12.lower
+def lower(
+    x: Expression, ratio: Expression | None = None, training: Expression | None = None, /
+) -> tuple[Expression, Expression]:
+    if training is not None and kernels.sizes_of(training, "`training_mode`") not in {(), (False,)}:
+        raise NotLowered("elements are dropped at random")
+    return x, loops.expand(loops.number("bool", 1), x.shape)
 
 
 def _drop(x: Array, ratio: float, seed: int | None) -> tuple[Array, Array]:
