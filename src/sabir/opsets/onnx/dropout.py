@@ -6,6 +6,8 @@ import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.typing import Array
@@ -75,6 +77,7 @@ v13 = v12.widen(13, T=BFLOAT16)
 v22 = v13.widen(22, T=FLOAT8, T1=FLOAT8 | BFLOAT16)
 
 DEFAULT_RATIO = 0.5
+_RANDOM = "kernels draw no random numbers"
 
 
 @v1.infer
@@ -115,6 +118,28 @@ def evaluate(
     if training is None or not as_number("training_mode", training):
         return x, np.ones(x.shape, np.bool_)
     return _drop(x, DEFAULT_RATIO if ratio is None else float(as_number("ratio", ratio)), seed)
+
+
+@v1.lower
+def lower_with_mode(x: Expression, /, *, is_test: int) -> tuple[Expression, Expression]:
+    if not is_test:
+        raise NotLowered(_RANDOM)
+    return x, kernels.filled(x.element, 1, x.shape)
+
+
+@v7.lower
+def lower_with_mask_of_numbers(x: Expression, /) -> tuple[Expression, Expression]:
+    return x, kernels.filled(x.element, 1, x.shape)
+
+
+@v10.lower
+def lower(
+    x: Expression, ratio: Expression | None = None, training: Expression | None = None, /
+) -> tuple[Expression, Expression]:
+    del ratio  # nothing is dropped
+    if training is not None and kernels.integers_of(training, "training_mode") != (0,):
+        raise NotLowered(_RANDOM)
+    return x, kernels.filled("bool", 1, x.shape)
 
 
 def _drop(x: Array, ratio: float, seed: int | None) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Type, Value
+from sabir.loops import Expression
 from sabir.opsets.typing import Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -51,6 +52,11 @@ def infer(x: Type, /) -> Type:
 
 @v1.evaluate
 def evaluate(x: object, /) -> object:
+    return x
+
+
+@v1.lower
+def lower(x: Expression, /) -> Expression:
     return x
 
 
