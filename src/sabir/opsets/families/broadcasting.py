@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, known_equal
+from sabir.loops import NotLowered
 from sabir.opsets.families import contents
 from sabir.opsets.families.shapes import axis_in, broadcast
 from sabir.schema import Unconvertible
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.ir import Dim, Item, Shape
+    from sabir.loops import Expression
     from sabir.opsets.typing import Array, BehaviourFunction
     from sabir.schema import Version
 
@@ -52,13 +55,14 @@ def computed(
 def one_way_before(newer: Version, *, element: ElementType | None = None, commutes: bool = False) -> None:
     """Attach one-way broadcasting to the versions before `newer`, and the adapters between the two kinds.
 
-    The older versions evaluate as `newer`, which must have its `evaluate` already. `element` is the element
-    type of the output where it is not that of the operands; if the operator `commutes`, the downgrade may
-    swap the operands.
+    The older versions evaluate and lower as `newer`, which must have both behaviours already. `element`
+    is the element type of the output where it is not that of the operands; if the operator `commutes`,
+    the downgrade may swap the operands.
     """
     first, name = newer.operator.versions[0], newer.operator.name
     first.infer(one_way(element))
     first.evaluate(_evaluated_one_way(newer.behaviours["evaluate"]))
+    first.lower(_lowered_one_way(newer.behaviours["lower"]))
     newer.upgrade(upgraded(name))
     newer.downgrade(_downgraded(newer, commutes=commutes))
 
@@ -75,6 +79,21 @@ def fitted(a: Array, b: Array, broadcast: int, axis: int | None) -> Array:
     wide = b.reshape(b.shape + (1,) * (a.ndim - start - b.ndim))
     if np.broadcast_shapes(a.shape, wide.shape) != a.shape:
         raise ValueError(f"shape {list(b.shape)} at axis {start} does not broadcast to {list(a.shape)}")
+    return wide
+
+
+def fitted_expression(a: Expression, b: Expression, broadcast: int, axis: int | None) -> Expression:
+    """Return `b` as `fitted` does; raises NotLowered where the symbols leave open whether it fits."""
+    if not broadcast:
+        if a.shape != b.shape:
+            raise NotLowered("whether the operands are of one shape is known at run time only")
+        return b
+    if all(d == 1 for d in b.shape):
+        return loops.reshape(b, ())
+    start = _start_of(a.rank, b.rank, axis)
+    wide = loops.reshape(b, (*b.shape, *(1,) * (a.rank - start - b.rank)))
+    if loops.broadcast(a.shape, wide.shape) != a.shape:
+        raise NotLowered("the second operand broadcasts the first one too")
     return wide
 
 
@@ -136,6 +155,15 @@ def _evaluated_one_way(evaluate: BehaviourFunction) -> BehaviourFunction:
         return evaluate(a, fitted(a, b, broadcast, axis))
 
     return evaluate_one_way
+
+
+def _lowered_one_way(lower: BehaviourFunction) -> BehaviourFunction:
+    """Return the lowering of a binary operator, preceded by one-way broadcasting."""
+
+    def lower_one_way(a: Expression, b: Expression, /, *, broadcast: int, axis: int | None) -> Expression:
+        return lower(a, fitted_expression(a, b, broadcast, axis))
+
+    return lower_one_way
 
 
 def _downgraded(newer: Version, *, commutes: bool) -> BehaviourFunction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir import loops
-from sabir.loops import Expression, NotLowered
+from sabir.loops import Expression, NotLowered, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +32,44 @@ def formula(function: Callable[[Expression], Expression]) -> BehaviourFunction:
     return lower
 
 
+def as_floats(x: Expression) -> Expression:
+    """Return x in a type to compute in: integers as double."""
+    return x if x.is_float else loops.cast(x, "double")
+
+
+def filled(element: str, value: float, shape: Sequence[Size]) -> Expression:
+    """Return a tensor of one number."""
+    return loops.expand(loops.number(element, value), shape)
+
+
+def absolute(x: Expression) -> Expression:
+    """Return |x|; the least signed integer is unchanged."""
+    return x if x.element.startswith("u") else loops.apply("abs", x)
+
+
+def limited(x: Expression, low: Expression | float | None, high: Expression | float | None) -> Expression:
+    """Return min(max(x, low), high) without the limits that are None."""
+    if low is not None:
+        x = loops.apply("max", x, low)
+    return x if high is None else loops.apply("min", x, high)
+
+
+def hard_sigmoid(x: Expression, slope: float, middle: float) -> Expression:
+    """Return slope * x + middle, limited to [0, 1]."""
+    return limited(loops.apply("add", loops.apply("mul", x, slope), middle), 0, 1)
+
+
+def exponential_unit(x: Expression, alpha: float) -> Expression:
+    """Return x where it is 0 or above, `alpha * (exp(x) - 1)` below."""
+    below = loops.apply("mul", loops.apply("expm1", loops.apply("min", x, 0)), alpha)
+    return loops.apply("add", loops.apply("max", x, 0), below)
+
+
+def swish(x: Expression, alpha: float) -> Expression:
+    """Return x * sigmoid(alpha * x)."""
+    return loops.apply("mul", x, loops.apply("sigmoid", loops.apply("mul", x, alpha)))
+
+
 def sizes_of(operand: Expression | None, name: str) -> tuple[Size, ...]:
     """Return the contents of an operand as sizes; raises NotLowered where a run computes them."""
     known = loops.known_sizes(operand)
@@ -46,6 +84,14 @@ def integers_of(operand: Expression | None, name: str) -> tuple[int, ...]:
     if operand is None or len(found) < len(sizes_of(operand, name)):
         raise NotLowered(f"{name} depends on the shapes of a run")
     return found
+
+
+def number_of(operand: Expression) -> float | None:
+    """Return the only element of an operand, where it is a number that is known before a run."""
+    if isinstance(operand, Stored) and operand.known is not None and len(operand.known) == 1:
+        found = operand.known[0]
+        return found if isinstance(found, (int, float)) else None
+    return None
 
 
 def axes_of(axes: Sequence[int], rank: int) -> tuple[int, ...]:

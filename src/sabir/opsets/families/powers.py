@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir import loops
 from sabir.elements import element
+from sabir.loops import NotLowered
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.casting import converted
 
 if TYPE_CHECKING:
+    from sabir.loops import Expression
     from sabir.opsets.typing import Array
 
 _LARGEST_WHOLE = 1 << 31  # float exponents up to here are computed as integers
+_MOST_FACTORS = 8  # of a power that kernels compute as a product
 
 
 def raised(x: Array, y: Array, /) -> Array:
@@ -28,6 +35,34 @@ def raised(x: Array, y: Array, /) -> Array:
     if base.dtype != exponent.dtype:  # neither type represents the other
         base, exponent = base.astype(np.float64), exponent.astype(np.float64)
     return np.power(base, exponent).astype(x.dtype, copy=False)
+
+
+def raised_expression(x: Expression, y: Expression, /) -> Expression:
+    """Return x to the power y as `raised` computes it; raises NotLowered for most powers of integers."""
+    exponent, shape = kernels.number_of(y), loops.broadcast(x.shape, y.shape)
+    if not x.is_float:
+        return loops.expand(_multiplied(x, exponent), shape)
+    if exponent in {1, 2, 3}:
+        return loops.expand(_multiplied(x, exponent), shape)
+    if exponent is not None and exponent + exponent == 1:
+        return loops.expand(_root(x), shape)
+    if x.element == y.element:
+        return loops.apply("pow", x, y)
+    return loops.cast(loops.apply("pow", loops.cast(x, "double"), loops.cast(y, "double")), x.element)
+
+
+def _multiplied(x: Expression, exponent: float | None) -> Expression:
+    """Return a power that is a product of few factors; products of integers wrap."""
+    if exponent is None or exponent not in range(_MOST_FACTORS + 1):
+        raise NotLowered("a power of integers is no product of a few factors")
+    if not exponent:
+        return kernels.filled(x.element, 1, x.shape)
+    return functools.reduce(functools.partial(loops.apply, "mul"), [x] * int(exponent))
+
+
+def _root(x: Expression) -> Expression:
+    root = loops.apply("add", loops.apply("sqrt", x), 0)
+    return loops.where(loops.apply("isinf_neg", x), math.inf, root)
 
 
 def _by_scalar(x: Array, exponent: float) -> Array | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import TensorType, known_equal
+from sabir.loops import NotLowered
 from sabir.opsets.families.calls import has_attribute
 from sabir.opsets.families.shapes import same_dim
 from sabir.schema import Attribute, Input, Output, Unconvertible
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sabir.ir import Builder, Value
+    from sabir.loops import Expression
     from sabir.opsets.typing import Array, BehaviourFunction
     from sabir.schema import Constraint, Version
 
@@ -40,15 +43,26 @@ def folded(function: Callable[[Array, Array], Array]) -> BehaviourFunction:
     return evaluate
 
 
+def folded_expression(op: str) -> BehaviourFunction:
+    """Return the lowering that combines the inputs by a scalar function, from left to right."""
+
+    def lower(*inputs: Expression) -> Expression:
+        return functools.reduce(functools.partial(loops.apply, op), inputs)
+
+    return lower
+
+
 def one_shape_before(newer: Version, chain: Callable[..., Value] | None = None) -> None:
     """Attach the requirement of one shape to the versions before `newer`, and the downgrade to them.
 
-    The older versions evaluate as `newer`, which must have its `evaluate` already. `chain(builder, *inputs)`
-    emits the operator as a chain of binary ones, for inputs that may differ in shape.
+    The older versions evaluate and lower as `newer`, which must have both behaviours already.
+    `chain(builder, *inputs)` emits the operator as a chain of binary ones, for inputs that may differ in
+    shape.
     """
     first, name = newer.operator.versions[0], newer.operator.name
     first.infer(infer_one_shape)
     first.evaluate(_of_one_shape(newer.behaviours["evaluate"]))
+    first.lower(_lowered_of_one_shape(newer.behaviours["lower"]))
 
     @newer.downgrade
     def downgrade(b: Builder, /, *inputs: Value) -> Value:
@@ -100,6 +114,17 @@ def _of_one_shape(evaluate: BehaviourFunction) -> BehaviourFunction:
         return evaluate(*inputs)
 
     return evaluate_one_shape
+
+
+def _lowered_of_one_shape(lower: BehaviourFunction) -> BehaviourFunction:
+    """Return the lowering of a variadic operator, preceded by a check that the inputs have one shape."""
+
+    def lower_one_shape(*inputs: Expression) -> Expression:
+        if len({x.shape for x in inputs}) > 1:
+            raise NotLowered("whether the inputs are of one shape is known at run time only")
+        return lower(*inputs)
+
+    return lower_one_shape
 
 
 def _are_of_one_shape(*inputs: Value) -> bool:

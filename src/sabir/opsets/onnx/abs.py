@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import dim_max, sub
+from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import known_by, over_floats
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
@@ -35,6 +36,9 @@ v1.infer(known_by(lambda x: dim_max(x, sub(0, x))))
 @v1.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.abs(x)
+
+
+v1.lower(kernels.formula(kernels.absolute))
 
 
 @absolute.examples

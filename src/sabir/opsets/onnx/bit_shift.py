@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression
 from sabir.opsets.families import binary, bit_graphs, broadcasting
 from sabir.opsets.typing import Array
 from sabir.schema import INTEGERS, UNSIGNED, Attribute, Constraint, Example, Operator, one_of
@@ -38,6 +40,11 @@ v11.infer(broadcasting.merged)
 def evaluate(x: Array, y: Array, /, *, direction: str) -> Array:
     """Unlike C, numpy returns 0 for a shift out of range, or -1 for one of a negative number to the right."""
     return np.left_shift(x, y) if direction == "LEFT" else np.right_shift(x, y)
+
+
+@v11.lower
+def lower(x: Expression, y: Expression, /, *, direction: str) -> Expression:
+    return loops.apply("shl" if direction == "LEFT" else "shr", x, y)
 
 
 v11.downgrade(bit_graphs.shifted)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.opsets.families import binary, bit_graphs, broadcasting
+from sabir.opsets.families import binary, bit_graphs, broadcasting, kernels
 from sabir.schema import INTEGERS, Constraint, Example, Operator
 
 bitwise_and = Operator("BitwiseAnd", summary="The bits that are set in both elements.")
@@ -17,6 +17,7 @@ v18 = bitwise_and.first(
 
 v18.infer(broadcasting.merged)
 v18.evaluate(binary.elementwise(np.bitwise_and))
+v18.lower(kernels.elementwise("bitwise_and"))
 v18.downgrade(bit_graphs.by_bits(bit_graphs.both))
 
 

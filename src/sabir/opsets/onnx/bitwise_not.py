@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Builder, Value
+from sabir.opsets.families import kernels
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
@@ -26,6 +27,9 @@ v18.infer(same_as_first)
 @v18.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.bitwise_not(x)
+
+
+v18.lower(kernels.elementwise("bitwise_not"))
 
 
 @v18.downgrade

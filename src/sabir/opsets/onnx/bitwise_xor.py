@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.opsets.families import binary, bit_graphs, broadcasting
+from sabir.opsets.families import binary, bit_graphs, broadcasting, kernels
 from sabir.schema import INTEGERS, Constraint, Example, Operator
 
 bitwise_xor = Operator("BitwiseXor", summary="The bits that are set in exactly one of the two elements.")
@@ -17,6 +17,7 @@ v18 = bitwise_xor.first(
 
 v18.infer(broadcasting.merged)
 v18.evaluate(binary.elementwise(np.bitwise_xor))
+v18.lower(kernels.elementwise("bitwise_xor"))
 v18.downgrade(bit_graphs.by_bits(bit_graphs.one))
 
 

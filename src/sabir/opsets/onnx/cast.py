@@ -7,8 +7,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.elements import ElementType, element
 from sabir.ir import Builder, Item, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import casting, contents
 from sabir.opsets.typing import Array, BehaviourFunction
 from sabir.schema import (
@@ -93,6 +95,11 @@ def _admits(version: Version, target: ElementType) -> bool:
 @v1.evaluate
 def evaluate(x: Array, /, *, to: int | str, saturate: int = 1, round_mode: str = "up") -> Array:
     return casting.converted(x, element(to), saturate=bool(saturate), round_mode=round_mode)
+
+
+@v1.lower
+def lower(x: Expression, /, *, to: int | str) -> Expression:
+    return loops.cast(x, element(to).name)
 
 
 @v6.upgrade

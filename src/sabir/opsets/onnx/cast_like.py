@@ -6,9 +6,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.elements import STRING as STRINGS
 from sabir.elements import element
 from sabir.ir import Builder, Item, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import casting, contents
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -78,6 +80,11 @@ def infer(x: TensorType, like: TensorType, /, *, saturate: int = 1, round_mode: 
 @v15.evaluate
 def evaluate(x: Array, like: Array, /, *, saturate: int = 1, round_mode: str = "up") -> Array:
     return casting.converted(x, element(like.dtype), saturate=bool(saturate), round_mode=round_mode)
+
+
+@v15.lower
+def lower(x: Expression, like: Expression, /) -> Expression:
+    return loops.cast(x, like.element)
 
 
 @v15.body

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
 from sabir.opsets.families import pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
@@ -32,6 +34,12 @@ v12.infer(same_as_first)
 @pointwise.pointwise
 def evaluate(x: Array, /, *, alpha: float) -> Array:
     return np.maximum(x, 0) + alpha * np.expm1(np.minimum(x, 0) / alpha)
+
+
+@v12.lower
+def lower(x: Expression, /, *, alpha: float) -> Expression:
+    below = loops.apply("expm1", loops.apply("div", loops.apply("min", x, 0), alpha))
+    return loops.apply("add", loops.apply("max", x, 0), loops.apply("mul", below, alpha))
 
 
 @v12.body

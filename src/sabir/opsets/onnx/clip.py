@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Dim, TensorType, Value, dim_max, dim_min
-from sabir.opsets.families import arithmetic
+from sabir.loops import Expression
+from sabir.opsets.families import arithmetic, kernels
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -93,6 +95,16 @@ def evaluate(x: Array, low: Array | None = None, high: Array | None = None, /) -
     if low is not None:
         x = np.maximum(x, low.reshape(()))
     return x if high is None else np.minimum(x, high.reshape(()))
+
+
+@v11.lower
+def lower(x: Expression, low: Expression | None = None, high: Expression | None = None, /) -> Expression:
+    return kernels.limited(x, *(None if limit is None else loops.reshape(limit, ()) for limit in (low, high)))
+
+
+@v1.lower
+def lower_from_attributes(x: Expression, /, *, min: float | None, max: float | None) -> Expression:  # ruff: ignore[builtin-argument-shadowing]  the attributes' names
+    return kernels.limited(x, min, max)
 
 
 @v13.body

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir import loops
 from sabir.elements import BOOL as BOOLEAN
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, NotLowered
@@ -78,6 +77,7 @@ v13 = v12.widen(13, T=BFLOAT16)
 v22 = v13.widen(22, T=FLOAT8, T1=FLOAT8 | BFLOAT16)
 
 DEFAULT_RATIO = 0.5
+_RANDOM = "kernels draw no random numbers"
 
 
 @v1.infer
@@ -120,23 +120,26 @@ def evaluate(
     return _drop(x, DEFAULT_RATIO if ratio is None else float(as_number("ratio", ratio)), seed)
 
 
+@v1.lower
+def lower_with_mode(x: Expression, /, *, is_test: int) -> tuple[Expression, Expression]:
+    if not is_test:
+        raise NotLowered(_RANDOM)
+    return x, kernels.filled(x.element, 1, x.shape)
+
+
 @v7.lower
-def lower_with_mask_of_numbers(x: Expression, /, *, ratio: float) -> tuple[Expression, Expression]:
-    return x, loops.expand(loops.number(x.element, 1), x.shape)
+def lower_with_mask_of_numbers(x: Expression, /) -> tuple[Expression, Expression]:
+    return x, kernels.filled(x.element, 1, x.shape)
 
 
 @v10.lower
-def lower_in_inference(x: Expression, /, *, ratio: float) -> tuple[Expression, Expression]:
-    return x, loops.expand(loops.number("bool", 1), x.shape)
-
-
-@v12.lower
 def lower(
     x: Expression, ratio: Expression | None = None, training: Expression | None = None, /
 ) -> tuple[Expression, Expression]:
-    if training is not None and kernels.sizes_of(training, "`training_mode`") not in {(), (False,)}:
-        raise NotLowered("elements are dropped at random")
-    return x, loops.expand(loops.number("bool", 1), x.shape)
+    del ratio  # nothing is dropped
+    if training is not None and kernels.integers_of(training, "training_mode") != (0,):
+        raise NotLowered(_RANDOM)
+    return x, kernels.filled("bool", 1, x.shape)
 
 
 def _drop(x: Array, ratio: float, seed: int | None) -> tuple[Array, Array]:

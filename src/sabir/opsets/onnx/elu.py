@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import pointwise
+from sabir.loops import Expression
+from sabir.opsets.families import kernels, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
@@ -34,6 +35,11 @@ v1.infer(same_as_first)
 @pointwise.pointwise
 def evaluate(x: Array, /, *, alpha: float) -> Array:
     return pointwise.exponential_unit(x, alpha)
+
+
+@v1.lower
+def lower(x: Expression, /, *, alpha: float) -> Expression:
+    return kernels.exponential_unit(x, alpha)
 
 
 @v6.body

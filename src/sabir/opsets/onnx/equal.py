@@ -6,7 +6,7 @@ import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
 from sabir.ir import Expr, Item, TensorType, known_equal
-from sabir.opsets.families import arithmetic, binary, broadcasting
+from sabir.opsets.families import arithmetic, binary, broadcasting, kernels
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, NUMBERS, STRING, Constraint, Example, Operator, tensors
 
@@ -41,6 +41,9 @@ def _equal(a: Item, b: Item) -> Item:
 @v7.evaluate
 def evaluate(a: Array, b: Array, /) -> Array:
     return np.equal(a, b).astype(np.bool_, copy=False)  # numpy compares text to objects
+
+
+v7.lower(kernels.elementwise("eq"))
 
 
 broadcasting.one_way_before(v7, element=BOOLEAN, commutes=True)

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.elements import DOUBLE
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import error_function, kernels
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.typing import Array
@@ -48,14 +50,16 @@ v9.infer(same_as_first)
 v9.absent("downgrade", "no older operator computes the error function, and approximations have other digits")
 
 
-v9.lower(kernels.elementwise("erf"))
-
-
 @v9.evaluate
 def evaluate(x: Array, /) -> Array:
     """Compute integers in float64, and truncate the result toward zero."""
     wide = x.astype(np.float64) if x.dtype.kind in "iu" else x
     return error_function.erf(wide).astype(x.dtype, copy=False)
+
+
+@v9.lower
+def lower(x: Expression, /) -> Expression:
+    return loops.cast(loops.apply("erf", kernels.as_floats(x)), x.element)
 
 
 @v13.upgrade

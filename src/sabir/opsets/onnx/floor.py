@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import known_rounding, over_floats
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
@@ -23,6 +24,7 @@ v13 = v6.widen(13, T=BFLOAT16)
 
 v1.infer(known_rounding(np.floor))
 v1.evaluate(through_float32(np.floor))
+v1.lower(kernels.elementwise("floor"))
 
 
 @floor.examples

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir import loops
-from sabir.loops import Expression
 from sabir.ir import TensorType
+from sabir.loops import Expression
 from sabir.opsets.families import contents
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES, check_known
 from sabir.opsets.families.shapes import axis_in

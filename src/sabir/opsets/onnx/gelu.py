@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
 from sabir.opsets.families.error_function import erf
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
@@ -46,6 +48,18 @@ def evaluate(x: Array, /, *, approximate: str) -> Array:
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + _CUBIC * (x * x * x))))
     return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+
+
+@v20.lower
+def lower(x: Expression, /, *, approximate: str) -> Expression:
+    half = loops.apply("mul", x, 0.5)
+    if approximate == "tanh":
+        cube = loops.apply("mul", x, loops.apply("mul", x, x))
+        argument = loops.apply("add", x, loops.apply("mul", cube, _CUBIC))
+        step = loops.apply("tanh", loops.apply("mul", argument, math.sqrt(2 / math.pi)))
+    else:
+        step = loops.apply("erf", loops.apply("mul", x, math.sqrt(0.5)))
+    return loops.apply("mul", half, loops.apply("add", step, 1))
 
 
 @v20.body

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
-from sabir.opsets.families import binary, broadcasting, comparison
+from sabir.opsets.families import binary, broadcasting, comparison, kernels
 from sabir.schema import BFLOAT16, BOOL, FLOATS, NUMBERS, Constraint, Example, Operator
 
 greater = Operator("Greater", summary="Whether `A > B`, elementwise; false for NaN.")
@@ -26,6 +26,7 @@ v13 = v9.widen(13, T=BFLOAT16)
 
 v7.infer(comparison.greater)
 v7.evaluate(binary.elementwise(np.greater))
+v7.lower(kernels.elementwise("gt"))
 broadcasting.one_way_before(v7, element=BOOLEAN)
 comparison.through_double(v9)
 

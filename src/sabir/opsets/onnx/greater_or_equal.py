@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import binary, comparison
+from sabir.opsets.families import binary, comparison, kernels
 from sabir.schema import BFLOAT16, BOOL, NUMBERS, Constraint, Example, Operator
 
 greater_or_equal = Operator("GreaterOrEqual", summary="Whether `A >= B`, elementwise; false for NaN.")
@@ -21,6 +21,7 @@ v16 = v12.widen(16, T=BFLOAT16)
 
 v12.infer(comparison.not_less)
 v12.evaluate(binary.elementwise(np.greater_equal))
+v12.lower(kernels.elementwise("ge"))
 
 
 @v12.body

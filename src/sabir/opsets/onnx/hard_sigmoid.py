@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
+from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
@@ -37,6 +39,11 @@ v1.infer(same_as_first)
 @pointwise
 def evaluate(x: Array, /, *, alpha: float, beta: float) -> Array:
     return np.clip(alpha * x + beta, 0, 1)
+
+
+@v1.lower
+def lower(x: Expression, /, *, alpha: float, beta: float) -> Expression:
+    return kernels.hard_sigmoid(x, alpha, beta)
 
 
 @v6.body

@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
+from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.typing import Array
@@ -28,6 +31,11 @@ v14.infer(same_as_first)
 @pointwise
 def evaluate(x: Array, /) -> Array:
     return x * np.clip(x / 6 + 0.5, 0, 1)
+
+
+@v14.lower
+def lower(x: Expression, /) -> Expression:
+    return loops.apply("mul", x, kernels.hard_sigmoid(x, 1 / 6, 0.5))
 
 
 @v14.body

@@ -5,8 +5,11 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.elements import BOOL as BOOLEAN
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.typing import Array
@@ -53,6 +56,15 @@ def evaluate(x: Array, /, *, detect_negative: int, detect_positive: int) -> Arra
     if not detect_negative and not detect_positive:
         return np.zeros(x.shape, np.bool_)
     return np.equal(widened(x), np.inf if detect_positive else -np.inf)
+
+
+@v10.lower
+def lower(x: Expression, /, *, detect_negative: int, detect_positive: int) -> Expression:
+    if not detect_negative and not detect_positive:
+        return kernels.filled("bool", 0, x.shape)
+    if detect_negative and detect_positive:
+        return loops.apply("eq", loops.apply("abs", x), np.inf)
+    return loops.apply("isinf_pos" if detect_positive else "isinf_neg", x)
 
 
 @v10.downgrade

@@ -8,6 +8,7 @@ import numpy as np
 from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import kernels
 from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, BOOL, FLOAT8, FLOATS, Constraint, Example, Input, Operator, Output
@@ -34,6 +35,9 @@ def infer(x: TensorType, /) -> TensorType:
 @v9.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.isnan(x)
+
+
+v9.lower(kernels.elementwise("isnan"))
 
 
 @v9.downgrade

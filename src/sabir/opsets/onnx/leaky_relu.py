@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
@@ -36,6 +38,11 @@ def evaluate(x: Array, /, *, alpha: float) -> Array:
     """Look up each slope by the sign, which is much faster than numpy's choice between two arrays."""
     slopes = np.array([1, alpha], x.dtype)
     return x * slopes.take(np.less(x, 0).view(np.uint8))
+
+
+@v1.lower
+def lower(x: Expression, /, *, alpha: float) -> Expression:
+    return loops.where(loops.apply("lt", x, 0), loops.apply("mul", x, alpha), x)
 
 
 @v16.body

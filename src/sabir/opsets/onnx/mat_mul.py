@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.loops import Expression
 from sabir.ir import TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import products
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.opsets.typing import Array, Gradient

@@ -22,6 +22,7 @@ v13 = v12.widen(13, T=BFLOAT16)
 
 v8.infer(arithmetic.known_maximum)
 v8.evaluate(variadic.folded(np.maximum))
+v8.lower(variadic.folded_expression("max"))
 variadic.one_shape_before(v8)
 variadic.integers_before(v12, "Greater")
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import arithmetic, broadcasting, variadic
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Unconvertible
@@ -29,6 +31,11 @@ v8.infer(broadcasting.merged)
 def evaluate(*inputs: Array) -> Array:
     wide = (arithmetic.widened(x) for x in inputs)  # halves are rounded once, at the end
     return (functools.reduce(np.add, wide) / len(inputs)).astype(inputs[0].dtype, copy=False)
+
+
+@v8.lower
+def lower(*inputs: Expression) -> Expression:
+    return loops.apply("div", variadic.folded_expression("add")(*inputs), len(inputs))
 
 
 def divided_sum(b: Builder, *inputs: Value) -> Value:

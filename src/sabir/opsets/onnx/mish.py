@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.typing import Array
@@ -33,6 +35,13 @@ def evaluate(x: Array, /) -> Array:
     e = np.exp(np.minimum(x, _STEP_DONE))
     less = e * (e + 2)
     return x * (less / (less + 2))
+
+
+@v18.lower
+def lower(x: Expression, /) -> Expression:
+    e = loops.apply("exp", loops.apply("min", x, _STEP_DONE))
+    less = loops.apply("mul", e, loops.apply("add", e, 2))
+    return loops.apply("mul", x, loops.apply("div", less, loops.apply("add", less, 2)))
 
 
 @v18.body

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError, spend_work
 from sabir.elements import INT32
 from sabir.ir import Builder, Dim, TensorType, Value, is_nonnegative
 from sabir.ir import mod as floored
+from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import arithmetic
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.families.scalars import Numbers, element_of
@@ -85,6 +87,18 @@ def evaluate(a: Array, b: Array, /, *, fmod: int) -> Array:
     if kind.kind not in "iu":
         _spend(a, b)
     return rule(a, b).astype(kind, copy=False)
+
+
+@v28.lower
+def lower(a: Expression, b: Expression, /, *, fmod: int) -> Expression:
+    return loops.apply("fmod" if fmod else "mod", a, b)
+
+
+@v10.lower
+def lower_floored_integers(a: Expression, b: Expression, /, *, fmod: int) -> Expression:
+    if not fmod and a.is_float:
+        raise NotLowered(NEEDS_FMOD)
+    return lower(a, b, fmod=fmod)
 
 
 def _spend(a: Array, b: Array) -> None:

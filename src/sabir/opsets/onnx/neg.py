@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Value, sub
+from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import known_by, over_floats
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, SIGNED, Attribute, Constraint, Example, Input, Operator, Output
@@ -33,6 +34,9 @@ v1.infer(known_by(lambda x: sub(0, x)))
 @v1.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.negative(x)
+
+
+v1.lower(kernels.elementwise("neg"))
 
 
 @v13.gradient

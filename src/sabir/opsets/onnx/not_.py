@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.opsets.families import logic
+from sabir.opsets.families import kernels, logic
 from sabir.opsets.typing import Array
 from sabir.schema import BOOL, Constraint, Example, Input, Operator, Output
 
@@ -24,6 +24,9 @@ v1.infer(logic.known_opposite)
 @v1.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.logical_not(x)
+
+
+v1.lower(kernels.elementwise("not"))
 
 
 @negation.examples

@@ -44,6 +44,7 @@ v15 = v13.widen(15, T1=BFLOAT16)
 MOST_FACTORS = 4  # of a power of symbolic sizes
 
 v7.evaluate(powers.raised)
+v7.lower(powers.raised_expression)
 broadcasting.one_way_before(v7)
 
 

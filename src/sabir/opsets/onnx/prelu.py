@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, known_equal
+from sabir.loops import Expression
 from sabir.opsets.families import broadcasting
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.families.scalars import Numbers
@@ -71,6 +73,16 @@ def evaluate(x: Array, slope: Array, /) -> Array:
         raise ValueError(f"a slope of shape {list(slope.shape)} does not broadcast to {list(x.shape)}")
     wide = widened(x)
     return np.where(wide < 0, wide * widened(slope), wide).astype(x.dtype, copy=False)
+
+
+@v7.lower
+def lower(x: Expression, slope: Expression, /) -> Expression:
+    return loops.where(loops.apply("lt", x, 0), loops.apply("mul", x, slope), x)
+
+
+@v1.lower
+def lower_by_channel(x: Expression, slope: Expression, /) -> Expression:
+    return lower(x, broadcasting.fitted_expression(x, slope, 1, _CHANNELS))
 
 
 @v7.upgrade

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import over_floats
 from sabir.opsets.families.rules import same_as_first
@@ -24,6 +25,7 @@ v13 = v6.widen(13, T=BFLOAT16)
 
 v1.infer(same_as_first)
 v1.evaluate(through_float32(np.reciprocal))
+v1.lower(kernels.elementwise("reciprocal"))
 
 
 @reciprocal.examples

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir import loops
-from sabir.loops import Expression
 from sabir.ir import Builder, Value, dim_max
+from sabir.loops import Expression
 from sabir.opsets.families.pointwise import known_by
 from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array, Gradient

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir import loops
-from sabir.loops import Expression, Lowering
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, Shape, TensorType, Value, exact_quotient, known_equal, lower_bound, product
+from sabir.loops import Expression, Lowering
 from sabir.opsets.families import contents
 from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.typing import Array, Gradient, Ints

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Builder, Value
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import known_rounding, over_floats
 from sabir.opsets.families.roundings import rounded
@@ -25,6 +26,7 @@ v22 = v11.widen(22, T=BFLOAT16)
 
 v11.infer(known_rounding(np.rint))
 v11.evaluate(through_float32(np.rint))
+v11.lower(kernels.elementwise("round"))
 
 
 @v11.downgrade

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Value
-from sabir.opsets.families import pointwise
+from sabir.loops import Expression
+from sabir.opsets.families import kernels, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.typing import Array
@@ -40,6 +42,11 @@ v1.infer(same_as_first)
 @pointwise.pointwise
 def evaluate(x: Array, /, *, alpha: float, gamma: float) -> Array:
     return gamma * pointwise.exponential_unit(x, alpha)
+
+
+@v1.lower
+def lower(x: Expression, /, *, alpha: float, gamma: float) -> Expression:
+    return loops.apply("mul", kernels.exponential_unit(x, alpha), gamma)
 
 
 @v6.upgrade

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.elements import DOUBLE, INT64, ElementType, element
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
 from sabir.opsets.families.casting import converted
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
@@ -37,6 +39,15 @@ def evaluate(x: Array, /, *, bias: float, lambd: float) -> Array:
     if x.dtype.kind == "f":
         return _shrunk(x, bias=bias, lambd=lambd)
     return _moved(x, bias=bias, lambd=lambd)
+
+
+@v9.lower
+def lower(x: Expression, /, *, bias: float, lambd: float) -> Expression:
+    wide = x if x.is_float else loops.cast(x, "double")
+    carried = x if x.is_float else loops.cast(x, _carrier(bias).name)
+    low, high = loops.apply("lt", wide, -lambd), loops.apply("gt", wide, lambd)
+    lesser = loops.where(high, loops.apply("sub", carried, bias), 0)
+    return loops.cast(loops.where(low, loops.apply("add", carried, bias), lesser), x.element)
 
 
 @pointwise

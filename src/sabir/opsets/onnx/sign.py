@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.elements import DOUBLE
 from sabir.ir import Builder, Value, dim_max, dim_min
+from sabir.loops import Expression
 from sabir.opsets.families.pointwise import known_by, over_floats
 from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.typing import Array
@@ -30,6 +32,11 @@ v9.infer(known_by(lambda x: dim_max(-1, dim_min(x, 1))))
 @v9.evaluate
 def evaluate(x: Array, /) -> Array:
     return np.sign(x)
+
+
+@v9.lower
+def lower(x: Expression, /) -> Expression:
+    return loops.apply("min", x, 1) if x.element.startswith("u") else loops.apply("sign", x)
 
 
 @v9.downgrade

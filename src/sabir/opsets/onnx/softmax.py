@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir import loops
-from sabir.loops import Expression
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
 from sabir.opsets.families import flattening, reductions
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output

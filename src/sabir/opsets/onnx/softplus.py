@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Builder, Value
+from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
@@ -30,6 +31,9 @@ v1.infer(same_as_first)
 def evaluate(x: Array, /) -> Array:
     """Compute only the distance from the positive part by an exponential, which cannot overflow."""
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+v1.lower(kernels.elementwise("softplus"))
 
 
 @v1.body

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
@@ -29,6 +31,11 @@ v1.infer(same_as_first)
 @pointwise
 def evaluate(x: Array, /) -> Array:
     return x / (1 + np.abs(x))
+
+
+@v1.lower
+def lower(x: Expression, /) -> Expression:
+    return loops.apply("div", x, loops.apply("add", loops.apply("abs", x), 1))
 
 
 @v1.body

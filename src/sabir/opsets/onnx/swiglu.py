@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Value
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pointwise import TOLERANCES, sigmoid
 from sabir.opsets.families.variadic import infer_one_shape
@@ -34,6 +37,13 @@ def evaluate(a: Array, b: Array, /, *, alpha: float) -> Array:
         raise ValueError(f"A and B must be of one shape, and are {list(a.shape)} and {list(b.shape)}")
     gate = widened(a)
     return (gate * sigmoid(alpha * gate) * widened(b)).astype(a.dtype, copy=False)
+
+
+@v28.lower
+def lower(a: Expression, b: Expression, /, *, alpha: float) -> Expression:
+    if a.shape != b.shape:
+        raise NotLowered("whether A and B are of one shape is known at run time only")
+    return loops.apply("mul", kernels.swish(a, alpha), b)
 
 
 @v28.body

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
+from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import over_floats, pointwise, sigmoid
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
@@ -29,6 +31,11 @@ v24.infer(same_as_first)
 @pointwise
 def evaluate(x: Array, /, *, alpha: float) -> Array:
     return x * sigmoid(alpha * x)
+
+
+@v24.lower
+def lower(x: Expression, /, *, alpha: float) -> Expression:
+    return kernels.swish(x, alpha)
 
 
 @v24.body

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
@@ -32,6 +34,11 @@ v10.infer(same_as_first)
 @pointwise
 def evaluate(x: Array, /, *, alpha: float) -> Array:
     return np.where(x > alpha, x, 0)
+
+
+@v10.lower
+def lower(x: Expression, /, *, alpha: float) -> Expression:
+    return loops.where(loops.apply("gt", x, alpha), x, 0)
 
 
 @v10.body

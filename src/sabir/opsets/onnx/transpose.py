@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.loops import Expression
 from sabir.base import InferenceError
 from sabir.ir import TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import contents
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (

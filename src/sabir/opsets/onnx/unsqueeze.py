@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir import loops
-from sabir.loops import Expression, Lowering
 from sabir.ir import MAX_RANK, Builder, TensorType, Value
+from sabir.loops import Expression, Lowering
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
 from sabir.opsets.families.ranks import check_rank

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.elements import BOOL as BOOLEAN
-from sabir.opsets.families import binary, broadcasting, logic
+from sabir.opsets.families import binary, broadcasting, kernels, logic
 from sabir.schema import BOOL, Constraint, Example, Operator
 
 exclusive = Operator("Xor", summary="Whether exactly one of the two elements is true.")
@@ -23,6 +23,7 @@ v7 = v1.evolve(7, "Broadcasts both inputs, as numpy does.", drop=["axis", "broad
 
 v7.infer(logic.known_one)
 v7.evaluate(binary.elementwise(np.logical_xor))
+v7.lower(kernels.elementwise("xor"))
 broadcasting.one_way_before(v7, element=BOOLEAN, commutes=True)
 
 
