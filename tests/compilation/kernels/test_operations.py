@@ -25,10 +25,10 @@ SHARED = {
     "gt": np.greater,
     "ge": np.greater_equal,
 }
-BITS = {"and_": np.bitwise_and, "or_": np.bitwise_or, "xor_": np.bitwise_xor, "shl": np.left_shift}
+BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor, "shl": np.left_shift}
 OF_INTEGERS = SHARED | BITS | {"shr": np.right_shift}
 UNSIGNED = {"div", "mod", "fmod", "min", "max", "lt", "le", "gt", "ge", "shr"}  # which need another name
-ONE_INTEGER = {"neg": np.negative, "abs": np.abs, "sign": np.sign, "not_": np.invert}
+ONE_INTEGER = {"neg": np.negative, "abs": np.abs, "sign": np.sign, "bitwise_not": np.invert}
 ROUNDINGS = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint}
 ONE_FLOAT = {"neg": np.negative, "abs": np.abs, "sign": np.sign, "isnan": np.isnan, "isinf": np.isinf}
 ONE_FLOAT |= {"isinf_pos": np.isposinf, "isinf_neg": np.isneginf} | ROUNDINGS

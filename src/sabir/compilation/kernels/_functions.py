@@ -28,7 +28,7 @@ _UNARY: dict[str, Callable[[Lanes], Lanes]] = {
     "sign": _elementary.sign,
     "sign_u": lambda x: where(x.equals(0), x, 1),
     "not": Lanes.__invert__,  # of truth values
-    "not_": Lanes.__invert__,  # of integers
+    "bitwise_not": Lanes.__invert__,  # of integers
     "isnan": lambda x: x.is_nan,
     "isinf": lambda x: abs(x).equals(math.inf),
     "isinf_pos": lambda x: x.equals(math.inf),
@@ -89,9 +89,9 @@ _BINARY: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "and": Lanes.__and__,  # of truth values
     "or": Lanes.__or__,
     "xor": Lanes.__xor__,
-    "and_": Lanes.__and__,  # of integers
-    "or_": Lanes.__or__,
-    "xor_": Lanes.__xor__,
+    "bitwise_and": Lanes.__and__,  # of integers
+    "bitwise_or": Lanes.__or__,
+    "bitwise_xor": Lanes.__xor__,
     "shl": _elementary.shift("shl"),
     "shr": _elementary.shift("ashr"),
     "shr_u": _elementary.shift("lshr"),

@@ -178,20 +178,17 @@ def row_pass(  # ruff: ignore[too-many-arguments]  the state of one pass
 
 def _over_reduced(body: Body, row: Point, each: Callable[[Point, int], None], copies: int) -> None:
     """Loop over the axes of folds; the inner one in vectors, several at a time."""
-    e, nest, inner = body.e, body.nest, body.nest.inner
-    outer = [axis for axis in range(nest.axes) if nest.reduced[axis] and axis != inner]
-    if outer:
-        first, *_ = outer
-        with e.loop(e.index(0), body.sizes[first]) as place:
-            indices = [*row.indices]
-            indices[first] = place
-            inside = Point(indices, outer=row)
-            remaining = [axis for axis in outer if axis != first]
-            if remaining:
-                raise AssertionError("folds run along two axes at most; others are merged before")
-            _vectors(body, inside, each, copies)
-        return
-    _vectors(body, row, each, copies)
+    outer = [a for a in range(body.nest.axes) if body.nest.reduced[a] and a != body.nest.inner]
+
+    def inside(point: Point, remaining: Sequence[int]) -> None:
+        if not remaining:
+            _vectors(body, point, each, copies)
+            return
+        axis = remaining[0]
+        with body.e.loop(body.e.index(0), body.sizes[axis]) as place:
+            inside(Point([*point.indices[:axis], place, *point.indices[axis + 1 :]], outer=row), remaining[1:])
+
+    inside(row, outer)
 
 
 def _vectors(body: Body, row: Point, each: Callable[[Point, int], None], copies: int) -> None:
