@@ -5,23 +5,23 @@ gate, holds the threads together. It changes when a run starts, when all threads
 team ends; threads that have nothing to do wait for a change. Its bits:
 
 - 1: the team is idle. The change that ends a run sets it;
-- 2: a thread sleeps until the gate changes. Only then the thread that changes the gate makes a system call;
+- 2: a thread sleeps until the gate changes. Only then does the change need a system call, which wakes it;
 - 4: the team ended: its workers leave;
 - from 8 on a number that each change increases.
 
-The threads meet after each row. The last one that arrives decides whether the run goes on, and its decision is
-the new value of the gate. So all threads stop after the same row. A thread cannot miss that a run goes on, as
-the next row needs it too; it can miss the end of a run if the next one starts at once, and sees it by the
-number of the gate. The plan and the other facts of a run are written while the team is idle, and each worker
+The threads meet after each row. The last one that arrives decides whether the run goes on, and its decision
+is the new value of the gate: so all threads stop after the same row. A thread cannot miss that the run goes
+on, as the next row needs it too. It can miss that the run ended, if the next one starts at once: then the
+number of the gate has increased by two. The facts of a run are written while the team is idle, and each worker
 reads them before it arrives for the first time.
 
 A thread that waits polls the gate, then gives its turn to other threads, then sleeps: in a futex on Linux, and
 for up to four milliseconds at a time on other systems.
 
-The driver has no undefined symbols: the block has the addresses of the functions of the system that it calls.
-Time is that of the system's monotonic clock: a cycle counter has another frequency on each processor, and some
-processors do not let programs read theirs. The end of a slice is compared with the coarse clock of the system
-if it has one, which costs a few nanoseconds a row.
+The driver has no undefined symbols: the block has the addresses of the system's functions that it calls.
+Time is that of the system's monotonic clock, not of the processor's cycle counter: each processor has another
+frequency of it, and some do not let programs read it. The end of a slice is looked up in the system's coarse
+clock, where there is one: it costs a few nanoseconds a row.
 """
 
 from __future__ import annotations
@@ -93,7 +93,17 @@ def driver_text(machine: str, clock: str = "timespec") -> str:
     """
     pause, declared = _PAUSES.get(machine, ("", ""))
     waits = _WAIT.replace("$PAUSE", pause).replace("$POLLS", str(_POLLS))
-    parts = [_NOW.replace("$CLOCK", _CLOCKS[clock]), _OPEN, waits, _STOPS, _TOGETHER, _ALONE, _RUN, _WORK, _END]
+    parts = [
+        _NOW.replace("$CLOCK", _CLOCKS[clock]),
+        _OPEN,
+        waits,
+        _STOPS,
+        _TOGETHER,
+        _ALONE,
+        _RUN,
+        _WORK,
+        _END,
+    ]
     text = "\n".join([*parts, declared, ""])
     for name, slot in SLOTS.items():
         text = text.replace(f"${name}$", f"getelementptr i64, ptr %team, i64 {slot}")
@@ -122,7 +132,8 @@ wake:
   %syscall = load ptr, ptr %syscall_at
   %futex_at = $futex$
   %futex = load i64, ptr %futex_at
-  %woken = call i64 (i64, ...) %syscall(i64 %futex, ptr %gate, i64 129, i64 2147483647, ptr null, ptr null, i64 0)
+  %woken = call i64 (i64, ...) %syscall(
+      i64 %futex, ptr %gate, i64 129, i64 2147483647, ptr null, ptr null, i64 0)
   br label %done
 done:
   ret void
@@ -136,7 +147,7 @@ entry:
   %gate = $gate$
   br label %burst
 burst:
-  %begun = phi i64 [ 0, %entry ], [ %since, %tired ], [ %since, %yield ], [ %since, %sleep ], [ %since, %futex ], [ %since, %nap ]
+  %begun = phi i64 [ 0, %entry ], [ %since, %look ], [ %since, %rested ]
   br label %poll
 poll:
   %polls = phi i64 [ 0, %burst ], [ %polled, %again ]
@@ -156,8 +167,6 @@ look:
   %first = icmp eq i64 %begun, 0
   %since = select i1 %first, i64 %time, i64 %begun
   %waited = sub i64 %time, %since
-  br label %tired
-tired:
   %spin_at = $spin$
   %spin = load i64, ptr %spin_at
   %spins = icmp slt i64 %waited, %spin
@@ -171,7 +180,7 @@ yield:
   %turn_at = $turn$
   %turn = load ptr, ptr %turn_at
   %given = call i32 %turn()
-  br label %burst
+  br label %rested
 rest:
   %syscall_at = $syscall$
   %syscall = load ptr, ptr %syscall_at
@@ -183,13 +192,14 @@ sleep:
   %found = extractvalue { i32, i1 } %swapped, 0
   %same = and i32 %found, -3
   %still = icmp eq i32 %same, %seen
-  br i1 %still, label %futex, label %burst
+  br i1 %still, label %futex, label %rested
 futex:
   %futex_at = $futex$
   %number = load i64, ptr %futex_at
   %expected = zext i32 %asleep to i64
-  %woken = call i64 (i64, ...) %syscall(i64 %number, ptr %gate, i64 128, i64 %expected, ptr null, ptr null, i64 0)
-  br label %burst
+  %woken = call i64 (i64, ...) %syscall(
+      i64 %number, ptr %gate, i64 128, i64 %expected, ptr null, ptr null, i64 0)
+  br label %rested
 nap:
   %nap_at = $nap$
   %sleeper = load ptr, ptr %nap_at
@@ -200,6 +210,8 @@ nap:
   %units = select i1 %short, i64 %about, i64 %longest
   %units32 = trunc i64 %units to i32
   call void %sleeper(i32 %units32)
+  br label %rested
+rested:
   br label %burst
 done:
   ret i32 %now
@@ -226,8 +238,8 @@ yes:
 }
 """
 
-# runs rows as one of several threads; returns the row that is next, and the gate that it saw after the run: of
-# the idle team, or of the next run
+# runs rows as one of several threads; returns the row that is next, and the gate that it saw after the run:
+# of the idle team, or of the next run
 _TOGETHER = """
 define internal { i64, i32 } @together(ptr %team, i64 %thread, i32 %opened) {
 entry:
@@ -284,7 +296,8 @@ done:
 """
 
 _ALONE = """
-define internal i64 @alone(ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline) {
+define internal i64 @alone(
+    ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline) {
 entry:
   br label %row
 row:
@@ -325,7 +338,8 @@ begin:
   %has_workers = icmp ne i64 %workers, 0
   br i1 %has_workers, label %count, label %single
 single:
-  %place = call i64 @alone(ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline)
+  %place = call i64 @alone(
+    ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline)
   ret i64 %place
 count:
   %present_at = $present$
