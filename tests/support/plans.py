@@ -5,14 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sabir.compilation.native import _team
+from sabir.compilation.native._team import load
 
 SIZE = 96
 
 # each kernel shares its work like those of models: by thread and threads
-_TEXT = """
+_TEXTS = {
+    "mix": """
 ; args: source and target (places in buffers), size. target[i] = 3 * source[(i + 31) % size] + source[size - 1 - i]
-define void @mix(ptr %args, ptr %buffers, i64 %thread, i64 %threads) {
+define void @kernel(ptr %args, ptr %buffers, i64 %thread, i64 %threads) {
 entry:
   %from = load i64, ptr %args
   %to_at = getelementptr i64, ptr %args, i64 1
@@ -51,9 +52,10 @@ body:
 done:
   ret void
 }
-
+""",
+    "count": """
 ; args: place in buffers, element. Adds 1 to the element, and the number of threads to the one after it
-define void @count(ptr %args, ptr %buffers, i64 %thread, i64 %threads) {
+define void @kernel(ptr %args, ptr %buffers, i64 %thread, i64 %threads) {
   %to = load i64, ptr %args
   %element_at = getelementptr i64, ptr %args, i64 1
   %element = load i64, ptr %element_at
@@ -65,9 +67,10 @@ define void @count(ptr %args, ptr %buffers, i64 %thread, i64 %threads) {
   %oldest = atomicrmw max ptr %then, i64 %threads monotonic, align 8
   ret void
 }
-
+""",
+    "delay": """
 ; args: steps
-define void @delay(ptr %args, ptr %buffers, i64 %thread, i64 %threads) {
+define void @kernel(ptr %args, ptr %buffers, i64 %thread, i64 %threads) {
 entry:
   %steps = load i64, ptr %args
   br label %head
@@ -80,14 +83,14 @@ head:
 done:
   ret void
 }
-"""
+""",
+}
 
 
 @functools.cache
 def _kernels():
-    names = ("mix", "count", "delay")
-    addresses, code = _team._load(_TEXT, names)
-    return dict(zip(names, addresses, strict=True)), code
+    addresses, code = load(_TEXTS.values())
+    return dict(zip(_TEXTS, addresses, strict=True)), code
 
 
 class Plan(NamedTuple):

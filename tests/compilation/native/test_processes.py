@@ -13,6 +13,7 @@ HEAD = """
 import atexit, os, signal, sys, threading, time
 import numpy as np
 from sabir.compilation.native import Control, execute, team
+from sabir.compilation.native._block import SLOTS
 from support.plans import delaying, is_mixed, mixed, mixing
 
 def run(team, rows=200):
@@ -26,7 +27,7 @@ def begin_endless(team, control):
     return execute(team, plan.where[0], 0, len(plan.rows), plan.where[1], control, lambda: None)
 
 def complete(team):
-    while team._crew.block[64] < team.threads - 1:
+    while team._crew.block[SLOTS['present']] < team.threads - 1:
         assert run(team, 1)
     return team
 
@@ -63,7 +64,7 @@ ENDS = {
     "workers sleep": "time.sleep(0.05); print('end')",
     "a daemon thread runs a plan": """
         threading.Thread(target=begin_endless, args=(with_three, None), daemon=True).start()
-        while with_three._crew.block[48] == 0: pass
+        while with_three._crew.block[SLOTS['busy']] == 0: pass
         print('end')
         """,
     "workers were released": "with_three.release(); print('end')",
@@ -113,7 +114,7 @@ FORKS = {
         control = Control()
         other = threading.Thread(target=begin_endless, args=(with_three, control))
         other.start()
-        while with_three._crew.block[48] == 0: pass
+        while with_three._crew.block[SLOTS['busy']] == 0: pass
         child(lambda: run(with_three))
         control.cancel()
         other.join()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sabir.compilation.native import Control, Team, _team, execute, team
-from sabir.compilation.native._driver import SLOTS
+from sabir.compilation.native._block import SLOTS
 from sabir.compilation.native._system import services
 from support.plans import counting, delaying, is_mixed, mixing
 

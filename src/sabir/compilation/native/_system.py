@@ -1,8 +1,8 @@
 """What the driver asks of the operating system: addresses of functions, and numbers of calls and clocks.
 
-On Linux threads sleep in a futex. On macOS, on Windows, and on processors of which we do not know the number of
-that call, they sleep for short times, with `usleep` or `Sleep`. Linux can be asked to do the same, so the tests
-cover this way of sleeping; nothing is tested on macOS and Windows themselves.
+On Linux threads sleep in a futex. On macOS, on Windows, and on processors of which we do not know the number
+of that call, they sleep for short times, with `usleep` or `Sleep`. Linux can be asked to do the same, so the
+tests cover this way of sleeping; nothing is tested on macOS and Windows themselves.
 """
 
 from __future__ import annotations

@@ -23,20 +23,16 @@ import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import llvmlite.binding as llvm  # pyright: ignore[reportMissingTypeStubs] - it has no types
-import numpy as np
 
-from sabir.compilation.native._driver import ALIGNMENT, CLOSED, SIZE, SLOTS, driver_text
+from sabir.compilation.native._block import SLOTS, new_block
+from sabir.compilation.native._driver import driver_texts
 from sabir.compilation.native._system import clock_kind, machine, services
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from sabir.compilation.native._block import Block
     from sabir.compilation.native._system import Services
-
-    _Block = np.ndarray[Any, np.dtype[np.int64]]
-
-# parts of a second
-_SLICE, _SPIN, _PATIENCE = 50, 100_000, 20_000
 
 
 class _Driver(NamedTuple):
@@ -50,24 +46,29 @@ class _Driver(NamedTuple):
 @functools.cache
 def _driver() -> _Driver:
     """Return the driver: its code stays in memory for the life of the process."""
-    addresses, code = _load(driver_text(machine(), clock_kind()), ("run", "work", "end"))
+    addresses, code = load(driver_texts(machine(), clock_kind()))
     word = ctypes.c_void_p  # for rows too: ctypes converts it twice as fast as c_int64
     run = ctypes.CFUNCTYPE(ctypes.c_int64, word, word, word, word, word, word)
     one = ctypes.CFUNCTYPE(None, word)
     return _Driver(run(addresses[0]), one(addresses[1]), one(addresses[2]), services(), code)
 
 
-def _load(text: str, names: tuple[str, ...]) -> tuple[list[int], object]:
+def load(texts: Sequence[str]) -> tuple[list[int], object]:
+    """Return the addresses of each text's function `kernel`, and what keeps them in memory."""
     binding: Any = llvm
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    module = binding.parse_assembly(text)
-    module.verify()
-    engine = binding.create_mcjit_compiler(
-        module, binding.Target.from_default_triple().create_target_machine(opt=2)
-    )
-    engine.finalize_object()
-    return [engine.get_function_address(name) for name in names], engine
+    addresses: list[int] = []
+    engines: list[Any] = []
+    for text in texts:
+        module = binding.parse_assembly(text)
+        module.verify()
+        target = binding.Target.from_default_triple().create_target_machine(opt=2)
+        engine = binding.create_mcjit_compiler(module, target)
+        engine.finalize_object()
+        addresses.append(engine.get_function_address("kernel"))
+        engines.append(engine)
+    return addresses, engines
 
 
 class Control:
@@ -101,14 +102,16 @@ class _Crew:
     def __init__(self, threads: int, given: Services) -> None:
         self._threads = threads
         self._services = given
+        self._blocks: list[Block] = []  # all: a run of another thread may still use an older one
         self.enter = _driver().run
         self._renew()
 
     def _renew(self) -> None:
-        self.block = _new_block(self._services)
+        self.block = new_block(self._services)
+        self._blocks.append(self.block)
         self.address = int(self.block.ctypes.data)
         self._end = weakref.finalize(self, _finish, self.block, self.address)
-        self._end.atexit = False  # the end of the process needs no end of workers
+        self._end.atexit = False  # workers do not hold up the end of the process
         self.started = self._threads <= 1
 
     def start(self) -> None:
@@ -130,7 +133,7 @@ class _Crew:
         self._renew()
 
 
-def _start(block: _Block, address: int, threads: int) -> None:
+def _start(block: Block, address: int, threads: int) -> None:
     workers = 0
     with contextlib.suppress(RuntimeError):  # the system has no more threads for us
         for number in range(1, threads):
@@ -142,24 +145,12 @@ def _start(block: _Block, address: int, threads: int) -> None:
     block[SLOTS["workers"]] = workers
 
 
-def _work(_block: _Block, address: int) -> None:
+def _work(_block: Block, address: int) -> None:
     _driver().work(address)  # the block stays in memory until it returns
 
 
-def _finish(_block: _Block, address: int) -> None:
+def _finish(_block: Block, address: int) -> None:
     _driver().end(address)
-
-
-def _new_block(given: Services) -> _Block:
-    memory = np.zeros(SIZE + ALIGNMENT // 8, np.int64)
-    skipped = -int(memory.ctypes.data) % ALIGNMENT // 8
-    block = memory[skipped : skipped + SIZE]
-    for name in ("syscall", "futex", "turn", "nap", "longest_nap", "clock", "fine", "coarse"):
-        block[SLOTS[name]] = getattr(given, name)
-    for name, part in (("slice", _SLICE), ("spin", _SPIN), ("patience", _PATIENCE)):
-        block[SLOTS[name]] = given.second // part
-    block[SLOTS["gate"] :].view(np.int32)[0] = CLOSED
-    return block
 
 
 class Team:
@@ -192,7 +183,7 @@ class Team:
 
         Dropping the team does the same. Runs of other threads that go on with this team are not disturbed.
         """
-        self._crew = _crew(1)
+        self._crew = _single()
 
 
 def team(threads: int) -> Team:
@@ -203,7 +194,8 @@ def team(threads: int) -> Team:
     >>> team(1).threads
     1
     """
-    return Team(threads, _crew(threads))
+    single = _single()  # before the lock: it may wait for LLVM, and `release` must not wait for anything
+    return Team(threads, single if threads <= 1 else _crew(threads))
 
 
 def execute(
@@ -226,8 +218,14 @@ def execute(
     return row
 
 
-_lock = threading.RLock()  # a collected session may release its team wherever memory is allocated
+_lock = threading.RLock()  # a signal handler may run a plan, too
 _crews: weakref.WeakValueDictionary[int, _Crew] = weakref.WeakValueDictionary()
+
+
+@functools.cache
+def _single() -> _Crew:
+    """Return the crew without workers."""
+    return _Crew(1, _driver().services)
 
 
 def _crew(threads: int) -> _Crew:
