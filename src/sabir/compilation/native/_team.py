@@ -121,11 +121,12 @@ class _Crew:
                 return
             self.started = True
         try:
-            _start(self.block, self.address, self._threads)
+            workers = _start(self.block, self.address, self._threads)
         except BaseException:  # such as KeyboardInterrupt: the next run begins afresh
             self._end()
             self._renew()
             raise
+        self.block[SLOTS["workers"]] = workers  # from now on runs take them
 
     def forget(self) -> None:
         """Begin afresh without the workers, which are in another process."""
@@ -133,16 +134,17 @@ class _Crew:
         self._renew()
 
 
-def _start(block: Block, address: int, threads: int) -> None:
+def _start(block: Block, address: int, threads: int) -> int:
+    """Start threads that work; return how many the system let us start."""
     workers = 0
-    with contextlib.suppress(RuntimeError):  # the system has no more threads for us
+    with contextlib.suppress(RuntimeError):
         for number in range(1, threads):
             worker = threading.Thread(
                 target=_work, args=(block, address), name=f"sabir-{threads}-{number}", daemon=True
             )
             worker.start()
             workers += 1
-    block[SLOTS["workers"]] = workers
+    return workers
 
 
 def _work(_block: Block, address: int) -> None:
