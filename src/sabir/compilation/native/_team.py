@@ -41,6 +41,7 @@ class _Driver(NamedTuple):
     end: Any
     services: Services
     code: object  # keeps the functions in memory
+    run_address: int
 
 
 @functools.cache
@@ -50,7 +51,7 @@ def _driver() -> _Driver:
     word = ctypes.c_void_p  # for rows too: ctypes converts it twice as fast as c_int64
     run = ctypes.CFUNCTYPE(ctypes.c_int64, word, word, word, word, word, word)
     one = ctypes.CFUNCTYPE(None, word)
-    return _Driver(run(addresses[0]), one(addresses[1]), one(addresses[2]), services(), code)
+    return _Driver(run(addresses[0]), one(addresses[1]), one(addresses[2]), services(), code, addresses[0])
 
 
 def load(texts: Sequence[str]) -> tuple[list[int], object]:
@@ -179,6 +180,21 @@ class Team:
         if not crew.started:
             crew.start()
         return crew.enter(crew.address, plan_address, first, last, buffers_address, control.address)
+
+    def entry(self) -> tuple[int, int]:
+        """Return the addresses of the driver's function `run` and of the memory of the team, which is started.
+
+        The second changes in a child process made by `fork`: see `memory`.
+        """
+        crew = self._crew
+        if not crew.started:
+            crew.start()
+        return _driver().run_address, crew.address
+
+    @property
+    def memory(self) -> int:
+        """The address of the memory through which the threads are driven."""
+        return self._crew.address
 
     def release(self) -> None:
         """Give up the workers: they end at once if no other team has them. Later runs go alone.
