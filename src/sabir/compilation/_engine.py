@@ -16,7 +16,7 @@ from sabir.compilation._instance import Sizes
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import pattern_of, prepare
 from sabir.compilation._program import CompiledProgram, Mismatch
-from sabir.compilation.native import host, team
+from sabir.compilation.native import Control, host, team
 from sabir.evaluation import Front, Runner
 from sabir.ir import Tensor
 from sabir.opsets import STANDARD
@@ -72,6 +72,7 @@ class Compiled:
         self._team = team(threads or self._host.cores)
         self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
         self._lock = threading.RLock()
+        self._control = Control()
         self._fast: FastRun | None = None
         self._fast_runs: dict[tuple[tuple[int, ...], ...], FastRun] = {}
         self._types = [p.type for p in self._front.inputs]
@@ -107,7 +108,7 @@ class Compiled:
         program = self.program(pattern, sizes)
         try:
             with np.errstate(all="ignore"):
-                results = program.run(arrays, sizes, run)
+                results = program.run(arrays, sizes, run, self._control)
         except Mismatch:
             return self._runner.run(feeds)
         found = self._front.finish(names, results, inputs, run)
@@ -118,6 +119,20 @@ class Compiled:
         """Return all outputs for feeds like those of the last run, in the least time; None for others."""
         fast = self._fast
         return None if fast is None else fast(feeds)
+
+    def cancel(self) -> None:
+        """Stop the runs that other threads are in: they raise CancelledError. Later runs are not concerned."""
+        with self._lock:
+            stopped, self._control = self._control, Control()
+            self._fast = None
+            self._fast_runs.clear()
+        stopped.cancel()
+
+    def release(self) -> None:
+        """Give back the memory that runs have left for the next ones."""
+        with self._lock:
+            self._fast = None
+            self._fast_runs.clear()
 
     def _remember(
         self, program: CompiledProgram, names: tuple[str, ...], inputs: Sequence[Any], sizes: Mapping[str, int]
@@ -137,7 +152,7 @@ class Compiled:
         if fast is None:
             known = Sizes(sizes)
             outputs = list(zip(names, program.prepared.plan.results, strict=True))
-            fast = fast_run(program, program.layout(0, known), known, fed, outputs, lambda: None)
+            fast = fast_run(program, program.layout(0, known), known, fed, outputs, self._control)
             if fast is None:
                 return
             if len(self._fast_runs) >= _MOST_SHAPES:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sabir.base import CancelledError
 from sabir.compilation._instance import PartLayout, aligned
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry
 from sabir.compilation.native import Control, Frame, execute, team
@@ -18,7 +19,7 @@ from sabir.compilation.native._entrance import FIRST, INPUT, OUTPUT, InputSpec, 
 from sabir.elements import element
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from sabir.compilation._instance import Sizes
     from sabir.compilation._program import CompiledProgram
@@ -41,15 +42,15 @@ class FastRun:
     way is right.
     """
 
-    __slots__ = ("_check", "_control", "_count", "_enter", "_frames", "_inputs", "_layout", "_names", "_outputs",
+    __slots__ = ("_control", "_count", "_enter", "_frames", "_inputs", "_layout", "_names", "_outputs",
                  "_program", "_sizes", "_slots", "_team")  # fmt: skip
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, names: Sequence[tuple[str, int, Array]],
-        outputs: Sequence[tuple[str, int]], check: Callable[[], object],
+        outputs: Sequence[tuple[str, int]], control: Control,
     ) -> None:  # fmt: skip
-        """Take the fed inputs (name, slot, feed), the outputs (name, slot), and what a long run calls."""
-        self._program, self._layout, self._sizes, self._check = program, layout, sizes, check
+        """Take the fed inputs (name, slot, feed), the outputs (name, slot), and what cancels the runs."""
+        self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
         self._names = tuple(name for name, _, _ in names)
         self._count = len(names)
         by_slot = {b.slot: b for b in program.plan.buffers if b.kind == "input"}
@@ -64,7 +65,6 @@ class FastRun:
         self._slots = [b.number for _, b in found]
         self._enter = entrance()
         self._team = team(1) if _work(program, sizes) < _LITTLE else program.team
-        self._control = Control()
         self._frames: list[_Frame] = []
 
     def __call__(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -93,10 +93,10 @@ class FastRun:
             if done < 0:
                 frames.append(frame)
                 return None
-            execute(
-                self._team, self._layout.rows.ctypes.data, done, block[3], frame.table_address, self._control,
-                self._check,
-            )  # fmt: skip
+            rows = self._layout.rows.ctypes.data
+            done = execute(self._team, rows, done, block[3], frame.table_address, self._control, _nothing)
+            if done < block[3]:
+                raise CancelledError("the run was cancelled")
         if frame.errors.value:
             frame.errors.value = 0
             frames.append(frame)
@@ -132,7 +132,7 @@ class _Frame(Frame):
 
 def fast_run(
     program: CompiledProgram, layout: PartLayout | None, sizes: Sizes,
-    names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], check: Callable[[], object],
+    names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
 ) -> FastRun | None:  # fmt: skip
     """Return the fast runs for the shapes of a run that went the long way; None where there are none."""
     if layout is None or not program.is_native or not works():
@@ -142,7 +142,11 @@ def fast_run(
         return None
     if len({b.number for b in plain}) < len(plain):
         return None
-    return FastRun(program, layout, sizes, names, outputs, check)
+    return FastRun(program, layout, sizes, names, outputs, control)
+
+
+def _nothing() -> None:
+    """Between slices of a run without a deadline there is nothing to do: signals are handled by then."""
 
 
 def _work(program: CompiledProgram, sizes: Sizes) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import budget, check_time
+from sabir.base import CancelledError, check_time
 from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, lay_out, parts_of
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Step
 from sabir.compilation.kernels import (
@@ -135,7 +135,7 @@ class CompiledProgram:
             self.team, layout.rows.ctypes.data, rows[0], rows[1], table.ctypes.data, control, check
         )
         if done < rows[1]:
-            raise Mismatch("the run was cancelled")
+            raise CancelledError("the run was cancelled")
 
     @property
     def is_native(self) -> bool:
@@ -150,9 +150,14 @@ class CompiledProgram:
 
     # ------------------------------------------------------------ runs
 
-    def run(self, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run) -> list[Any]:
-        """Return the outputs; raises Mismatch where the plan does not fit, and what evaluated calls raise."""
-        return _Run(self, inputs, symbols, run).outputs()
+    def run(
+        self, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run, control: Control | None = None
+    ) -> list[Any]:
+        """Return the outputs; raises Mismatch where the plan does not fit, and what evaluated calls raise.
+
+        CancelledError is raised when `control` is cancelled.
+        """
+        return _Run(self, inputs, symbols, run, control or Control()).outputs()
 
     def layout(self, number: int, sizes: Sizes) -> PartLayout:
         """Return a part for the sizes of a run."""
@@ -173,9 +178,10 @@ class _Run:
     """One run of a program."""
 
     def __init__(
-        self, program: CompiledProgram, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run
-    ) -> None:
-        self.program, self.state = program, run
+        self, program: CompiledProgram, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run,
+        control: Control,
+    ) -> None:  # fmt: skip
+        self.program, self.state, self.control = program, run, control
         self.sizes = Sizes(symbols)
         self.table = program.table.copy()
         self.errors: Array = np.zeros(1, np.int64)
@@ -208,10 +214,12 @@ class _Run:
             self._memory(number, layout)
             for item in layout.runs:
                 if isinstance(item, tuple):
-                    program._native(layout, item, self.table, Control(), check_time)
+                    program._native(layout, item, self.table, self.control, check_time)
                     if self.errors[0]:
                         raise Mismatch("an index is out of range")
                 else:
+                    if self.control.cancelled:
+                        raise CancelledError("the run was cancelled")
                     self._step(program.plan.entries[item], layout)
             del part
         prepared = program.prepared

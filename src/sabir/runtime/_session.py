@@ -123,6 +123,22 @@ class Session:
             return results
         return [results[name] for name in request.outputs or results]
 
+    def cancel(self) -> None:
+        """Stop the runs that other threads are in: they raise CancelledError. Later runs are not concerned.
+
+        Raises UnsupportedError for the engine "reference", which cannot be stopped from another thread.
+        """
+        stop = getattr(self._engine, "cancel", None)
+        if stop is None:
+            raise UnsupportedError(f"the engine {self.engine!r} cannot be cancelled; give it Limits(seconds=)")
+        stop()
+
+    def release(self) -> None:
+        """Give back the memory that runs have left for the next ones; the session can still run."""
+        release = getattr(self._engine, "release", None)
+        if release is not None:
+            release()
+
     def _run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
         if self.threads is None:
             return self._engine.run(feeds, outputs)
