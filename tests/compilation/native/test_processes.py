@@ -11,8 +11,7 @@ import pytest
 LONG = 60  # seconds in which each process ends, even on a slow machine
 HEAD = """
 import atexit, os, signal, sys, threading, time
-import numpy as np
-from sabir.compilation.native import Control, execute, team
+from sabir.compilation.native import _team, Control, execute, team
 from sabir.compilation.native._block import SLOTS
 from support.plans import delaying, is_mixed, mixed, mixing
 
@@ -38,11 +37,8 @@ assert run(with_three)
 
 def start(body):
     paths = os.pathsep.join(p for p in sys.path if p)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": paths,
-        "PYTHONWARNINGS": "ignore",
-    }  # of forks while threads run
+    # Python warns of forks while threads run
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"}
     return subprocess.Popen(  # ruff: ignore[subprocess-without-shell-equals-true]  our own code
         [sys.executable, "-c", HEAD + textwrap.dedent(body)], env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -106,54 +102,55 @@ def test_an_interrupt_stops_a_run_and_the_team_stays_usable(threads):
     assert ended(process) == ["interrupted", "True"]
 
 
-FORKS = {
-    "before the first run of a team": "new = team(2)\nchild(lambda: run(new))",
-    "after a run": "child(lambda: run(with_three))",
-    "while workers sleep": "time.sleep(0.05)\nchild(lambda: run(with_three))",
-    "during a run of another thread": """
-        control = Control()
-        other = threading.Thread(target=begin_endless, args=(with_three, control))
-        other.start()
-        while with_three._crew.block[SLOTS['busy']] == 0: pass
-        child(lambda: run(with_three))
-        control.cancel()
-        other.join()
-        """,
-    "between two slices": """
-        plan = delaying(1_000_000)
-        row = with_three.run(plan.where[0], 0, len(plan.rows), plan.where[1], Control())
-        child(lambda: 0 < row < with_three.run(plan.where[0], row, len(plan.rows), plan.where[1], Control()))
-        """,
-    "in a child": "child(lambda: run(with_three) and (child(lambda: run(with_three)) or run(with_three)))",
-    "and the child releases": "child(lambda: with_three.release() or run(with_three))",
-    "while another thread starts workers": """
-        from sabir.compilation.native import _team
-        with _team._lock:
-            held = threading.Event()
-        def hold():
-            with _team._lock:
-                held.set()
-                time.sleep(0.5)
-        threading.Thread(target=hold).start()
-        held.wait()
-        child(lambda: run(with_three) and run(team(4)))
-        """,
-}
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("name", FORKS)
-def test_a_fork(name):
-    child = """
-def child(work):
+FORKS = """
+def child(case, work):
+    print(case, flush=True)
     pid = os.fork()
     if pid == 0:
         signal.alarm(30)
         os._exit(0 if work() else 1)
-    assert os.waitpid(pid, 0)[1] == 0
+    assert os.waitpid(pid, 0)[1] == 0, case
+
+def nested():
+    return run(with_three) and (child('nested', lambda: run(with_three)) or run(with_three))
+
+def hold():
+    with _team._lock:
+        held.set()
+        time.sleep(0.5)
+
+new = team(2)
+child('early', lambda: run(new))
+child('later', lambda: run(with_three))
+time.sleep(0.05)
+child('asleep', lambda: run(with_three))
+
+control = Control()
+other = threading.Thread(target=begin_endless, args=(with_three, control))
+other.start()
+while with_three._crew.block[SLOTS['busy']] == 0: pass
+child('busy', lambda: run(with_three))
+control.cancel()
+other.join()
+
+plan = delaying(1_000_000)
+row = with_three.run(plan.where[0], 0, len(plan.rows), plan.where[1], Control())
+child('between', lambda: 0 < row < with_three.run(plan.where[0], row, len(plan.rows), plan.where[1], Control()))
+child('child', nested)
+child('released', lambda: with_three.release() or run(with_three))
+
+held = threading.Event()
+threading.Thread(target=hold).start()
+held.wait()
+child('locked', lambda: run(with_three) and run(team(4)))
+print('parent', run(with_three))
 """
-    body = textwrap.dedent(FORKS[name])
-    assert ended(start(f"{child}\n{body}\nprint('parent', run(with_three))")) == ["parent", "True"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_process_starts_workers_of_its_own():
+    cases = ["early", "later", "asleep", "busy", "between", "child", "nested", "released", "locked"]
+    assert ended(start(FORKS)) == [*cases, "parent", "True"]
 
 
 def test_two_processes_at_once():

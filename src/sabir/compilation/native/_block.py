@@ -47,7 +47,7 @@ CLOSED = 1
 """The gate of a new team."""
 
 # parts of a second
-_SLICE, _SPIN, _PATIENCE = 50, 200_000, 20_000
+_SLICE, _SPIN, _PATIENCE = 50, 250_000, 20_000
 
 
 def addressed(text: str) -> str:
