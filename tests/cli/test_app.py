@@ -21,6 +21,7 @@ COMMANDS = (
     "unpack",
     "op",
     "opset",
+    "cache",
     "releases",
     "demo",
 )

@@ -78,5 +78,5 @@ def test_a_session_runs_an_engine_of_the_table(model, monkeypatch):
     assert repr(session).endswith("engine 'doubling'>")
     assert session._engine.loaded is model
     assert (session._engine.options.strict, session._engine.options.limits.nodes) == (True, 7)
-    with pytest.raises(UnsupportedError, match="the engines are auto, numpy, doubling"):
+    with pytest.raises(UnsupportedError, match="the engines are auto, numpy, compiled, doubling"):
         sabir.Session(model, engine="gpu")

@@ -23,6 +23,7 @@ from sabir.base import (
     SchemaError,
 )
 from sabir.cli import (
+    _cache,
     _check,
     _convert,
     _demo,
@@ -87,6 +88,16 @@ for command, examples in (
     _documents.command(epilog=_examples(examples))(command)
 _documents.callback(invoke_without_command=True)(_opset.opset)
 app.add_typer(_documents, name="opset", epilog=_examples(_opset.EXAMPLES))
+
+_entries = typer.Typer(rich_markup_mode=None)
+for command, examples in (
+    (_cache.show, _cache.SHOW_EXAMPLES),
+    (_cache.verify, _cache.VERIFY_EXAMPLES),
+    (_cache.clear, _cache.CLEAR_EXAMPLES),
+):
+    _entries.command(epilog=_examples(examples))(command)
+_entries.callback(invoke_without_command=True)(_cache.cache)
+app.add_typer(_entries, name="cache", epilog=_examples(_cache.EXAMPLES))
 
 
 def _version(asked: bool) -> None:  # ruff: ignore[boolean-type-hint-positional-argument]  typer calls it so

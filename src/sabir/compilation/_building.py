@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sabir.compilation._grouping import Group, Grouping
-from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
+from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of, nesting_of
 from sabir.compilation._plan import (
     FIRST,
     Argument,
@@ -21,9 +21,20 @@ from sabir.compilation._plan import (
     Step,
     bytes_of,
 )
-from sabir.compilation._tiles import VECTORS, Tile, rows_of_a_job, tiles
+from sabir.compilation._tiles import VECTORS, Tile, rows_of_a_job, tile_for, tiles
 from sabir.compilation._views import Located
-from sabir.compilation.kernels import ANY, Nest, Packing, Product, element_bytes, passes_of
+from sabir.compilation.kernels import (
+    ANY,
+    Accumulated,
+    Attention,
+    Load,
+    Nest,
+    Packing,
+    Position,
+    Product,
+    element_bytes,
+    passes_of,
+)
 from sabir.loops import Contract, Expression, Size, Sizes, Stored
 
 if TYPE_CHECKING:
@@ -49,7 +60,7 @@ class _Builder:
         self.by_slot: dict[int, Buffer] = {}
         self.entries: list[Entry | Step] = []
         self.setup: list[Entry] = []  # the packing of constants
-        self._inputs = {v.slot for v in lowered.prepared.program.inputs}
+        self._inputs = set(lowered.prepared.inputs)
         self._outputs = {x: slot for slot, x in grouping.outputs.items()}
 
     def run(self) -> Plan:
@@ -58,6 +69,8 @@ class _Builder:
                 self._evaluate(group)
             elif group.kind == "product":
                 self._product(group)
+            elif group.kind == "attention":
+                self._attention(group)
             else:
                 self._nest(group)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
@@ -120,9 +133,15 @@ class _Builder:
         entry.flops = _operations(nest) * _count(nesting.sizes)
         self.entries.append(entry)
 
-    def _arguments(self, nest: Nest, nesting: Nesting, entry: Entry, scratch: Size) -> list[Argument]:
+    def _arguments(
+        self, nest: Nest, nesting: Nesting, entry: Entry, scratch: Size, own: Place | None = None
+    ) -> list[Argument]:
+        """Return the arguments of a nest; the kernel itself places its last access where `own` is given."""
         found: list[Argument] = [*nesting.sizes]
-        for place, access in zip(nesting.places, nest.accesses, strict=True):
+        for place, access in zip([*nesting.places, *([own] if own else [])], nest.accesses, strict=True):
+            if place is own:
+                found += [0, 0]
+                continue
             found += self._pointer(place.located, place.element, entry)
             size = element_bytes(place.element)
             found += [
@@ -158,8 +177,8 @@ class _Builder:
         nesting = merged(nesting, fixed=2)
         b_place, a_place = nesting.places.pop(), nesting.places.pop()
         nest = nest_of(nesting, self.host.vector_bits, inner=len(nesting.sizes) - 1)
-        *batch, rows, columns = nesting.sizes
-        depth = contract.a.shape[-1]
+        *batch, rows, _ = nesting.sizes
+        depth, columns = contract.b.shape[-2], contract.b.shape[-1]
         width = VECTORS * nest.lanes
         packed, panel, b_strides = self._packed(contract, b, b_place, batch, (depth, columns), nest.lanes)
         entry = Entry([])
@@ -240,6 +259,80 @@ class _Builder:
             (self.setup if constant else self.entries).append(entry)
         return found, panel, strides[::-1]
 
+    # ------------------------------------------------------------ attention
+
+    def _attention(self, group: Group) -> None:
+        scores, second = group.scores, group.members[0]
+        first = None if scores is None else scores.members[0]
+        if scores is None or not isinstance(first, Contract) or not isinstance(second, Contract):
+            raise TypeError("attention has two products")
+        lanes = self.host.vector_bits // 8 // element_bytes(second.element)
+        head = [axis for axis in range(second.rank - 2) if second.shape[axis] != 1]
+        inner, outer = self._rows_of_scores(scores, second.a, head), self._chosen(nesting_of(group, self.grouping), head)
+        a = self.grouping.views.locate(self.grouping.operands[first][0])
+        b = self.grouping.views.locate(first.b)
+        with_operands = self._with_operands(Nesting(first.shape, (False,) * first.rank), first, a, b)
+        a_place, b_place = self._chosen(with_operands, head).places
+        batch = [second.shape[axis] for axis in head]
+        matrix = first.b.shape[-2], first.b.shape[-1]
+        packed, panel, b_strides = self._packed(first, b, b_place, batch, matrix, lanes)
+        v = self.grouping.views.locate(second.b)
+        v_place = self._chosen(
+            self._with_operands(Nesting(second.shape, (False,) * second.rank), second, v, v), head
+        ).places[1]
+        entry = Entry([])
+        rows = tile_for(second.shape[-2] if isinstance(second.shape[-2], int) else 128, self.host.registers).rows
+        attention = Attention(
+            nest_of(inner, self.host.vector_bits, inner=len(inner.sizes) - 1),
+            nest_of(outer, self.host.vector_bits, inner=len(outer.sizes) - 1),
+            second.element, rows, VECTORS, _value_vectors(second.shape[-1], lanes), lanes,
+        )  # fmt: skip
+        kept = self._scratch(attention.scores, inner)
+        size = element_bytes(second.element)
+        pitch = _up(matrix[1], VECTORS * lanes) * (VECTORS * lanes * size)
+        entry.scratch = kept + rows * pitch
+        # the last access is the row of scores, which the kernel places itself
+        row = inner.places.pop()
+        arguments = self._arguments(attention.scores, inner, entry, entry.scratch, own=row)
+        arguments += self._arguments(attention.output, outer, entry, entry.scratch)
+        arguments += self._pointer(a, first.element, entry)
+        arguments += [a_place.strides[-2] * size, *(s * size for s in a_place.strides[:-2])]
+        self._use(packed, entry)
+        arguments += [BufferNumber(packed), Offset(packed, 0), panel, *b_strides]
+        arguments += self._pointer(v, second.element, entry)
+        arguments += [v.strides[-2] * size, *(s * size for s in v_place.strides[:-2])]
+        arguments += [matrix[0], kept]
+        entry.choices.append((None, 0, attention, arguments))
+        entry.flops = 2 * _count(batch) * second.shape[-2] * matrix[1] * (matrix[0] + second.shape[-1])
+        self.entries.append(entry)
+
+    def _rows_of_scores(self, scores: Group, result: Expression, head: Sequence[int]) -> Nesting:
+        """Return the nest over the rows of scores, which reads and writes them as its last place."""
+        builder = NestBuilder(scores, self.grouping)
+        nesting = builder.run()
+        located = Located(result, 0, (0,) * (len(scores.space) - 1) + (1,))
+        nesting.places.append(Place(located, result.element, located.strides))
+        own = len(nesting.places) - 1
+        nesting.steps = [Load(s.element, own) if isinstance(s, Accumulated) else s for s in nesting.steps]
+        nesting.stores = [(own, builder.numbers[result])]
+        return self._chosen(nesting, head)
+
+    @staticmethod
+    def _chosen(nesting: Nesting, head: Sequence[int]) -> Nesting:
+        """Return a nest over some of its batch axes and the last two; the other axes have size 1."""
+        count = len(nesting.sizes)
+        axes = [*head, count - 2, count - 1]
+        renamed = {axis: number for number, axis in enumerate(axes)}
+        steps = [
+            s._replace(axis=renamed.get(s.axis, 0)) if isinstance(s, Position) else s for s in nesting.steps
+        ]
+        return Nesting(
+            tuple(nesting.sizes[axis] for axis in axes),
+            tuple(nesting.reduced[axis] for axis in axes),
+            [p._replace(strides=tuple(p.strides[axis] for axis in axes)) for p in nesting.places],
+            steps, nesting.stores, nesting.takes, nesting.arguments,
+        )  # fmt: skip
+
     # ------------------------------------------------------------ evaluated calls
 
     def _evaluate(self, group: Group) -> None:
@@ -268,6 +361,13 @@ class _Builder:
 
 def _job_rows(rows: int, columns: int, batch: int, *, tile_rows: int, width: int) -> int:
     return rows_of_a_job(rows, columns, batch, tile_rows=tile_rows, width=width)
+
+
+def _value_vectors(columns: Size, lanes: int) -> int:
+    """Return how many vectors of a row of results are computed at a time."""
+    if not isinstance(columns, int):
+        return 2
+    return max(1, min(2, -(-columns // lanes)))
 
 
 def _up(size: Size, step: int) -> Size:

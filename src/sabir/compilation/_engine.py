@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import threading
+import warnings
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import run_with_limits
+from sabir.base import SabirWarning, run_with_limits
 from sabir.compilation._building import build
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import pattern_of, prepare
 from sabir.compilation._program import CompiledProgram, Mismatch
 from sabir.compilation.native import host, team
-from sabir.evaluation import Runner
+from sabir.evaluation import Front, Runner
+from sabir.ir import Tensor
 from sabir.opsets import STANDARD
+from sabir.scheduling import make_plan, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +26,8 @@ if TYPE_CHECKING:
     from sabir.base import Limits
     from sabir.compilation._prepare import Pattern
     from sabir.evaluation import ModelPort
-    from sabir.ir import Model
+    from sabir.ir import Array, Model
+    from sabir.scheduling import Program
     from sabir.schema import Registry
 
 
@@ -51,52 +56,75 @@ class Compiled:
         self._host = host()
         self._model = model.clone()
         self._registry, self._limits, self._newer_opsets = registry, limits, newer_opsets
-        self._runner = Runner(model, registry, limits, newer_opsets=newer_opsets)
+        scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
+        program = scheduled.program
+        make_plan(program, [v.slot for v in program.outputs])  # raises for a call that is invalid
+        self._defaults = [_default(program, v.slot) for v in program.inputs]
+        slots = [v.slot for v in program.inputs]
+        defaults = {s: d for s, d in zip(slots, self._defaults, strict=True) if d is not None}
+        numbers = sum(t.size for t in program.constants.values() if isinstance(t, Tensor))
+        self._front = Front(scheduled, defaults, numbers=numbers)
         self._team = team(threads or self._host.cores)
-        self._programs: dict[Pattern, CompiledProgram | None] = {}
+        self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
         self._lock = threading.RLock()
-        self._types = [p.type for p in self._runner.inputs]
+        self._types = [p.type for p in self._front.inputs]
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
         """The inputs of the model."""
-        return self._runner.inputs
+        return self._front.inputs
 
     @property
     def outputs(self) -> tuple[ModelPort, ...]:
         """The outputs of the model."""
-        return self._runner.outputs
+        return self._front.outputs
+
+    @cached_property
+    def _runner(self) -> Runner:
+        """The interpreter, which runs what no plan can."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SabirWarning)  # this session has issued them
+            return Runner(self._model, self._registry, self._limits, newer_opsets=self._newer_opsets)
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the named outputs (all by default), as the interpreter does."""
-        names = tuple(p.name for p in self._runner.outputs)
+        names = tuple(self._front.output_slots)
         if outputs is not None and tuple(outputs) != names:
             return self._runner.run(feeds, outputs)
         return run_with_limits(self._limits, self._run, feeds, names)
 
     def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-        run, inputs = self._runner.start(feeds)
-        arrays = [self._runner.default(i) if x is None else x for i, x in enumerate(inputs)]
+        run, inputs = self._front.start(feeds)
+        arrays = [d if x is None else x for x, d in zip(inputs, self._defaults, strict=True)]
         pattern, sizes = pattern_of(self._types, arrays)
-        program = self.program(pattern, frozenset(sizes))
-        if program is None:
-            return self._runner.run(feeds)
+        program = self.program(pattern, sizes)
         try:
             with np.errstate(all="ignore"):
                 results = program.run(arrays, sizes, run)
         except Mismatch:
             return self._runner.run(feeds)
-        return self._runner.finish(names, results, inputs, run)
+        return self._front.finish(names, results, inputs, run)
 
-    def program(self, pattern: Pattern, given: frozenset[str]) -> CompiledProgram | None:
-        """Return the compiled plan for a pattern of shapes, None where only the interpreter can run it."""
-        if pattern in self._programs:
-            return self._programs[pattern]
+    def program(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+        """Return the compiled plan for a pattern of shapes whose guards hold for these sizes."""
+        for found in self._programs.get(pattern, ()):
+            if found.fits(sizes):
+                return found
         with self._lock:
-            if pattern not in self._programs:
-                prepared = prepare(self._model, pattern, self._registry, newer_opsets=self._newer_opsets)
-                lowered = lower(prepared)
-                outputs = [v.slot for v in prepared.program.outputs]
-                plan = build(lowered, outputs, self._host)
-                self._programs[pattern] = CompiledProgram(prepared, plan, self._team, given)
-            return self._programs[pattern]
+            for found in self._programs.get(pattern, ()):
+                if found.fits(sizes):
+                    return found
+            made = self._compiled(pattern, sizes)
+            self._programs[pattern] = (*self._programs.get(pattern, ()), made)
+            return made
+
+    def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+        prepared = prepare(self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
+        lowered = lower(prepared)
+        plan = build(lowered, [v.slot for v in prepared.program.outputs], self._host)
+        return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
+
+
+def _default(program: Program, slot: int) -> Array | None:
+    found = program.constants.get(slot)
+    return None if found is None else found.array()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sabir.loops import Sizes
 
 _MOST_MEMBERS = 48  # of one group: its code must stay small
-GroupKind = Literal["nest", "product", "evaluate"]
+GroupKind = Literal["nest", "product", "attention", "evaluate", "gone"]
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +50,7 @@ class Group:
     space: Sizes = ()
     reduced: tuple[int, ...] | None = None
     members: list[Expression] = field(default_factory=list[Expression])
+    scores: Group | None = None  # of attention: the product and the rows between it and the members
     after: int = 0
     step: Evaluated | None = None
     place: int = 0  # among the calls of the program: the order in which equals run
@@ -70,6 +71,7 @@ class Grouping:
         self.stored: dict[Expression, None] = {}
         self.writers: dict[Expression, list[Group]] = {}  # of a Join or a Pad: the groups that write its parts
         self._visited: set[Expression] = set()
+        self._users: dict[Expression, list[object]] = {}
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
         self.operands: dict[Contract, tuple[Expression, Expression]] = {}  # of products, as they are read
@@ -81,13 +83,18 @@ class Grouping:
         for place, _ in prepared.plan.steps:
             step = self.lowered.evaluated.get(place)
             if step is not None:
-                found = [x for s in step.reads if (x := self.lowered.expressions.get(s)) is not None]
+                found = [self._read(s) for s in step.reads if s in self.lowered.expressions]
                 roots.append((place, step, found))
         last = [self._output(slot) for slot in outputs if slot in self.lowered.expressions]
         roots.append((len(prepared.program.calls), None, last))
         results = set(self.outputs.values())
-        for _, _, found in roots:
-            for x in self._postorder(found, set()):
+        seen: set[Expression] = set()
+        for _, step, found in roots:
+            for x in found if step is not None else ():
+                self._users.setdefault(x, []).append(step)
+            for x in self._postorder(found, seen):
+                for o in operands_of(x):
+                    self._users.setdefault(o, []).append(x)
                 if isinstance(x, Reshape) and getattr(x.operand, "operand", None) not in results:
                     self.views.prefer(x)
         for place, step, found in roots:
@@ -97,6 +104,15 @@ class Grouping:
             else:
                 for x in found:
                     self.need(x)
+
+    def _read(self, slot: int) -> Expression:
+        """Return an operand of an evaluated call; a number, expanded or not, gets memory of its own."""
+        x = base = self.lowered.expressions[slot]
+        while isinstance(base, VIEWS):
+            base = base.operand
+        if isinstance(base, (Number, Extent)):
+            x = self.lowered.expressions[slot] = Copy(x.element, x.shape, x)
+        return x
 
     def _output(self, slot: int) -> Expression:
         """Return the expression that fills the memory of an output; a view or an input is copied."""
@@ -235,14 +251,14 @@ class Grouping:
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        if group.kind == "evaluate" or len(group.members) >= _MOST_MEMBERS or isinstance(x, Take):
+        if group.kind in {"evaluate", "gone"} or len(group.members) >= _MOST_MEMBERS or isinstance(x, Take):
             return False
         inside = [o for o in direct if self.of.get(o) is group]
         if isinstance(x, Reduce):
             fits = group.kind == "nest" and x.operand.shape == group.space
             return fits and group.reduced in {None, x.axes} and len(set(x.axes)) > 0
         if x.shape == group.space:
-            if group.kind == "product":
+            if group.kind in {"product", "attention"}:
                 return all(o.shape == group.space for o in inside)
             return all(o.shape in {group.space, group.narrow()} for o in inside)
         return group.reduced is not None and x.shape == group.narrow()
@@ -279,10 +295,54 @@ class Grouping:
             a = Copy(a.element, a.shape, a)
             self._assign(a)
         self.operands[x] = a, x.b
+        scores = self._scores(x) if a is x.a else None
+        if scores is not None:
+            self._attention(x, scores)
+            return
         needed = [g for o in (a, x.b) for g in self.need(o)]
         group = self._group("product")
         group.space = x.shape
         group.members.append(x)
+        self.of[x] = group
+        self._depend(group, needed)
+
+    def _scores(self, x: Contract) -> Group | None:
+        """Return the first product and the rows that feed only this product, where they become one kernel.
+
+        The rows fold along the keys, as Softmax does, and the values lie row by row.
+        """
+        rows = self.of.get(x.a)
+        if rows is None or rows.kind != "nest" or rows.space != x.a.shape or x.b.rank != x.rank:
+            return None
+        if rows.reduced != (x.a.rank - 1,) or self.views.locate(x.b).strides[-1] != 1:
+            return None
+        read = {o for m in rows.members for o in operands_of(m) if o in self.of and self.of[o] is not rows}
+        products = {self.of[o] for o in read if self.of[o].kind == "product" and o.shape == rows.space}
+        if len(products) != 1:
+            return None
+        (product,) = products
+        inside = {*product.members, *rows.members}
+        if any(user not in inside and user is not x for m in inside for user in self._users.get(m, ())):
+            return None
+        if inside & set(self.outputs.values()) or product.space[:-2] != x.shape[:-2]:
+            return None
+        others = [g for g in self.groups if rows.after >> g.number & 1 and g is not product]
+        if any(g.after >> product.number & 1 for g in others):
+            return None
+        return Group("nest", -1, rows.space, rows.reduced, [*product.members, *rows.members],
+                     after=(product.after | rows.after) & ~(1 << product.number))  # fmt: skip
+
+    def _attention(self, x: Contract, scores: Group) -> None:
+        for member in scores.members:
+            self.stored.pop(member, None)
+            self.of[member].kind = "gone"
+        needed = self.need(x.b)
+        group = self._group("attention")
+        group.space, group.scores = x.shape, scores
+        group.members.append(x)
+        group.after |= scores.after
+        for member in scores.members:
+            self.of[member] = group
         self.of[x] = group
         self._depend(group, needed)
 
@@ -308,7 +368,9 @@ class Grouping:
     def ordered(self) -> list[Group]:
         """Return the groups in an order in which each runs after those that it needs."""
         done, found = 0, list[Group]()
-        waiting = list(self.groups)
+        waiting = [g for g in self.groups if g.kind != "gone"]
+        for group in self.groups:
+            done |= (group.kind == "gone") << group.number
         while waiting:
             later: list[Group] = []
             for group in waiting:

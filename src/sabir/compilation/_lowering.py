@@ -41,9 +41,8 @@ class Lowered:
 def lower(prepared: Prepared) -> Lowered:
     """Return the lowered plan of a program."""
     found = Lowered(prepared)
-    program = prepared.program
-    for value in program.inputs:
-        _store(found, value.slot)
+    for slot in prepared.inputs:
+        _store(found, slot)
     for slot in prepared.constants:
         _store(found, slot)
     for place, _ in prepared.plan.steps:

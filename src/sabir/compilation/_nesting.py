@@ -53,10 +53,12 @@ class Nesting:
 
 def nesting_of(group: Group, grouping: Grouping) -> Nesting:
     """Return the loops over the space of a group."""
-    return _Builder(group, grouping).run()
+    return NestBuilder(group, grouping).run()
 
 
-class _Builder:
+class NestBuilder:
+    """Builds the nest of a group; `numbers` has the step of each member."""
+
     def __init__(self, group: Group, grouping: Grouping) -> None:
         self.group, self.grouping = group, grouping
         reduced = group.reduced or ()
@@ -65,6 +67,7 @@ class _Builder:
         self._loads: dict[Expression, int] = {}
 
     def run(self) -> Nesting:
+        """Return the nest."""
         for x in self.group.members:
             self.numbers[x] = self._member(x)
         for x in self.group.members:

@@ -13,7 +13,7 @@ import numpy as np
 from sabir.base import ACCIDENTS, SabirError
 from sabir.conversion import convert_in_place
 from sabir.inference import Inference
-from sabir.ir import Expr, TensorType, symbol
+from sabir.ir import Expr, TensorType, choose_extremes, dim_max, dim_min, symbol
 from sabir.rewrite import InlineFunctions, run_passes
 from sabir.scheduling import OperatorCall, make_plan, schedule
 from sabir.schema import Call, as_results
@@ -21,7 +21,7 @@ from sabir.schema import Call, as_results
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sabir.ir import Array, Model, Node, Shape, Type, Value
+    from sabir.ir import Array, Model, Node, Type, Value
     from sabir.scheduling import Plan, Program, ScheduledCall
     from sabir.schema import Registry
 
@@ -38,13 +38,39 @@ class Pattern(NamedTuple):
     inputs: tuple[TensorType | None, ...]
 
 
+class Guard(NamedTuple):
+    """An assumption of a plan: `chosen` is the extreme of it and the `others`."""
+
+    op: str
+    chosen: int | Expr
+    others: tuple[int | Expr, ...]
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether the assumption holds for the sizes of a run."""
+        chosen = _number(self.chosen, sizes)
+        others = [_number(o, sizes) for o in self.others]
+        if chosen is None or None in others:
+            return True  # the sizes are not of the feeds; the calls that use them check them
+        return all(o is None or (chosen <= o if self.op == "min" else chosen >= o) for o in others)
+
+
+def _number(size: int | Expr, sizes: Mapping[str, int]) -> int | None:
+    found = size if isinstance(size, int) else size.substitute(sizes)
+    return found if isinstance(found, int) else None
+
+
 class Prepared(NamedTuple):
-    """A model as a program, with the type of the value in each slot and the constants by slot."""
+    """A model as a program, with the type of the value in each slot and the constants by slot.
+
+    `inputs` are the slots that a run fills, `guards` what the types assume of its sizes.
+    """
 
     program: Program
     plan: Plan
     types: list[Type | None]
     constants: dict[int, Array]
+    inputs: tuple[int, ...]
+    guards: tuple[Guard, ...] = ()
 
 
 def pattern_of(
@@ -75,8 +101,13 @@ def _size(dim: object, size: int, name: str, sizes: dict[str, int]) -> int | Exp
     return symbol(name)
 
 
-def prepare(model: Model, pattern: Pattern, registry: Registry, *, newer_opsets: bool) -> Prepared:
-    """Return a copy of the model as a program for a pattern; raises what the schedule raises."""
+def prepare(
+    model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, *, newer_opsets: bool
+) -> Prepared:
+    """Return a copy of the model as a program for a pattern; raises what the schedule raises.
+
+    `sizes` are those of the present feeds: they decide minima and maxima, which become guards.
+    """
     copy = model.clone()
 
     def convert(body: Model, opsets: Mapping[str, int]) -> None:
@@ -94,8 +125,8 @@ def prepare(model: Model, pattern: Pattern, registry: Registry, *, newer_opsets:
         for value in node.outputs:
             if value is not None and isinstance(value.type, TensorType):
                 value.type = None
-    types = _types(copy, registry)
-    for value, kind in types.items():
+    typing = _Typing(copy, registry, sizes)
+    for value, kind in typing.run().items():
         if value.home is graph:
             value.type = kind
     scheduled = schedule(copy, registry, newer_opsets=newer_opsets)
@@ -104,31 +135,64 @@ def prepare(model: Model, pattern: Pattern, registry: Registry, *, newer_opsets:
     by_slot: list[Type | None] = [None] * program.size
     for value in program.values:
         by_slot[value.slot] = value.type
-    return Prepared(program, plan, by_slot, _folded(program, plan))
+    inputs = tuple(v.slot for v in program.inputs)
+    return Prepared(program, plan, by_slot, folded(program, plan), inputs, tuple(typing.guards))
 
 
-def _types(model: Model, registry: Registry) -> dict[Value, Type]:
-    """Return the types of all values; a size that no rule gives becomes a symbol of its own."""
-    inference = Inference(model, registry=registry, fresh=True)
-    inference.run()
-    changed: set[Value] = set()
-    count = 0
-    for node in model.graph.sorted_nodes():
-        if changed and any(v in changed for v in _read(node)):
-            try:
-                inference.visit(node)
-            except (SabirError, *ACCIDENTS):
-                continue
-            changed.update(v for v in node.outputs if v is not None)
-        for value in node.outputs:
-            kind = None if value is None else inference.types.get(value)
-            if value is None or not isinstance(kind, TensorType) or kind.shape is None:
-                continue
-            if None in kind.shape:
-                inference.types[value] = TensorType(kind.element, _named(kind.shape, count))
-                changed.add(value)
-                count += 1
-    return inference.types
+class _Typing:
+    """The types of all values for one pattern.
+
+    A size that no rule gives becomes a symbol of its own. A minimum or maximum of sizes becomes the one that
+    it is for the present feeds, and a guard: exporters clamp slices so, and the clamp hides equal sizes.
+    """
+
+    def __init__(self, model: Model, registry: Registry, sizes: Mapping[str, int]) -> None:
+        self._inference = Inference(model, registry=registry, fresh=True)
+        self._graph, self._sizes = model.graph, sizes
+        self.guards: dict[Guard, None] = {}
+        self._changed: set[Value] = set()
+        self._count = 0
+
+    def run(self) -> dict[Value, Type]:
+        """Return the types by value."""
+        inference = self._inference
+        inference.run()
+        for node in self._graph.sorted_nodes():
+            if self._changed and any(v in self._changed for v in _read(node)):
+                try:
+                    inference.visit(node)
+                except (SabirError, *ACCIDENTS):
+                    continue
+                self._changed.update(v for v in node.outputs if v is not None)
+            for value in node.outputs:
+                kind = None if value is None else inference.types.get(value)
+                if value is not None and isinstance(kind, TensorType) and kind.shape is not None:
+                    self._settle(value, kind)
+        return inference.types
+
+    def _settle(self, value: Value, kind: TensorType) -> None:
+        shape = tuple(
+            symbol(f"s{self._count}.{axis}") if d is None else choose_extremes(d, self._choose)
+            for axis, d in enumerate(kind.shape or ())
+        )
+        known = kind.known and tuple(
+            choose_extremes(i, self._choose) if isinstance(i, Expr) else i for i in kind.known
+        )
+        if shape != kind.shape or known != kind.known:
+            self._inference.types[value] = TensorType(kind.element, shape, known)
+            self._changed.add(value)
+            self._count += 1
+
+    def _choose(self, op: str, arguments: tuple[int | Expr, ...]) -> int | Expr:
+        numbers = [_number(a, self._sizes) for a in arguments]
+        present = [n for n in numbers if n is not None]
+        if len(present) < len(arguments):
+            return (dim_min if op == "min" else dim_max)(*arguments) or 0
+        best = min(present) if op == "min" else max(present)
+        chosen = arguments[numbers.index(best)]
+        others = tuple(a for a in arguments if a is not chosen)
+        self.guards.setdefault(Guard(op, chosen, others))
+        return chosen
 
 
 def _read(node: Node) -> Iterable[Value | None]:
@@ -137,14 +201,10 @@ def _read(node: Node) -> Iterable[Value | None]:
         yield from graph.captures()
 
 
-def _named(shape: Shape, number: int) -> Shape:
-    return tuple(symbol(f"s{number}.{axis}") if d is None else d for axis, d in enumerate(shape))
-
-
 # ---------------------------------------------------------------- constants
 
 
-def _folded(program: Program, plan: Plan) -> dict[int, Array]:
+def folded(program: Program, plan: Plan) -> dict[int, Array]:
     """Return the constants by slot: initializers, and what follows from these alone."""
     arrays = {slot: tensor.array() for slot, tensor in program.constants.items()}
     for place, _ in plan.steps:

@@ -10,8 +10,17 @@ import numpy as np
 from sabir.base import budget, check_time
 from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, lay_out, parts_of
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Step
-from sabir.compilation.kernels import Nest, Packing, Product, nest_text, packing_text, product_text
-from sabir.compilation.native import Control, Library, execute
+from sabir.compilation.kernels import (
+    Attention,
+    Nest,
+    Packing,
+    Product,
+    attention_text,
+    nest_text,
+    packing_text,
+    product_text,
+)
+from sabir.compilation.native import Control, Library, execute, host
 from sabir.elements import element
 from sabir.evaluation import CallBinder, run_call
 from sabir.ir import Expr
@@ -22,8 +31,9 @@ if TYPE_CHECKING:
     from sabir.compilation._plan import Plan, Spec
     from sabir.compilation._prepare import Prepared
     from sabir.compilation.native import Team
-    from sabir.evaluation import BoundCall, Run
+    from sabir.evaluation import BoundCall, BoundPlan, Run
     from sabir.ir import Array
+    from sabir.scheduling import ScheduledSubgraph
 
 _MOST_LAYOUTS = 64
 
@@ -46,6 +56,8 @@ def text_of(spec: Spec) -> str:
             return nest_text(spec)
         case Product():
             return product_text(spec)
+        case Attention():
+            return attention_text(spec)
         case Packing():
             return packing_text(spec)
 
@@ -79,17 +91,26 @@ class CompiledProgram:
         self._table = self._new_table()
         self._setup()
 
+    def fits(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether the guards of the plan hold for the sizes of some feeds."""
+        return all(guard.holds(sizes) for guard in self.prepared.guards)
+
     def _bound_calls(self, prepared: Prepared) -> dict[int, BoundCall]:
-        binder = CallBinder(strict=False)
+        binder = CallBinder(strict=False, bodies=self._bodies)
         steps = [e for e in self.plan.entries if isinstance(e, Step)]
         return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}
+
+    def _bodies(self, subgraph: ScheduledSubgraph, interpreted: BoundPlan) -> Any:
+        from sabir.compilation._bodies import CompiledBody  # ruff: ignore[import-outside-top-level]  a body is a program too
+
+        return CompiledBody(subgraph, interpreted, host(), self._team)
 
     def _new_table(self) -> Array:
         count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self._parts)])
         table: Array = np.zeros(count, np.int64)
         for buffer in self.plan.buffers:
             if buffer.kind == "constant":
-                array = np.require(self.prepared.constants[buffer.slot], None, "CA")
+                array = np.ascontiguousarray(self.prepared.constants[buffer.slot])  # kernels need no alignment
             elif buffer.kind == "packed":
                 array = aligned(int(buffer.size))  # pyright: ignore[reportArgumentType]  constants have sizes
             else:
@@ -152,9 +173,9 @@ class _Run:
         self.slots: list[Any] = [None] * prepared.program.size
         for slot, array in prepared.constants.items():
             self.slots[slot] = array
-        for value, array in zip(prepared.program.inputs, inputs, strict=True):
+        for slot, array in zip(prepared.inputs, inputs, strict=True):
             if array is not None:
-                self.slots[value.slot] = array
+                self.slots[slot] = array
         self.keep: list[Any] = []
         self.results: dict[int, Array] = {}
         self.arenas: dict[int, Array] = {}
@@ -184,8 +205,7 @@ class _Run:
             del part
         prepared = program.prepared
         return [
-            self.results.get(v.slot) if v.slot in self.results else self.slots[v.slot]
-            for v in prepared.program.outputs
+            self.results[slot] if slot in self.results else self.slots[slot] for slot in prepared.plan.results
         ]
 
     def _memory(self, number: int, layout: PartLayout) -> None:

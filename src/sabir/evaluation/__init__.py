@@ -2,12 +2,13 @@
 
 from sabir.evaluation._binding import CallBinder
 from sabir.evaluation._calls import BoundCall, Run, run_call
-from sabir.evaluation._engine import Runner
+from sabir.evaluation._engine import Front, Runner
 from sabir.evaluation._evaluate import evaluate, make_engine
 from sabir.evaluation._feeds import ModelPort
+from sabir.evaluation._plans import BoundPlan
 from sabir.evaluation._requests import Request, read_request
 
 __all__ = [
-    "BoundCall", "CallBinder", "ModelPort", "Request", "Run", "Runner",
+    "BoundCall", "BoundPlan", "CallBinder", "Front", "ModelPort", "Request", "Run", "Runner",
     "evaluate", "make_engine", "read_request", "run_call",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from sabir.scheduling import FunctionCall, OperatorCall, ScheduledFunction, Sche
 from sabir.schema import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sabir.ir import Array, Constant
     from sabir.scheduling import Plan, Program, ScheduledCall
@@ -61,8 +61,12 @@ class CallBinder:
     `numbers` counts the elements of all constants bound so far, those of functions and subgraphs too.
     """
 
-    def __init__(self, *, strict: bool) -> None:
+    def __init__(
+        self, *, strict: bool, bodies: Callable[[ScheduledSubgraph, BoundPlan], BoundPlan] | None = None
+    ) -> None:
+        """Take what an engine runs the plan of a subgraph with, by default the plan itself."""
         self.numbers = 0
+        self._bodies = bodies
         self._strict = strict
         # weak: a function whose calls are all bound is needed no more, nor are its constants
         self._functions = WeakKeyDictionary[ScheduledFunction, BoundPlan]()
@@ -96,7 +100,9 @@ class CallBinder:
     def _with_bound(self, value: Any) -> Any:
         """Return the value of an attribute with its subgraphs bound."""
         if isinstance(value, ScheduledSubgraph):
-            return BoundSubgraph(value, self._whole(value.program, value.plan), strict=self._strict)
+            plan = self._whole(value.program, value.plan)
+            plan = plan if self._bodies is None else self._bodies(value, plan)
+            return BoundSubgraph(value, plan, strict=self._strict)
         if _has_subgraphs(value):
             return tuple(map(self._with_bound, value))
         return value

@@ -35,9 +35,70 @@ if TYPE_CHECKING:
 
     from sabir.evaluation._declared import Declaration
     from sabir.evaluation._plans import BoundPlan
-    from sabir.ir import Model
-    from sabir.scheduling import Program, ValueInfo
+    from sabir.ir import Array, Model
+    from sabir.scheduling import Program, Schedule, ValueInfo
     from sabir.schema import Registry
+
+
+class Front:
+    """What every engine has in front of its runs: ports, feeds, limits, and the comparison of results.
+
+    It is made of a schedule and the defaults of inputs by slot. With `strict` a value that contradicts its
+    declared type raises EvaluationError; else it is a SabirWarning, once for each place.
+    """
+
+    def __init__(
+        self, scheduled: Schedule, defaults: Mapping[int, Array], *, strict: bool = False, numbers: int = 0
+    ) -> None:
+        """Warn of what the file should repair; raises SchemaError where two outputs have one name.
+
+        `numbers` is how many numbers the constants have: the limits of a run grow with it.
+        """
+        for note in scheduled.notes:
+            warn(f"{note}; `sabir check --fix` mends the file")
+        for name in scheduled.experimental:
+            warn(f"{name} is experimental: its meaning may change without a new version")
+        program = scheduled.program
+        self.output_slots = _output_slots(program.outputs)
+        self.outputs = tuple(ModelPort(v.name, v.type) for v in program.outputs if v.slot)
+        self.numbers = numbers
+        self._strict = strict
+        self._reported: set[str] = set()
+        self._declared = {
+            v.name: DeclaredValue(f"output {quote(v.name)}", declaration(v.type)) for v in self.outputs
+        }
+        self._feeds = FeedReader(program.inputs, defaults)
+
+    @property
+    def inputs(self) -> tuple[ModelPort, ...]:
+        """The inputs of the model."""
+        return self._feeds.ports
+
+    def start(self, feeds: Mapping[str, Any]) -> tuple[Run, list[Any]]:
+        """Return the state of a new run, and the feeds as values, None where an input keeps its default.
+
+        Raises FeedError.
+        """
+        run = Run(budget(), Dimensions(), self._mismatch, self._strict)
+        inputs = self._feeds.read(feeds, run.dims, strict=self._strict)
+        run.budget.raise_for(self.numbers + sum(map(numbers_of, inputs)))
+        return run, inputs
+
+    def finish(
+        self, names: Sequence[str], results: Sequence[Any], inputs: Sequence[Any], run: Run
+    ) -> dict[str, Any]:
+        """Return the results of a run by name, compared with their declared types, as the caller's own."""
+        declared = self._declared
+        named = [(declared[n], r) for n, r in zip(names, results, strict=True) if n in declared]
+        compare([d for d, _ in named], [r for _, r in named], run)
+        return dict(zip(names, owned(results, inputs), strict=True))
+
+    def _mismatch(self, where: str, problem: str) -> None:
+        if self._strict:
+            raise EvaluationError(problem)
+        if where not in self._reported:
+            self._reported.add(where)
+            warn(f"{problem}; a strict run makes this an error")
 
 
 class Runner:
@@ -68,38 +129,27 @@ class Runner:
         Raises SchemaError for a node that calls an unknown operator or has an invalid call, UnsupportedError,
         LimitError.
         """
-        self._limits, self._strict = limits, strict
-        self._reported: set[str] = set()
+        self._limits = limits
         with without_collector():  # everything that binding creates stays alive
             scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
-            for note in scheduled.notes:
-                warn(f"{note}; `sabir check --fix` mends the file")
-            for name in scheduled.experimental:
-                warn(f"{name} is experimental: its meaning may change without a new version")
             program, binder = scheduled.program, CallBinder(strict=strict)
-            self._output_slots = _output_slots(program.outputs)
-            self._slots = {v.name: v.slot for v in reversed(program.values)} | self._output_slots
-            self._outputs = tuple(ModelPort(v.name, v.type) for v in program.outputs if v.slot)
-            self._declared_outputs = {
-                v.name: DeclaredValue(f"output {quote(v.name)}", declaration(v.type)) for v in self._outputs
-            }
-            self._declared = _declarations(program) if strict else None
             self._program = run_with_limits(limits, BoundProgram, program, binder)
-            self._feeds = FeedReader(program.inputs, self._program.arrays)
-            self._input_slots = tuple(v.slot for v in program.inputs)
+            self._front = Front(scheduled, self._program.arrays, strict=strict)
+            self._slots = {v.name: v.slot for v in reversed(program.values)} | self._front.output_slots
+            self._declared = _declarations(program) if strict else None
             self._plans: dict[tuple[str, ...], BoundPlan] = {}
-            self._plan(tuple(self._output_slots))
-            self._numbers = binder.numbers  # those of the outputs: other plans do not raise the limits
+            self._plan(tuple(self._front.output_slots))
+            self._front.numbers = binder.numbers  # those of the outputs: other plans do not raise the limits
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
         """The inputs of the model."""
-        return self._feeds.ports
+        return self._front.inputs
 
     @property
     def outputs(self) -> tuple[ModelPort, ...]:
         """The outputs of the model."""
-        return self._outputs
+        return self._front.outputs
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the named outputs (all by default); any value of the main graph may be named.
@@ -107,45 +157,15 @@ class Runner:
         The arrays are the caller's own: none shares memory with a feed, a constant or another result. Raises
         FeedError for feeds or names that do not match, EvaluationError where a node fails, LimitError.
         """
-        names = tuple(self._output_slots) if outputs is None else tuple(outputs)
+        names = tuple(self._front.output_slots) if outputs is None else tuple(outputs)
         plan = self._plan(names)
         return run_with_limits(self._limits, self._results, plan, feeds, names)
 
-    def start(self, feeds: Mapping[str, Any]) -> tuple[Run, list[Any]]:
-        """Return the state of a new run, and the feeds as values, None where an input keeps its default.
-
-        An engine that runs the model in another way begins its runs so too. Raises FeedError.
-        """
-        run = Run(budget(), Dimensions(), self._mismatch, self._strict)
-        inputs = self._feeds.read(feeds, run.dims, strict=self._strict)
-        run.budget.raise_for(self._numbers + sum(map(numbers_of, inputs)))
-        return run, inputs
-
-    def finish(
-        self, names: Sequence[str], results: Sequence[Any], inputs: Sequence[Any], run: Run
-    ) -> dict[str, Any]:
-        """Return the results of a run by name, compared with their declared types, as the caller's own."""
-        declared = self._declared_outputs
-        named = [(declared[n], r) for n, r in zip(names, results, strict=True) if n in declared]
-        compare([d for d, _ in named], [r for _, r in named], run)
-        return dict(zip(names, owned(results, inputs), strict=True))
-
-    def default(self, index: int) -> Any:
-        """Return the default of an input by its place, None where it has none."""
-        return self._program.arrays.get(self._input_slots[index])
-
     def _results(self, plan: BoundPlan, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-        run, inputs = self.start(feeds)
+        run, inputs = self._front.start(feeds)
         with np.errstate(all="ignore"):  # infinities and NaNs are ordinary values
             results = plan.run(inputs, (), run, self._declared)
-        return self.finish(names, results, inputs, run)
-
-    def _mismatch(self, where: str, problem: str) -> None:
-        if self._strict:
-            raise EvaluationError(problem)
-        if where not in self._reported:
-            self._reported.add(where)
-            warn(f"{problem}; a strict run makes this an error")
+        return self._front.finish(names, results, inputs, run)
 
     def _plan(self, names: tuple[str, ...]) -> BoundPlan:
         plan = self._plans.get(names)
@@ -156,7 +176,7 @@ class Runner:
     def _slot(self, name: str) -> int:
         slot = self._slots.get(name)
         if slot is None:
-            listed = ", ".join(map(repr, self._output_slots))
+            listed = ", ".join(map(repr, self._front.output_slots))
             hint = suggest(name, self._slots) or f"; the outputs are {listed}"
             raise FeedError(f"the model has no value {name!r}{hint}")
         return slot

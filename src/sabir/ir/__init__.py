@@ -30,6 +30,7 @@ from sabir.ir._dims import (
     trunc_div,
     upper_bound,
 )
+from sabir.ir._dims_choices import choose_extremes
 from sabir.ir._features import (
     CONSTANTS,
     CONTAINERS,
@@ -216,6 +217,7 @@ __all__ = [
     "ceil_div",
     "check_is_model",
     "clone_function",
+    "choose_extremes",
     "clone_graph",
     "clone_node",
     "coerced",

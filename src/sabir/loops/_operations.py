@@ -49,9 +49,9 @@ def number(element: str, value: float) -> Number:
     return Number(element, (), value)
 
 
-def count(shape: Sequence[Size], axis: int) -> Count:
-    """Return the index along an axis, in int64."""
-    return Count("int64", tuple(shape), axis)
+def count(shape: Sequence[Size], axis: int) -> Expression:
+    """Return the index along an axis, in int64; it is 0 along one of size 1, which broadcasts."""
+    return expand(number("int64", 0), shape) if shape[axis] == 1 else Count("int64", tuple(shape), axis)
 
 
 def apply(op: str, *operands: Expression | float) -> Expression:
@@ -134,8 +134,8 @@ def contract(a: Expression, b: Expression) -> Expression:
     """Return the matrix products of two tensors of rank 2 or more."""
     if a.element not in {"float", "double"} or a.element != b.element:
         raise NotLowered(f"products of {a.element} have no kernel yet")
-    if known_equal(a.shape[-1], b.shape[-2]) is False:
-        raise NotLowered(f"the sizes {a.shape[-1]} and {b.shape[-2]} differ")
+    if not known_equal(a.shape[-1], b.shape[-2]):  # a kernel would read past the end
+        raise NotLowered(f"whether the sizes {a.shape[-1]} and {b.shape[-2]} are equal is open")
     batch = broadcast(a.shape[:-2], b.shape[:-2])
     return Contract(a.element, (*batch, a.shape[-2], b.shape[-1]), a, b)
 

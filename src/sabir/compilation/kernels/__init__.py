@@ -1,5 +1,6 @@
 """Kernels: LLVM IR for loops over tensors."""
 
+from sabir.compilation.kernels._attention import Attention, attention_text
 from sabir.compilation.kernels._body import element_bytes
 from sabir.compilation.kernels._loops import nest_text
 from sabir.compilation.kernels._nest import (
@@ -31,7 +32,7 @@ from sabir.compilation.kernels._product import (
 
 __all__ = [
     "ANY", "NEXT", "STILL",
-    "Access", "Accumulated", "Apply", "Constant", "Fold", "Layout", "Load", "Nest", "Packing", "Position",
+    "Access", "Accumulated", "Apply", "Attention", "Constant", "Fold", "Layout", "Load", "Nest", "Packing", "Position",
     "Product", "ProductLayout", "SizeArgument", "Step", "Stride", "TakeStep",
-    "element_bytes", "nest_text", "packing_text", "passes_of", "product_text",
+    "attention_text", "element_bytes", "nest_text", "packing_text", "passes_of", "product_text",
 ]  # fmt: skip

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._emitter import INDEX, POINTER, Kind, Register
-from sabir.compilation.kernels._functions import FUNCTIONS, cast
+from sabir.compilation.kernels._casts import SCALARS, cast
+from sabir.compilation.kernels._functions import FUNCTIONS
 from sabir.compilation.kernels._nest import (
     ANY,
     NEXT,
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._emitter import Emitter
     from sabir.compilation.kernels._nest import Nest, Step
 
-SCALARS = {
-    "float": "float", "double": "double", "bool": "i1",
-    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
-    "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
-}  # fmt: skip
-_UNSIGNED = {"div": "div_u", "min": "min_u", "max": "max_u", "mod": "mod_u", "fmod": "mod_u", "lt": "lt_u",
-             "le": "le_u", "gt": "gt_u", "ge": "ge_u", "shr": "shr_u"}  # fmt: skip
 ERRORS = 0  # the buffer with the counter of indices that lie outside of their axis
 
 
@@ -45,7 +39,11 @@ def kind_of(element: str, lanes: int = 1) -> Kind:
 
 def function_of(op: str, element: str) -> Callable[..., Register]:
     """Return the emission of a scalar function for operands of an element type."""
-    return FUNCTIONS[_UNSIGNED.get(op, op) if element.startswith("uint") else op]
+    if element.startswith("uint"):
+        if op == "abs":
+            return lambda _, operands: operands[0]
+        op = f"{op}_u" if f"{op}_u" in FUNCTIONS else op
+    return FUNCTIONS[op]
 
 
 def element_bytes(element: str) -> int:
@@ -77,10 +75,11 @@ class Point:
 class Body:
     """Emits the steps of a nest; `column` says that folds keep a lane for each index of the inner axis."""
 
-    def __init__(self, e: Emitter, nest: Nest) -> None:
-        self.e, self.nest, self.layout = e, nest, Layout(nest)
+    def __init__(self, e: Emitter, nest: Nest, *, first: int = 0) -> None:
+        """Take a nest whose arguments begin at the place `first` of the block."""
+        self.e, self.nest, self.layout = e, nest, Layout(nest, first)
         self.column = not nest.reduced[nest.inner] if nest.axes else False
-        self.sizes = [e.argument(axis) for axis in range(nest.axes)]
+        self.sizes = [e.argument(first + axis) for axis in range(nest.axes)]
         self._bases = [self.pointer(place) for place in self.layout.accesses]
         self._strides = {
             (number, axis): e.argument(self.layout.stride(nest, number, axis))
@@ -96,6 +95,10 @@ class Body:
         slot = e.offset(Register("%buffers", POINTER), e.argument(place), "i64")
         base = e.value(POINTER, f"load ptr, {slot}, align 8")
         return e.offset(base, e.argument(place + 1))
+
+    def rebase(self, access: int, base: Register) -> None:
+        """Let an access begin at another address."""
+        self._bases[access] = base
 
     # ------------------------------------------------------------ memory
 

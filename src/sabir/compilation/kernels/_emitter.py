@@ -12,9 +12,9 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "float": 32, "double": 64}
+BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "float": 32, "double": 64}
 
 
 class Kind(NamedTuple):
@@ -79,6 +79,7 @@ class Emitter:
     def __init__(self) -> None:
         self._entry: list[str] = []  # stack slots: they must lie in the first block
         self._lines: list[str] = []
+        self._tables: dict[str, str] = {}  # the names of constants
         self._declared: set[str] = set()
         self._count = 0
 
@@ -106,8 +107,9 @@ class Emitter:
     def text(self, name: str = "kernel") -> str:
         """Return the module: the function, and the declarations of what it calls."""
         body = "\n".join([*self._entry, "  br label %begin", "begin:", *self._lines, "  ret void"])
+        tables = [f"{place} = private unnamed_addr constant {row}" for row, place in self._tables.items()]
         head = f"define void @{name}(ptr noalias %args, ptr noalias %buffers, i64 %thread, i64 %threads)"
-        return "\n".join([f"{head} {{\nentry:\n{body}\n}}", *sorted(self._declared), ""])
+        return "\n".join([*tables, f"{head} {{\nentry:\n{body}\n}}", *sorted(self._declared), ""])
 
     # ------------------------------------------------------------ constants
 
@@ -178,6 +180,24 @@ class Emitter:
             kind, f"shufflevector {kind} {first.name}, {kind} poison, <{lanes} x i32> zeroinitializer"
         )
 
+    def lane(self, x: Register, place: Register) -> Register:
+        """Emit the lane at an index."""
+        if x.kind.lanes == 1:
+            return x
+        return self.value(Kind(x.kind.scalar), f"extractelement {x}, {place}")
+
+    def with_lane(self, x: Register, place: Register, lane: Register) -> Register:
+        """Emit the lanes with another value at an index."""
+        if x.kind.lanes == 1:
+            return lane
+        return self.value(x.kind, f"insertelement {x}, {lane}, {place}")
+
+    def any(self, condition: Register) -> Register:
+        """Emit whether a condition is true in any lane."""
+        if condition.kind.lanes == 1:
+            return condition
+        return self.intrinsic("vector.reduce.or", condition, kind=BOOL)
+
     # ------------------------------------------------------------ indices
 
     def add(self, a: Register, b: Register | int) -> Register:
@@ -206,6 +226,12 @@ class Emitter:
         """Emit the load of a number from the block of arguments."""
         address = self.offset(Register("%args", POINTER), self.index(place), "i64")
         return self.value(Kind(scalar), f"load {scalar}, {address}, align 8")
+
+    def table(self, scalar: str, numbers: Sequence[int]) -> Register:
+        """Return the address of constant integers, which lie beside the code."""
+        row = ", ".join(str(self.constant(Kind(scalar), number)) for number in numbers)
+        text = f"[{len(numbers)} x {scalar}] [{row}]"
+        return Register(self._tables.setdefault(text, f"@table{len(self._tables)}"), POINTER)
 
     def offset(self, base: Register, index: Register, scalar: str = "i8") -> Register:
         """Emit the address `index` elements after `base`."""
@@ -306,6 +332,14 @@ class Emitter:
         self.label(body)
         yield
         self.effect(f"br label %{after}")
+        self.label(after)
+
+    def repeat(self, body: Callable[[], Register]) -> None:
+        """Emit a loop: `body` emits its instructions and the scalar condition to run them once more."""
+        head, after = f"l{self.fresh()}", f"l{self.fresh()}"
+        self.effect(f"br label %{head}")
+        self.label(head)
+        self.effect(f"br {body()}, label %{head}, label %{after}")
         self.label(after)
 
     def share(self, jobs: Register) -> tuple[Register, Register]:

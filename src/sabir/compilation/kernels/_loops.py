@@ -145,17 +145,18 @@ def _rows(body: Body, passes: Passes) -> None:
     e, nest = body.e, body.nest
     kept = [axis for axis in range(nest.axes) if not nest.reduced[axis]]
     low, high = e.share(_product(e, [body.sizes[a] for a in kept]))
-    scratch = _Scratch(body, passes)
+    scratch = Scratch(body, passes)
     with e.loop(low, high) as job:
         row = Point(_decoded(body, job, kept))
         for number, roots in enumerate(passes.roots):
-            _row_pass(body, passes, scratch, number, roots, row)
+            row_pass(body, passes, scratch, number, roots, row)
         _store(body, [n for _, n in nest.stores if not passes.varies[n]], row)
 
 
-def _row_pass(  # noqa: PLR0913  the state of one pass
-    body: Body, passes: Passes, scratch: _Scratch, number: int, roots: Sequence[int], row: Point
+def row_pass(  # ruff: ignore[too-many-arguments]  the state of one pass
+    body: Body, passes: Passes, scratch: Scratch, number: int, roots: Sequence[int], row: Point
 ) -> None:
+    """Emit one pass over a row: its folds, what it stores, and what it keeps for later passes."""
     nest = body.nest
     folds = [n for n in roots if isinstance(nest.steps[n], Fold)]
     stored = [n for n in roots if not isinstance(nest.steps[n], Fold)]
@@ -177,20 +178,17 @@ def _row_pass(  # noqa: PLR0913  the state of one pass
 
 def _over_reduced(body: Body, row: Point, each: Callable[[Point, int], None], copies: int) -> None:
     """Loop over the axes of folds; the inner one in vectors, several at a time."""
-    e, nest, inner = body.e, body.nest, body.nest.inner
-    outer = [axis for axis in range(nest.axes) if nest.reduced[axis] and axis != inner]
-    if outer:
-        first, *_ = outer
-        with e.loop(e.index(0), body.sizes[first]) as place:
-            indices = [*row.indices]
-            indices[first] = place
-            inside = Point(indices, outer=row)
-            remaining = [axis for axis in outer if axis != first]
-            if remaining:
-                raise AssertionError("folds run along two axes at most; others are merged before")
-            _vectors(body, inside, each, copies)
-        return
-    _vectors(body, row, each, copies)
+    outer = [a for a in range(body.nest.axes) if body.nest.reduced[a] and a != body.nest.inner]
+
+    def inside(point: Point, remaining: Sequence[int]) -> None:
+        if not remaining:
+            _vectors(body, point, each, copies)
+            return
+        axis = remaining[0]
+        with body.e.loop(body.e.index(0), body.sizes[axis]) as place:
+            inside(Point([*point.indices[:axis], place, *point.indices[axis + 1 :]], outer=row), remaining[1:])
+
+    inside(row, outer)
 
 
 def _vectors(body: Body, row: Point, each: Callable[[Point, int], None], copies: int) -> None:
@@ -209,7 +207,7 @@ def _vectors(body: Body, row: Point, each: Callable[[Point, int], None], copies:
         each(_at(row, inner, whole, lanes, _mask(body, whole, size)), 0)
 
 
-class _Scratch:
+class Scratch:
     """The values of a row that a later pass reads again, in memory of this thread."""
 
     def __init__(self, body: Body, passes: Passes) -> None:

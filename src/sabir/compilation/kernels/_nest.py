@@ -144,8 +144,9 @@ class Layout:
     memory: its buffer, offset and bytes a thread.
     """
 
-    def __init__(self, nest: Nest) -> None:
-        place = nest.axes
+    def __init__(self, nest: Nest, first: int = 0) -> None:
+        place = self.first = first
+        place += nest.axes
         self.accesses: list[int] = []
         for access in nest.accesses:
             self.accesses.append(place)
@@ -158,7 +159,8 @@ class Layout:
         self.sizes = place
         place += nest.sizes
         self.scratch = place
-        self.count = place + 3
+        self.end = place + 3
+        self.count = self.end - first
 
     def stride(self, nest: Nest, access: int, axis: int) -> int:
         """Return the place of a stride that is an argument."""

@@ -22,7 +22,7 @@ from sabir.compilation.native._places import FOLDER, place, unsafe, warn_once
 from sabir.files import READING, MappedFile, NewFile, OpenFolder, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
 _LARGE = 1 << 20  # from here on data is mapped, on the disk before it is named, and verified on request only
@@ -32,6 +32,7 @@ _KIND = re.compile(rf"[a-z][a-z0-9-]{{0,{MAX_KIND - 1}}}")
 _NAME = re.compile(rf"[0-9a-f]{{{2 * KEY_SIZE}}}{re.escape(_SUFFIX)}")
 _TEMPORARY = re.compile(r"\.[0-9a-f]+\.[0-9a-f]{16}\.tmp")
 _KEPT = 0.9  # of the bound, after entries were removed
+_MOST = 1 << 14  # entries: so many are counted in a tenth of a second
 _SHARE = 16  # of the bound: what a process writes before it counts again what others wrote
 
 
@@ -84,7 +85,10 @@ class Cache:
                 if folder is None:
                     return False
                 _write(folder, name, [header_of(kind, key, data), data], sync=size >= _LARGE)
-        except (OSError, FileError) as error:
+        except (FileExistsError, NotADirectoryError):
+            self._warn("it is not a folder")
+            return False
+        except OSError as error:
             self._warn(reason(error))
             return False
         self._grow(size)
@@ -132,13 +136,14 @@ class Cache:
         """Count all entries; where they are too many, remove those whose last use is longest ago."""
         entries = self.entries()
         size = sum(entry.size for entry in entries)
-        if size > self.limit:
+        count = len(entries)
+        if size > self.limit or count > _MOST:
             for entry in entries[:-1]:
-                if size <= self.limit * _KEPT:
+                if size <= self.limit * _KEPT and count <= _MOST * _KEPT:
                     break
                 with contextlib.suppress(OSError):
                     self._remove(entry)
-                    size -= entry.size
+                    size, count = size - entry.size, count - 1
         for entry in self._listed(_TEMPORARY):  # of a process that was ended while it wrote
             if time.time() - entry.used > _HOUR:
                 with contextlib.suppress(OSError):
@@ -147,18 +152,16 @@ class Cache:
 
     def _listed(self, names: re.Pattern[str]) -> Iterator[Entry]:
         """Yield the files in the folders of all kinds with such names."""
-        if self.folder is None:
-            return
-        for kind in _names_in(self.folder):
-            if not _KIND.fullmatch(kind):
-                continue
-            with self._opened(kind) as folder:
-                if folder is None:
+        with contextlib.ExitStack() as stack:
+            root = self._root(stack)
+            for kind in _names_in(root):
+                if not _KIND.fullmatch(kind):
                     continue
-                for name in _names_in(folder.path):
-                    status = folder.status(name) if names.fullmatch(name) else None
-                    if status is not None:
-                        yield Entry(kind, name, status.st_size, status.st_mtime)
+                with self._opened(kind) as folder:
+                    for name in _names_in(folder):
+                        status = folder.status(name) if folder and names.fullmatch(name) else None
+                        if status is not None:
+                            yield Entry(kind, name, status.st_size, status.st_mtime)
 
     def _remove(self, entry: Entry) -> None:
         with self._opened(entry.kind) as folder:
@@ -180,29 +183,31 @@ class Cache:
     def _opened(self, kind: str) -> Generator[OpenFolder | None]:
         """Open the folder of a kind: None where there is none, or where it is not safe."""
         with contextlib.ExitStack() as stack:
-            yield self._open(kind, stack)
+            root = self._root(stack)
+            yield None if root is None else self._checked(stack, lambda: root.inner(kind))
 
-    def _open(self, kind: str, stack: contextlib.ExitStack) -> OpenFolder | None:
-        if self.folder is None:
+    def _root(self, stack: contextlib.ExitStack) -> OpenFolder | None:
+        """Open the folder of the cache: None where there is none, or where it is not safe."""
+        path = self.folder
+        if path is None:
             return None
+        if path.is_symlink():
+            return self._warn("it is a link; name the folder that it leads to")
+        return self._checked(stack, lambda: OpenFolder(path))
+
+    def _checked(self, stack: contextlib.ExitStack, opened: Callable[[], OpenFolder]) -> OpenFolder | None:
+        """Open a folder, and then look at what was opened."""
         try:
-            before = self.folder.lstat()
-            if stat.S_ISLNK(before.st_mode):
-                return self._warn("it is a link; name the folder that it leads to")
-            folder = stack.enter_context(OpenFolder(self.folder))
-            inner = stack.enter_context(folder.inner(kind))
-            opened = folder.status("."), inner.status(".")
+            folder = stack.enter_context(opened())
+            status = folder.status(".")
         except FileNotFoundError:
             return None
+        except NotADirectoryError:
+            return self._warn("it is not a folder")
         except OSError as error:
             return self._warn(reason(error))
-        for status in opened:
-            problem = unsafe(status) if status else "it was removed"
-            if problem:
-                return self._warn(problem)
-        if not os.path.samestat(before, opened[0] or before):
-            return self._warn("it was replaced while it was opened")
-        return inner
+        problem = unsafe(status) if status else "it was removed"
+        return self._warn(problem) if problem else folder
 
     def _warn(self, problem: str) -> None:
         """Warn once that the folder is not used."""
@@ -239,9 +244,9 @@ def _file_name(kind: str, key: bytes) -> str:
     return key.hex() + _SUFFIX
 
 
-def _names_in(folder: Path) -> list[str]:
+def _names_in(folder: OpenFolder | None) -> list[str]:
     try:
-        return [entry.name for entry in folder.iterdir()]
+        return [entry.name for entry in folder.path.iterdir()] if folder else []
     except OSError:
         return []
 
@@ -259,9 +264,9 @@ def _data_of(folder: OpenFolder, name: str, kind: str, *, verify: bool) -> memor
         problem = problem_of(file, kind, key, verify=verify or not is_large)
         if problem:
             raise ValueError(problem)
-        if time.time() - status.st_mtime > _DAY and os.utime in os.supports_fd:
+        if time.time() - status.st_mtime > _DAY:
             with contextlib.suppress(OSError):  # a folder that is only readable
-                os.utime(descriptor)
+                os.utime(descriptor if os.utime in os.supports_fd else folder.path / name)
     finally:
         os.close(descriptor)
     return file[HEADER_SIZE:].toreadonly()

@@ -1,8 +1,7 @@
 """From the text of a kernel to machine code: parse, verify, optimize, generate.
 
-LLVM ends the process where it generates code for an instruction that the processor lacks, or for a module
-that is not valid. So a text is verified first, and the intrinsics that it declares are compared with the
-processor.
+LLVM ends the process where it generates code for a module that is not valid, for an intrinsic of another
+processor, or for assembly that it cannot parse. So a text is verified before, and the rest is refused.
 """
 
 from __future__ import annotations
@@ -19,17 +18,27 @@ from sabir.compilation.native._target import Host, host, machine
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-_DECLARED = re.compile(r"@(llvm\.x86\.[\w.]+)")
+_ENTRY = "kernel"  # the one function of a text
+_SPECIAL = re.compile(
+    r"@(llvm\.(?:aarch64|amdgcn|arm|hexagon|loongarch|mips|nvvm|ppc|r600|riscv|s390|spv|ve|wasm|x86|xcore)"
+    r"\.[\w.]+)"
+)
+_ASSEMBLY = re.compile(r"(?<![\w.%@$-])asm\b")
 _WIDE = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 _BYTE_PRODUCTS = re.compile(r"vpdp(bus|wss)ds?\.(\d+)")  # their names begin with avx512 on every processor
 
 
-def object_of(text: str) -> bytes:
+def object_of(text: str, symbol: str) -> bytes:
     """Return the object file of a kernel: position-independent, the same bytes for the same text.
 
-    Raises UnsupportedError where the text is not valid, or needs what this processor or the object lacks.
+    The function has the name `symbol` in it. Raises UnsupportedError where the text is not valid, or needs
+    what this processor or the object lacks.
     """
     with _module(text) as module:
+        try:
+            module.get_function(_ENTRY).name = symbol
+        except NameError:
+            raise UnsupportedError(f"the text of a kernel has no function @{_ENTRY}") from None
         image: bytes = machine(host()).emit_object(module)
     missing = undefined_symbols(image)
     if missing:
@@ -70,8 +79,7 @@ def optimized(text: str) -> str:
 def _module(text: str) -> Generator[Any]:
     """Parse, verify and optimize a text, and free all of it afterwards."""
     target = host()
-    for name in set(_DECLARED.findall(text)):
-        _require(name, target)
+    _require_safe(text, target)
     with LOCK, contextlib.ExitStack() as stack:
         # a context of its own: types and constants of the process-wide one are never freed
         context = stack.enter_context(contextlib.closing(llvm().create_context()))
@@ -85,30 +93,43 @@ def _module(text: str) -> Generator[Any]:
 
 
 def _optimize(module: Any, target: Any) -> None:
-    """Run the passes."""
-    options = llvm().create_pipeline_tuning_options(speed_level=1)
-    builder = llvm().create_pass_builder(target, options)
+    """Turn stack slots into registers, and addresses into forms of which loops keep the invariant part.
+
+    Kernels are written as the loops that they are to be. The other passes of O2 double the time and make no
+    kernel faster that reads its arguments before its loops.
+    """
+    builder = llvm().create_pass_builder(target, llvm().create_pipeline_tuning_options(speed_level=1))
     passes = llvm().create_new_module_pass_manager()
     passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
     passes.run(module, builder)
 
 
-def _require(name: str, target: Host) -> None:
-    """Raise UnsupportedError for an intrinsic of x86 processors that this one does not have."""
-    if not any(all(map(target.has, features)) for features in _alternatives(name)):
-        raise UnsupportedError(f"a kernel calls {name}, which this processor ({target.cpu}) does not have")
+def _require_safe(text: str, target: Host) -> None:
+    """Raise UnsupportedError for what LLVM does not survive, or reads only in part."""
+    if "\0" in text:
+        raise UnsupportedError("the text of a kernel contains a null character")
+    if _ASSEMBLY.search(text):
+        raise UnsupportedError("the text of a kernel contains assembly; intrinsics are supported")
+    for name in sorted(set(_SPECIAL.findall(text))):
+        if not any(all(map(target.has, features)) for features in _alternatives(name)):
+            raise UnsupportedError(
+                f"a kernel calls {name}, which this processor ({target.cpu}) does not have"
+            )
 
 
 def _alternatives(name: str) -> list[tuple[str, ...]]:
     """Return the sets of features each of which is enough for an intrinsic."""
-    _, _, family, *rest = name.split(".")
+    _, processor, family, *rest = name.split(".")
+    if processor != "x86":
+        return []
     products = _BYTE_PRODUCTS.fullmatch(".".join(rest))
     if family == "avx512" and products:
         with_avx512 = (*_WIDE, "avx512vnni")
         return [with_avx512] if products[2] == "512" else [with_avx512, ("avxvnni",)]
     if family == "avx512":
         return [_WIDE]
-    if family == "avx2" and rest[0].startswith("vpdp"):
+    if family == "avx2" and rest and rest[0].startswith("vpdp"):
         return [("avxvnniint16" if rest[0].startswith("vpdpw") else "avxvnniint8",)]
     if family in {"sse41", "sse42"}:
         family = f"sse4.{family[-1]}"

@@ -42,7 +42,6 @@ def llvm() -> Any:
     with LOCK:
         found.initialize_native_target()
         found.initialize_native_asmprinter()
-        found.initialize_native_asmparser()  # without it, LLVM ends the process at an inline instruction
     return found
 
 

@@ -15,21 +15,26 @@ from sabir.compilation.native._llvm import LOCK, llvm, versions
 from sabir.compilation.native._target import Host, host, machine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Self
 
 KIND = "objects"
 _FORMAT = "1"  # another number for another way to make objects from texts
-_ENTRY = "kernel"  # the one function of a text
+
+
+class _Group:
+    """The machine code that was linked at once, until the last of its kernels is dropped."""
+
+    def __init__(self, tracker: Any) -> None:
+        # not at exit: threads may still run the code
+        weakref.finalize(self, _drop, tracker).atexit = False
 
 
 class _Code:
-    """One kernel in memory, until the last library that has it is dropped."""
+    """One kernel in memory."""
 
-    def __init__(self, tracker: Any) -> None:
-        self.address: int = tracker[_ENTRY]
-        # not at exit: threads may still run the code
-        weakref.finalize(self, _drop, tracker).atexit = False
+    def __init__(self, address: int, group: _Group) -> None:
+        self.address, self._group = address, group
 
 
 class Library:
@@ -48,8 +53,8 @@ class Library:
     def load(cls, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None) -> Self:
         """Load the code of kernels: what the process has already, what the cache has, and the rest compiled.
 
-        Each text is an LLVM module with a function `@kernel` that calls intrinsics only. `progress` is called
-        with the number of texts that are loaded and of all. Several threads may load at once.
+        Each text is an LLVM module with one function, `@kernel`, that calls intrinsics only. `progress` is
+        called with the number of texts that are done and of all. Several threads may load at once.
 
         Raises UnsupportedError where this machine is not supported, or a text is not valid or needs what the
         processor lacks.
@@ -60,35 +65,38 @@ class Library:
         1
         """
         target = host()
-        codes: list[_Code] = []
+        keys = [_key(text, target) for text in texts]
+        codes: dict[bytes, _Code] = {}  # held here, so that no other thread frees what was found
+        images: dict[bytes, bytes] = {}
         compiled = 0
-        for text in texts:
-            code, is_new = _load(text, target)
-            codes.append(code)
-            compiled += is_new
+        for done, (key, text) in enumerate(zip(keys, texts, strict=True), start=1):
+            if key not in codes and key not in images:
+                with LOCK:  # a text that another thread is compiling is waited for
+                    code = _LOADED.get(key)
+                    image = _cached(key) if code is None else None
+                    if code is not None:
+                        codes[key] = code
+                    else:
+                        images[key] = _compiled(key, text) if image is None else image
+                        compiled += image is None
             if progress is not None:
-                progress(len(codes), len(texts))
-        return cls(codes, compiled)
+                progress(done, len(texts))
+        try:
+            codes |= _link(images, target)
+        except _LinkError:  # an entry of the cache that is no object of ours
+            by_key = dict(zip(keys, texts, strict=True))
+            images = {key: _compiled(key, by_key[key]) for key in images}
+            codes |= _link(images, target)
+            compiled = len(images)
+        return cls([codes[key] for key in keys], compiled)
+
+
+class _LinkError(UnsupportedError):
+    """Objects that cannot be loaded."""
 
 
 _LOADED: weakref.WeakValueDictionary[bytes, _Code] = weakref.WeakValueDictionary()
 _NUMBERS = itertools.count()  # the linker takes no name twice
-
-
-def _load(text: str, target: Host) -> tuple[_Code, bool]:
-    """Return the code of a text, and whether it was compiled."""
-    key = _key(text, target)
-    with LOCK:  # a text that another thread is compiling is waited for
-        code = _LOADED.get(key)
-        if code is not None:
-            return code, False
-        code = _cached(key, target)
-        if code is not None:
-            return code, False
-        image = object_of(text)
-        code = _link(image, key, target)
-    cache().put(KIND, key, image)
-    return code, True
 
 
 def _key(text: str, target: Host) -> bytes:
@@ -97,24 +105,41 @@ def _key(text: str, target: Host) -> bytes:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()
 
 
-def _cached(key: bytes, target: Host) -> _Code | None:
+def _symbol(key: bytes) -> str:
+    """Return the name of a kernel's function in its object: objects that are linked at once share no name."""
+    return f"kernel_{key.hex()}"
+
+
+def _cached(key: bytes) -> bytes | None:
     found = cache().get(KIND, key, verify=True)
-    if found is None:
-        return None
-    try:
-        return _link(bytes(found), key, target)
-    except UnsupportedError:
-        return None  # no object of ours: it is replaced
+    return None if found is None else bytes(found)
 
 
-def _link(image: bytes, key: bytes, target: Host) -> _Code:
-    library = llvm().JITLibraryBuilder().add_object_img(image).export_symbol(_ENTRY)
-    try:
-        code = _Code(library.link(_linker(target), f"kernel{next(_NUMBERS)}"))
-    except RuntimeError as error:
-        raise UnsupportedError(f"the machine code of a kernel cannot be loaded: {error}") from error
-    _LOADED[key] = code
-    return code
+def _compiled(key: bytes, text: str) -> bytes:
+    image = object_of(text, _symbol(key))
+    cache().put(KIND, key, image)
+    return image
+
+
+def _link(images: Mapping[bytes, bytes], target: Host) -> dict[bytes, _Code]:
+    """Load objects at once, which takes a fifth of the time of one after the other; raises _LinkError."""
+    with LOCK:
+        # another thread may have been faster
+        codes = {key: code for key in images if (code := _LOADED.get(key)) is not None}
+        missing = [key for key in images if key not in codes]
+        if not missing:
+            return codes
+        library = llvm().JITLibraryBuilder()
+        for key in missing:
+            library.add_object_img(images[key]).export_symbol(_symbol(key))
+        try:
+            tracker = library.link(_linker(target), f"kernels{next(_NUMBERS)}")
+        except RuntimeError as error:
+            raise _LinkError(f"the machine code of kernels cannot be loaded: {error}") from error
+        group = _Group(tracker)
+        for key in missing:
+            codes[key] = _LOADED[key] = _Code(tracker[_symbol(key)], group)
+        return codes
 
 
 @functools.cache

@@ -30,6 +30,10 @@ class Host:
 
     `features` is LLVM's text of what it has and lacks, sorted: `+avx2,-avx512f`. `vector_bits` is the width
     of its vectors, `registers` the number of vector registers, `cores` how many cores this process may use.
+
+    >>> from sabir.compilation.native import host
+    >>> host().has('avx2'), host().has('avx2048')
+    (True, False)
     """
 
     triple: str

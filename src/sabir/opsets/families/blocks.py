@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import TensorType, floor_div, mul
 from sabir.opsets.families import contents
@@ -14,6 +15,7 @@ from sabir.schema import Attribute, at_least, one_of
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Dim, Value
+    from sabir.loops import Expression, Sizes
     from sabir.opsets.typing import Array
 
 _IMAGE = 4
@@ -98,6 +100,25 @@ def _to_depth(x: Array, block: int, order: tuple[int, ...]) -> Array:
     _check_divisible(w, block, "width")
     split = x.reshape(n, c, h // block, block, w // block, block)
     return split.transpose(order).reshape(n, c * block * block, h // block, w // block)
+
+
+# ---------------------------------------------------------------- kernels
+
+
+def lower_to_space(x: Expression, block: int, mode: str, wanted: Sizes) -> Expression:
+    """Return DepthToSpace as a tensor expression of the shape `wanted`."""
+    n, _, h, w = x.shape
+    left = wanted[1]
+    split = (n, block, block, left, h, w) if mode == "DCR" else (n, left, block, block, h, w)
+    return loops.reshape(loops.permute(loops.reshape(x, split), _TO_SPACE[mode]), wanted)
+
+
+def lower_to_depth(x: Expression, block: int, mode: str, wanted: Sizes) -> Expression:
+    """Return SpaceToDepth as a tensor expression of the shape `wanted`."""
+    n, c, _, _ = x.shape
+    _, _, rows, columns = wanted
+    split = loops.reshape(x, (n, c, rows, block, columns, block))
+    return loops.reshape(loops.permute(split, _TO_DEPTH[mode]), wanted)
 
 
 # ---------------------------------------------------------------- bodies

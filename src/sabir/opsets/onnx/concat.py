@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value, total
+from sabir.loops import Expression
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import from_front
 from sabir.opsets.families.shapes import axis_in, same_dim
@@ -71,6 +73,11 @@ def _with_gaps(inputs: tuple[TensorType, ...]) -> list[TensorType]:
 @v1.evaluate
 def evaluate(*inputs: Array, axis: int | None) -> Array:
     return np.concatenate(inputs, 1 if axis is None else axis)
+
+
+@v1.lower
+def lower(*inputs: Expression, axis: int | None) -> Expression:
+    return loops.join(inputs, 1 if axis is None else axis)
 
 
 @v4.upgrade

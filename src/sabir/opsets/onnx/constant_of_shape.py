@@ -5,9 +5,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, Tensor, TensorType, Value
+from sabir.loops import Expression, Lowering
+from sabir.opsets.families import kernels
 from sabir.opsets.families.ranks import as_list
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.typing import Array
@@ -57,6 +60,16 @@ def evaluate(sizes: Array, /, *, value: Tensor | None) -> Array:
     one = np.zeros(1, np.float32) if value is None else value.array().reshape(1)
     dims = allotted(as_list("input", sizes), one.dtype)
     return np.full(dims, one[0], one.dtype) if any(one.tobytes()) else np.zeros(dims, one.dtype)
+
+
+@v9.lower
+def lower(sizes: Expression, /, *, value: Tensor | None, call: Lowering) -> Expression:
+    kernels.sizes_of(sizes, "`input`")
+    loops.check_element("float" if value is None else value.element.name)
+    one = (
+        loops.number("float", 0) if value is None else loops.number(value.element.name, value.array().item())
+    )
+    return loops.expand(one, call.shape())
 
 
 @v9.downgrade

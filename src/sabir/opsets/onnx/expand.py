@@ -5,9 +5,11 @@ from itertools import starmap
 
 import numpy as np
 
+from sabir import loops
 from sabir.elements import INT64
 from sabir.ir import Builder, Dim, TensorType, Value, known_equal
-from sabir.opsets.families import contents
+from sabir.loops import Expression, Lowering
+from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.extents import shape_of, sizes, unsqueezed
@@ -46,6 +48,12 @@ def evaluate(x: Array, shape: Array, /) -> Array:
     """Return a view, so that repetition takes no memory."""
     dims = np.broadcast_shapes(x.shape, as_list("shape", shape))
     return np.broadcast_to(x, allotted(dims, x.dtype, x.size))
+
+
+@v8.lower
+def lower(x: Expression, shape: Expression, /, *, call: Lowering) -> Expression:
+    kernels.sizes_of(shape, "`shape`")
+    return loops.expand(x, call.shape())
 
 
 @v13.gradient

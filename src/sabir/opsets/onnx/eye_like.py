@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.typing import Array
@@ -60,6 +62,13 @@ def evaluate(x: Array, /, *, dtype: int | None, k: int) -> Array:
     rows, columns = x.shape
     diagonal = min(max(k, -rows), columns)
     return np.eye(rows, columns, diagonal, dtype=bool).astype(kind.dtype)
+
+
+@v9.lower
+def lower(x: Expression, /, *, dtype: int | None, k: int) -> Expression:
+    rows, columns = x.shape
+    ones = loops.apply("eq", loops.count((1, columns), 1), loops.apply("add", loops.count((rows, 1), 0), k))
+    return loops.cast(ones, x.element if dtype is None else element(dtype).name)
 
 
 @v9.downgrade

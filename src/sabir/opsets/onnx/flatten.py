@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, TensorType, Value, product
+from sabir.loops import Expression, Lowering
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import from_front
 from sabir.opsets.families.shapes import axis_in
@@ -58,6 +60,11 @@ def infer(x: TensorType, /, *, axis: int) -> TensorType:
 def evaluate(x: Array, /, *, axis: int) -> Array:
     split = _split_point(axis, x.ndim)
     return x.reshape(math.prod(x.shape[:split]), math.prod(x.shape[split:]))
+
+
+@v1.lower
+def lower(x: Expression, /, *, call: Lowering) -> Expression:
+    return loops.reshape(x, call.shape())
 
 
 def _split_point(axis: int, rank: int) -> int:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import DOUBLE, FLOAT, INT64, element
 from sabir.ir import Builder, Dim, Expr, Item, TensorType, Value, add, ceil_div, dim_max, mul, sub
-from sabir.opsets.families import contents, extents
+from sabir.loops import Expression, Lowering
+from sabir.opsets.families import contents, extents, kernels
 from sabir.opsets.families.arithmetic import as_dim, as_item
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.scalars import element_of
@@ -101,6 +103,19 @@ def evaluate(start: Array, limit: Array, delta: Array, /, *, stash_type: int = 1
     if start.dtype.kind == "i":
         return (first + np.arange(count) * step).astype(start.dtype)
     return (float(first) + np.arange(count) * float(step)).astype(start.dtype)  # each rounded once
+
+
+@v11.lower
+def lower(
+    start: Expression, limit: Expression, delta: Expression, /, *, stash_type: int = 1, call: Lowering
+) -> Expression:
+    """Count in int64 or double, as `evaluate` does; the limit is in the inferred size."""
+    for name, x in (("start", start), ("limit", limit), ("delta", delta)):
+        kernels.sizes_of(x, f"`{name}`")
+    wide = "double" if start.is_float else "int64"
+    first, step = (loops.cast(loops.reshape(x, ()), wide) for x in (start, delta))
+    places = loops.cast(loops.count(call.shape(), 0), wide)
+    return loops.cast(loops.apply("add", loops.apply("mul", places, step), first), start.element)
 
 
 def _wide(x: Array, stash_type: int) -> Array:

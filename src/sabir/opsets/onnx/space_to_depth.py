@@ -6,7 +6,15 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families.blocks import BLOCKSIZE, MODE, build_to_depth, infer_to_depth, to_depth
+from sabir.loops import Expression, Lowering
+from sabir.opsets.families.blocks import (
+    BLOCKSIZE,
+    MODE,
+    build_to_depth,
+    infer_to_depth,
+    lower_to_depth,
+    to_depth,
+)
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
@@ -43,6 +51,11 @@ def infer(x: TensorType, /, *, blocksize: int, mode: str = "DCR") -> TensorType:
 @v1.evaluate
 def evaluate(x: Array, /, *, blocksize: int, mode: str = "DCR") -> Array:
     return to_depth(x, blocksize, mode)
+
+
+@v1.lower
+def lower(x: Expression, /, *, blocksize: int, mode: str = "DCR", call: Lowering) -> Expression:
+    return lower_to_depth(x, blocksize, mode, call.shape())
 
 
 @v28.body

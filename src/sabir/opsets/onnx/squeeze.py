@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Shape, TensorType, Value, known_equal
+from sabir.loops import Expression, Lowering
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
 from sabir.opsets.families.ranks import as_list, check_rank
@@ -93,6 +95,12 @@ def evaluate_from_attribute(data: Array, /, *, axes: Ints) -> Array:
 @v13.evaluate
 def evaluate(data: Array, axes: Array | None = None, /) -> Array:
     return np.squeeze(data, None if axes is None else tuple(as_list("axes", axes)))
+
+
+@v1.lower
+def lower(data: Expression, /, *_: Expression | None, call: Lowering) -> Expression:
+    """The inferred shape tells what the operand or the attribute means."""
+    return loops.reshape(data, call.shape())
 
 
 @v11.downgrade

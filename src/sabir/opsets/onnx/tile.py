@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, TensorType, Value, mul
-from sabir.opsets.families import contents
+from sabir.ir import Builder, TensorType, Value, is_nonnegative, mul
+from sabir.loops import Expression, Lowering, NotLowered
+from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.ranks import as_number, check_one, check_shape
@@ -102,6 +104,16 @@ def _tiled(x: Array, repeats: list[int]) -> Array:
     paired = [n for pair in zip(repeats, x.shape, strict=True) for n in pair]
     spread = np.broadcast_to(x.reshape([n for d in x.shape for n in (1, d)]), paired)
     return spread.reshape(whole)
+
+
+@v6.lower
+def lower(x: Expression, repeats: Expression, /, *, call: Lowering) -> Expression:
+    counts = kernels.sizes_of(repeats, "`repeats`")
+    if not all(map(is_nonnegative, counts)):
+        raise NotLowered("whether `repeats` are counts is open")
+    spread = loops.reshape(x, [n for d in x.shape for n in (1, d)])
+    paired = [n for pair in zip(counts, x.shape, strict=True) for n in pair]
+    return loops.reshape(loops.expand(spread, paired), call.shape())
 
 
 @v6.upgrade

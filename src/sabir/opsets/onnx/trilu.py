@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import BFLOAT16 as BRAIN
 from sabir.elements import FLOAT, STRING
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import contents
 from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.families.ranks import as_number, check_one
@@ -62,6 +64,14 @@ def infer(x: TensorType, k: TensorType | None = None, /, *, upper: int) -> Tenso
 def evaluate(x: Array, k: Array | None = None, /, *, upper: int) -> Array:
     zero = "" if x.dtype == object else x.dtype.type(0)
     return _triangle(x, 0 if k is None else int(as_number("k", k)), upper, zero)
+
+
+@v14.lower
+def lower(x: Expression, k: Expression | None = None, /, *, upper: int) -> Expression:
+    rows, columns = x.shape[-2:]
+    above = loops.apply("sub", loops.count((1, columns), 1), loops.count((rows, 1), 0))
+    bound = loops.number("int64", 0) if k is None else loops.reshape(k, ())
+    return loops.where(loops.apply("ge" if upper else "le", above, bound), x, 0)
 
 
 def _triangle(x: Array, k: int, upper: int, zero: object) -> Array:

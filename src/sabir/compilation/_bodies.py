@@ -1,0 +1,130 @@
+"""Subgraphs as compiled plans: the branches of If, the bodies of loops.
+
+A body is compiled for the shapes of what it gets and captures, when those hold enough numbers that native code
+pays: a call of a small body costs the interpreter less than a native run.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.base import ACCIDENTS, SabirError
+from sabir.compilation._building import build
+from sabir.compilation._lowering import lower
+from sabir.compilation._prepare import Prepared, folded, pattern_of
+from sabir.compilation._program import CompiledProgram, Mismatch
+from sabir.elements import element
+from sabir.ir import TensorType, symbol
+from sabir.scheduling import OperatorCall
+from sabir.schema import Call, as_results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sabir.compilation._prepare import Pattern
+    from sabir.compilation.native import Host, Team
+    from sabir.evaluation import BoundPlan, Run
+    from sabir.ir import Type
+    from sabir.scheduling import Plan, Program, ScheduledSubgraph
+
+_ENOUGH = 1 << 14  # numbers among the operands of a body that native code is worth
+
+
+class CompiledBody:
+    """A subgraph that runs as a compiled plan where that pays, else in the interpreter.
+
+    It stands in the place of the interpreter's plan of the subgraph.
+    """
+
+    __slots__ = ("_host", "_interpreted", "_lock", "_plan", "_program", "_programs", "_slots", "_team", "calls", "cost")
+
+    def __init__(self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, host: Host, team: Team) -> None:
+        self._program, self._plan = subgraph.program, subgraph.plan
+        self._interpreted, self._host, self._team = interpreted, host, team
+        self.cost, self.calls = interpreted.cost, interpreted.calls
+        self._slots = (*(v.slot for v in self._program.inputs), *self._plan.captures)
+        self._programs: dict[Pattern, CompiledProgram | None] = {}
+        self._lock = threading.Lock()
+
+    def run(
+        self, inputs: Sequence[Any], captured: Iterable[Any], run: Run, declared: None = None
+    ) -> tuple[Any, ...]:
+        """Return the outputs of the subgraph."""
+        outside = list(captured)
+        arrays = [*inputs, *[None] * (len(self._program.inputs) - len(inputs)), *outside]
+        if sum(x.size for x in arrays if isinstance(x, np.ndarray)) < _ENOUGH:
+            return self._interpreted.run(inputs, outside, run, declared)
+        kinds = [_kind(x) for x in arrays]
+        pattern, sizes = pattern_of(kinds, arrays)
+        program = self._compiled(pattern, sizes)
+        if program is None or not program.fits(sizes):
+            return self._interpreted.run(inputs, outside, run, declared)
+        try:
+            return tuple(program.run(arrays, sizes, run))
+        except Mismatch:
+            return self._interpreted.run(inputs, outside, run, declared)
+
+    def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+        with self._lock:
+            if pattern not in self._programs:
+                self._programs[pattern] = self._made(pattern, sizes)
+            return self._programs[pattern]
+
+    def _made(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+        kinds = dict(zip(self._slots, pattern.inputs, strict=True))
+        if any(kind is None for kind in kinds.values()):
+            return None  # a sequence, or a default
+        prepared = prepare_body(self._program, self._plan, kinds)
+        if prepared is None:
+            return None
+        plan = build(lower(prepared), list(self._plan.results), self._host)
+        return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
+
+
+def _kind(value: Any) -> Type | None:
+    return TensorType(element(value.dtype)) if isinstance(value, np.ndarray) else None
+
+
+def prepare_body(program: Program, plan: Plan, kinds: Mapping[int, Type | None]) -> Prepared | None:
+    """Return a subgraph with the types of its values, for those of what it gets; None where a call is wrong."""
+    constants = {slot: tensor for slot, tensor in program.constants.items() if slot not in kinds}
+    arrays = folded(program._replace(constants=constants), plan)
+    types: list[Type | None] = [None] * program.size
+    for slot, kind in kinds.items():
+        types[slot] = kind
+    for slot, array in arrays.items():
+        types[slot] = TensorType(element(array.dtype), tuple(array.shape))
+    for place, _ in plan.steps:
+        call = program.calls[place]
+        if not isinstance(call, OperatorCall) or call.captures or all(s in arrays for s in call.outputs if s):
+            continue
+        for number, (slot, kind) in enumerate(zip(call.outputs, _inferred(call, types), strict=False)):
+            types[slot] = _settled(kind, f"b{place}.{number}")
+    return Prepared(program, plan, types, arrays, tuple(kinds))
+
+
+def _inferred(call: OperatorCall, types: Sequence[Type | None]) -> tuple[Type | None, ...]:
+    operands = [types[slot] if slot else None for slot in call.inputs]
+    if any(kind is None for kind, slot in zip(operands, call.inputs, strict=True) if slot):
+        return ()
+    if call.version.find("infer") is None or call.cost > 1:
+        return ()
+    binding = call.version.binding("infer")
+    try:
+        return as_results(binding(operands, binding.fill(call.attributes), Call(call.named, call.version.since)))
+    except (SabirError, *ACCIDENTS):
+        return ()
+
+
+def _settled(kind: Type | None, name: str) -> Type | None:
+    """Return a type whose unknown sizes have names; a shape that depends on minima stays as it is."""
+    if not isinstance(kind, TensorType) or kind.shape is None:
+        return kind
+    shape = tuple(symbol(f"{name}.{axis}") if d is None else d for axis, d in enumerate(kind.shape))
+    return TensorType(kind.element, shape, kind.known)
+
+
+__all__ = ["CompiledBody", "prepare_body"]

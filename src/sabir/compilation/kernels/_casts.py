@@ -1,0 +1,90 @@
+"""Casts between element types, equal to those of `sabir.opsets.families.casting`.
+
+A float outside the range of int32 or int64, or NaN, becomes the least integer; other integers take the low
+bits of the next wider conversion. Truth values are i1 lanes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.compilation.kernels._lanes import Lanes, where
+
+if TYPE_CHECKING:
+    from sabir.compilation.kernels._emitter import Emitter, Register
+
+SCALARS = {
+    "float": "float",
+    "double": "double",
+    "float16": "half",
+    "bool": "i1",
+    **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+
+
+def cast(e: Emitter, x: Register, source: str, target: str) -> Register:
+    """Emit a conversion between two element types, by their names in `SCALARS`."""
+    return _cast(Lanes(e, x), source, target).register
+
+
+def _cast(x: Lanes, source: str, target: str) -> Lanes:
+    scalar = SCALARS[target]
+    if source == target:
+        return x
+    if target == "bool":
+        return x.differs(0)
+    if x.kind.is_float:
+        return _between_floats(x, scalar) if scalar in _FLOATS else _to_integer(x, target)
+    unsigned = source == "bool" or source.startswith("u")
+    if scalar == "half":  # integers that float rounds are infinite in half
+        return _cast(x, source, "float").convert("fptrunc", "half")
+    if scalar in _FLOATS:
+        return x.convert("uitofp" if unsigned else "sitofp", scalar)
+    return _resized(x, scalar, unsigned=unsigned)
+
+
+_FLOATS = ("half", "float", "double")  # by size
+
+
+def _resized(x: Lanes, scalar: str, *, unsigned: bool = False) -> Lanes:
+    bits = x.kind.of(scalar).bits
+    if bits == x.kind.bits:
+        return x
+    if bits < x.kind.bits:
+        return x.convert("trunc", scalar)
+    return x.convert("zext" if unsigned else "sext", scalar)
+
+
+def _between_floats(x: Lanes, scalar: str) -> Lanes:
+    if _FLOATS.index(scalar) > _FLOATS.index(x.kind.scalar):
+        return x.convert("fpext", scalar)
+    if (x.kind.scalar, scalar) == ("double", "half"):  # no processor does this in one step
+        x = _rounded_to_odd(x)
+    return x.convert("fptrunc", scalar)
+
+
+def _rounded_to_odd(x: Lanes) -> Lanes:
+    """Return doubles as floats that round to half as the doubles would: cut, the last bit set if inexact."""
+    near = x.convert("fptrunc", "float")
+    back = near.convert("fpext", "double")
+    beyond = abs(back) > abs(x)
+    cut = where(beyond, near.bits - 1, near.bits)
+    inexact = (back < x) | (back > x)
+    return where(inexact, cut | 1, cut).floats(near.format)
+
+
+def _to_integer(x: Lanes, target: str) -> Lanes:
+    if x.kind.scalar == "half":
+        x = x.convert("fpext", "float")
+    if target == "uint64":
+        half = 2.0**63
+        upper = x >= half
+        low = _truncated(where(upper, x - half, x), 64)
+        return where(upper, low ^ (1 << 63), low)
+    return _resized(_truncated(x, 64 if target in {"int64", "uint32"} else 32), SCALARS[target])
+
+
+def _truncated(x: Lanes, bits: int) -> Lanes:
+    """Return floats as int32 or int64; the least integer where they are out of range."""
+    fits = abs(x) < 2.0 ** (bits - 1)
+    return where(fits, where(fits, x, 0.0).convert("fptosi", f"i{bits}"), -(1 << bits - 1))

@@ -1,0 +1,57 @@
+"""Casts of kernels equal those of Cast, bit for bit, between all pairs of element types."""
+
+import numpy as np
+import pytest
+
+from sabir.compilation.kernels._casts import SCALARS, cast
+from sabir.elements import element
+from sabir.opsets.families.casting import converted
+from support.vector_kernels import LANES, TARGETS, Kernel
+
+
+def edges(dtype):
+    """Return numbers around every limit and every rounding, of a type."""
+    random = np.random.default_rng(5)
+    if dtype == np.bool_:
+        return np.array([True, False, True])
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        powers = [1 << n for n in range(info.bits - 1)]
+        near = [0, info.min, info.max, *(p + d for p in powers for d in (-1, 0, 1))]
+        near += [-v for v in near if v > 0 and dtype.kind == "i"]
+        near = [v for v in near if info.min <= v <= info.max]
+        some = random.integers(info.min, info.max, 2000, dtype, endpoint=True)
+        return np.concatenate([np.array(near, dtype), some, some >> dtype.type(info.bits // 2)])
+    bits = np.dtype(f"u{dtype.itemsize}")
+    anything = random.integers(0, np.iinfo(bits).max, 4000, bits, endpoint=True).view(dtype)
+    with np.errstate(over="ignore"):
+        powers = 2.0 ** np.arange(-30, 70)
+        near = np.concatenate([[0, np.inf, np.nan, 65519.999, 65520, 2.0**-25, 6e-8], powers, powers / 2 * 3])
+        near = np.concatenate([near, near - 1, near + 1, near * (1 + 2.0**-11), near * (1 + 2.0**-30)])
+        near = near.astype(dtype)
+        near = np.concatenate([
+            near,
+            np.nextafter(near, dtype.type(0)),
+            np.nextafter(near, dtype.type(np.inf)),
+        ])
+        random_near = (random.uniform(-1, 1, 4000) * 10 ** random.uniform(-9, 20, 4000)).astype(dtype)
+    return np.concatenate([near, -near, anything, random_near])
+
+
+@pytest.mark.parametrize("source", SCALARS)
+def test_casts(source):
+    x = edges(element(source).dtype)
+    with np.errstate(all="ignore"):
+        exact = {target: converted(x, element(target)) for target in SCALARS}
+    for where, lanes in ((t, n) for t in TARGETS for n in (LANES[t], 1)):
+        results = Kernel(
+            where, lambda e, xs: [cast(e, xs[0], source, t) for t in SCALARS], [SCALARS[source]], lanes
+        )(x)
+        for target, result in zip(SCALARS, results, strict=True):
+            right = exact[target]
+            y = result.view(right.dtype)
+            wrong = y != right
+            if y.dtype.kind == "f":
+                wrong |= np.signbit(y) != np.signbit(right)
+                wrong &= ~(np.isnan(y) & np.isnan(right))
+            assert not wrong.any(), (target, where, x[wrong][:3], y[wrong][:3], right[wrong][:3])

@@ -1,0 +1,178 @@
+"""The machine that code is compiled for."""
+
+import operator
+import os
+
+import numpy as np
+import pytest
+
+from sabir.base import UnsupportedError
+from sabir.compilation.native import Library, _target, disassemble, host
+from sabir.compilation.native._compile import _alternatives
+from sabir.compilation.native._cores import usable_cores
+
+WIDE = dict.fromkeys(("avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl"), True)
+
+
+def test_the_host():
+    found = host()
+    assert host() is found
+    assert found.triple.startswith("x86_64")
+    assert found.features == ",".join(
+        sorted(found.features.split(","), key=operator.itemgetter(slice(1, None)))
+    )
+    assert found.has("avx2")
+    assert not found.has("nonsense")
+    assert (found.vector_bits, found.registers) in {(256, 16), (512, 32)}
+    assert found.cores >= 1
+
+
+def test_vectors_are_wide_where_all_of_avx512_is_there():
+    def width(found):
+        described = _target._described("x86_64", "cpu", found)
+        return described.vector_bits, described.registers
+
+    assert width(WIDE) == (512, 32)
+    for name in ("avx512f", "avx512bw", "avx512dq", "avx512vl"):
+        assert width(WIDE | {name: False}) == (256, 16)
+    narrow = _target._described("x86_64", "cpu", {"fma": True, "f16c": True, "avx2": True, "avx512f": False})
+    assert narrow.features == "+avx2,-avx512f,+f16c,+fma"
+
+
+@pytest.mark.parametrize("name", ["avx2", "fma", "f16c"])
+def test_older_processors_are_refused(name):
+    with pytest.raises(UnsupportedError, match=f"this one has no {name}; choose another engine"):
+        _target._described("x86_64", "cpu", WIDE | {name: False})
+
+
+def test_other_processors_are_refused(monkeypatch):
+    monkeypatch.setattr(_target.platform, "machine", lambda: "riscv64")
+    with pytest.raises(UnsupportedError, match="x86-64 processors with AVX2, and this one is riscv64"):
+        _target._host.__wrapped__("")
+
+
+def test_a_level_limits_the_features(scaled, load, run, monkeypatch):
+    wide = load(scaled(2)).compiled
+    monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
+    found = host()
+    assert (found.cpu, found.vector_bits, found.registers) == ("x86-64-v3", 256, 16)
+    assert not any("avx512" in f for f in found.features.split(",") if f[0] == "+")
+    assert "zmm" not in disassemble(scaled(2))
+    assert "ymm" in disassemble(scaled(2))
+    library = load(scaled(2))
+    assert (wide, library.compiled) == (1, 1)  # not the object of the whole processor
+    assert np.array_equal(run(library), 2 * np.arange(64, dtype=np.float32))
+
+
+def test_levels_that_there_are_not(monkeypatch):
+    monkeypatch.setenv("SABIR_CPU", "x86-64-v9")
+    with pytest.raises(UnsupportedError, match=r"SABIR_CPU is 'x86-64-v9'; it may be x86-64-v3 or x86-64-v4"):
+        host()
+    monkeypatch.setattr(_target, "_LEVELS", {"future": frozenset(["avx2048"])})
+    with pytest.raises(UnsupportedError, match="SABIR_CPU is future, and this processor has no avx2048"):
+        _target._host.__wrapped__("future")
+
+
+@pytest.mark.parametrize(
+    ("name", "features"),
+    {
+        "llvm.x86.avx2.psad.bw": [("avx2",)],
+        "llvm.x86.sse2.pause": [("sse2",)],
+        "llvm.x86.sse41.ptestz": [("sse4.1",)],
+        "llvm.x86.vcvtps2ph.256": [("f16c",)],
+        "llvm.x86.avx512.mask.scalef.ps.512": [("avx512f", "avx512bw", "avx512dq", "avx512vl")],
+        "llvm.x86.avx512.vpdpbusd.512": [("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni")],
+        "llvm.x86.avx512.vpdpbusd.256":
+            [("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"), ("avxvnni",)],
+        "llvm.x86.avx2.vpdpbssd.256": [("avxvnniint8",)],
+        "llvm.x86.avx2.vpdpwsud.256": [("avxvnniint16",)],
+        "llvm.x86.avx512bf16.dpbf16ps.512": [("avx512bf16",)],
+        "llvm.arm.neon.vmulls": [],
+    }.items(),
+)  # fmt: skip
+def test_the_features_that_an_intrinsic_needs(name, features):
+    assert _alternatives(name) == features
+
+
+def test_intrinsics_that_the_processor_lacks(monkeypatch):
+    monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
+    text = (
+        "define void @kernel(ptr %a) {\n%x = load <16 x float>, ptr %a\n"
+        "%y = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %x, <16 x float> %x,"
+        " <16 x float> %x, i16 -1, i32 4)\nstore <16 x float> %y, ptr %a\nret void }\n"
+        "declare <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float>, <16 x float>, <16 x float>, i16, i32)"
+    )
+    with pytest.raises(
+        UnsupportedError, match=r"scalef\.ps\.512, which this processor \(x86-64-v3\) does not"
+    ):
+        Library.load([text])
+
+
+def test_without_llvm(output):
+    code = """
+import sys
+sys.modules["llvmlite"] = None
+from sabir.base import UnsupportedError
+from sabir.compilation.native import cache, host
+key = bytes(32)
+print(cache().put("plans", key, b"plan"), bytes(cache().get("plans", key)))
+try:
+    host()
+except UnsupportedError as error:
+    print(error)
+"""
+    first, second = output(code).splitlines()
+    assert first == "True b'plan'"
+    assert second.startswith("compiled models need llvmlite, which cannot be imported")
+
+
+def test_the_cache_does_not_load_llvm(output):
+    assert output(
+        "import sys, sabir.compilation.native as n; n.cache(); print('llvmlite' in sys.modules)"
+    ) == ("False\n")
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({}, 8),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "max 100000\n"}, 8),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "250000 100000\n"}, 2),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "50000 100000\n"}, 1),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "6400000 100000\n"}, 8),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "garbage\n"}, 8),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "300000 0\n"}, 8),
+        # the smallest of the group and those around it
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "300000 100000",
+          "sys/fs/cgroup/a/b/cpu.max": "500000 100000"}, 3),
+        # in a container: the path is the host's, the folder the container's
+        ({"proc/self/cgroup": "0::/docker/0123\n", "sys/fs/cgroup/cpu.max": "400000 100000"}, 4),
+        ({"proc/self/cgroup": "12:cpu,cpuacct:/a\n3:cpuset:/\n", "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us": "200000",
+          "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us": "100000"}, 2),
+        ({"proc/self/cgroup": "12:cpuacct,cpu:/a\n", "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "500000",
+          "sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "100000"}, 5),
+        ({"proc/self/cgroup": "12:cpu:/a\n", "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "-1",
+          "sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "100000"}, 8),
+        ({"proc/self/cgroup": "nonsense\n\n0::\n"}, 8),
+    ],
+)  # fmt: skip
+def test_cores_are_bounded_by_quotas(files, cores, tmp_path, monkeypatch):
+    monkeypatch.setattr("sabir.compilation.native._cores._affinity", lambda: 8)
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="ascii")
+    assert usable_cores(tmp_path) == cores
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="this system does not bind processes to cores"
+)
+def test_cores_are_bounded_by_affinity(output):
+    code = """
+import os
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+from sabir.compilation.native import host
+print(host().cores)
+"""
+    assert output(code) == "1\n"
