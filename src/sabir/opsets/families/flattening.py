@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sabir.ir import TensorType
+from sabir import loops
+from sabir.ir import TensorType, product
 from sabir.opsets.families.shapes import axis_in
 from sabir.schema import Attribute, Unconvertible
 
 if TYPE_CHECKING:
     from sabir.ir import Builder, Value
+    from sabir.loops import Expression
     from sabir.opsets.typing import Array, BehaviourFunction
     from sabir.schema import Version
 
@@ -20,11 +22,11 @@ SPLIT = Attribute("axis", "int", "The axis before which the shape is split into 
 def split_before(newer: Version) -> None:
     """Attach the behaviours of the versions before `newer`, which normalise the rows of a matrix.
 
-    They evaluate each row as `newer` does, which must have its `evaluate` already. Attaches the inference of
-    both and the adapters between them too.
+    They evaluate and lower each row as `newer` does, which must have both behaviours already. Attaches the
+    inference of both and the adapters between them too.
     """
     older, name = newer.operator.versions[0], newer.operator.name
-    evaluate = newer.behaviours["evaluate"]
+    evaluate, lower = newer.behaviours["evaluate"], newer.behaviours["lower"]
     older.infer(infer_split)
     newer.infer(infer_axis)
     newer.upgrade(split_to_axis(name))
@@ -33,6 +35,10 @@ def split_before(newer: Version) -> None:
     @older.evaluate
     def evaluate_rows(x: Array, /, *, axis: int) -> Array:
         return over_rows(evaluate, x, axis)
+
+    @older.lower
+    def lower_rows(x: Expression, /, *, axis: int) -> Expression:
+        return _lowered_over_rows(lower, x, axis)
 
 
 def infer_split(x: TensorType, /, *, axis: int) -> TensorType:
@@ -54,6 +60,16 @@ def over_rows(rule: BehaviourFunction, x: Array, axis: int) -> Array:
     split = x.ndim if axis == x.ndim else axis_in(axis, x.ndim)
     matrix = x.reshape(math.prod(x.shape[:split]), math.prod(x.shape[split:]))
     return rule(matrix, axis=-1).reshape(x.shape)
+
+
+def _lowered_over_rows(rule: BehaviourFunction, x: Expression, axis: int) -> Expression:
+    """Apply `rule` as `over_rows` does, without a change of shape where the split leaves one dimension."""
+    split = x.rank if axis == x.rank else axis_in(axis, x.rank)
+    if split == x.rank - 1:
+        return rule(x, axis=split)
+    sizes = product(x.shape[:split]), product(x.shape[split:])
+    matrix = loops.reshape(x, [size for size in sizes if size is not None])
+    return loops.reshape(rule(matrix, axis=-1), x.shape)
 
 
 def split_to_axis(name: str) -> BehaviourFunction:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.opsets.families import extremes
+from sabir.opsets.families import extremes, reduction_kernels
 from sabir.schema import BFLOAT16, NUMBERS, Constraint, Example, Operator
 
 arg_max = Operator(
@@ -26,6 +26,7 @@ v13 = v12.widen(13, T=BFLOAT16)
 v1.infer(extremes.infer)
 v1.evaluate(extremes.first(np.argmax))
 v12.evaluate(extremes.first_or_last(np.argmax))
+v1.lower(reduction_kernels.place_of_extreme("argmax"))
 
 
 @arg_max.examples

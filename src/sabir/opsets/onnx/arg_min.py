@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.opsets.families import extremes
+from sabir.opsets.families import extremes, reduction_kernels
 from sabir.schema import BFLOAT16, NUMBERS, Constraint, Example, Operator
 
 arg_min = Operator("ArgMin", summary="The index of the least element along `axis`; NaN counts as the least.")
@@ -24,6 +24,7 @@ v13 = v12.widen(13, T=BFLOAT16)
 v1.infer(extremes.infer)
 v1.evaluate(extremes.first(np.argmin))
 v12.evaluate(extremes.first_or_last(np.argmin))
+v1.lower(reduction_kernels.place_of_extreme("argmin"))
 
 
 @arg_min.examples

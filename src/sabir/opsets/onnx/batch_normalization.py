@@ -8,6 +8,8 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression, Lowering, NotLowered
+from sabir.opsets.families import normalization_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.normalization import (
     EPSILON,
@@ -219,6 +221,28 @@ def evaluate_with_mode(
 ) -> tuple[Array, ...]:
     test = not training_mode
     return evaluate(*inputs, is_test=test, spatial=1, epsilon=epsilon, momentum=momentum, call=call)[:3]
+
+
+@v1.lower
+def lower(
+    x: Expression, scale: Expression, bias: Expression, mean: Expression, var: Expression, /, *,
+    is_test: int, spatial: int, epsilon: float, call: Lowering,
+) -> Expression:  # fmt: skip
+    if not is_test or any(call.outputs[1:]):
+        raise NotLowered("no kernel normalises by the statistics of a batch")
+    if any(p.shape != (x.shape[1:2] or (1,) if spatial else x.shape[1:]) for p in (scale, bias, mean, var)):
+        raise NotLowered("whether the parameters fit the input is known at run time only")
+    return normalization_kernels.scaled(x, (mean, var), scale, bias, epsilon)
+
+
+@v7.lower
+def lower_by_outputs(*inputs: Expression, epsilon: float, spatial: int = 1, call: Lowering) -> Expression:
+    return lower(*inputs, is_test=1, spatial=spatial, epsilon=epsilon, call=call)
+
+
+@v14.lower
+def lower_with_mode(*inputs: Expression, epsilon: float, training_mode: int, call: Lowering) -> Expression:
+    return lower(*inputs, is_test=not training_mode, spatial=1, epsilon=epsilon, call=call)
 
 
 @v9.downgrade

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.ir import TensorType
+from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_to_one
 from sabir.opsets.families.sizes import passed_over
@@ -36,6 +38,11 @@ def evaluate(x: Array, /) -> Array:
     total = np.add.reduce(widened(x), axis=spatial, keepdims=True)
     count = np.prod(x.shape[2:], dtype=total.dtype)
     return (total / count).astype(x.dtype, copy=False)
+
+
+@v1.lower
+def lower(x: Expression, /) -> Expression:
+    return loops.mean(x, range(2, x.rank))
 
 
 @global_average_pool.examples

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
+from sabir.opsets.families import reduction_kernels
 from sabir.opsets.families.pooling import pooled_to_one, powers, roots, whole_order
 from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array
@@ -41,6 +44,12 @@ def evaluate(x: Array, /, *, p: float) -> Array:
     passed_over(x)
     sums = np.add.reduce(powers(x, p), axis=tuple(range(2, x.ndim)), keepdims=True)
     return roots(sums, p).astype(x.dtype, copy=False)
+
+
+@v1.lower
+def lower(x: Expression, /, *, p: float) -> Expression:
+    sums = loops.reduce("sum", reduction_kernels.powers(x, p), range(2, x.rank))
+    return reduction_kernels.roots(sums, p)
 
 
 @v2.upgrade

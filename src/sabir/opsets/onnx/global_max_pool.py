@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.ir import TensorType
+from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_to_one
 from sabir.opsets.families.sizes import passed_over
@@ -37,6 +39,11 @@ def evaluate(x: Array, /) -> Array:
     spatial = tuple(range(2, x.ndim))
     y = np.maximum.reduce(widened(x), axis=spatial, keepdims=True, initial=-np.inf)
     return y.astype(x.dtype, copy=False)
+
+
+@v1.lower
+def lower(x: Expression, /) -> Expression:
+    return loops.reduce("max", x, range(2, x.rank))
 
 
 @global_max_pool.examples

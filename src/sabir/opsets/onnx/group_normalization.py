@@ -7,10 +7,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import DOUBLE, FLOAT, ElementType, element
 from sabir.ir import Builder, Dim, TensorType, Value, mod
-from sabir.opsets.families import halves, normalization
+from sabir.loops import Expression
+from sabir.opsets.families import halves, normalization, normalization_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.calls import typed
@@ -121,6 +123,28 @@ def evaluate(
     stash = element(stash_type).dtype
     y = _normalized(normalization.stashed(x, stash), num_groups, epsilon)
     return _shifted(widened(y.astype(stash, copy=False).astype(x.dtype, copy=False)), scale, bias, x.dtype)
+
+
+@v18.lower
+def lower_by_group(
+    x: Expression, scale: Expression, bias: Expression, /, *, num_groups: int, epsilon: float
+) -> Expression:
+    groups = normalization_kernels.grouped(x, num_groups)
+    normal = normalization_kernels.standardized(groups, range(2, groups.rank), epsilon)
+    return loops.reshape(normalization_kernels.shifted(normal.y, scale, bias), x.shape)
+
+
+@v21.lower
+def lower(
+    x: Expression, scale: Expression, bias: Expression, /, *, num_groups: int, epsilon: float, stash_type: int
+) -> Expression:
+    """Scale in the shape with groups too, so that one kernel computes everything."""
+    groups = normalization_kernels.grouped(x, num_groups)
+    stashed = loops.cast(groups, element(stash_type).name)
+    normal = normalization_kernels.standardized(stashed, range(2, groups.rank), epsilon)
+    each = [loops.reshape(p, groups.shape[1:3]) for p in (scale, bias)]
+    y = normalization_kernels.shifted(loops.cast(normal.y, x.element), *each)
+    return loops.reshape(y, x.shape)
 
 
 def _normalized(x: Array, groups: int, epsilon: float) -> Array:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression
 from sabir.opsets.families import flattening
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axis_in
@@ -39,6 +41,13 @@ def evaluate(x: Array, /, *, axis: int) -> Array:
     if x.size:
         np.put_along_axis(y, np.argmax(widened(x), axis=axis, keepdims=True), x.dtype.type(1), axis)
     return y
+
+
+@v13.lower
+def lower(x: Expression, /, *, axis: int) -> Expression:
+    axis = axis_in(axis, x.rank)
+    greatest = loops.apply("eq", loops.count(x.shape, axis), loops.reduce("argmax", x, [axis]))
+    return loops.cast(greatest, x.element)
 
 
 flattening.split_before(v13)

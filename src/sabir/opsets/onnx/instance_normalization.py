@@ -7,6 +7,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import TensorType
+from sabir.loops import Expression
+from sabir.opsets.families import normalization_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.normalization import EPSILON, channels, normalized_type, standardized
 from sabir.opsets.families.ranks import check_least_rank
@@ -54,6 +56,12 @@ def evaluate(x: Array, scale: Array, bias: Array, /, *, epsilon: float) -> Array
     y *= widened(scale).reshape(count, 1)
     y += widened(bias).reshape(count, 1)
     return y.reshape(x.shape).astype(x.dtype, copy=False)
+
+
+@v1.lower
+def lower(x: Expression, scale: Expression, bias: Expression, /, *, epsilon: float) -> Expression:
+    normal = normalization_kernels.standardized(x, range(2, x.rank), epsilon)
+    return normalization_kernels.shifted(normal.y, scale, bias)
 
 
 @instance_normalization.examples

@@ -7,10 +7,10 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.loops import Expression, NotLowered
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import normalization, reductions
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import normalization, normalization_kernels, reductions
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.calls import typed
 from sabir.opsets.families.ranks import check_broadcast
@@ -109,18 +109,15 @@ def evaluate(
 
 @v17.lower
 def lower(
-    x: Expression, scale: Expression, b: Expression | None = None, /, *, axis: int, epsilon: float, stash_type: int
-) -> tuple[Expression, ...]:
+    x: Expression, scale: Expression, b: Expression | None = None, /,
+    *, axis: int, epsilon: float, stash_type: int,
+) -> tuple[Expression, ...]:  # fmt: skip
     if element(stash_type).name != "float":
         raise NotLowered("the statistics are computed in bfloat16")
-    axes = range(axis % x.rank, x.rank)
-    stashed = loops.cast(x, "float")
-    mean = loops.mean(stashed, axes)
-    deviation = loops.apply("sub", stashed, mean)
-    variance = loops.mean(loops.apply("mul", deviation, deviation), axes)
-    inverse = loops.apply("rsqrt", loops.apply("add", variance, epsilon))
-    y = loops.apply("mul", loops.cast(loops.apply("mul", deviation, inverse), x.element), scale)
-    return (y if b is None else loops.apply("add", y, b)), mean, inverse
+    axes = range(axis_in(axis, x.rank), x.rank)
+    normal = normalization_kernels.standardized(loops.cast(x, "float"), axes, epsilon)
+    y = loops.apply("mul", loops.cast(normal.y, x.element), scale)
+    return (y if b is None else loops.apply("add", y, b)), normal.mean, normal.inverse
 
 
 @v17.body

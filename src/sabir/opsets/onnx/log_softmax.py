@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, Value
+from sabir.loops import Expression
 from sabir.opsets.families import flattening, losses
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axis_in
@@ -36,6 +38,13 @@ v13 = v11.evolve(
 @v13.evaluate
 def evaluate(x: Array, /, *, axis: int) -> Array:
     return losses.log_softmax(widened(x), axis_in(axis, x.ndim)).astype(x.dtype, copy=False)
+
+
+@v13.lower
+def lower(x: Expression, /, *, axis: int) -> Expression:
+    shifted = loops.apply("sub", x, loops.reduce("max", x, [axis]))
+    total = loops.reduce("sum", loops.apply("exp", shifted), [axis])
+    return loops.apply("sub", shifted, loops.apply("log", total))
 
 
 @v13.body

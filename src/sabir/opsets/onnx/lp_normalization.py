@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.ir import TensorType
-from sabir.opsets.families import flattening
+from sabir.loops import Expression
+from sabir.opsets.families import flattening, reduction_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.typing import Array
@@ -53,6 +55,13 @@ def evaluate(x: Array, /, *, axis: int, p: int) -> Array:
     if p == EUCLIDEAN:
         norm = np.sqrt(norm)
     return np.divide(wide, norm, out=np.zeros_like(wide), where=norm != 0).astype(x.dtype, copy=False)
+
+
+@v1.lower
+def lower(x: Expression, /, *, axis: int, p: int) -> Expression:
+    formula = reduction_kernels.absolute_sum if p == ABSOLUTE else reduction_kernels.euclidean
+    norm = formula(x, (axis_in(axis, x.rank),))
+    return loops.where(loops.apply("ne", norm, 0), loops.apply("div", x, norm), 0)
 
 
 @lp_normalization.examples

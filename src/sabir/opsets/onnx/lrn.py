@@ -1,12 +1,15 @@
 """LRN: each element divided by a power of the sum of squares of neighbouring channels."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.ir import TensorType
+from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.families.sizes import spend_operations
@@ -40,6 +43,7 @@ v1 = lrn.first(
 v13 = v1.widen(13, T=BFLOAT16)
 
 _OPERATIONS = 8  # array operations for an image, besides those for each neighbour
+_MOST_NEIGHBOURS = 32  # channels that a kernel sums
 _QUARTERS = 0.75  # the exponent of every known model; two square roots are much faster than a power
 
 
@@ -64,6 +68,31 @@ def evaluate(x: Array, /, *, size: int, alpha: float, beta: float, bias: float) 
         base += bias
         np.divide(image, _power(base, beta), out=result)
     return y.astype(x.dtype, copy=False)
+
+
+@v1.lower
+def lower(x: Expression, /, *, size: int, alpha: float, beta: float, bias: float) -> Expression:
+    base = _neighbourhood_expression(loops.apply("mul", x, x), size)
+    base = loops.apply("add", loops.apply("mul", base, alpha / size), bias)
+    return loops.apply("div", x, _power_expression(base, beta))
+
+
+def _neighbourhood_expression(squares: Expression, size: int) -> Expression:
+    """Sum over a window of channels of (N, C, ...), with zeros around them."""
+    if size > _MOST_NEIGHBOURS:
+        raise NotLowered(f"no kernel sums over a window of {size} channels")
+    ends = ((size - 1) // 2, size // 2)
+    before, after = ([0, end, *(0,) * (squares.rank - 2)] for end in ends)
+    padded = loops.pad(squares, before, after, 0)
+    parts = [loops.narrow(padded, 1, start, squares.shape[1]) for start in range(size)]
+    return functools.reduce(functools.partial(loops.apply, "add"), parts)
+
+
+def _power_expression(base: Expression, beta: float) -> Expression:
+    if beta != _QUARTERS:
+        return loops.apply("pow", base, beta)
+    root = loops.apply("sqrt", base)
+    return loops.apply("mul", loops.apply("sqrt", root), root)
 
 
 def _neighbourhood(squares: Array, size: int) -> Array:

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import halves, normalization, reductions
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axes_in
@@ -60,6 +62,18 @@ def evaluate(x: Array, /, *, axes: tuple[int, ...]) -> Array:
         a.reshape(shape).astype(wide.dtype) for a in (known.mean, np.sqrt(known.variance) + EPSILON)
     )
     return ((wide - mean) / deviation).astype(x.dtype, copy=False)
+
+
+@v9.lower
+def lower(x: Expression, /, *, axes: tuple[int, ...]) -> Expression:
+    """Compute the statistics in double: of equal elements they must be exact, so small is the epsilon."""
+    along, wide = axes_in(axes, x.rank) or tuple(range(x.rank)), loops.cast(x, "double")
+    mean = loops.mean(wide, along)
+    rest = loops.apply("sub", wide, mean)
+    variance = loops.mean(loops.apply("mul", rest, rest), along)
+    deviation = loops.apply("add", loops.apply("sqrt", variance), EPSILON)
+    centred = loops.apply("sub", x, loops.cast(mean, x.element))
+    return loops.apply("div", centred, loops.cast(deviation, x.element))
 
 
 @v9.body

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import halves, reducing, reductions
+from sabir.opsets.families import halves, reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
@@ -32,6 +32,7 @@ def norm(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
 
 
 reductions.attach(v1, v18, norm)
+reduction_kernels.attach(v1, v18, reduction_kernels.absolute_sum)
 
 
 @v18.body

@@ -9,7 +9,7 @@ import numpy as np
 
 from sabir.elements import element
 from sabir.ir import Builder, Value
-from sabir.opsets.families import casting, reducing, reductions
+from sabir.opsets.families import casting, reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
@@ -37,6 +37,7 @@ def norm(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
 
 
 reductions.attach(v1, v18, norm)
+reduction_kernels.attach(v1, v18, reduction_kernels.in_floats(reduction_kernels.euclidean))
 
 
 @v18.body

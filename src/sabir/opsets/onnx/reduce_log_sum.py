@@ -9,7 +9,7 @@ import numpy as np
 
 from sabir.elements import element
 from sabir.ir import Builder, Value
-from sabir.opsets.families import casting, reducing, reductions
+from sabir.opsets.families import casting, reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
@@ -38,6 +38,7 @@ def log_of_sum(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
 
 
 reductions.attach(v1, v18, log_of_sum)
+reduction_kernels.attach(v1, v18, reduction_kernels.in_floats(reduction_kernels.log_sum))
 reductions.attach_without_integers(v28)
 
 

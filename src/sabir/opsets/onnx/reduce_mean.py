@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.opsets.families import reducing, reductions
+from sabir.opsets.families import reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
@@ -40,6 +40,7 @@ def mean(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
 
 
 reductions.attach(v1, v18, mean)
+reduction_kernels.attach(v1, v18, reduction_kernels.mean)
 
 
 @reduce_mean.examples

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import mul
-from sabir.opsets.families import reducing, reductions
+from sabir.opsets.families import reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
@@ -33,6 +33,7 @@ def product(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
 
 
 reductions.attach(v1, v18, product, mul)
+reduction_kernels.attach(v1, v18, reduction_kernels.fold("prod"))
 
 
 @reduce_prod.examples

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Value, add
-from sabir.opsets.families import reducing, reductions
+from sabir.opsets.families import reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
@@ -25,6 +25,7 @@ v11 = v1.restate(11, "A negative axis counts from the end.")
 v13 = reducing.axes_as_input(v11, 13, "`axes` becomes an input; adds `noop_with_empty_axes`.", T=BFLOAT16)
 
 reductions.attach(v1, v13, reductions.total, add)
+reduction_kernels.attach(v1, v13, reduction_kernels.fold("sum"))
 
 
 @v13.gradient

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.elements import DOUBLE, ElementType, element
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import halves, normalization
+from sabir.loops import Expression
+from sabir.opsets.families import halves, normalization, normalization_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.calls import typed
 from sabir.opsets.families.ranks import check_broadcast
@@ -63,6 +65,16 @@ def evaluate(x: Array, scale: Array, /, *, axis: int, epsilon: float, stash_type
     )
     y = widened(normal).reshape(x.shape) * widened(scale)
     return y.astype(scale.dtype, copy=False)
+
+
+@v23.lower
+def lower(x: Expression, scale: Expression, /, *, axis: int, epsilon: float, stash_type: int) -> Expression:
+    stashed = loops.cast(x, element(stash_type).name)
+    axes = range(axis_in(axis, x.rank), x.rank)
+    normal = loops.cast(normalization_kernels.of_unit_mean_square(stashed, axes, epsilon), x.element)
+    wide = x.element if x.element == scale.element else "double"
+    y = loops.apply("mul", loops.cast(normal, wide), loops.cast(scale, wide))
+    return loops.cast(y, scale.element)
 
 
 @v23.body

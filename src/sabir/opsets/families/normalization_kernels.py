@@ -1,0 +1,72 @@
+"""Normalisations as tensor expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir import loops
+from sabir.ir import exact_quotient
+from sabir.loops import Expression, NotLowered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Standardized(NamedTuple):
+    """Elements minus their mean, divided by `sqrt(variance + epsilon)`, the mean, and one over that root."""
+
+    y: Expression
+    mean: Expression
+    inverse: Expression
+
+
+def standardized(x: Expression, axes: Iterable[int], epsilon: float) -> Standardized:
+    """Return `x` with zero mean and unit variance over some axes, and its statistics."""
+    axes = tuple(axes)
+    mean = loops.mean(x, axes)
+    deviation = loops.apply("sub", x, mean)
+    variance = loops.mean(loops.apply("mul", deviation, deviation), axes)
+    inverse = loops.apply("rsqrt", loops.apply("add", variance, epsilon))
+    return Standardized(loops.apply("mul", deviation, inverse), mean, inverse)
+
+
+def of_unit_mean_square(x: Expression, axes: Iterable[int], epsilon: float) -> Expression:
+    """Return `x` divided by `sqrt(mean(x ** 2) + epsilon)` over some axes."""
+    squares = loops.mean(loops.apply("mul", x, x), axes)
+    return loops.apply("mul", x, loops.apply("rsqrt", loops.apply("add", squares, epsilon)))
+
+
+def scaled(
+    x: Expression, moments: tuple[Expression, Expression], scale: Expression, bias: Expression, epsilon: float
+) -> Expression:
+    """Return `(x - mean) / sqrt(variance + epsilon) * scale + bias`, as one multiplication and one addition.
+
+    All but `x` have one element for each channel, or one for each position; what is computed of them alone
+    is computed in double.
+    """
+    mean, variance, wide, offset = (loops.cast(p, "double") for p in (*moments, scale, bias))
+    factor = loops.apply("div", wide, loops.apply("sqrt", loops.apply("add", variance, epsilon)))
+    shift = loops.apply("sub", offset, loops.apply("mul", mean, factor))
+    factor, shift = (loops.cast(p, x.element) for p in (factor, shift))
+    return shifted(x, factor, shift)
+
+
+def shifted(x: Expression, factor: Expression, bias: Expression) -> Expression:
+    """Return `x * factor + bias`, both with one element for each channel of `x` (N, C, ...), or position."""
+    return loops.apply("add", loops.apply("mul", x, over_positions(factor, x)), over_positions(bias, x))
+
+
+def over_positions(parameter: Expression, x: Expression) -> Expression:
+    """Return a parameter per channel, or per position, so that it broadcasts to `x` (N, C, ...)."""
+    sizes = x.shape[1:] if x.rank > 1 else (1,)  # a 1-D input has one channel
+    if parameter.shape != sizes[: parameter.rank] or not parameter.rank:
+        raise NotLowered("whether a parameter has an element for each channel is known at run time only")
+    return loops.reshape(parameter, (*parameter.shape, *(1,) * (len(sizes) - parameter.rank)))
+
+
+def grouped(x: Expression, groups: int) -> Expression:
+    """Return `x` (N, C, ...) as (N, groups, C / groups, ...)."""
+    each = exact_quotient(x.shape[1], groups)
+    if each is None:
+        raise NotLowered(f"whether {x.shape[1]} channels can be divided into {groups} groups is open")
+    return loops.reshape(x, (x.shape[0], groups, each, *x.shape[2:]))
