@@ -50,6 +50,12 @@ def integers_of(operand: Expression | None, name: str) -> tuple[int, ...]:
     return found
 
 
+def softmax(x: Expression, axis: int) -> Expression:
+    """Return the exponentials along an axis, divided by their sum."""
+    e = loops.apply("exp", loops.apply("sub", x, loops.reduce("max", x, [axis])))
+    return loops.apply("div", e, loops.reduce("sum", e, [axis]))
+
+
 def numbered(places: Sequence[Expression], sizes: Sequence[Size]) -> Expression:
     """Return the number, row by row, of each place in a tensor of some sizes: one index for each axis.
 
