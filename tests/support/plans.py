@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sabir.compilation.native._team import load
+from sabir.compilation.native import Library
 
 SIZE = 96
 
@@ -89,8 +89,8 @@ done:
 
 @functools.cache
 def _kernels():
-    addresses, code = load(_TEXTS.values())
-    return dict(zip(_TEXTS, addresses, strict=True)), code
+    library = Library.load(list(_TEXTS.values()))
+    return dict(zip(_TEXTS, library.addresses, strict=True)), library
 
 
 class Plan(NamedTuple):
@@ -108,7 +108,7 @@ class Plan(NamedTuple):
 
 
 def _plan(entries, memory):
-    kernels, _code = _kernels()
+    kernels, _library = _kernels()
     kept = [np.array(args, np.int64) for _, args in entries]
     rows = np.array(
         [(kernels[name], a.ctypes.data) for (name, _), a in zip(entries, kept, strict=True)], np.int64

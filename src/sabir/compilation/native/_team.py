@@ -22,14 +22,13 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import llvmlite.binding as llvm  # pyright: ignore[reportMissingTypeStubs] - it has no types
-
 from sabir.compilation.native._block import SLOTS, new_block
 from sabir.compilation.native._driver import driver_texts
+from sabir.compilation.native._objects import Library
 from sabir.compilation.native._system import clock_kind, machine, services
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from sabir.compilation.native._block import Block
     from sabir.compilation.native._system import Services
@@ -40,36 +39,19 @@ class _Driver(NamedTuple):
     work: Any
     end: Any
     services: Services
-    code: object  # keeps the functions in memory
+    library: Library  # keeps the functions in memory
     run_address: int
 
 
 @functools.cache
 def _driver() -> _Driver:
     """Return the driver: its code stays in memory for the life of the process."""
-    addresses, code = load(driver_texts(machine(), clock_kind()))
+    library = Library.load(driver_texts(machine(), clock_kind()))
     word = ctypes.c_void_p  # for rows too: ctypes converts it twice as fast as c_int64
     run = ctypes.CFUNCTYPE(ctypes.c_int64, word, word, word, word, word, word)
     one = ctypes.CFUNCTYPE(None, word)
-    return _Driver(run(addresses[0]), one(addresses[1]), one(addresses[2]), services(), code, addresses[0])
-
-
-def load(texts: Sequence[str]) -> tuple[list[int], object]:
-    """Return the addresses of each text's function `kernel`, and what keeps them in memory."""
-    binding: Any = llvm
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    addresses: list[int] = []
-    engines: list[Any] = []
-    for text in texts:
-        module = binding.parse_assembly(text)
-        module.verify()
-        target = binding.Target.from_default_triple().create_target_machine(opt=2)
-        engine = binding.create_mcjit_compiler(module, target)
-        engine.finalize_object()
-        addresses.append(engine.get_function_address("kernel"))
-        engines.append(engine)
-    return addresses, engines
+    enter, work, end = library.addresses
+    return _Driver(run(enter), one(work), one(end), services(), library, enter)
 
 
 class Control:
