@@ -42,12 +42,6 @@ MASSES: dict[str, bytes] = {
     "nodes with a type in them": wire_node(
         "Optional", [], ["y"], field(5, field(1, b"type"), number(20, 13), field(14, field(1, number(1, 1))))
     ),
-    "Ifs of two empty graphs": wire_node(
-        "If",
-        ["x"],
-        ["y"],
-        *(field(5, field(1, b), number(20, 5), field(6)) for b in (b"then_branch", b"else_branch")),
-    ),
 }
 TOP: dict[str, bytes] = {
     "opset imports": field(8),
@@ -65,7 +59,18 @@ IN_A_NODE: dict[str, bytes] = {
     "metadata": field(9), "devices": field(10),
 }  # fmt: skip
 
-for count, slow in ((SOME, False), (10 * MANY, True)):
+HEAVY: dict[str, bytes] = {
+    "Ifs of two empty graphs": wire_node(
+        "If",
+        ["x"],
+        ["y"],
+        *(field(5, field(1, b), number(20, 5), field(6)) for b in (b"then_branch", b"else_branch")),
+    ),
+}
+
+for count, slow in ((SOME, False), (20 * MANY, True)):
+    for name, part in HEAVY.items():
+        case(f"{count // 2} {name}", lambda p=part, n=count // 2: wire_graph(p * n), slow=slow)
     for name, part in MASSES.items():
         case(f"{count} {name}", lambda p=part, n=count: wire_graph(p * n), slow=slow)
     for name, part in TOP.items():
@@ -161,12 +166,12 @@ for name, build, count in (
 ):  # fmt: skip
     case(f"{count} {name}", lambda b=build, n=count: b(n))
 case(
-    "an operator with 100000 inputs that are all one",
+    "an operator with 50000 inputs that are all one",
     lambda: made(lambda g: (info(g.input, "x", [2]), info(g.output, "y", [2]), node(g, "Sum", ["x"] * MANY))),
     "sound",
 )
 case(
-    "an operator with 100000 outputs",
+    "an operator with 50000 outputs",
     lambda: made(
         lambda g: (info(g.input, "x", [2]), node(g, "Split", ["x"], [f"y{i}" for i in range(MANY)]))
     ),
