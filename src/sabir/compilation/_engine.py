@@ -143,7 +143,7 @@ class Compiled:
         fed = [
             (port.name, slot, x)
             for port, slot, x in zip(self._front.inputs, program.prepared.inputs, inputs, strict=True)
-            if x is not None
+            if isinstance(x, np.ndarray)
         ]
         if len(fed) < len(inputs):
             return
