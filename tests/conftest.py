@@ -1,11 +1,21 @@
 """What all tests start from."""
 
+import os
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from support import cases
 from support.engines import ENGINES
+
+# Kernels are compiled once for all processes of a run of the tests, and not into the user's cache.
+if "SABIR_CACHE" not in os.environ:
+    _run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
+    _folder = Path(tempfile.gettempdir()) / f"sabir-tests-{_run}"
+    _folder.mkdir(mode=0o700, exist_ok=True)
+    os.environ["SABIR_CACHE"] = str(_folder)
 
 # A shell's background job ignores interrupts, and so would every process that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -3,4 +3,4 @@
 from sabir.runtime import ENGINES as _MAKERS
 
 ENGINES = tuple(_MAKERS)
-DEFAULT = ENGINES[0]
+DEFAULT = "reference"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import SabirWarning, run_with_limits
+from sabir.base import ACCIDENTS, LimitError, SabirError, SabirWarning, run_with_limits
 from sabir.compilation._building import build
 from sabir.compilation._fast import FastRun, fast_run
 from sabir.compilation._instance import Sizes
@@ -17,7 +17,7 @@ from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import pattern_of, prepare
 from sabir.compilation._program import CompiledProgram, Mismatch
 from sabir.compilation.native import Control, host, team
-from sabir.evaluation import Front, Runner
+from sabir.evaluation import Front, Runner, warn
 from sabir.ir import Tensor
 from sabir.opsets import STANDARD
 from sabir.scheduling import make_plan, schedule
@@ -75,6 +75,7 @@ class Compiled:
         self._control = Control()
         self._fast: FastRun | None = None
         self._fast_runs: dict[tuple[tuple[int, ...], ...], FastRun] = {}
+        self._refused: set[Pattern] = set()
         self._types = [p.type for p in self._front.inputs]
 
     @property
@@ -106,6 +107,8 @@ class Compiled:
         arrays = [d if x is None else x for x, d in zip(inputs, self._defaults, strict=True)]
         pattern, sizes = pattern_of(self._types, arrays)
         program = self.program(pattern, sizes)
+        if program is None:
+            return self._runner.run(feeds)
         try:
             with np.errstate(all="ignore"):
                 results = program.run(arrays, sizes, run, self._control)
@@ -160,8 +163,11 @@ class Compiled:
             self._fast_runs[key] = fast
         self._fast = fast
 
-    def program(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
-        """Return the compiled plan for a pattern of shapes whose guards hold for these sizes."""
+    def program(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+        """Return the compiled plan for a pattern of shapes whose guards hold for these sizes.
+
+        It is None, with a warning, where a kernel cannot be made: the interpreter runs these shapes.
+        """
         for found in self._programs.get(pattern, ()):
             if found.fits(sizes):
                 return found
@@ -170,10 +176,23 @@ class Compiled:
                 if found.fits(sizes):
                     return found
             made = self._compiled(pattern, sizes)
-            self._programs[pattern] = (*self._programs.get(pattern, ()), made)
+            if made is not None:
+                self._programs[pattern] = (*self._programs.get(pattern, ()), made)
             return made
 
-    def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+    def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+        if pattern in self._refused:
+            return None
+        try:
+            return run_with_limits(self._limits, self._planned, pattern, sizes)
+        except LimitError:
+            raise
+        except (SabirError, AssertionError, *ACCIDENTS) as error:
+            self._refused.add(pattern)
+            warn(f"no plan could be compiled, so the interpreter runs the model: {type(error).__name__}: {error}")
+            return None
+
+    def _planned(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
         prepared = prepare(self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
         lowered = lower(prepared)
         plan = build(lowered, [v.slot for v in prepared.program.outputs], self._host)

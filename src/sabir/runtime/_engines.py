@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sabir.base import UnsupportedError
-from sabir.compilation import Compiled
 from sabir.evaluation import Runner
 
 if TYPE_CHECKING:
@@ -58,27 +58,42 @@ class Options(NamedTuple):
     threads: int | None = None
 
 
-def _numpy(model: Model, options: Options) -> Engine:
+def _reference(model: Model, options: Options) -> Engine:
     return Runner(
         model, options.registry, options.limits, strict=options.strict, newer_opsets=options.newer_opsets
     )
 
 
 def _compiled(model: Model, options: Options) -> Engine:
-    if options.strict:  # every value is compared with its declared type, which native code does not see
-        return _numpy(model, options)
+    # ruff: ignore[import-outside-top-level]  where LLVM is missing, only this engine is
+    from sabir.compilation import Compiled
+
+    if options.strict:  # a strict run compares every value, which native code does not hand out
+        return _reference(model, options)
     return Compiled(
         model, options.registry, options.limits, threads=options.threads, newer_opsets=options.newer_opsets
     )
 
 
-ENGINES: dict[str, Callable[[Model, Options], Engine]] = {"numpy": _numpy, "compiled": _compiled}
-FASTEST = "numpy"  # what "auto" means
+ENGINES: dict[str, Callable[[Model, Options], Engine]] = {"compiled": _compiled, "reference": _reference}
+
+
+@functools.cache
+def _fastest() -> str:
+    """Return what "auto" means here: the compiled engine, or the reference where code cannot be compiled."""
+    # ruff: ignore[import-outside-top-level]  as above
+    from sabir.compilation.native import host
+
+    try:
+        host()
+    except UnsupportedError:
+        return "reference"
+    return "compiled"
 
 
 def engine_named(name: str) -> tuple[str, Callable[[Model, Options], Engine]]:
     """Return the name of an engine and its constructor; "auto" is the fastest. Raises UnsupportedError."""
-    chosen = FASTEST if name == "auto" else name
+    chosen = _fastest() if name == "auto" else name
     if chosen not in tuple(ENGINES):
         raise UnsupportedError(f"there is no engine {name!r}; the engines are auto, {', '.join(ENGINES)}")
     return chosen, ENGINES[chosen]

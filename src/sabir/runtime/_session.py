@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class Session:
     """A snapshot of a model, ready to run: edits of the model after this do not reach it.
 
-    `engine` is `"auto"`, the fastest for the model, or `"numpy"`, the interpreter. `threads` is how many
+    `engine` is `"compiled"`, native code made for the model, or `"reference"`, the interpreter on numpy;
+    `"auto"` is the compiled engine where the machine has LLVM and AVX2, else the other. `threads` is how many
     threads one run may use; None leaves the number to the libraries that Sabir uses. With `strict` a value
     that contradicts its declared type or shape is an EvaluationError; else it is a SabirWarning, once for
     each place. With `newer_opsets` an operator set newer than any known one counts as the newest; else it is
@@ -47,7 +48,7 @@ class Session:
         self,
         model: Model | str | os.PathLike[str] | bytes,
         *,
-        engine: Literal["auto", "compiled", "numpy"] = "auto",
+        engine: Literal["auto", "compiled", "reference"] = "auto",
         threads: int | None = None,
         strict: bool = False,
         newer_opsets: bool = False,
