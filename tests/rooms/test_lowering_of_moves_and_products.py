@@ -7,9 +7,10 @@ import sabir
 from sabir.compilation import Compiled
 from sabir.compilation._plan import Step
 from sabir.elements import element
+from sabir.evaluation import Runner
 from sabir.loops import ELEMENTS
 from sabir.opsets import STANDARD
-from support.rooms import model_of, run
+from support.rooms import model_of
 
 OPERATORS = [
     "Attention", "CenterCropPad", "Concat", "DepthToSpace", "Dropout", "Einsum", "Expand",
@@ -74,7 +75,7 @@ def test_examples_with_constants_are_kernels(name):
     for example in distinct(operator):
         model, feeds = with_constants(operator, example)
         compiled = Compiled(model)
-        for ours, theirs in zip(compiled.run(feeds).values(), run(model, feeds, "numpy"), strict=True):
+        for ours, theirs in zip(compiled.run(feeds).values(), Runner(model).run(feeds).values(), strict=True):
             close(np.asarray(ours), np.asarray(theirs))
         allowed = REFUSED.get(name, [])
         assert [r for r in fallbacks(compiled) if not any(part in r for part in allowed)] == []
@@ -143,9 +144,9 @@ def test_contents_that_evaluation_refuses_are_errors(name):
     inputs, nodes, feeds = WRONG[name]
     model = sabir.parse(f"{HEAD} ({inputs}) => (float y) {{ {nodes} }}")
     errors = []
-    for engine in ("numpy", "compiled"):
+    for engine in (Runner, Compiled):
         with pytest.raises(sabir.SabirError) as caught:
-            sabir.Session(model, engine=engine).run(feeds)
+            engine(model).run(feeds)
         errors.append(str(caught.value))
     assert errors[0] == errors[1]
 
