@@ -53,8 +53,8 @@ class ScoreMasks(NamedTuple):
 class Heads:
     """The heads of queries, with those of keys and values that they share, arranged without copies of keys.
 
-    Query heads that share keys are an axis of their own, (batch, kv heads, shared, queries, keys). Of a single
-    query they are the rows of a product: (batch, kv heads, shared, keys).
+    Query heads that share keys are an axis of their own, (batch, kv heads, shared, queries, keys). Of a
+    single query they are the rows of a product: (batch, kv heads, shared, keys).
     """
 
     def __init__(self, q: Expression, k: Expression, v: Expression) -> None:
