@@ -53,8 +53,8 @@ class ScoreMasks(NamedTuple):
 class Heads:
     """The heads of queries, with those of keys and values that they share, arranged without copies of keys.
 
-    Query heads that share keys are an axis of their own, (batch, kv heads, shared, queries, keys). Of a single
-    query they are the rows of a product: (batch, kv heads, shared, keys).
+    Query heads that share keys are an axis of their own, (batch, kv heads, shared, queries, keys). Of a
+    single query they are the rows of a product: (batch, kv heads, shared, keys).
     """
 
     def __init__(self, q: Expression, k: Expression, v: Expression) -> None:
@@ -122,7 +122,8 @@ class Heads:
         allowed: Expression | None = None
         if max(left, right) >= 0:
             first = self.column(before) if isinstance(before, Expression) else loops.sized("int64", before)
-            at = loops.apply("add", loops.count((self.length, 1), 0), first)
+            at = loops.count((self.length, 1), 0)
+            at = at if before == 0 else loops.apply("add", at, first)
             distance = loops.apply("sub", place, at)
             allowed = loops.apply("le", distance, right) if right >= 0 else None
             if left >= 0:
