@@ -80,7 +80,9 @@ class CompiledBody:
         prepared = prepare_body(self._program, self._plan, kinds)
         if prepared is None:
             return None
-        plan = build(lower(prepared), list(self._plan.results), self._host)
+        lowered = lower(prepared, sizes)
+        prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
+        plan = build(lowered, list(self._plan.results), self._host)
         return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
 
 

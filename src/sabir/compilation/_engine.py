@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 _MOST_SHAPES = 16  # whose fast runs are kept
+_MOST_PLANS = 8  # of one pattern, each with other guards; the interpreter runs what fits none
 
 
 class Compiled:
@@ -74,7 +75,7 @@ class Compiled:
         self._lock = threading.RLock()
         self._control = Control()
         self._fast: FastRun | None = None
-        self._fast_runs: dict[tuple[tuple[int, ...], ...], FastRun] = {}
+        self._fast_runs: dict[tuple[tuple[str, tuple[int, ...]], ...], FastRun] = {}
         self._refused: set[Pattern] = set()
         self._types = [p.type for p in self._front.inputs]
 
@@ -104,8 +105,8 @@ class Compiled:
 
     def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
         run, inputs = self._front.start(feeds)
-        arrays = [d if x is None else x for x, d in zip(inputs, self._defaults, strict=True)]
-        pattern, sizes = pattern_of(self._types, arrays)
+        pattern, sizes = pattern_of(self._types, inputs)
+        arrays = [x for x, d in zip(inputs, self._defaults, strict=True) if x is not None or d is None]
         program = self.program(pattern, sizes)
         if program is None:
             return self._runner.run(feeds)
@@ -143,14 +144,17 @@ class Compiled:
         """Let later runs with feeds of the same shapes be fast."""
         if not program.is_native or (self._limits is not None and self._limits.seconds is not None):
             return
+        kept = [x is None and d is not None for x, d in zip(inputs, self._defaults, strict=True)]
+        fed_ports = [p for p, default in zip(self._front.inputs, kept, strict=True) if not default]
+        arrays = [x for x, default in zip(inputs, kept, strict=True) if not default]
         fed = [
             (port.name, slot, x)
-            for port, slot, x in zip(self._front.inputs, program.prepared.inputs, inputs, strict=True)
+            for port, slot, x in zip(fed_ports, program.prepared.inputs, arrays, strict=True)
             if isinstance(x, np.ndarray)
         ]
-        if len(fed) < len(inputs):
+        if len(fed) < len(arrays):
             return
-        key = tuple(x.shape for _, _, x in fed)
+        key = tuple((name, x.shape) for name, _, x in fed)
         fast = self._fast_runs.get(key)
         if fast is None:
             known = Sizes(sizes)
@@ -175,6 +179,8 @@ class Compiled:
             for found in self._programs.get(pattern, ()):
                 if found.fits(sizes):
                     return found
+            if len(self._programs.get(pattern, ())) >= _MOST_PLANS:
+                return None
             made = self._compiled(pattern, sizes)
             if made is not None:
                 self._programs[pattern] = (*self._programs.get(pattern, ()), made)
@@ -194,7 +200,8 @@ class Compiled:
 
     def _planned(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
         prepared = prepare(self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
-        lowered = lower(prepared)
+        lowered = lower(prepared, sizes)
+        prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
         plan = build(lowered, [v.slot for v in prepared.program.outputs], self._host)
         return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
 

@@ -35,7 +35,8 @@ class PartLayout(NamedTuple):
     """A part for given sizes.
 
     `rows` are the rows of the native plan, which point into `blocks`. `runs` has, in order, either the first
-    and last row of kernels that run together, or the number of an evaluated step.
+    and last row of kernels that run together, or the number of an evaluated step. `offsets` are those of all
+    buffers so far.
     """
 
     rows: Array
@@ -84,10 +85,15 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
 
 
 def lay_out(
-    plan: Plan, part: Part, parts: Sequence[Part], sizes: Sizes, addresses: Mapping[object, int], threads: int
-) -> PartLayout:
-    """Return a part for given sizes; `addresses` has the address of each kernel."""
+    plan: Plan, part: Part, parts: Sequence[Part], sizes: Sizes, addresses: Mapping[object, int],
+    earlier: Mapping[Buffer, int],
+) -> PartLayout:  # fmt: skip
+    """Return a part for given sizes.
+
+    `addresses` has the address of each kernel, `earlier` the offsets of buffers in the arenas of earlier parts.
+    """
     offsets, arena = _arena(plan, part, sizes)
+    offsets = {**earlier, **offsets}
     entries = plan.entries[part.first : part.last]
     scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
     arenas = {buffer: p.arena for p in parts for buffer in _owned(plan, p)}
@@ -104,7 +110,7 @@ def lay_out(
             continue
         _, _, spec, arguments = _choice(entry, sizes)
         kernels.append(addresses[spec])
-        blocks.append([_argument(a, sizes, offsets, arenas, threads) for a in arguments])
+        blocks.append([_argument(a, sizes, offsets, arenas) for a in arguments])
     if start < len(kernels):
         runs.append((start, len(kernels)))
     rows, memory = _rows(kernels, blocks)
@@ -129,7 +135,7 @@ def _choice(entry: Entry, sizes: Sizes) -> tuple[Any, int, Any, list[Any]]:
 
 
 def _argument(
-    a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int], threads: int
+    a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]
 ) -> int:
     if type(a) is int:
         return a
@@ -142,7 +148,6 @@ def _argument(
             return a.function(*map(sizes, a.sizes))
         case _:
             return sizes(a)
-    del threads
 
 
 def _owned(plan: Plan, part: Part) -> list[Buffer]:

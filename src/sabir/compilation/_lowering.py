@@ -7,13 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import ACCIDENTS, SabirError
 from sabir.ir import Expr, TensorType
-from sabir.loops import ELEMENTS, Expression, Lowering, NotLowered, Stored, shape_of
+from sabir.compilation._prepare import Guard
+from sabir.loops import (
+    ELEMENTS,
+    Assumptions,
+    Expression,
+    Lowering,
+    NotLowered,
+    Stored,
+    assuming,
+    same_shape,
+    shape_of,
+)
 from sabir.scheduling import ABSENT, OperatorCall
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sabir.compilation._prepare import Prepared
     from sabir.ir import Type
+    from sabir.loops import Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +43,40 @@ class Evaluated:
 class Lowered:
     """The calls of a plan: expressions by slot, evaluated calls, and in which order they stand.
 
-    `expressions` has every slot that holds a tensor whose element type and rank kernels know.
+    `expressions` has every slot that holds a tensor whose element type and rank kernels know. `aliases` are
+    symbols that inference introduced for unknown sizes, with what the kernels found them to be.
     """
 
     prepared: Prepared
     expressions: dict[int, Expression] = field(default_factory=dict[int, Expression])
     evaluated: dict[int, Evaluated] = field(default_factory=dict[int, Evaluated])
     lowered: list[int] = field(default_factory=list[int])
+    guards: tuple[Guard, ...] = ()
+    aliases: dict[str, Size] = field(default_factory=dict[str, "Size"])
 
 
-def lower(prepared: Prepared) -> Lowered:
-    """Return the lowered plan of a program."""
+def lower(prepared: Prepared, sizes: Mapping[str, int]) -> Lowered:
+    """Return the lowered plan of a program.
+
+    Sizes that are equal for the feeds at hand, whose symbols have these `sizes`, are assumed to be equal where
+    a kernel needs it: `Lowered.guards` has the assumptions.
+    """
     found = Lowered(prepared)
+    assumptions = Assumptions(sizes)
+    with assuming(assumptions):
+        _lower_calls(found)
+    found.guards = tuple(Guard("equal", m, (n,)) for m, n in assumptions.equal)
+    return found
+
+
+def _lower_calls(found: Lowered) -> None:
+    prepared = found.prepared
     for slot in prepared.inputs:
         _store(found, slot)
     for slot in prepared.constants:
         _store(found, slot)
     for place, _ in prepared.plan.steps:
         _lower_call(found, place)
-    return found
 
 
 def _lower_call(found: Lowered, place: int) -> None:
@@ -56,7 +85,7 @@ def _lower_call(found: Lowered, place: int) -> None:
     outputs = [slot for slot in call.outputs if slot != ABSENT]
     if all(slot in prepared.constants for slot in outputs):
         return
-    if all(_is_known(prepared.types[slot]) for slot in outputs):
+    if all(_is_known(_type(found, slot)) for slot in outputs):
         for slot in outputs:
             _store(found, slot)
         return
@@ -83,7 +112,7 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
         raise NotLowered("it is a call of a function")
     if call.version.find("lower") is None:
         raise NotLowered(call.version.why_absent("lower") or f"{call.version} has no kernel yet")
-    types = tuple(None if s == ABSENT else found.prepared.types[s] for s in call.outputs)
+    types = tuple(None if s == ABSENT else _type(found, s) for s in call.outputs)
     operands = [None if slot == ABSENT else _operand(found, slot) for slot in call.inputs]
     binding = call.version.binding("lower")
     facts: Any = Lowering(call.named, call.version.since, types)
@@ -92,8 +121,24 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
         raise NotLowered(f"no kernel computes output {len(results)}")
     for slot, kind, x in zip(call.outputs, types, results, strict=False):
         if slot != ABSENT:
-            _check(kind, x)
+            _check(found, kind, x)
     return results
+
+
+def _type(found: Lowered, slot: int) -> Type | None:
+    """Return the inferred type of a value, with what is known by now of its sizes."""
+    kind = found.prepared.types[slot]
+    if not found.aliases or not isinstance(kind, TensorType) or kind.shape is None:
+        return kind
+    return _with_aliases(found, kind)
+
+
+def _with_aliases(found: Lowered, kind: TensorType) -> TensorType:
+    shape = tuple(d.substitute(found.aliases) if isinstance(d, Expr) else d for d in kind.shape or ())
+    known = kind.known and tuple(
+        i.substitute(found.aliases) if isinstance(i, Expr) else i for i in kind.known
+    )
+    return TensorType(kind.element, shape, known)
 
 
 def _operand(found: Lowered, slot: int) -> Expression:
@@ -103,19 +148,24 @@ def _operand(found: Lowered, slot: int) -> Expression:
     return expression
 
 
-def _check(kind: Type | None, x: object) -> None:
+def _check(found: Lowered, kind: Type | None, x: object) -> None:
     """Raise NotLowered where an expression contradicts the inferred type, or leaves a size open."""
     if not isinstance(x, Expression):
         raise NotLowered("no kernel computes an output")
     if not isinstance(kind, TensorType) or kind.element.name != x.element:
         raise NotLowered(f"an output is {kind}, and the kernel computes {x.element}")
-    if kind.shape != x.shape:
+    shape = shape_of(kind)
+    for inferred, size in zip(shape, x.shape, strict=False):
+        if isinstance(inferred, Expr) and inferred != size and str(inferred) in found.prepared.unknown:
+            found.aliases.setdefault(str(inferred), size)
+    shape = shape_of(_with_aliases(found, kind))
+    if not same_shape(shape, x.shape):
         raise NotLowered(f"an output is {kind}, and the kernel computes {list(map(str, x.shape))}")
 
 
 def _store(found: Lowered, slot: int) -> None:
     """Let a slot hold a tensor in memory, if kernels can read it."""
-    kind = found.prepared.types[slot]
+    kind = _type(found, slot)
     array = found.prepared.constants.get(slot)
     if array is not None and isinstance(kind, TensorType):
         kind = TensorType(kind.element, tuple(array.shape), kind.known)

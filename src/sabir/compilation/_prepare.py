@@ -6,6 +6,7 @@ number. Sizes of the second kind are symbols, so one plan serves all of them.
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ _MOST_FOLDED = 1 << 24  # elements of a constant that is computed before runs
 
 
 class Pattern(NamedTuple):
-    """The element type and the shape of each input, None for one that is left out or is no tensor.
+    """The element type and the shape of each input, None for one that keeps its default or is no tensor.
 
     A size is a number where it is below 2 or declared as a number, else a symbol.
     """
@@ -38,8 +39,11 @@ class Pattern(NamedTuple):
     inputs: tuple[TensorType | None, ...]
 
 
+_COMPARED = {"min": operator.le, "max": operator.ge, "equal": operator.eq}
+
+
 class Guard(NamedTuple):
-    """An assumption of a plan: `chosen` is the extreme of it and the `others`."""
+    """An assumption of a plan: `chosen` is the minimum or maximum of it and the `others`, or equal to them."""
 
     op: str
     chosen: int | Expr
@@ -51,7 +55,7 @@ class Guard(NamedTuple):
         others = [_number(o, sizes) for o in self.others]
         if chosen is None or None in others:
             return True  # the sizes are not of the feeds; the calls that use them check them
-        return all(o is None or (chosen <= o if self.op == "min" else chosen >= o) for o in others)
+        return all(o is None or _COMPARED[self.op](chosen, o) for o in others)
 
 
 def _number(size: int | Expr, sizes: Mapping[str, int]) -> int | None:
@@ -62,7 +66,8 @@ def _number(size: int | Expr, sizes: Mapping[str, int]) -> int | None:
 class Prepared(NamedTuple):
     """A model as a program, with the type of the value in each slot and the constants by slot.
 
-    `inputs` are the slots that a run fills, `guards` what the types assume of its sizes.
+    `inputs` are the slots that a run fills, `guards` what the types assume of its sizes, `unknown` the symbols
+    of sizes that no rule gives.
     """
 
     program: Program
@@ -71,6 +76,7 @@ class Prepared(NamedTuple):
     constants: dict[int, Array]
     inputs: tuple[int, ...]
     guards: tuple[Guard, ...] = ()
+    unknown: frozenset[str] = frozenset()
 
 
 def pattern_of(
@@ -116,11 +122,13 @@ def prepare(
     if copy.functions:
         run_passes(copy, [InlineFunctions(registry, convert=convert)])
     graph = copy.graph
-    for value, kind in zip(graph.inputs, pattern.inputs, strict=True):
+    for value, kind in zip(list(graph.inputs), pattern.inputs, strict=True):
         if kind is not None:
             value.type = kind
             if value in graph.initializers:
                 graph.set_initializer(value, None)
+        elif value in graph.initializers:
+            graph.inputs.remove(value)  # its default is a constant of this plan
     for node in graph:
         for value in node.outputs:
             if value is not None and isinstance(value.type, TensorType):
@@ -136,7 +144,8 @@ def prepare(
     for value in program.values:
         by_slot[value.slot] = value.type
     inputs = tuple(v.slot for v in program.inputs)
-    return Prepared(program, plan, by_slot, folded(program, plan), inputs, tuple(typing.guards))
+    return Prepared(program, plan, by_slot, folded(program, plan), inputs, tuple(typing.guards),
+                    frozenset(typing.unknown))  # fmt: skip
 
 
 class _Typing:
@@ -152,6 +161,7 @@ class _Typing:
         self.guards: dict[Guard, None] = {}
         self._changed: set[Value] = set()
         self._count = 0
+        self.unknown: set[str] = set()
 
     def run(self) -> dict[Value, Type]:
         """Return the types by value."""
@@ -172,7 +182,7 @@ class _Typing:
 
     def _settle(self, value: Value, kind: TensorType) -> None:
         shape = tuple(
-            symbol(f"s{self._count}.{axis}") if d is None else choose_extremes(d, self._choose)
+            self._named(axis) if d is None else choose_extremes(d, self._choose)
             for axis, d in enumerate(kind.shape or ())
         )
         known = kind.known and tuple(
@@ -182,6 +192,11 @@ class _Typing:
             self._inference.types[value] = TensorType(kind.element, shape, known)
             self._changed.add(value)
             self._count += 1
+
+    def _named(self, axis: int) -> Expr:
+        name = f"s{self._count}.{axis}"
+        self.unknown.add(name)
+        return symbol(name)
 
     def _choose(self, op: str, arguments: tuple[int | Expr, ...]) -> int | Expr:
         numbers = [_number(a, self._sizes) for a in arguments]

@@ -125,7 +125,7 @@ class CompiledProgram:
             return
         plan = type(self.plan)(list(self.plan.setup), [], {}, [])
         (part,) = parts_of(plan, frozenset())
-        layout = lay_out(plan, part, [], Sizes({}), self._addresses, self.team.threads)
+        layout = lay_out(plan, part, [], Sizes({}), self._addresses, {})
         self._native(layout, (0, len(layout.rows)), self.table, Control(), lambda: None)
 
     def _native(
@@ -159,14 +159,14 @@ class CompiledProgram:
         """
         return _Run(self, inputs, symbols, run, control or Control()).outputs()
 
-    def layout(self, number: int, sizes: Sizes) -> PartLayout:
-        """Return a part for the sizes of a run."""
+    def layout(self, number: int, sizes: Sizes, earlier: Mapping[Buffer, int] | None = None) -> PartLayout:
+        """Return a part for the sizes of a run; `earlier` has the offsets of the parts before."""
         key = number, tuple(sizes.symbols.items())
         found = self._layouts.get(key)
         if found is None:
             with self._lock:
                 made = lay_out(
-                    self.plan, self.parts[number], self.parts, sizes, self._addresses, self.team.threads
+                    self.plan, self.parts[number], self.parts, sizes, self._addresses, earlier or {}
                 )
                 if len(self._layouts) >= _MOST_LAYOUTS:
                     self._layouts.clear()
@@ -196,6 +196,7 @@ class _Run:
         self.keep: list[Any] = []
         self.results: dict[int, Array] = {}
         self.arenas: dict[int, Array] = {}
+        self.offsets: Mapping[Buffer, int] = {}
         for buffer in program.plan.buffers:
             if buffer.kind == "input":
                 array = self.slots[buffer.slot]
@@ -209,8 +210,9 @@ class _Run:
 
     def outputs(self) -> list[Any]:
         program = self.program
-        for number, part in enumerate(program.parts):
-            layout = program.layout(number, self.sizes)
+        for number in range(len(program.parts)):
+            layout = program.layout(number, self.sizes, self.offsets)
+            self.offsets = layout.offsets
             self._memory(number, layout)
             for item in layout.runs:
                 if isinstance(item, tuple):
@@ -220,8 +222,7 @@ class _Run:
                 else:
                     if self.control.cancelled:
                         raise CancelledError("the run was cancelled")
-                    self._step(program.plan.entries[item], layout)
-            del part
+                    self._step(program.plan.entries[item])
         prepared = program.prepared
         return [
             self.results[slot] if slot in self.results else self.slots[slot] for slot in prepared.plan.results
@@ -265,10 +266,10 @@ class _Run:
 
     # ------------------------------------------------------------ evaluated calls
 
-    def _step(self, step: Any, layout: PartLayout) -> None:
+    def _step(self, step: Any) -> None:
         program, slots = self.program, self.slots
         for slot, read in step.reads.items():
-            slots[slot] = self._view(*read, layout)
+            slots[slot] = self._view(*read)
         for slot in step.call.reads:
             if slots[slot] is None:
                 self._known_slot(slot)
@@ -289,7 +290,7 @@ class _Run:
         shape = tuple(map(self.sizes, kind.shape))
         self.slots[slot] = np.array(items, kind.element.dtype).reshape(shape)
 
-    def _view(self, buffer: Buffer, offset: Any, strides: Any, shape: Any, layout: PartLayout) -> Array:
+    def _view(self, buffer: Buffer, offset: Any, strides: Any, shape: Any) -> Array:
         """Return a tensor in memory as an array."""
         dtype = element(buffer.element).dtype
         sizes = tuple(map(self.sizes, shape))
@@ -298,11 +299,10 @@ class _Run:
         if buffer.kind == "arena":
             owner = next(p for p in self.program.parts if p.first <= buffer.first < p.last)
             memory = self.arenas[owner.arena]
-            start += self.program.layout(self.program.parts.index(owner), self.sizes).offsets[buffer]
+            start += self.offsets[buffer]
         else:
             source = self.results[buffer.slot] if buffer.kind == "output" else self.slots[buffer.slot]
             memory = np.require(source, None, "CA").reshape(-1).view(np.uint8)
-        del layout
         found: Array = np.ndarray(sizes, dtype, memory, start, steps) if memory.size else np.empty(sizes, dtype)
         found.flags.writeable = False
         return found

@@ -1,5 +1,6 @@
 """Tensor expressions: what rooms lower operators to, and what the compiler makes kernels of."""
 
+from sabir.loops._assumptions import Assumptions, assuming, equal
 from sabir.loops._calls import Lowering, shape_of
 from sabir.loops._expressions import (
     ELEMENTS,
@@ -43,6 +44,7 @@ from sabir.loops._operations import (
     permute,
     reduce,
     reshape,
+    same_shape,
     sized,
     squeeze,
     take,
@@ -53,7 +55,7 @@ __all__ = [
     "ARITY", "ELEMENTS", "FLOATS", "INTEGERS",
     "Contract", "Count", "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
     "Permute", "Reduce", "Reshape", "Size", "Sizes", "Slice", "Stored", "Take",
-    "apply", "broadcast", "cast", "check_element", "contract", "count", "cut", "expand", "join",
-    "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape", "shape_of", "sized", "squeeze",
+    "Assumptions", "apply", "assuming", "broadcast", "cast", "check_element", "contract", "count", "cut", "equal", "expand", "join",
+    "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape", "same_shape", "shape_of", "sized", "squeeze",
     "take", "where",
 ]  # fmt: skip

@@ -6,7 +6,8 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 from sabir.base import SabirError
-from sabir.ir import Expr, known_equal, lower_bound, product
+from sabir.ir import Expr, lower_bound, product
+from sabir.loops._assumptions import equal
 from sabir.loops._expressions import (
     ELEMENTS,
     Contract,
@@ -97,11 +98,18 @@ def broadcast(a: Sizes, b: Sizes) -> Sizes:
     return (*a[:head], *starmap(_common, zip(a[head:], b, strict=True)))
 
 
+def same_shape(a: Sizes, b: Sizes) -> bool:
+    """Return whether two shapes are equal, if only for the feeds at hand."""
+    return len(a) == len(b) and all(equal(m, n) for m, n in zip(a, b, strict=True))
+
+
 def _common(m: Size, n: Size) -> Size:
     if m == n or n == 1:
         return m
     if m == 1:
         return n
+    if equal(m, n):
+        return n if isinstance(n, int) else m
     if isinstance(m, int) and isinstance(n, int):
         raise NotLowered(f"the sizes {m} and {n} do not broadcast")
     raise NotLowered(f"whether {m} and {n} broadcast is known at run time only")
@@ -135,7 +143,7 @@ def contract(a: Expression, b: Expression) -> Expression:
     """Return the matrix products of two tensors of rank 2 or more."""
     if a.element not in {"float", "double"} or a.element != b.element:
         raise NotLowered(f"products of {a.element} have no kernel yet")
-    if not known_equal(a.shape[-1], b.shape[-2]):  # a kernel would read past the end
+    if not equal(a.shape[-1], b.shape[-2]):  # a kernel would read past the end
         raise NotLowered(f"whether the sizes {a.shape[-1]} and {b.shape[-2]} are equal is open")
     batch = broadcast(a.shape[:-2], b.shape[:-2])
     return Contract(a.element, (*batch, a.shape[-2], b.shape[-1]), a, b)
@@ -157,7 +165,8 @@ def reshape(x: Expression, shape: Sequence[Size]) -> Expression:
     wanted = tuple(shape)
     if wanted == x.shape:
         return x
-    if product(wanted) != product(x.shape):
+    counts = product(wanted), product(x.shape)
+    if counts[0] is None or counts[1] is None or not equal(counts[0], counts[1]):
         raise NotLowered(f"whether {_shown(x.shape)} and {_shown(wanted)} have as many elements is open")
     return Reshape(x.element, wanted, x)
 
@@ -171,7 +180,7 @@ def squeeze(x: Expression, axes: Iterable[int]) -> Expression:
 def expand(x: Expression, shape: Sequence[Size]) -> Expression:
     """Return the tensor broadcast to a shape."""
     wanted = tuple(shape)
-    if broadcast(wanted, x.shape) != wanted:
+    if not same_shape(broadcast(wanted, x.shape), wanted):
         raise NotLowered(f"{_shown(x.shape)} does not broadcast to {_shown(wanted)}")
     return x if wanted == x.shape else Expand(x.element, wanted, x)
 
@@ -209,7 +218,7 @@ def join(parts: Sequence[Expression], axis: int) -> Expression:
         check_element(part.element)
         total = total + part.shape[axis]
         for i, (m, n) in enumerate(zip(part.shape, first.shape, strict=True)):
-            if i != axis and m != n:
+            if i != axis and not equal(m, n):
                 raise NotLowered(f"whether the sizes {m} and {n} are equal is open")
     return Join(first.element, (*first.shape[:axis], total, *first.shape[axis + 1 :]), tuple(parts), axis)
 
