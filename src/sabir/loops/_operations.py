@@ -107,14 +107,14 @@ def _common(m: Size, n: Size) -> Size:
 
 
 def reduce(op: str, x: Expression, axes: Iterable[int], *, last: bool = False) -> Expression:
-    """Return the reduction over some axes, which stay with size 1; over no axes it is `x` itself."""
+    """Return the reduction over some axes, which stay with size 1; without larger ones it is `x` itself."""
     check_element(x.element)
-    found = tuple(sorted({axis % x.rank for axis in axes}))
+    found = tuple(sorted({axis % x.rank for axis in axes if x.shape[axis] != 1}))
+    places = op in {"argmax", "argmin"}
     if not found:
-        return x
+        return expand(number("int64", 0), x.shape) if places else x
     shape = tuple(1 if i in found else d for i, d in enumerate(x.shape))
-    element = "int64" if op in {"argmax", "argmin"} else x.element
-    return Reduce(element, shape, op, x, found, last)
+    return Reduce("int64" if places else x.element, shape, op, x, found, last)
 
 
 def mean(x: Expression, axes: Iterable[int]) -> Expression:
