@@ -7,6 +7,8 @@ SECONDS ?= 60
 
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# each worker of the tests has a core: threads of several matrix products would wait for one another
+ALONE   := OPENBLAS_NUM_THREADS=1
 # the releases that the tests were recorded with: a newer onnxruntime answers more calls; `make lock` moves them
 LOCKED  := $(PIP) --constraint ci.lock
 SOURCES := $(shell find src -not -path '*/__pycache__*')
@@ -27,10 +29,10 @@ demo: $(VENV)/.runtime $(VENV)/.package  ## read real handwritten digits with a 
 	@$(BIN)/sabir demo
 
 test: $(VENV)/.test $(VENV)/.package  ## all tests, on the installed package
-	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	$(ALONE) $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 cover: $(VENV)/.cover $(VENV)/.package  ## the tests, with the branches that they cover and a floor for these
-	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term $(ARGS)
+	$(ALONE) $(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term $(ARGS)
 
 lint: $(VENV)/.dev  ## ruff: rules and format
 	$(BIN)/ruff check

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from support import cases
 from support.engines import ENGINES
 
 # A shell's background job ignores interrupts, and so would every process that a test starts and interrupts.
@@ -15,3 +16,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def engine(request):
     """The name of each engine in turn."""
     return request.param
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--case", default="", help="of the tests that run many cases, those whose name has this text"
+    )
+
+
+def pytest_configure(config):
+    cases.wanted = config.getoption("--case")

@@ -13,6 +13,7 @@ import numpy as np  # ruff: ignore[unused-import]  # pyright: ignore[reportUnuse
 
 from sabir._version import __version__
 from sabir.base import (
+    CancelledError,
     CheckError,
     ConversionError,
     EvaluationError,
@@ -124,6 +125,7 @@ Listed.listing = _listing
 
 __all__ = [
     "Builder",
+    "CancelledError",
     "CheckError",
     "ConversionError",
     "EvaluationError",

@@ -62,4 +62,4 @@ def test_onnxruntime_computes_the_same():
             for ours, other in zip(proof.expected, theirs, strict=True):
                 problem = _differ(ours, other, max(case.tolerance, 1e-4), random=False)
                 assert problem is None, f"{case.name} {case.opset} → {target}: {problem}"
-    assert compared > 100
+    assert compared > 80

@@ -31,6 +31,7 @@ TESTS = Path(__file__).parents[1]
 ADDRESS_SPACE, MOST_MEMORY = 4 << 30, 3 << 29
 MOST_SECONDS, MOST_TEXT, MOST_TOLD = 10.0, 2000, 10_000  # of the processor, as others may want it too
 PATIENCE, MOST_CPU = 60.0, 60
+ITERATIONS = 1 << 16  # a quarter of the default, whose own test is in tests/limits
 
 
 class Told(NamedTuple):
@@ -237,7 +238,9 @@ def _stages(data: bytes, form: str, held: list[Any]) -> dict[str, Callable[[], A
         "json": lambda: saved("json"),
         "textproto": lambda: saved("textproto"),
         "repr": lambda: repr(held[0]),
-        "evaluate": lambda: sabir.evaluate(held[0], feeds_for(held[0])),
+        "evaluate": lambda: sabir.evaluate(
+            held[0], feeds_for(held[0]), limits=sabir.Limits(iterations=ITERATIONS)
+        ),
         "infer": lambda: sabir.infer(held[0]),
         "inline": lambda: sabir.inline(held[0]),
     }

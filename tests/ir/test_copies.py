@@ -162,7 +162,7 @@ def nested(depth):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_no_length_is_too_much(way):
-    model = chain(20_000)
+    model = chain(5_000)
     made = WAYS[way](model)
     assert sabir.dumps(made) == sabir.dumps(model)
     verify(made)

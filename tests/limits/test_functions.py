@@ -10,6 +10,7 @@ from support.bounds import bounded
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21, "d" : 1]>'
 X = {"x": [1.0, 2.0]}
+FEWER = Limits(nodes=Limits().nodes // 5)
 
 
 def functions(bodies, call="F0"):
@@ -50,9 +51,9 @@ def binary(levels):
 
 
 STAGES = {
-    "evaluate": lambda model: sabir.evaluate(model, X),
-    "infer": lambda model: sabir.infer(model, strict=True),
-    "inline": sabir.inline,
+    "evaluate": lambda model: sabir.evaluate(model, X, limits=FEWER),
+    "infer": lambda model: sabir.infer(model, strict=True, limits=FEWER),
+    "inline": lambda model: sabir.inline(model, limits=FEWER),
 }
 
 
@@ -170,5 +171,8 @@ def test_depth_is_named_and_can_be_raised(stage):
         run(branches(32), *given)
     run(branches(31), *given)
     run(branches(40), *given, limits=Limits(depth=41))
+
+
+def test_depth_past_the_stack_is_refused():
     with pytest.raises(SabirError), bounded():
         sabir.evaluate(branches(400), {}, limits=Limits(depth=None))

@@ -42,7 +42,7 @@ def test_many_texts_are_counted_together():
     text = b.Constant(value=np.array([COIN], object))
     b.output(b.RegexFullMatch(b.Expand(text, b.Constant(value_ints=[10_000])), pattern=AMBIGUOUS % 900), "y")
     with bounded(seconds=6), pytest.raises(LimitError, match=r"RegexFullMatch.*work="):
-        sabir.evaluate(b.model(), {}, limits=Limits(memory=None))
+        sabir.evaluate(b.model(), {}, limits=Limits(memory=None, work=1 << 29))
 
 
 def test_time_is_looked_at_between_texts():

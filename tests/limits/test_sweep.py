@@ -9,7 +9,7 @@ import pytest
 from support.sweep import cases
 
 TOOL = Path(__file__).parents[2] / "tools" / "sweep.py"
-SHARE = 97
+SHARE = 293
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads its memory from /proc")

@@ -6,17 +6,15 @@ block before it printed.
 
 import contextlib
 import io
-import os
 import re
 import shlex
-import subprocess
-import sys
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-import sabir
+from sabir.cli import main
 
 ROOT = Path(__file__).parents[2]
 # docs/operators and docs/rules.md are written from the code, and held against it elsewhere
@@ -25,8 +23,6 @@ PAGES = [*TOP, *sorted(p for p in (ROOT / "docs").glob("*.md") if p.name != "rul
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-# the package that these tests import, wherever it is, and a terminal that can show everything
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(sabir.__file__).parents[1]), "PYTHONUTF8": "1"}
 
 
 class Block(NamedTuple):
@@ -49,11 +45,11 @@ def run_python(block, page, namespace):
     return printed.getvalue()
 
 
-def run_commands(block, folder):
-    return "".join(run_command(shlex.split(line), folder) for line in block.code.splitlines() if line.strip())
+def run_commands(block):
+    return "".join(run_command(shlex.split(line)) for line in block.code.splitlines() if line.strip())
 
 
-def run_command(words, folder):
+def run_command(words):
     if words[0] == "make":  # these are run by continuous integration, not from inside of one of them
         assert words[1] in TARGETS
         return ""
@@ -61,12 +57,12 @@ def run_command(words, folder):
         assert (ROOT / words[1]).is_file(), f"there is no {words[1]}"
         return ""
     assert words[0] == "sabir", f"no test runs {words!r}"
-    command = [sys.executable, "-m", "sabir.cli", *words[1:]]
-    done = subprocess.run(  # ruff: ignore[subprocess-without-shell-equals-true]  our own program
-        command, cwd=folder, env=ENVIRONMENT, capture_output=True, encoding="utf-8", check=False
-    )
-    assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
-    return done.stdout
+    printed, told = io.StringIO(), io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
+        warnings.simplefilter("default")  # as in a process of its own
+        code = main(words[1:])
+    assert code == 0, f"{shlex.join(words)}: {told.getvalue()}"
+    return printed.getvalue()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -77,7 +73,7 @@ def test_blocks(page, tmp_path, monkeypatch):
         if block.language == "python":
             printed = run_python(block, page, namespace)
         elif block.language == "sh":
-            printed = run_commands(block, tmp_path)
+            printed = run_commands(block)
         else:
             assert block.language == "text", f"no test runs the {block.language!r} block on line {block.line}"
             assert printed.splitlines() == block.code.splitlines(), f"line {block.line}"

@@ -11,7 +11,7 @@ from sabir.base import SabirError
 from sabir.elements import BOOL, FLOAT8E8M0, STRING, ElementType, element
 from sabir.ir import OptionalType, TensorType
 from sabir.schema import Constraint, Example, Port, Version
-from support.rooms import OPERATORS, inferred, model_of, run, type_of
+from support.rooms import OPERATORS, examples_of, inferred, model_of, run, type_of
 
 # bodies of examples declare types that other examples and types do not have
 pytestmark = pytest.mark.filterwarnings("ignore::sabir.SabirWarning")
@@ -103,13 +103,13 @@ class Case:
 
     def examples(self) -> list[Example]:
         operator = self.version.operator
-        return [e for e in operator.all_examples() if operator.at(e.opset) is self.version]
+        return [e for e in examples_of(operator) if operator.at(e.opset) is self.version]
 
     def borrowed(self) -> list[Example]:
         """The calls of other versions, which may fit this one too."""
         operator = self.version.operator
         own = {a.name for a in self.version.attributes}
-        every = (e for e in operator.all_examples() if operator.at(e.opset) is not self.version)
+        every = (e for e in examples_of(operator) if operator.at(e.opset) is not self.version)
         return [e for e in every if e.attributes.keys() <= own]
 
 

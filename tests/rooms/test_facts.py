@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 
+from support.cases import each_of
 from support.rooms import VERSIONS
 
 RECORD = json.loads((Path(__file__).parent / "standard.json").read_text(encoding="utf-8"))
@@ -20,7 +20,7 @@ def published(version):
     return PUBLISHED[version.operator.domain, version.operator.name, version.since]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_of("version", VERSIONS)
 def test_history_is_complete(version):
     operator = version.operator
     expected = sorted(since for d, n, since in PUBLISHED if (d, n) == (operator.domain, operator.name))
@@ -29,7 +29,7 @@ def test_history_is_complete(version):
     )
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_of("version", VERSIONS)
 def test_ports(version):
     facts = published(version)
     for ours, theirs in ((version.inputs, facts["inputs"]), (version.outputs, facts["outputs"])):
@@ -44,7 +44,7 @@ def test_ports(version):
             assert fact["differentiable"] in {None, port.differentiable}, f"{port.name}: differentiable="
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_of("version", VERSIONS)
 def test_constraints(version):
     facts = published(version)
     used = {port["type"] for port in (*facts["inputs"], *facts["outputs"])}
@@ -52,7 +52,7 @@ def test_constraints(version):
     assert {name: set(c.allowed) for name, c in version.constraints.items()} == expected
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_of("version", VERSIONS)
 def test_attributes(version):
     facts = published(version)["attributes"]
     assert {a.name for a in version.attributes} == set(facts)
@@ -63,7 +63,7 @@ def test_attributes(version):
         assert plain(attribute.default) == plain(fact.get("default"))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_of("version", VERSIONS)
 def test_status(version):
     facts = published(version)
     assert version.deprecated == facts["deprecated"]
@@ -78,7 +78,7 @@ def plain(value):
     return value
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_of("version", VERSIONS)
 def test_functions_have_a_body(version):
     if published(version)["function"]:
         assert version.find("body") is not None or version.why_absent("body")

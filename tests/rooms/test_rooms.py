@@ -9,15 +9,19 @@ from sabir.base import InferenceError
 from sabir.inference import infer
 from sabir.ir import Expr, TensorType
 from sabir.schema import ADAPTERS, Unconvertible
+from support.cases import each_of
 from support.rooms import (
     BODIES,
     EXAMPLES,
     OPERATORS,
     VERSIONS,
+    answers_of,
     bindings,
+    by_operator,
+    examples_of,
     inferred,
-    model_of,
     run,
+    shared_model_of,
     type_of,
     written,
 )
@@ -50,11 +54,9 @@ def same(got, expected, tolerance):
         np.testing.assert_allclose(got.astype(wide), expected.astype(wide), rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+@each_of("operator, example", EXAMPLES, group=by_operator)
 def test_evaluation_gives_what_the_oracle_gave(operator, example, engine):
-    model, feeds = model_of(operator, example)
-
-    got = run(model, feeds, engine)
+    got = answers_of(operator, example, engine)
 
     assert len(got) == example.outputs
     for value in got:
@@ -64,10 +66,10 @@ def test_evaluation_gives_what_the_oracle_gave(operator, example, engine):
 
 
 @pytest.mark.parametrize("known", [False, True])
-@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+@each_of("operator, example", EXAMPLES, group=by_operator)
 def test_inference_agrees_with_evaluation(operator, example, known, engine):
-    model, feeds = model_of(operator, example)
-    got = run(model, feeds, engine)
+    model, feeds = shared_model_of(operator, example)
+    got = answers_of(operator, example, engine)
 
     types = inferred(model, feeds, known=known)
 
@@ -83,10 +85,10 @@ def test_inference_agrees_with_evaluation(operator, example, known, engine):
             assert told is None or told == item or told != told  # ruff: ignore[comparison-with-itself] - NaN
 
 
-@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+@each_of("operator, example", EXAMPLES, group=by_operator)
 def test_symbolic_shapes_hold_for_the_real_sizes(operator, example):
-    model, feeds = model_of(operator, example)
-    got = run(model, feeds)
+    model, feeds = shared_model_of(operator, example)
+    got = answers_of(operator, example)
 
     types = inferred(model, feeds, known=True, symbolic=True)
 
@@ -97,21 +99,21 @@ def test_symbolic_shapes_hold_for_the_real_sizes(operator, example):
             assert all(s is None or s == a for s, a in zip(sizes, value.shape, strict=True))
 
 
-@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+@each_of("operator, example", EXAMPLES, group=by_operator)
 def test_inference_without_shapes_does_not_fail(operator, example):
-    model, feeds = model_of(operator, example)
+    model, feeds = shared_model_of(operator, example)
 
     types = inferred(model, feeds, known=False, drop_shapes=True)
 
-    for kind, value in zip(types, run(*model_of(operator, example)), strict=True):
+    for kind, value in zip(types, answers_of(operator, example), strict=True):
         if isinstance(kind, TensorType) and kind.element.number:
             assert kind.element == type_of(value).element
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_of("version", VERSIONS)
 def test_every_version_has_an_example_and_the_required_behaviours(version):
     if not version.deprecated and version.find("evaluate") is not None:
-        assert any(version.operator.at(e.opset) is version for e in version.operator.all_examples())
+        assert any(version.operator.at(e.opset) is version for e in examples_of(version.operator))
     for name in ("infer", "evaluate"):
         assert version.find(name) is not None or version.why_absent(name), f"{version}: {name}"
     for name in ADAPTERS:
@@ -119,7 +121,7 @@ def test_every_version_has_an_example_and_the_required_behaviours(version):
             assert version.find(name) is not None or version.why_absent(name), f"{version}: {name}"
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_of("version", VERSIONS)
 def test_functions_have_the_signature_of_their_operator(version):
     for name in ("infer", "evaluate"):
         function = version.find(name)
@@ -142,7 +144,7 @@ def test_functions_have_the_signature_of_their_operator(version):
         assert required <= attributes, f"{version} {name} takes {required - attributes}"
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_of("version", VERSIONS)
 def test_every_version_and_port_is_described(version):
     assert version.operator.summary
     assert version.changes
@@ -152,7 +154,7 @@ def test_every_version_and_port_is_described(version):
 
 
 @pytest.mark.parametrize("direction", ["upgrade", "downgrade"])
-@pytest.mark.parametrize(("operator", "example"), EXAMPLES)
+@each_of("operator, example", EXAMPLES, group=by_operator)
 def test_adapters_keep_the_value(operator, example, direction, engine):
     here = operator.at(example.opset)
     later = [v for v in operator.versions if v.since > here.since]
@@ -160,7 +162,7 @@ def test_adapters_keep_the_value(operator, example, direction, engine):
     if boundary is None or direction not in boundary.behaviours or operator.random:
         return  # nothing to cross: the history ends here, or the absence is declared and tested as such
     target = boundary.since if direction == "upgrade" else boundary.since - 1
-    expected = run(*model_of(operator, example), engine)
+    expected = answers_of(operator, example, engine)
 
     try:
         model, feeds = written(boundary.behaviours[direction], example, here, target)
@@ -178,10 +180,10 @@ def test_adapters_keep_the_value(operator, example, direction, engine):
         same(got, wanted, max(example.tolerance, 1e-6))
 
 
-@pytest.mark.parametrize(("operator", "example"), BODIES)
+@each_of("operator, example", BODIES, group=by_operator)
 def test_bodies_equal_evaluation(operator, example, engine):
     here = operator.at(example.opset)
-    expected = run(*model_of(operator, example), engine)
+    expected = answers_of(operator, example, engine)
 
     model, feeds = written(here.find("body"), example, here, here.since)
 

@@ -14,7 +14,8 @@ from sabir.opsets import STANDARD
 from sabir.reference import page
 from sabir.schema import ElementTypes, OneOf, Range
 from sabir.syntax import parse
-from support.rooms import VERSIONS, model_of
+from support.cases import each_of
+from support.rooms import VERSIONS, examples_of, model_of
 
 FREE = {  # string attributes whose values the standard leaves open
     "a text that the operator gives or looks for": {
@@ -54,7 +55,7 @@ def declared(kind=object):
 def example_of(version):
     """The first example of a version, or of a later one that has the same signature as far as it goes."""
     operator = version.operator
-    return next(e for e in operator.all_examples() if operator.find(e.opset) is version)
+    return next(e for e in examples_of(operator) if operator.find(e.opset) is version)
 
 
 def replaced(version, name, value):
@@ -90,7 +91,7 @@ def test_every_attribute_that_names_an_element_type_declares_which():
                 assert isinstance(version.formal.values.get(attribute.name), ElementTypes), version
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@each_of("version", VERSIONS)
 def test_defaults_are_admitted(version):
     given = {
         a.name: Attribute(a.name, a.type, a.default) for a in version.attributes if a.default is not None
@@ -98,14 +99,14 @@ def test_defaults_are_admitted(version):
     assert [*version.formal.faults(given)] == []
 
 
-@pytest.mark.parametrize(("version", "name", "values"), declared(OneOf))
+@each_of("version, name, values", declared(OneOf))
 def test_the_standard_names_every_string(version, name, values):
     schema = DOCS[version.operator.domain, version.operator.name, version.since]
     text = schema.attributes[name].description + str(schema.doc if name == "activations" else "")
     assert all(n in text for n in values.names if isinstance(n, str))
 
 
-@pytest.mark.parametrize(("version", "name", "values"), declared())
+@each_of("version, name, values", declared())
 def test_another_value_is_refused_once_everywhere(version, name, values):
     bad = {OneOf: 99, Range: -(2**40), ElementTypes: 77}[type(values)]
     kind = version.formal.attributes[name].type
@@ -123,7 +124,7 @@ def test_another_value_is_refused_once_everywhere(version, name, values):
         Runner(model)
 
 
-@pytest.mark.parametrize(("version", "name", "values"), declared(ElementTypes))
+@each_of("version, name, values", declared(ElementTypes))
 def test_an_element_type_that_the_version_does_not_admit(version, name, values):
     is_text = version.formal.attributes[name].type == "string"
     numbers = [e for e in ELEMENTS if not values.admits(e.name.upper() if is_text else e.number)]
@@ -134,7 +135,7 @@ def test_an_element_type_that_the_version_does_not_admit(version, name, values):
     assert numbers[-1].name in finding.message.lower()
 
 
-@pytest.mark.parametrize(("version", "name", "values"), declared())
+@each_of("version, name, values", declared())
 def test_the_page_lists_the_values(version, name, values):
     (row,) = [r for r in page(version.operator, version.since).splitlines() if r.startswith(f"| `{name}` |")]
     assert values.listed() in row

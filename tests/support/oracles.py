@@ -14,7 +14,7 @@ import numpy as np
 from sabir import dumps
 from sabir.ir import TensorType
 from sabir.opsets import STANDARD
-from support.rooms import OPERATORS, model_of, run
+from support.rooms import OPERATORS, examples_of, model_of, run
 
 RUNTIME_IR, RUNTIME_OPSET = 13, 27  # the newest that onnxruntime loads
 KINDS = ("node", "real", "simple", "pytorch-converted", "pytorch-operator")
@@ -194,7 +194,7 @@ def report(*, runtime=False):
     ]
     by_key = {row.key: row for row in rows}
     for operator in OPERATORS:
-        for number, example in enumerate(operator.all_examples()):
+        for number, example in enumerate(examples_of(operator)):
             row = by_key[operator.domain, operator.name, operator.at(example.opset).since]
             if example.expect:
                 row.expected.append(number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,27 @@ from sabir.syntax import parse_graph
 from support.engines import DEFAULT
 
 OPERATORS = sorted(STANDARD, key=lambda o: (o.domain, o.name))
+
+
+@functools.cache
+def examples_of(operator: Operator) -> list[Example]:
+    """Every example of an operator, made once."""
+    return operator.all_examples()
+
+
 VERSIONS = [pytest.param(v, id=str(v)) for o in OPERATORS for v in o.versions]
 EXAMPLES = [
     pytest.param(o, e, id=f"{o.domain}.{o.name}-{e.opset}-{i}".removeprefix("."))
     for o in OPERATORS
-    for i, e in enumerate(o.all_examples())
+    for i, e in enumerate(examples_of(o))
     if not o.at(e.opset).removed  # no run takes those, and NODE005 reports them
 ]
+
+
+def by_operator(operator: Operator, *_: object) -> str:
+    """The group of an example: all of an operator's run in one test."""
+    return f"{operator.domain}.{operator.name}".removeprefix(".")
+
 
 BODIES = [p for p in EXAMPLES if not p.values[0].random and p.values[0].at(p.values[1].opset).find("body")]
 
@@ -80,6 +95,18 @@ def model_of(operator: Operator, example: Example) -> tuple[Model, dict]:
     return b.model(ir_version=minimum_ir(max(example.opset, 21))), feeds
 
 
+@functools.cache
+def shared_model_of(operator: Operator, example: Example) -> tuple[Model, dict]:
+    """`model_of`, made once for all tests, which must leave it as it is."""
+    return model_of(operator, example)
+
+
+@functools.cache
+def answers_of(operator: Operator, example: Example, engine: str = DEFAULT) -> list:
+    """What an engine computes of an example, computed once."""
+    return run(*shared_model_of(operator, example), engine)
+
+
 def _joined(types):
     """The type that covers the items of a sequence."""
     joined = types[0] if types else None
@@ -110,14 +137,19 @@ def inferred(
     model: Model, feeds: dict, *, known: bool, drop_shapes: bool = False, symbolic: bool = False
 ) -> list:
     """The output types that follow from the feeds' types: with contents, without shapes, or with symbols."""
+    declared = [value.type for value in model.graph.inputs]
     for value in model.graph.inputs:
         if isinstance(value.type, TensorType):
             value.type = _told(
                 value.name, feeds[value.name], known=known, drop=drop_shapes, symbolic=symbolic
             )
-    engine = Inference(model, strict=True)
-    engine.run()
-    return [engine.types.get(v) for v in model.graph.outputs]
+    try:
+        engine = Inference(model, strict=True)
+        engine.run()
+        return [engine.types.get(v) for v in model.graph.outputs]
+    finally:  # the model may be shared
+        for value, kind in zip(model.graph.inputs, declared, strict=True):
+            value.type = kind
 
 
 def _told(name, x, *, known, drop, symbolic):

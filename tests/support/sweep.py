@@ -22,7 +22,7 @@ from sabir.ir import (
     tensor_type,
 )
 from sabir.schema import Example, Version
-from support.rooms import OPERATORS, attributes_of, type_of
+from support.rooms import OPERATORS, attributes_of, examples_of, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +95,7 @@ def _variations(version: Version) -> Iterator[tuple[str, list[Given], dict[str, 
 def _example(version: Version) -> Example:
     """Return the example of a version that says most, or a call that holds a float for each input."""
     operator = version.operator
-    found = [e for e in operator.all_examples() if operator.at(e.opset) is version]
+    found = [e for e in examples_of(operator) if operator.at(e.opset) is version]
     if not found:
         return Example(version.since, *[np.ones(3, np.float32) for _ in version.inputs])
     return max(found, key=lambda e: (sum(x is not None for x in e.inputs), len(e.attributes)))

@@ -4,6 +4,7 @@ from sabir.base._collector import without_collector
 from sabir.base._errors import (
     ACCIDENTS,
     AttributeValueError,
+    CancelledError,
     CheckError,
     ConversionError,
     EvaluationError,
@@ -54,6 +55,7 @@ __all__ = [
     "NO_LIMITS",
     "AttributeValueError",
     "Budget",
+    "CancelledError",
     "CheckError",
     "ConversionError",
     "EvaluationError",

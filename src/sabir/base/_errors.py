@@ -164,6 +164,16 @@ class EvaluationError(SabirError):
     """
 
 
+class CancelledError(SabirError):
+    """A run was stopped by `Session.cancel`.
+
+    The session is as before: the next run is a run like any other.
+
+    >>> issubclass(sabir.CancelledError, sabir.SabirError)
+    True
+    """
+
+
 class FeedError(SabirError):
     """Feeds that do not match what a model declares as its inputs.
 

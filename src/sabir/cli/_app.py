@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import sys
@@ -11,6 +12,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from sabir import __version__
 from sabir.base import (
@@ -134,10 +136,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _exit_code(words)
 
 
+@functools.cache
+def _command() -> Any:
+    """Return the parser of all commands; a caller that runs several in one process builds it once."""
+    return get_command(app)
+
+
 def _exit_code(words: list[str] | None) -> int:
     try:
         # a separate context: the limits of one command do not apply to the next
-        code: object = copy_context().run(app, args=words, prog_name="sabir", standalone_mode=False)
+        code: object = copy_context().run(_command(), args=words, prog_name="sabir", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         return _close_quietly()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.base import budget, check_time
+from sabir.base import CancelledError, check_time
 from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, lay_out, parts_of
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Step
 from sabir.compilation.kernels import (
@@ -78,17 +78,17 @@ class CompiledProgram:
         self, prepared: Prepared, plan: Plan, team: Team, given: frozenset[str],
         progress: Callable[[int, int], None] | None = None,
     ) -> None:  # fmt: skip
-        self.plan, self.prepared, self._team = plan, prepared, team
+        self.plan, self.prepared, self.team = plan, prepared, team
         specs = specs_of(plan)
         self._library = Library.load([text_of(s) for s in specs], progress=progress)
         self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
-        self._parts = parts_of(plan, given)
+        self.parts = parts_of(plan, given)
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
         self._lock = threading.Lock()
         self._arenas: list[list[Array]] = []
         self._keep: list[Array] = []
         self._calls = self._bound_calls(prepared)
-        self._table = self._new_table()
+        self.table = self._new_table()
         self._setup()
 
     def fits(self, sizes: Mapping[str, int]) -> bool:
@@ -103,10 +103,10 @@ class CompiledProgram:
     def _bodies(self, subgraph: ScheduledSubgraph, interpreted: BoundPlan) -> Any:
         from sabir.compilation._bodies import CompiledBody  # ruff: ignore[import-outside-top-level]  a body is a program too
 
-        return CompiledBody(subgraph, interpreted, host(), self._team)
+        return CompiledBody(subgraph, interpreted, host(), self.team)
 
     def _new_table(self) -> Array:
-        count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self._parts)])
+        count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self.parts)])
         table: Array = np.zeros(count, np.int64)
         for buffer in self.plan.buffers:
             if buffer.kind == "constant":
@@ -125,23 +125,39 @@ class CompiledProgram:
             return
         plan = type(self.plan)(list(self.plan.setup), [], {}, [])
         (part,) = parts_of(plan, frozenset())
-        layout = lay_out(plan, part, [], Sizes({}), self._addresses, self._team.threads)
-        self._native(layout, (0, len(layout.rows)), self._table, Control(), lambda: None)
+        layout = lay_out(plan, part, [], Sizes({}), self._addresses, self.team.threads)
+        self._native(layout, (0, len(layout.rows)), self.table, Control(), lambda: None)
 
     def _native(
         self, layout: PartLayout, rows: tuple[int, int], table: Array, control: Control, check: Callable[[], object]
     ) -> None:
         done = execute(
-            self._team, layout.rows.ctypes.data, rows[0], rows[1], table.ctypes.data, control, check
+            self.team, layout.rows.ctypes.data, rows[0], rows[1], table.ctypes.data, control, check
         )
         if done < rows[1]:
-            raise Mismatch("the run was cancelled")
+            raise CancelledError("the run was cancelled")
+
+    @property
+    def is_native(self) -> bool:
+        """Whether a run makes no call outside of native code."""
+        return not self._calls
+
+    def known(self, buffer: Buffer, sizes: Sizes) -> Array:
+        """Return a tensor whose contents follow from sizes."""
+        kind: Any = self.prepared.types[buffer.slot]
+        items = [sizes(i) if isinstance(i, Expr) else i for i in kind.known]
+        return np.array(items, element(buffer.element).dtype).reshape(tuple(map(sizes, buffer.shape)))
 
     # ------------------------------------------------------------ runs
 
-    def run(self, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run) -> list[Any]:
-        """Return the outputs; raises Mismatch where the plan does not fit, and what evaluated calls raise."""
-        return _Run(self, inputs, symbols, run).outputs()
+    def run(
+        self, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run, control: Control | None = None
+    ) -> list[Any]:
+        """Return the outputs; raises Mismatch where the plan does not fit, and what evaluated calls raise.
+
+        CancelledError is raised when `control` is cancelled.
+        """
+        return _Run(self, inputs, symbols, run, control or Control()).outputs()
 
     def layout(self, number: int, sizes: Sizes) -> PartLayout:
         """Return a part for the sizes of a run."""
@@ -150,7 +166,7 @@ class CompiledProgram:
         if found is None:
             with self._lock:
                 made = lay_out(
-                    self.plan, self._parts[number], self._parts, sizes, self._addresses, self._team.threads
+                    self.plan, self.parts[number], self.parts, sizes, self._addresses, self.team.threads
                 )
                 if len(self._layouts) >= _MOST_LAYOUTS:
                     self._layouts.clear()
@@ -162,11 +178,12 @@ class _Run:
     """One run of a program."""
 
     def __init__(
-        self, program: CompiledProgram, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run
-    ) -> None:
-        self.program, self.state = program, run
+        self, program: CompiledProgram, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run,
+        control: Control,
+    ) -> None:  # fmt: skip
+        self.program, self.state, self.control = program, run, control
         self.sizes = Sizes(symbols)
-        self.table = program._table.copy()
+        self.table = program.table.copy()
         self.errors: Array = np.zeros(1, np.int64)
         self.table[ERRORS] = self.errors.ctypes.data
         prepared = program.prepared
@@ -192,15 +209,17 @@ class _Run:
 
     def outputs(self) -> list[Any]:
         program = self.program
-        for number, part in enumerate(program._parts):
+        for number, part in enumerate(program.parts):
             layout = program.layout(number, self.sizes)
             self._memory(number, layout)
             for item in layout.runs:
                 if isinstance(item, tuple):
-                    program._native(layout, item, self.table, Control(), check_time)
+                    program._native(layout, item, self.table, self.control, check_time)
                     if self.errors[0]:
                         raise Mismatch("an index is out of range")
                 else:
+                    if self.control.cancelled:
+                        raise CancelledError("the run was cancelled")
                     self._step(program.plan.entries[item], layout)
             del part
         prepared = program.prepared
@@ -210,13 +229,13 @@ class _Run:
 
     def _memory(self, number: int, layout: PartLayout) -> None:
         """Allocate the arena of a part, scratch memory, the outputs, and what is known of sizes."""
-        program, part = self.program, self.program._parts[number]
+        program, part = self.program, self.program.parts[number]
         self.state.budget.allocate(layout.arena_bytes)
         arena = aligned(layout.arena_bytes)
         self.arenas[part.arena] = arena
         self.table[part.arena] = arena.ctypes.data
         if layout.scratch_bytes:
-            scratch = aligned(layout.scratch_bytes * program._team.threads)
+            scratch = aligned(layout.scratch_bytes * program.team.threads)
             self.keep.append(scratch)
             self.table[SCRATCH] = scratch.ctypes.data
         for buffer in program.plan.buffers:
@@ -240,10 +259,7 @@ class _Run:
         self.table[buffer.number] = array.ctypes.data
 
     def _known(self, buffer: Buffer) -> None:
-        kind: Any = self.program.prepared.types[buffer.slot]
-        items = [self.sizes(i) if isinstance(i, Expr) else i for i in kind.known]
-        shape = tuple(map(self.sizes, buffer.shape))
-        array: Array = np.array(items, element(buffer.element).dtype).reshape(shape)
+        array = self.program.known(buffer, self.sizes)
         self.slots[buffer.slot] = array
         self._point(buffer, array)
 
@@ -280,9 +296,9 @@ class _Run:
         steps = tuple(self.sizes(s) * dtype.itemsize for s in strides)
         start = self.sizes(offset) * dtype.itemsize
         if buffer.kind == "arena":
-            owner = next(p for p in self.program._parts if p.first <= buffer.first < p.last)
+            owner = next(p for p in self.program.parts if p.first <= buffer.first < p.last)
             memory = self.arenas[owner.arena]
-            start += self.program.layout(self.program._parts.index(owner), self.sizes).offsets[buffer]
+            start += self.program.layout(self.program.parts.index(owner), self.sizes).offsets[buffer]
         else:
             source = self.results[buffer.slot] if buffer.kind == "output" else self.slots[buffer.slot]
             memory = np.require(source, None, "CA").reshape(-1).view(np.uint8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from sabir.base import SabirError
@@ -37,10 +38,10 @@ _BINARY = (
     "add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor shl shr"
 )
 ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | {"where": 3, "fma": 3}
-_TRUTHS = frozenset("eq ne lt le gt ge isnan isinf_pos isinf_neg".split())
+_TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
 
 
-class NotLowered(SabirError):  # noqa: N818
+class NotLowered(SabirError):
     """No kernel expresses this call; the message says why. The call is evaluated instead."""
 
 
@@ -93,7 +94,7 @@ def broadcast(a: Sizes, b: Sizes) -> Sizes:
     if len(a) < len(b):
         a, b = b, a
     head = len(a) - len(b)
-    return (*a[:head], *(_common(m, n) for m, n in zip(a[head:], b, strict=True)))
+    return (*a[:head], *starmap(_common, zip(a[head:], b, strict=True)))
 
 
 def _common(m: Size, n: Size) -> Size:
@@ -107,14 +108,14 @@ def _common(m: Size, n: Size) -> Size:
 
 
 def reduce(op: str, x: Expression, axes: Iterable[int], *, last: bool = False) -> Expression:
-    """Return the reduction over some axes, which stay with size 1; without larger ones it is `x` itself."""
+    """Return the reduction over some axes, which stay with size 1; over axes of size 1 it is `x` itself."""
     check_element(x.element)
-    found = tuple(sorted({axis % x.rank for axis in axes if x.shape[axis] != 1}))
-    places = op in {"argmax", "argmin"}
-    if not found:
-        return expand(number("int64", 0), x.shape) if places else x
+    found = tuple(sorted({axis % x.rank for axis in axes}))
+    if all(x.shape[axis] == 1 for axis in found):
+        return expand(number("int64", 0), x.shape) if op in {"argmax", "argmin"} else x
     shape = tuple(1 if i in found else d for i, d in enumerate(x.shape))
-    return Reduce("int64" if places else x.element, shape, op, x, found, last)
+    element = "int64" if op in {"argmax", "argmin"} else x.element
+    return Reduce(element, shape, op, x, found, last)
 
 
 def mean(x: Expression, axes: Iterable[int]) -> Expression:

@@ -14,7 +14,7 @@ from sabir.runtime._threads import ThreadLimit
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.evaluation import ModelPort
     from sabir.ir import Model
@@ -72,6 +72,9 @@ class Session:
             return make(loaded, options)
 
         self._engine = make_engine(model, bind)
+        self._run_fast: Callable[[dict[str, Any]], dict[str, Any] | None] | None = getattr(
+            self._engine, "run_fast", None
+        )
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
@@ -109,12 +112,32 @@ class Session:
         Raises FeedError for feeds that do not match the inputs, EvaluationError where a node fails.
         """
         if outputs is None and type(feeds) is dict:  # the common form needs no look at the others
+            fast = self._run_fast
+            found = None if fast is None else fast(feeds)
+            if found is not None:
+                return found
             return self._run(cast("dict[str, Any]", feeds), None)
         request = read_request(feeds, outputs, self.inputs)
         results = self._run(request.feeds, request.outputs)
         if not request.outputs_first:
             return results
         return [results[name] for name in request.outputs or results]
+
+    def cancel(self) -> None:
+        """Stop the runs that other threads are in: they raise CancelledError. Later runs are not concerned.
+
+        Raises UnsupportedError for the engine "reference", which cannot be stopped from another thread.
+        """
+        stop = getattr(self._engine, "cancel", None)
+        if stop is None:
+            raise UnsupportedError(f"the engine {self.engine!r} cannot be cancelled; give it Limits(seconds=)")
+        stop()
+
+    def release(self) -> None:
+        """Give back the memory that runs have left for the next ones; the session can still run."""
+        release = getattr(self._engine, "release", None)
+        if release is not None:
+            release()
 
     def _run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
         if self.threads is None:

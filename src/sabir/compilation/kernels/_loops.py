@@ -162,7 +162,7 @@ def row_pass(  # ruff: ignore[too-many-arguments]  the state of one pass
     stored = [n for n in roots if not isinstance(nest.steps[n], Fold)]
     copies = 1 if passes.costly else 4
     accumulators = {n: Accumulator(body, n, nest.lanes, copies) for n in folds}
-    _hoist(body, [passes.operand(n) for n in folds] + stored, row)
+    roots_of_loops = [passes.operand(n) for n in folds] + stored
 
     def each(point: Point, copy: int) -> None:
         scratch.fetch(number, point)
@@ -171,17 +171,23 @@ def row_pass(  # ruff: ignore[too-many-arguments]  the state of one pass
         _store(body, stored, point)
         scratch.keep(number, point)
 
-    _over_reduced(body, row, each, copies)
+    _over_reduced(body, row, each, copies, roots_of_loops)
     for n in folds:
         row.values[n] = accumulators[n].combined()
 
 
-def _over_reduced(body: Body, row: Point, each: Callable[[Point, int], None], copies: int) -> None:
-    """Loop over the axes of folds; the inner one in vectors, several at a time."""
+def _over_reduced(
+    body: Body, row: Point, each: Callable[[Point, int], None], copies: int, wanted: Sequence[int]
+) -> None:
+    """Loop over the axes of folds; the inner one in vectors, several at a time.
+
+    Before the inner loop comes what the `wanted` steps need and does not vary in it.
+    """
     outer = [a for a in range(body.nest.axes) if body.nest.reduced[a] and a != body.nest.inner]
 
     def inside(point: Point, remaining: Sequence[int]) -> None:
         if not remaining:
+            _hoist(body, wanted, point)
             _vectors(body, point, each, copies)
             return
         axis = remaining[0]

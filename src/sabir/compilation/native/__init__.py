@@ -13,6 +13,7 @@ from sabir.base import importing_later
 if TYPE_CHECKING:
     from sabir.compilation.native._cache import Cache, cache
     from sabir.compilation.native._compile import disassemble, optimized
+    from sabir.compilation.native._entrance import Frame
     from sabir.compilation.native._entries import Entry
     from sabir.compilation.native._objects import Library
     from sabir.compilation.native._target import Host, host
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 # imported on first use: the cache works without LLVM, whose library takes 50 ms to load
 _LATER = {
-    "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Host": "_target", "host": "_target",
+    "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target", "host": "_target",
     "Library": "_objects", "disassemble": "_compile", "optimized": "_compile",
     "Control": "_team", "Team": "_team", "execute": "_team", "team": "_team",
 }  # fmt: skip
@@ -28,6 +29,6 @@ _LATER = {
 __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
-    "Cache", "Control", "Entry", "Host", "Library", "Team",
+    "Cache", "Control", "Entry", "Frame", "Host", "Library", "Team",
     "cache", "disassemble", "execute", "host", "optimized", "team",
 ]  # fmt: skip

@@ -5,206 +5,38 @@ gate, holds the threads together. It changes when a run starts, when all threads
 team ends; threads that have nothing to do wait for a change. Its bits:
 
 - 1: the team is idle. The change that ends a run sets it;
-- 2: a thread sleeps until the gate changes. Only then the thread that changes the gate makes a system call;
+- 2: a thread sleeps until the gate changes. Only then does the change need a system call, which wakes it;
 - 4: the team ended: its workers leave;
 - from 8 on a number that each change increases.
 
-The threads meet after each row. The last one that arrives decides whether the run goes on, and its decision is
-the new value of the gate. So all threads stop after the same row. A thread cannot miss that a run goes on, as
-the next row needs it too; it can miss the end of a run if the next one starts at once, and sees it by the
-number of the gate. The plan and the other facts of a run are written while the team is idle, and each worker
-reads them before it arrives for the first time.
+The threads meet after each row. The last one that arrives decides whether the run goes on, and its decision
+is the new value of the gate: so all threads stop after the same row. A thread cannot miss that the run goes
+on, as the next row needs it too. It can miss that the run ended, if the next one starts at once: then the
+number of the gate has increased by two. The facts of a run are written while the team is idle, and each
+worker reads them before it arrives for the first time.
 
-A thread that waits polls the gate, then gives its turn to other threads, then sleeps: in a futex on Linux, and
-for up to four milliseconds at a time on other systems.
-
-The driver has no undefined symbols: the block has the addresses of the functions of the system that it calls.
-Time is that of the system's monotonic clock: a cycle counter has another frequency on each processor, and some
-processors do not let programs read theirs. The end of a slice is compared with the coarse clock of the system
-if it has one, which costs a few nanoseconds a row.
+The driver has no undefined symbols: the block has the addresses of the system's functions that it calls.
 """
 
 from __future__ import annotations
 
-_LINE = 16  # numbers in two cache lines: processors fetch them in pairs
-
-SLOTS = {
-    # constant while the team lives
-    "syscall": 0,  # 0 where there is no futex
-    "futex": 1,  # the number of that system call
-    "turn": 2,  # gives the processor to another thread
-    "nap": 3,  # sleeps for a number of units
-    "longest_nap": 4,
-    "clock": 5,
-    "fine": 6,  # the clock for waiting
-    "coarse": 7,  # the clock for slices
-    "slice": 8,  # how long a run goes on before it returns
-    "spin": 9,  # how long a thread polls
-    "patience": 10,  # how long it polls and gives its turn to others, before it sleeps
-    "workers": 11,  # how many threads work for the callers; 0 until they are started
-    # each on lines of its own, for they are written at different times
-    "gate": _LINE,
-    "arrived": 2 * _LINE,
-    "busy": 3 * _LINE,
-    "present": 4 * _LINE,
-    # the run
-    "plan": 5 * _LINE,
-    "first": 5 * _LINE + 1,
-    "last": 5 * _LINE + 2,
-    "buffers": 5 * _LINE + 3,
-    "control": 5 * _LINE + 4,
-    "deadline": 5 * _LINE + 5,
-}
-SIZE = 6 * _LINE
-"""How many numbers of 64 bits a block has; its address is a multiple of `ALIGNMENT` bytes."""
-ALIGNMENT = 8 * _LINE
-CLOSED = 1
-"""The gate of a new team."""
-
-_POLLS = 16  # looks at the gate between two looks at the clock
-_PAUSES = {
-    "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
-    "aarch64": ("call void @llvm.aarch64.isb(i32 15)", "declare void @llvm.aarch64.isb(i32)"),
-}
-_CLOCKS = {
-    "timespec": """
-  %got = call i32 %clock(i32 %number, ptr %time)
-  %seconds = load i64, ptr %time
-  %rest_at = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest_at
-  %whole = mul i64 %seconds, 1000000000
-  %now = add i64 %whole, %rest""",
-    "ticks": """
-  %got = call i32 %clock(ptr %time)
-  %now = load i64, ptr %time""",
-}
+from sabir.compilation.native._block import CLOSED, addressed
+from sabir.compilation.native._gate import clock_text, opening_text, waiting_text
 
 
-def driver_text(machine: str, clock: str = "timespec") -> str:
-    """Return the module of the driver for a processor (`x86_64`, `aarch64` or another).
-
-    `clock` is `timespec` if the function of the clock is `clock_gettime`, `ticks` if it writes one number.
-    The module has three functions:
+def driver_texts(machine: str, clock: str) -> tuple[str, str, str]:
+    """Return three modules, each with a function `kernel`; `machine` and `clock` are those of `_gate`.
 
     - `i64 run(ptr team, ptr plan, i64 first, i64 last, ptr buffers, ptr control)` runs rows and returns the
       row that is next. It returns before `last` when a slice is over and when `control` is not 0;
     - `void work(ptr team)` is a worker: it returns when the team ends;
     - `void end(ptr team)` ends an idle team.
     """
-    pause, declared = _PAUSES.get(machine, ("", ""))
-    waits = _WAIT.replace("$PAUSE", pause).replace("$POLLS", str(_POLLS))
-    parts = [_NOW.replace("$CLOCK", _CLOCKS[clock]), _OPEN, waits, _STOPS, _TOGETHER, _ALONE, _RUN, _WORK, _END]
-    text = "\n".join([*parts, declared, ""])
-    for name, slot in SLOTS.items():
-        text = text.replace(f"${name}$", f"getelementptr i64, ptr %team, i64 {slot}")
-    return text
+    shared = [clock_text(clock), opening_text(), waiting_text(machine), _STOPS, _TOGETHER]
+    modules = [*shared, _ALONE, _RUN], [*shared, _WORK], [opening_text(), _END]
+    run, work, end = (addressed("\n".join(parts)) for parts in modules)
+    return run, work, end
 
-
-_NOW = """
-define internal i64 @now(ptr %team, i32 %number) {
-  %time = alloca [2 x i64], align 8
-  %clock_at = $clock$
-  %clock = load ptr, ptr %clock_at$CLOCK
-  ret i64 %now
-}
-"""
-
-# gives the gate a new value, and wakes those that sleep
-_OPEN = """
-define internal void @open(ptr %team, i32 %value) {
-  %gate = $gate$
-  %old = atomicrmw xchg ptr %gate, i32 %value acq_rel, align 4
-  %sleep = and i32 %old, 2
-  %asleep = icmp ne i32 %sleep, 0
-  br i1 %asleep, label %wake, label %done
-wake:
-  %syscall_at = $syscall$
-  %syscall = load ptr, ptr %syscall_at
-  %futex_at = $futex$
-  %futex = load i64, ptr %futex_at
-  %woken = call i64 (i64, ...) %syscall(i64 %futex, ptr %gate, i64 129, i64 2147483647, ptr null, ptr null, i64 0)
-  br label %done
-done:
-  ret void
-}
-"""
-
-# returns the value of the gate once it is not `seen`; without the bit of sleepers, which is theirs
-_WAIT = """
-define internal i32 @wait(ptr %team, i32 %seen) {
-entry:
-  %gate = $gate$
-  br label %burst
-burst:
-  %begun = phi i64 [ 0, %entry ], [ %since, %tired ], [ %since, %yield ], [ %since, %sleep ], [ %since, %futex ], [ %since, %nap ]
-  br label %poll
-poll:
-  %polls = phi i64 [ 0, %burst ], [ %polled, %again ]
-  %value = load atomic i32, ptr %gate acquire, align 4
-  %now = and i32 %value, -3
-  %changed = icmp ne i32 %now, %seen
-  br i1 %changed, label %done, label %again
-again:
-  $PAUSE
-  %polled = add i64 %polls, 1
-  %enough = icmp uge i64 %polled, $POLLS
-  br i1 %enough, label %look, label %poll
-look:
-  %fine_at = $fine$
-  %fine = load i32, ptr %fine_at
-  %time = call i64 @now(ptr %team, i32 %fine)
-  %first = icmp eq i64 %begun, 0
-  %since = select i1 %first, i64 %time, i64 %begun
-  %waited = sub i64 %time, %since
-  br label %tired
-tired:
-  %spin_at = $spin$
-  %spin = load i64, ptr %spin_at
-  %spins = icmp slt i64 %waited, %spin
-  br i1 %spins, label %burst, label %weary
-weary:
-  %patience_at = $patience$
-  %patience = load i64, ptr %patience_at
-  %patient = icmp slt i64 %waited, %patience
-  br i1 %patient, label %yield, label %rest
-yield:
-  %turn_at = $turn$
-  %turn = load ptr, ptr %turn_at
-  %given = call i32 %turn()
-  br label %burst
-rest:
-  %syscall_at = $syscall$
-  %syscall = load ptr, ptr %syscall_at
-  %has_futex = icmp ne ptr %syscall, null
-  br i1 %has_futex, label %sleep, label %nap
-sleep:
-  %asleep = or i32 %seen, 2
-  %swapped = cmpxchg ptr %gate, i32 %seen, i32 %asleep acq_rel acquire, align 4
-  %found = extractvalue { i32, i1 } %swapped, 0
-  %same = and i32 %found, -3
-  %still = icmp eq i32 %same, %seen
-  br i1 %still, label %futex, label %burst
-futex:
-  %futex_at = $futex$
-  %number = load i64, ptr %futex_at
-  %expected = zext i32 %asleep to i64
-  %woken = call i64 (i64, ...) %syscall(i64 %number, ptr %gate, i64 128, i64 %expected, ptr null, ptr null, i64 0)
-  br label %burst
-nap:
-  %nap_at = $nap$
-  %sleeper = load ptr, ptr %nap_at
-  %longest_at = $longest_nap$
-  %longest = load i64, ptr %longest_at
-  %about = lshr i64 %waited, 10
-  %short = icmp ult i64 %about, %longest
-  %units = select i1 %short, i64 %about, i64 %longest
-  %units32 = trunc i64 %units to i32
-  call void %sleeper(i32 %units32)
-  br label %burst
-done:
-  ret i32 %now
-}
-"""
 
 # whether a run returns before the row `next`
 _STOPS = """
@@ -226,8 +58,8 @@ yes:
 }
 """
 
-# runs rows as one of several threads; returns the row that is next, and the gate that it saw after the run: of
-# the idle team, or of the next run
+# runs rows as one of several threads; returns the row that is next, and the gate that it saw after the run:
+# of the idle team, or of the next run
 _TOGETHER = """
 define internal { i64, i32 } @together(ptr %team, i64 %thread, i32 %opened) {
 entry:
@@ -284,7 +116,8 @@ done:
 """
 
 _ALONE = """
-define internal i64 @alone(ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline) {
+define internal i64 @alone(
+    ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline) {
 entry:
   br label %row
 row:
@@ -304,7 +137,7 @@ done:
 
 # the gate is closed while the team is idle, and only the thread that made the team busy opens it
 _RUN = """
-define i64 @run(ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control) {
+define i64 @kernel(ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control) {
   %none = icmp sge i64 %first, %last
   br i1 %none, label %nothing, label %ask
 ask:
@@ -325,7 +158,8 @@ begin:
   %has_workers = icmp ne i64 %workers, 0
   br i1 %has_workers, label %count, label %single
 single:
-  %place = call i64 @alone(ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline)
+  %place = call i64 @alone(
+    ptr %team, ptr %plan, i64 %first, i64 %last, ptr %buffers, ptr %control, i64 %deadline)
   ret i64 %place
 count:
   %present_at = $present$
@@ -363,7 +197,7 @@ lead:
 """
 
 _WORK = """
-define void @work(ptr %team) {
+define void @kernel(ptr %team) {
 entry:
   %present = $present$
   %others = atomicrmw add ptr %present, i64 1 acq_rel, align 8
@@ -391,7 +225,7 @@ done:
 """.replace("$CLOSED", str(CLOSED))
 
 _END = """
-define void @end(ptr %team) {
+define void @kernel(ptr %team) {
   %gate = $gate$
   %closed = load atomic i32, ptr %gate monotonic, align 4
   %number = and i32 %closed, -8

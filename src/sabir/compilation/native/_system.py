@@ -1,9 +1,8 @@
 """What the driver asks of the operating system: addresses of functions, and numbers of calls and clocks.
 
-The choice is by system. On Linux threads sleep in a futex. On macOS, Windows, and processors on which we do not
-know the number of the futex call, they sleep for short times instead, with `usleep` or `Sleep`. Linux can be
-asked to do without the futex, and so the tests cover that way of sleeping; macOS and Windows themselves are not
-tested.
+On Linux threads sleep in a futex. On macOS, on Windows, and on processors of which we do not know the number
+of that call, they sleep for short times, with `usleep` or `Sleep`. Linux can be asked to do the same, so the
+tests cover this way of sleeping; nothing is tested on macOS and Windows themselves.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ A plan is an array of rows (address of a kernel, address of its arguments). The 
 threads that enter the driver once and stay in it: they need no interpreter lock, and never hold up the end of
 the process. All sessions that want as many threads share the workers of one crew, which ends when the last
 session drops or releases its team. A child process made by `fork` has none of its parent's threads: its first
-run starts workers anew.
+run starts workers of its own.
 
 A run takes the workers if they are free. Else it goes alone, on the calling thread: kernels divide their work
-by the thread's number, and results do not depend on how many threads there are. A run returns to Python when a
-slice is over, so that signals, such as Ctrl-C, and deadlines are looked at.
+by the thread's number, and results do not depend on how many threads there are. A run returns to Python when
+a slice is over, so that Python handles signals, such as Ctrl-C, and the caller looks at deadlines.
 """
 
 from __future__ import annotations
@@ -22,19 +22,16 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import llvmlite.binding as llvm  # pyright: ignore[reportMissingTypeStubs] - it has no types
-import numpy as np
-
-from sabir.compilation.native._driver import ALIGNMENT, CLOSED, SIZE, SLOTS, driver_text
+from sabir.compilation.native._block import SLOTS, new_block
+from sabir.compilation.native._driver import driver_texts
+from sabir.compilation.native._objects import Library
 from sabir.compilation.native._system import clock_kind, machine, services
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sabir.compilation.native._block import Block
     from sabir.compilation.native._system import Services
-
-# parts of a second
-_SLICE, _SPIN, _PATIENCE = 50, 100_000, 20_000
 
 
 class _Driver(NamedTuple):
@@ -42,30 +39,19 @@ class _Driver(NamedTuple):
     work: Any
     end: Any
     services: Services
-    code: object  # keeps the functions in memory
+    library: Library  # keeps the functions in memory
+    run_address: int
 
 
 @functools.cache
 def _driver() -> _Driver:
     """Return the driver: its code stays in memory for the life of the process."""
-    addresses, code = _load(driver_text(machine(), clock_kind()), ("run", "work", "end"))
-    number, address = ctypes.c_int64, ctypes.c_void_p
-    run = ctypes.CFUNCTYPE(number, address, address, number, number, address, address)
-    one = ctypes.CFUNCTYPE(None, address)
-    return _Driver(run(addresses[0]), one(addresses[1]), one(addresses[2]), services(), code)
-
-
-def _load(text: str, names: tuple[str, ...]) -> tuple[list[int], object]:
-    binding: Any = llvm
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    module = binding.parse_assembly(text)
-    module.verify()
-    engine = binding.create_mcjit_compiler(
-        module, binding.Target.from_default_triple().create_target_machine(opt=2)
-    )
-    engine.finalize_object()
-    return [engine.get_function_address(name) for name in names], engine
+    library = Library.load(driver_texts(machine(), clock_kind()))
+    word = ctypes.c_void_p  # for rows too: ctypes converts it twice as fast as c_int64
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, word, word, word, word, word, word)
+    one = ctypes.CFUNCTYPE(None, word)
+    enter, work, end = library.addresses
+    return _Driver(run(enter), one(work), one(end), services(), library, enter)
 
 
 class Control:
@@ -99,38 +85,31 @@ class _Crew:
     def __init__(self, threads: int, given: Services) -> None:
         self._threads = threads
         self._services = given
+        self._blocks: list[Block] = []  # all: a run of another thread may still use an older one
+        self.enter = _driver().run
         self._renew()
 
     def _renew(self) -> None:
-        self.block = _new_block(self._services)
+        self.block = new_block(self._services)
+        self._blocks.append(self.block)
         self.address = int(self.block.ctypes.data)
-        self.started = self._threads == 1
-        self._end = weakref.finalize(self, _driver().end, self.address)
-        self._end.atexit = False  # workers need no end: the process ends them
+        self._end = weakref.finalize(self, _finish, self.block, self.address)
+        self._end.atexit = False  # workers do not hold up the end of the process
+        self.started = self._threads <= 1
 
     def start(self) -> None:
-        """Start the workers. If the system refuses, there are fewer, or none."""
+        """Start the workers. Runs go alone until they are there; if the system refuses some, without them."""
         with _lock:
             if self.started or sys.is_finalizing():
                 return
-            try:
-                self._start()
-            except BaseException:  # such as KeyboardInterrupt: begin afresh in the next run
-                self._end()
-                self._renew()
-                raise
-
-    def _start(self) -> None:
-        workers = 0
-        with contextlib.suppress(RuntimeError):  # the system has no thread for us
-            for number in range(1, self._threads):
-                name = f"sabir-{self._threads}-{number}"
-                threading.Thread(
-                    target=_work, args=(self.address, self.block, _driver()), name=name, daemon=True
-                ).start()
-                workers += 1
-        self.block[SLOTS["workers"]] = workers
-        self.started = True
+            self.started = True
+        try:
+            workers = _start(self.block, self.address, self._threads)
+        except BaseException:  # such as KeyboardInterrupt: the next run begins afresh
+            self._end()
+            self._renew()
+            raise
+        self.block[SLOTS["workers"]] = workers  # from now on runs take them
 
     def forget(self) -> None:
         """Begin afresh without the workers, which are in another process."""
@@ -138,20 +117,25 @@ class _Crew:
         self._renew()
 
 
-def _work(address: int, _block: object, driver: _Driver) -> None:
-    driver.work(address)  # block and driver stay in memory until it returns
+def _start(block: Block, address: int, threads: int) -> int:
+    """Start threads that work; return how many the system let us start."""
+    workers = 0
+    with contextlib.suppress(RuntimeError):
+        for number in range(1, threads):
+            worker = threading.Thread(
+                target=_work, args=(block, address), name=f"sabir-{threads}-{number}", daemon=True
+            )
+            worker.start()
+            workers += 1
+    return workers
 
 
-def _new_block(given: Services) -> np.ndarray[Any, np.dtype[np.int64]]:
-    memory = np.zeros(SIZE + ALIGNMENT // 8, np.int64)
-    skipped = -int(memory.ctypes.data) % ALIGNMENT // 8
-    block = memory[skipped : skipped + SIZE]
-    for name in ("syscall", "futex", "turn", "nap", "longest_nap", "clock", "fine", "coarse"):
-        block[SLOTS[name]] = getattr(given, name)
-    for name, part in (("slice", _SLICE), ("spin", _SPIN), ("patience", _PATIENCE)):
-        block[SLOTS[name]] = given.second // part
-    block[SLOTS["gate"] :].view(np.int32)[0] = CLOSED
-    return block
+def _work(_block: Block, address: int) -> None:
+    _driver().work(address)  # the block stays in memory until it returns
+
+
+def _finish(_block: Block, address: int) -> None:
+    _driver().end(address)
 
 
 class Team:
@@ -168,25 +152,38 @@ class Team:
         self.threads = threads
         self._crew = crew
 
-    def run(
-        self, plan_address: int, first: int, last: int, buffers_address: int, control: Control
-    ) -> int:
+    def run(self, plan_address: int, first: int, last: int, buffers_address: int, control: Control) -> int:
         """Run rows of a plan, each after all threads have done the one before; return the row that is next.
 
         That is `last`, or less if the control is cancelled or a slice of 20 ms is over: run again from there.
-        The caller keeps plan, buffers and control alive until it returns. Errors of kernels are not seen here.
+        The caller keeps plan, buffers and control alive until it returns.
         """
         crew = self._crew
         if not crew.started:
             crew.start()
-        return _driver().run(crew.address, plan_address, first, last, buffers_address, control.address)
+        return crew.enter(crew.address, plan_address, first, last, buffers_address, control.address)
+
+    def entry(self) -> tuple[int, int]:
+        """Return the addresses of the driver's function `run` and of the memory of the team, which is started.
+
+        The second changes in a child process made by `fork`: see `memory`.
+        """
+        crew = self._crew
+        if not crew.started:
+            crew.start()
+        return _driver().run_address, crew.address
+
+    @property
+    def memory(self) -> int:
+        """The address of the memory through which the threads are driven."""
+        return self._crew.address
 
     def release(self) -> None:
         """Give up the workers: they end at once if no other team has them. Later runs go alone.
 
         Dropping the team does the same. Runs of other threads that go on with this team are not disturbed.
         """
-        self._crew = _crew(1)
+        self._crew = _single()
 
 
 def team(threads: int) -> Team:
@@ -197,7 +194,8 @@ def team(threads: int) -> Team:
     >>> team(1).threads
     1
     """
-    return Team(threads, _crew(max(threads, 1)))
+    single = _single()  # before the lock: it may wait for LLVM, and `release` must not wait for anything
+    return Team(threads, single if threads <= 1 else _crew(threads))
 
 
 def execute(
@@ -220,8 +218,14 @@ def execute(
     return row
 
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may run a plan, too
 _crews: weakref.WeakValueDictionary[int, _Crew] = weakref.WeakValueDictionary()
+
+
+@functools.cache
+def _single() -> _Crew:
+    """Return the crew without workers."""
+    return _Crew(1, _driver().services)
 
 
 def _crew(threads: int) -> _Crew:
@@ -234,7 +238,7 @@ def _crew(threads: int) -> _Crew:
 
 def _begin_child() -> None:
     global _lock  # ruff: ignore[global-statement]  another thread of the parent may hold the old one
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     for crew in list(_crews.values()):
         crew.forget()
 

@@ -90,6 +90,17 @@ def sliced_dim(start: Item, end: Item, step: Item, dim: Dim) -> Dim:
     return _forward(start, end, step, dim) if step > 0 else _backward(start, end, step, dim)
 
 
+def sliced_start(start: Item, step: int, dim: Dim) -> Dim:
+    """Return the first index of a slice, clamped to the dimension; None where it is unknown."""
+    if not isinstance(start, (int, Expr)):
+        return None
+    last = sub(dim, 1)
+    if step < 0 and isinstance(start, int) and start >= TO_THE_END:
+        return dim_max(0, last)
+    first = _from_front(start, dim)
+    return dim_min(dim_max(0, first), dim) if step > 0 else dim_max(0, dim_min(first, last))
+
+
 def _forward(start: int | Expr, end: int | Expr, step: int, dim: Dim) -> Dim:
     """max(0, ceil((min(end, dim) - max(0, start)) / step)), without the clamps that have no effect."""
     first = _from_front(start, dim)

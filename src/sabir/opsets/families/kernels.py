@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir import loops
+from sabir.ir import product
 from sabir.loops import Expression, NotLowered, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from sabir.ir import Item
     from sabir.loops import Size
     from sabir.opsets.typing import BehaviourFunction
 
@@ -86,12 +88,48 @@ def integers_of(operand: Expression | None, name: str) -> tuple[int, ...]:
     return found
 
 
-def number_of(operand: Expression) -> float | None:
+def known_number(operand: Expression) -> float | None:
     """Return the only element of an operand, where it is a number that is known before a run."""
     if isinstance(operand, Stored) and operand.known is not None and len(operand.known) == 1:
         found = operand.known[0]
         return found if isinstance(found, (int, float)) else None
     return None
+
+
+def softmax(x: Expression, axis: int) -> Expression:
+    """Return the exponentials along an axis, divided by their sum."""
+    e = loops.apply("exp", loops.apply("sub", x, loops.reduce("max", x, [axis])))
+    return loops.apply("div", e, loops.reduce("sum", e, [axis]))
+
+
+def numbered(places: Sequence[Expression], sizes: Sequence[Size]) -> Expression:
+    """Return the number, row by row, of each place in a tensor of some sizes: one index for each axis.
+
+    A negative index counts from the end. The number of a place outside is that past the last.
+    """
+    found: Expression = loops.number("int64", 0)
+    inside: Expression = loops.number("bool", 1)
+    for place, size in zip(places, sizes, strict=True):
+        index, end = loops.cast(place, "int64"), loops.sized("int64", size)
+        index = loops.where(loops.apply("lt", index, 0), loops.apply("add", index, end), index)
+        within = loops.apply("and", loops.apply("ge", index, 0), loops.apply("lt", index, end))
+        inside = loops.apply("and", inside, within)
+        found = loops.apply("add", loops.apply("mul", found, end), index)
+    return loops.where(inside, found, loops.sized("int64", product(sizes)))
+
+
+def number_of(operand: Expression, name: str) -> float:
+    """Return the content of an operand with one element; raises NotLowered where it is not known."""
+    content = content_of(operand)
+    if not isinstance(content, (int, float)):
+        raise NotLowered(f"{name} is computed at run time")
+    return content
+
+
+def content_of(operand: Expression | None) -> Item:
+    """Return the only element of an operand, None where it is unknown or there are more."""
+    known = operand.known if isinstance(operand, loops.Stored) else None
+    return known[0] if known is not None and len(known) == 1 else None
 
 
 def axes_of(axes: Sequence[int], rank: int) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ def raised(x: Array, y: Array, /) -> Array:
 
 def raised_expression(x: Expression, y: Expression, /) -> Expression:
     """Return x to the power y as `raised` computes it; raises NotLowered for most powers of integers."""
-    exponent, shape = kernels.number_of(y), loops.broadcast(x.shape, y.shape)
+    exponent, shape = kernels.known_number(y), loops.broadcast(x.shape, y.shape)
     if not x.is_float:
         return loops.expand(_multiplied(x, exponent), shape)
     if exponent in {1, 2, 3}:

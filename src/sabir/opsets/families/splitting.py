@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from sabir import loops
 from sabir.base import InferenceError, check_elements
-from sabir.ir import Dim, TensorType, ceil_div, floor_div, known_equal, mul, sub, total
+from sabir.ir import Dim, TensorType, ceil_div, floor_div, is_nonnegative, known_equal, mul, sub, total
+from sabir.loops import NotLowered
 from sabir.opsets.families import contents
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import sizes_in
@@ -14,6 +16,7 @@ from sabir.opsets.families.sizes import sizes_in
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sabir.loops import Expression, Size
     from sabir.opsets.typing import Array
     from sabir.schema import Call
 
@@ -93,6 +96,19 @@ def cut(x: Array, sizes: Sequence[Dim], axis: int) -> tuple[Array, ...]:
     if sum(numbers) != x.shape[axis] or any(n < 0 for n in numbers):
         raise ValueError(f"sizes {numbers} do not add up to a dimension of {x.shape[axis]}")
     return tuple(x[c] for c in _slices(numbers, axis))
+
+
+def lower_parts(x: Expression, sizes: Sequence[Dim], axis: int) -> tuple[Expression, ...]:
+    """Return the parts as tensor expressions; raises NotLowered where it is open whether they add up."""
+    numbers = [n for n in sizes if n is not None]
+    if total(sizes) != x.shape[axis] or not all(map(is_nonnegative, numbers)):
+        raise NotLowered(f"whether sizes {[*map(str, sizes)]} add up to {x.shape[axis]} is open")
+    found: list[Expression] = []
+    start: Size = 0
+    for size in numbers:
+        found.append(loops.narrow(x, axis, start, size))
+        start += size
+    return tuple(found)
 
 
 def check_parts(count: int, x: Array) -> None:

@@ -5,8 +5,11 @@ from collections.abc import Iterator, Sequence
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, Dim, TensorType, Value
+from sabir.ir import Builder, Dim, TensorType, Value, dim_max, floor_div, sub
+from sabir.loops import Expression, NotLowered, Size
+from sabir.opsets.families import kernels
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axes_in
@@ -72,6 +75,23 @@ def evaluate(x: Array, shape: Array, /, *, axes: Sequence[int] | None) -> Array:
     y = np.full(allotted(sizes, x.dtype, x.size), "" if x.dtype == object else 0, x.dtype)
     y[tuple(target)] = x[tuple(source)]
     return y
+
+
+@v18.lower
+def lower(x: Expression, shape: Expression, /, *, axes: Sequence[int] | None) -> Expression:
+    """Crop all axes, then pad them; one of the two does not change an axis."""
+    numbers = axes_in(range(x.rank) if axes is None else axes, x.rank)
+    before: list[Size] = [0] * x.rank
+    after: list[Size] = [0] * x.rank
+    for axis, size in zip(numbers, kernels.sizes_of(shape, "`shape`"), strict=True):
+        cropped, missing = dim_max(0, sub(x.shape[axis], size)), dim_max(0, sub(size, x.shape[axis]))
+        start, kept, front = floor_div(cropped, 2), sub(x.shape[axis], cropped), floor_div(missing, 2)
+        back = sub(missing, front)
+        if start is None or kept is None or front is None or back is None:
+            raise NotLowered(f"whether {x.shape[axis]} is cropped or padded to {size} is open")
+        x = loops.narrow(x, axis, start, kept)
+        before[axis], after[axis] = front, back
+    return loops.pad(x, before, after, 0)
 
 
 @v18.body

@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import contraction_graphs, contractions
+from sabir.loops import Expression
+from sabir.opsets.families import contraction_graphs, contraction_kernels, contractions
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
@@ -48,6 +49,11 @@ def evaluate(*inputs: Array, equation: str) -> Array:
     parsed = contractions.Equation.parse(equation)
     y = contractions.evaluate(parsed, [widened(x) for x in inputs])
     return y.astype(inputs[0].dtype, copy=False)
+
+
+@v12.lower
+def lower(*inputs: Expression, equation: str) -> Expression:
+    return contraction_kernels.lowered(contractions.Equation.parse(equation), inputs)
 
 
 @v12.downgrade

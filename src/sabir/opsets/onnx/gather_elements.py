@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import contents, extents
+from sabir import loops
+from sabir.ir import Builder, TensorType, Value, product
+from sabir.loops import Expression
+from sabir.opsets.families import contents, extents, kernels
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.extents import numbered, shape_of, size, sizes, unsqueezed, wrapped
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES, check_index_shape, check_known, checked
@@ -49,6 +51,18 @@ def infer(data: TensorType, indices: TensorType, /, *, axis: int) -> TensorType:
 def evaluate(data: Array, indices: Array, /, *, axis: int) -> Array:
     check_index_shape(data.shape, indices.shape, axis)
     return _picked(data, indices, axis_in(axis, data.ndim))
+
+
+@v11.lower
+def lower(data: Expression, indices: Expression, /, *, axis: int) -> Expression:
+    """Take the elements by their numbers from a single row of all."""
+    check_index_shape(data.shape, indices.shape, axis)
+    if data.rank == 1:
+        return loops.take(data, indices, 0)
+    along, shape = axis_in(axis, data.rank), indices.shape
+    places = [indices if i == along else loops.count(shape, i) for i in range(data.rank)]
+    row = loops.reshape(data, (product(data.shape) or 0,))
+    return loops.take(row, kernels.numbered(places, data.shape), 0)
 
 
 def _picked(data: Array, indices: Array, axis: int) -> Array:

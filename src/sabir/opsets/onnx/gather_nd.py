@@ -5,9 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
-from sabir.ir import Builder, Shape, TensorType, Value
-from sabir.opsets.families import contents
+from sabir.ir import Builder, Shape, TensorType, Value, product
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.extents import shape_of, sizes, squeezed, tuple_numbers
 from sabir.opsets.families.indexing import TUPLES, checked
 from sabir.opsets.families.ranks import check_least_rank
@@ -63,6 +65,24 @@ def evaluate(data: Array, indices: Array, /, *, batch_dims: int = 0) -> Array:
             f"`data` {list(data.shape)} and `indices` {list(indices.shape)} differ in their batch dimensions"
         )
     return _picked(data, indices, batch_dims)
+
+
+@v11.lower
+def lower(data: Expression, indices: Expression, /, *, batch_dims: int = 0) -> Expression:
+    """Number the positions of tuples, and take the rows by these numbers."""
+    *shape, width = indices.shape
+    if not isinstance(width, int) or not batch_dims + width:
+        raise NotLowered("the tuples have no indices, or an unknown number of them")
+    _check_ranks(data.shape, indices.shape, batch_dims, width)
+    if data.shape[:batch_dims] != indices.shape[:batch_dims]:
+        raise NotLowered("whether the batch dimensions agree is known at run time only")
+    places = [loops.count(shape, axis) for axis in range(batch_dims)]
+    places += [loops.squeeze(loops.narrow(indices, -1, i, 1), [-1]) for i in range(width)]
+    if len(places) == 1:
+        return loops.take(data, places[0], 0)
+    depth = len(places)
+    rows = loops.reshape(data, (product(data.shape[:depth]) or 0, *data.shape[depth:]))
+    return loops.take(rows, kernels.numbered(places, data.shape[:depth]), 0)
 
 
 def _check_ranks(data: Shape, indices: Shape, batch_dims: int, width: int) -> None:

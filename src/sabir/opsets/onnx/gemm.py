@@ -8,8 +8,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import products
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.shapes import same_dim
@@ -133,6 +135,27 @@ def _combined(a: Array, b: Array, c: Array | None, alpha: Array | float, beta: A
     if c is not None and beta != 0:
         y += c if beta == 1 else c * beta
     return y
+
+
+@v1.lower
+def lower(
+    a: Expression,
+    b: Expression,
+    c: Expression | None = None,
+    /,
+    *,
+    alpha: float,
+    beta: float,
+    transA: int,
+    transB: int,
+) -> Expression:
+    y = loops.contract(loops.permute(a, (1, 0)) if transA else a, loops.permute(b, (1, 0)) if transB else b)
+    if alpha != 1:
+        y = loops.apply("mul", y, alpha)
+    if c is None or beta == 0:
+        return y
+    loops.expand(c, y.shape)  # it may not broadcast the product
+    return loops.apply("add", y, c if beta == 1 else loops.apply("mul", c, beta))
 
 
 @v7.upgrade

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import INT64
 from sabir.ir import Builder, TensorType, Value, is_nonnegative
-from sabir.opsets.families import contents
+from sabir.loops import Expression, Lowering, NotLowered
+from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input, from_front
 from sabir.opsets.families.calls import typed
@@ -104,6 +106,41 @@ def _spread(places: Array, depth: Array, values: Array, axis: int) -> Array:
     y[...] = values[:1]
     np.copyto(y, values[1:], where=np.expand_dims(places, axis) == row)
     return y
+
+
+@v9.lower
+def lower_from_front(
+    indices: Expression, depth: Expression, values: Expression, /, *, axis: int, call: Lowering
+) -> Expression:
+    return _lowered(indices, depth, values, axis, call, wraps=False)
+
+
+@v11.lower
+def lower(
+    indices: Expression, depth: Expression, values: Expression, /, *, axis: int, call: Lowering
+) -> Expression:
+    return _lowered(indices, depth, values, axis, call, wraps=not indices.element.startswith("uint"))
+
+
+def _lowered(
+    indices: Expression, depth: Expression, values: Expression, axis: int, call: Lowering, *, wraps: bool
+) -> Expression:
+    """Compare the indices, as integers or in double, with all places."""
+    if as_dim(kernels.content_of(depth)) is None:
+        raise NotLowered("`depth` is computed at run time")
+    if values.shape != (2,):
+        raise NotLowered("whether there are two values is known at run time only")
+    shape, axis = call.shape(), axis_in(axis, indices.rank + 1)
+    wide = "double" if indices.is_float else "int64"
+    places = loops.cast(indices, wide)
+    places = loops.apply("trunc", places) if indices.is_float else places
+    if wraps:
+        turned = loops.apply("add", places, loops.sized(wide, shape[axis]))
+        places = loops.where(loops.apply("lt", places, 0), turned, places)
+    places = loops.reshape(places, [1 if i == axis else d for i, d in enumerate(shape)])
+    row = loops.cast(loops.count([d if i == axis else 1 for i, d in enumerate(shape)], axis), wide)
+    off, on = (loops.reshape(loops.narrow(values, 0, i, 1), ()) for i in range(2))
+    return loops.where(loops.apply("eq", places, row), on, off)
 
 
 def _are_nonnegative(indices: Value) -> bool:

@@ -7,7 +7,8 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, Item, TensorType, Value, total
-from sabir.opsets.families import contents
+from sabir.loops import Expression, Lowering, Size
+from sabir.opsets.families import contents, kernels, padding_kernels
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input, as_ints, ints
 from sabir.opsets.families.padding import by_axis, check_sources, padded
@@ -197,6 +198,45 @@ def _with_pads(
     data: Array, pads: Sequence[int], axes: Sequence[int] | None, mode: str, filling: object
 ) -> Array:
     return padded(data, *by_axis(pads, axes, data.ndim), mode, filling)
+
+
+# ---------------------------------------------------------------- kernels
+
+
+@v1.lower
+def lower_paddings(
+    data: Expression, /, *, paddings: Sequence[int], mode: str, value: float, call: Lowering
+) -> Expression:
+    return _lowered(data, paddings, None, mode, value, call=call)
+
+
+@v2.lower
+def lower_attributes(
+    data: Expression, /, *, pads: Sequence[int], mode: str, value: float, call: Lowering
+) -> Expression:
+    return _lowered(data, pads, None, mode, value, call=call)
+
+
+@v11.lower
+def lower(
+    data: Expression, pads: Expression, constant: Expression | None = None, axes: Expression | None = None, /,
+    *, mode: str, call: Lowering,
+) -> Expression:  # fmt: skip
+    named = None if axes is None else kernels.integers_of(axes, "`axes`")
+    filling: float = 0
+    if constant is not None and constant.shape != (0,) and mode == "constant":
+        filling = kernels.number_of(constant, "the constant")
+    return _lowered(data, kernels.sizes_of(pads, "`pads`"), named, mode, filling, call=call)
+
+
+def _lowered(
+    data: Expression, pads: Sequence[Size], axes: Sequence[int] | None, mode: str, filling: float,
+    *, call: Lowering,
+) -> Expression:  # fmt: skip
+    begin, end = by_axis(pads, axes, data.rank)
+    if mode == "constant":
+        return padding_kernels.filled(data, begin, end, filling, call.shape())
+    return padding_kernels.repeated(data, begin, end, mode)
 
 
 # ---------------------------------------------------------------- adapters

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import EvaluationError, InferenceError
 from sabir.elements import INT64
-from sabir.ir import Builder, TensorType, Value
+from sabir.ir import Builder, TensorType, Value, product
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import kernels
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.extents import indices, numbered, shape_of, sizes, unsqueezed
 from sabir.opsets.families.ranks import check_rank, check_shape
@@ -69,6 +72,27 @@ def evaluate(x: Array, lengths: Array, /, *, batch_axis: int, time_axis: int) ->
     source: Array = np.where(time < length, length - 1 - time, time)
     rows: Array = np.arange(batch, dtype=np.int64)[:, None]
     return x[rows, source] if batch_axis == 0 else x[source.T, rows.T]
+
+
+@v10.lower
+def lower(x: Expression, lengths: Expression, /, *, batch_axis: int, time_axis: int) -> Expression:
+    """Number all steps of all sequences, and take them in the reverse order.
+
+    A length that `evaluate` refuses leads outside of the tensor, which is an error of the run.
+    """
+    _check_axes(batch_axis, time_axis)
+    shape = (x.shape[0], x.shape[1])
+    if lengths.shape != (x.shape[batch_axis],) or 0 in x.shape:
+        raise NotLowered("whether the lengths are valid is known at run time only")
+    rows, time = loops.count(shape, batch_axis), loops.count(shape, time_axis)
+    steps = loops.sized("int64", x.shape[time_axis])
+    length = loops.reshape(lengths, [d if i == batch_axis else 1 for i, d in enumerate(shape)])
+    turned = loops.apply("sub", loops.apply("sub", length, 1), time)
+    source = loops.where(loops.apply("lt", time, length), turned, time)
+    valid = loops.apply("and", loops.apply("ge", length, 0), loops.apply("le", length, steps))
+    source = loops.where(valid, source, steps)
+    places = kernels.numbered((rows, source) if batch_axis == 0 else (source, rows), shape)
+    return loops.take(loops.reshape(x, (product(shape) or 0, *x.shape[2:])), places, 0)
 
 
 @v10.downgrade

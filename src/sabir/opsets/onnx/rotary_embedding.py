@@ -5,8 +5,11 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import EvaluationError, InferenceError
 from sabir.ir import Builder, TensorType, Value, exact_quotient, floor_div
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import attention_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_alike, check_shape, hold
 from sabir.opsets.typing import Array
@@ -124,6 +127,51 @@ def evaluate(
     y[..., first] = wide[..., first] * cos - wide[..., second] * sin
     y[..., second] = wide[..., first] * sin + wide[..., second] * cos
     return y.reshape(x.shape)
+
+
+@v23.lower
+def lower(
+    x: Expression, cos: Expression, sin: Expression, positions: Expression | None = None, /,
+    *, num_heads: int | None, rotary_embedding_dim: int, interleaved: int,
+) -> Expression:  # fmt: skip
+    """Join the rotated pairs with the elements that stay."""
+    packed = x.rank == PACKED
+    heads = attention_kernels.with_heads(x, num_heads or 0) if packed else x
+    size = rotary_embedding_dim or heads.shape[-1]
+    if not isinstance(size, int):
+        raise NotLowered(f"whether a head of {size} elements divides into pairs is open")
+    if positions is not None:
+        cos, sin = (_by_position(cache, positions) for cache in (cos, sin))
+    across = 2 if packed else 1  # the axis of the heads
+    angles = (x.shape[0], x.shape[1 if packed else 2], size // 2)
+    if cos.shape != angles or sin.shape != angles:
+        raise NotLowered("whether the caches have an angle for each pair is known at run time only")
+    cos, sin = (loops.reshape(t, (*t.shape[:across], 1, *t.shape[across:])) for t in (cos, sin))
+    one, two = _halves(heads, size, interleaved)
+    first = loops.apply("sub", loops.apply("mul", one, cos), loops.apply("mul", two, sin))
+    second = loops.apply("add", loops.apply("mul", one, sin), loops.apply("mul", two, cos))
+    if interleaved:
+        pairs = [loops.reshape(part, (*part.shape, 1)) for part in (first, second)]
+        parts = [loops.reshape(loops.join(pairs, -1), (*heads.shape[:-1], size))]
+    else:
+        parts = [first, second]
+    if size != heads.shape[-1]:
+        parts.append(loops.narrow(heads, -1, size, heads.shape[-1] - size))
+    return loops.reshape(loops.join(parts, -1) if len(parts) > 1 else parts[0], x.shape)
+
+
+def _by_position(cache: Expression, positions: Expression) -> Expression:
+    """Return the rows of the positions; a negative one is refused, and so leads outside."""
+    outside = loops.sized("int64", cache.shape[0])
+    return loops.take(cache, loops.where(loops.apply("lt", positions, 0), outside, positions), 0)
+
+
+def _halves(x: Expression, size: int, interleaved: int) -> tuple[Expression, Expression]:
+    if not interleaved:
+        return loops.narrow(x, -1, 0, size // 2), loops.narrow(x, -1, size // 2, size // 2)
+    sizes, steps = (*x.shape[:-1], size // 2), (*(1,) * (x.rank - 1), 2)
+    one, two = (loops.cut(x, (*(0,) * (x.rank - 1), i), sizes, steps) for i in range(2))
+    return one, two
 
 
 @v23.body

@@ -5,11 +5,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, known_equal
-from sabir.opsets.families import contents
+from sabir.loops import Expression, Lowering, NotLowered, Size
+from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
-from sabir.opsets.families.indexing import INDEX_TYPES, sliced_dim, span
+from sabir.opsets.families.indexing import INDEX_TYPES, TO_THE_END, sliced_dim, sliced_start, span
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.typing import Array, Ints
@@ -156,6 +158,43 @@ def _part(data: Array, starts: Sequence[int], ends: Sequence[int], axes: Ints, s
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         whole[axis] = span(start, end, step, data.shape[axis]).slice
     return data[*whole, ...]
+
+
+@v1.lower
+def lower_from_attributes(
+    data: Expression, /, *, starts: Sequence[int], ends: Sequence[int], axes: Ints, call: Lowering
+) -> Expression:
+    return _lowered(data, starts, ends, axes, None, call=call)
+
+
+@v10.lower
+def lower(
+    data: Expression, starts: Expression, ends: Expression, /, *others: Expression | None, call: Lowering
+) -> Expression:
+    axes, steps = _both(others)
+    named = None if axes is None else kernels.integers_of(axes, "`axes`")
+    widths = None if steps is None else kernels.integers_of(steps, "`steps`")
+    first, last = kernels.sizes_of(starts, "`starts`"), kernels.sizes_of(ends, "`ends`")
+    return _lowered(data, first, last, named, widths, call=call)
+
+
+def _lowered(
+    data: Expression, starts: Sequence[Size], ends: Sequence[Size], axes: Ints, steps: Ints, *, call: Lowering
+) -> Expression:
+    firsts: list[Size] = [0] * data.rank
+    widths = [1] * data.rank
+    axes = axes_in(range(len(starts)) if axes is None else axes, data.rank)
+    steps = (1,) * len(starts) if steps is None else steps
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        size = data.shape[axis]
+        if isinstance(start, int) and isinstance(end, int) and isinstance(size, int):
+            firsts[axis], _, widths[axis] = span(start, end, step, size)
+            continue
+        first = sliced_start(start, step, size)
+        if first is None or sliced_dim(start, end, step, size) is None or abs(step) > TO_THE_END:
+            raise NotLowered(f"the part [{start}:{end}:{step}] of {size} is known at run time only")
+        firsts[axis], widths[axis] = first, step
+    return loops.cut(data, firsts, call.shape(), widths)
 
 
 @v10.upgrade

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir import loops
 from sabir.ir import Builder, Value
 from sabir.loops import Expression
-from sabir.opsets.families import flattening, reductions
+from sabir.opsets.families import flattening, kernels, reductions
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
@@ -57,8 +56,7 @@ def _normalise(x: Array, axis: int, out: Array) -> None:
 
 @v13.lower
 def lower(x: Expression, /, *, axis: int) -> Expression:
-    e = loops.apply("exp", loops.apply("sub", x, loops.reduce("max", x, [axis])))
-    return loops.apply("div", e, loops.reduce("sum", e, [axis]))
+    return kernels.softmax(x, axis)
 
 
 flattening.split_before(v13)

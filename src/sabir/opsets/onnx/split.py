@@ -7,10 +7,12 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value, known_equal
+from sabir.loops import Expression, Lowering, NotLowered
+from sabir.opsets.families import kernels
 from sabir.opsets.families.axes import as_input, as_ints, from_front
 from sabir.opsets.families.ranks import as_list, check_shape
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.families.splitting import cut, equal, parts, parts_of, parts_of_unknown, uneven
+from sabir.opsets.families.splitting import cut, equal, lower_parts, parts, parts_of, parts_of_unknown, uneven
 from sabir.opsets.typing import Array, Ints
 from sabir.schema import (
     BFLOAT16,
@@ -144,6 +146,42 @@ def evaluate_uneven(
     axis = axis_in(axis, x.ndim)
     return cut(
         x, uneven(x.shape[axis], num_outputs or 1) if lengths is None else as_list("split", lengths), axis
+    )
+
+
+@v1.lower
+def lower_first(
+    x: Expression, lengths: Expression | None = None, /, *, split: Ints, axis: int | None, call: Lowering
+) -> tuple[Expression, ...]:
+    if lengths is not None:
+        raise NotLowered("`split` is a tensor of floating-point numbers")
+    return lower_from_attribute(x, split=split, axis=axis or 0, call=call)
+
+
+@v2.lower
+def lower_from_attribute(
+    x: Expression, /, *, split: Ints, axis: int, call: Lowering
+) -> tuple[Expression, ...]:
+    axis = axis_in(axis, x.rank)
+    return lower_parts(x, equal(x.shape[axis], len(call.outputs)) if split is None else split, axis)
+
+
+@v13.lower
+def lower(
+    x: Expression,
+    lengths: Expression | None = None,
+    /,
+    *,
+    axis: int,
+    num_outputs: int | None = None,
+    call: Lowering,
+) -> tuple[Expression, ...]:
+    axis = axis_in(axis, x.rank)
+    if lengths is not None:
+        return lower_parts(x, kernels.sizes_of(lengths, "`split`"), axis)
+    size = x.shape[axis]
+    return lower_parts(
+        x, equal(size, len(call.outputs)) if num_outputs is None else uneven(size, num_outputs), axis
     )
 
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import BOOL as TRUTH
 from sabir.ir import Builder, Dim, Shape, TensorType, Value, add, exact_quotient, mul
+from sabir.loops import Expression, Lowering, Size
 from sabir.opsets.families import attention_graphs as graphs
-from sabir.opsets.families import attentions, calls
+from sabir.opsets.families import attention_kernels, attentions, calls
 from sabir.opsets.families.ranks import check_broadcast, check_shape, hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
@@ -162,6 +164,55 @@ def evaluate(  # ruff: ignore[too-many-arguments]  the operator's signature
     y, scores = attentions.attend(q, k, v, attentions.ScoreMasks.of(mask, allowed), stages)
     y = attentions.joined(y) if packed else y
     return (y, k, v) if scores is None else (y, k, v, scores)
+
+
+@v23.lower
+def lower(  # ruff: ignore[too-many-arguments]  the operator's signature
+    q: Expression,
+    k: Expression,
+    v: Expression,
+    mask: Expression | None = None,
+    past_key: Expression | None = None,
+    past_value: Expression | None = None,
+    filled: Expression | None = None,
+    /,
+    *,
+    qk_matmul_output_mode: int,
+    softcap: float,
+    softmax_precision: int | None,
+    kv_num_heads: int | None,
+    q_num_heads: int | None,
+    scale: float | None,
+    is_causal: int,
+    right_window_size: int = -1,
+    left_window_size: int = -1,
+    call: Lowering,
+) -> tuple[Expression, ...]:
+    _check(past_key, past_value, filled)
+    packed = q.rank == PACKED
+    if packed:
+        q = attention_kernels.unpacked(q, q_num_heads or 0)
+        k, v = (attention_kernels.unpacked(x, kv_num_heads or 0) for x in (k, v))
+    before: Expression | Size = 0  # the keys before the first query
+    if past_key is not None and past_value is not None:
+        before = past_key.shape[2]
+        k, v = loops.join([past_key, k], 2), loops.join([past_value, v], 2)
+    elif filled is not None:
+        before = loops.apply("sub", filled, loops.sized("int64", q.shape[2]))
+    heads = attention_kernels.Heads(q, k, v)
+    masks = heads.visible(before, (left_window_size, 0 if is_causal else right_window_size), filled)
+    if mask is not None:
+        masks = heads.masked(masks, mask, padded=call.opset >= PADDED_MASKS)
+    precision = attentions.softmax_precision(softmax_precision)
+    stages = attention_kernels.ScoreStages(
+        heads.default_scale() if scale is None else scale,
+        softcap,
+        q.element if precision is None else precision.name,
+    )
+    scores = heads.scores(masks, stages)
+    y = heads.weighted(scores[-1])
+    y = heads.packed(y) if packed else heads.apart(y)
+    return (y, k, v, heads.apart(scores[qk_matmul_output_mode])) if call.wants(3) else (y, k, v)
 
 
 @v23.body

@@ -1,0 +1,155 @@
+"""Fast runs: a plan of kernels alone, for one list of shapes, entered with hardly any Python.
+
+The first run of some shapes goes the long way, which reads and compares feeds and makes every check that
+depends on shapes alone. Later runs with arrays of the same types and shapes only take addresses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.base import CancelledError
+from sabir.compilation._instance import PartLayout, aligned
+from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry
+from sabir.compilation.native import Control, Frame, execute, team
+from sabir.compilation.native._entrance import FIRST, INPUT, OUTPUT, InputSpec, entrance, works
+from sabir.elements import element
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.compilation._instance import Sizes
+    from sabir.compilation._program import CompiledProgram
+    from sabir.ir import Array
+
+_EMPTY = np.empty
+_LITTLE = 1 << 16  # operations and bytes of a plan for which a second thread does not pay
+
+
+class _Output(NamedTuple):
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class FastRun:
+    """The runs of one program with feeds of one list of shapes.
+
+    A call takes feeds by name and returns results by name, or None where the feeds are others: then the long
+    way is right.
+    """
+
+    __slots__ = ("_control", "_count", "_enter", "_frames", "_inputs", "_layout", "_names", "_outputs",
+                 "_program", "_sizes", "_slots", "_team")  # fmt: skip
+
+    def __init__(
+        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, names: Sequence[tuple[str, int, Array]],
+        outputs: Sequence[tuple[str, int]], control: Control,
+    ) -> None:  # fmt: skip
+        """Take the fed inputs (name, slot, feed), the outputs (name, slot), and what cancels the runs."""
+        self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
+        self._names = tuple(name for name, _, _ in names)
+        self._count = len(names)
+        by_slot = {b.slot: b for b in program.plan.buffers if b.kind == "input"}
+        self._inputs = [
+            InputSpec(by_slot[slot].number if slot in by_slot else ERRORS + 1, x.dtype, x.shape)
+            for _, slot, x in names
+        ]
+        found = [(name, program.plan.outputs[slot]) for name, slot in outputs]
+        self._outputs = [
+            _Output(name, tuple(map(sizes, b.shape)), element(b.element).dtype) for name, b in found
+        ]
+        self._slots = [b.number for _, b in found]
+        self._enter = entrance()
+        self._team = team(1) if _work(program, sizes) < _LITTLE else program.team
+        self._frames: list[_Frame] = []
+
+    def __call__(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Run the plan; None where the feeds are not those that it was laid out for."""
+        if len(feeds) != self._count:
+            return None
+        try:
+            arrays = [feeds[name] for name in self._names]
+        except KeyError:
+            return None
+        frames = self._frames
+        frame = frames.pop() if frames else self._frame()
+        if frame.team_memory != frame.team.memory:  # a child process has a team of its own
+            frame = self._frame()
+        block, place = frame.block, FIRST
+        for array in arrays:
+            block[place] = id(array)
+            place += INPUT
+        results: dict[str, Any] = {}
+        for name, shape, dtype in self._outputs:
+            results[name] = made = _EMPTY(shape, dtype)
+            block[place] = id(made)
+            place += OUTPUT
+        done = self._enter(frame.address)
+        if done != block[3]:
+            if done < 0:
+                frames.append(frame)
+                return None
+            rows = self._layout.rows.ctypes.data
+            done = execute(self._team, rows, done, block[3], frame.table_address, self._control, _nothing)
+            if done < block[3]:
+                raise CancelledError("the run was cancelled")
+        if frame.errors.value:
+            frame.errors.value = 0
+            frames.append(frame)
+            return None
+        frames.append(frame)
+        return results
+
+    def _frame(self) -> _Frame:
+        return _Frame(self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots)
+
+
+class _Frame(Frame):
+    """The memory of one run: its arena, its table of buffers, its counter of errors."""
+
+    __slots__ = ("errors", "table_address")
+
+    def __init__(
+        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, threads: Any, control: Control,
+        inputs: Sequence[InputSpec], outputs: Sequence[int],
+    ) -> None:  # fmt: skip
+        table = program.table.copy()
+        self.errors = ctypes.c_int64(0)
+        table[ERRORS] = ctypes.addressof(self.errors)
+        arena, scratch = aligned(layout.arena_bytes), aligned(layout.scratch_bytes * threads.threads)
+        table[program.parts[0].arena] = arena.ctypes.data
+        table[SCRATCH] = scratch.ctypes.data
+        known = [(b, program.known(b, sizes)) for b in program.plan.buffers if b.kind == "known"]
+        for buffer, array in known:
+            table[buffer.number] = array.ctypes.data
+        super().__init__(threads, layout.rows, table, control, inputs, outputs, (arena, scratch, known))
+        self.table_address = table.ctypes.data
+
+
+def fast_run(
+    program: CompiledProgram, layout: PartLayout | None, sizes: Sizes,
+    names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
+) -> FastRun | None:  # fmt: skip
+    """Return the fast runs for the shapes of a run that went the long way; None where there are none."""
+    if layout is None or not program.is_native or not works():
+        return None
+    plain: list[Buffer] = [program.plan.outputs[slot] for _, slot in outputs if slot in program.plan.outputs]
+    if len(plain) < len(outputs) or any(b.strides is not None for b in plain):
+        return None
+    if len({b.number for b in plain}) < len(plain):
+        return None
+    return FastRun(program, layout, sizes, names, outputs, control)
+
+
+def _nothing() -> None:
+    """Between slices of a run without a deadline there is nothing to do: signals are handled by then."""
+
+
+def _work(program: CompiledProgram, sizes: Sizes) -> int:
+    """Return about how many operations a run makes, and bytes it moves."""
+    entries = [e for e in program.plan.entries if isinstance(e, Entry)]
+    return sum(sizes(e.flops) + sum(sizes(b.size) for b in e.buffers) for e in entries)

@@ -1,0 +1,210 @@
+"""The entrance of fast runs: native code that takes addresses from array objects and runs a plan.
+
+Python passes the ids of the arrays. The entrance compares each input with what the plan was laid out for (a
+numpy array, its dtype object, its shape, row by row) and returns -1 if one differs. It reads the fields of
+numpy's array object, whose places belong to numpy's ABI; `works` tests them once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.compilation.native._objects import Library
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation.native._team import Control, Team
+
+_RUN, _TEAM, _ROWS, _COUNT, BUFFERS, _CONTROL, INPUTS, _OUTPUTS, TYPE, HEADER, _, FIRST = range(12)
+INPUT, OUTPUT = 5, 2  # numbers of an input: object, slot, rank, dtype object, sizes; of an output: object, slot
+
+_TEXT = """
+define i64 @kernel(ptr %frame) {
+entry:
+  %count_at = getelementptr i64, ptr %frame, i64 6
+  %count = load i64, ptr %count_at
+  %outputs_at = getelementptr i64, ptr %frame, i64 7
+  %outputs = load i64, ptr %outputs_at
+  %type_at = getelementptr i64, ptr %frame, i64 8
+  %type = load ptr, ptr %type_at
+  %header_at = getelementptr i64, ptr %frame, i64 9
+  %header = load i64, ptr %header_at
+  %buffers_at = getelementptr i64, ptr %frame, i64 4
+  %buffers = load ptr, ptr %buffers_at
+  %inputs = getelementptr i64, ptr %frame, i64 11
+  %before = sub i64 %header, 8
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i1, %fits ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %input, label %results
+input:
+  %start = mul i64 %i, 5
+  %at = getelementptr i64, ptr %inputs, i64 %start
+  %object = load ptr, ptr %at
+  %slot_at = getelementptr i64, ptr %at, i64 1
+  %slot = load i64, ptr %slot_at
+  %rank_at = getelementptr i64, ptr %at, i64 2
+  %rank = load i64, ptr %rank_at
+  %dtype_at = getelementptr i64, ptr %at, i64 3
+  %dtype = load ptr, ptr %dtype_at
+  %sizes_at = getelementptr i64, ptr %at, i64 4
+  %sizes = load ptr, ptr %sizes_at
+  %its_type_at = getelementptr i8, ptr %object, i64 %before
+  %its_type = load ptr, ptr %its_type_at
+  %is_array = icmp eq ptr %its_type, %type
+  br i1 %is_array, label %array, label %differs
+array:
+  %fields = getelementptr i8, ptr %object, i64 %header
+  %data = load ptr, ptr %fields
+  %its_rank_at = getelementptr i8, ptr %fields, i64 8
+  %its_rank = load i32, ptr %its_rank_at
+  %wide = zext i32 %its_rank to i64
+  %its_sizes_at = getelementptr i8, ptr %fields, i64 16
+  %its_sizes = load ptr, ptr %its_sizes_at
+  %its_dtype_at = getelementptr i8, ptr %fields, i64 40
+  %its_dtype = load ptr, ptr %its_dtype_at
+  %flags_at = getelementptr i8, ptr %fields, i64 48
+  %flags = load i32, ptr %flags_at
+  %by_row = trunc i32 %flags to i1
+  %same_rank = icmp eq i64 %wide, %rank
+  %same_dtype = icmp eq ptr %its_dtype, %dtype
+  %both = and i1 %same_rank, %same_dtype
+  %all = and i1 %both, %by_row
+  br i1 %all, label %axis, label %differs
+axis:
+  %a = phi i64 [ 0, %array ], [ %a1, %equal ]
+  %another = icmp ult i64 %a, %rank
+  br i1 %another, label %compare, label %fits
+compare:
+  %mine_at = getelementptr i64, ptr %sizes, i64 %a
+  %mine = load i64, ptr %mine_at
+  %its_at = getelementptr i64, ptr %its_sizes, i64 %a
+  %its = load i64, ptr %its_at
+  %a1 = add i64 %a, 1
+  %same = icmp eq i64 %mine, %its
+  br i1 %same, label %equal, label %differs
+equal:
+  br label %axis
+fits:
+  %entry_at = getelementptr ptr, ptr %buffers, i64 %slot
+  store ptr %data, ptr %entry_at
+  %i1 = add i64 %i, 1
+  br label %next
+results:
+  %skipped = mul i64 %count, 5
+  %places = getelementptr i64, ptr %inputs, i64 %skipped
+  br label %result
+result:
+  %o = phi i64 [ 0, %results ], [ %o1, %fill ]
+  %left = icmp ult i64 %o, %outputs
+  br i1 %left, label %fill, label %run
+fill:
+  %place = mul i64 %o, 2
+  %result_at = getelementptr i64, ptr %places, i64 %place
+  %made = load ptr, ptr %result_at
+  %made_slot_at = getelementptr i64, ptr %result_at, i64 1
+  %made_slot = load i64, ptr %made_slot_at
+  %made_fields = getelementptr i8, ptr %made, i64 %header
+  %made_data = load ptr, ptr %made_fields
+  %made_at = getelementptr ptr, ptr %buffers, i64 %made_slot
+  store ptr %made_data, ptr %made_at
+  %o1 = add i64 %o, 1
+  br label %result
+run:
+  %function = load ptr, ptr %frame
+  %team_at = getelementptr i64, ptr %frame, i64 1
+  %team = load ptr, ptr %team_at
+  %rows_at = getelementptr i64, ptr %frame, i64 2
+  %rows = load ptr, ptr %rows_at
+  %last_at = getelementptr i64, ptr %frame, i64 3
+  %last = load i64, ptr %last_at
+  %control_at = getelementptr i64, ptr %frame, i64 5
+  %control = load ptr, ptr %control_at
+  %none = icmp eq i64 %last, 0
+  br i1 %none, label %empty, label %go
+go:
+  %done = call i64 %function(ptr %team, ptr %rows, i64 0, i64 %last, ptr %buffers, ptr %control)
+  ret i64 %done
+empty:
+  ret i64 0
+differs:
+  ret i64 -1
+}
+"""
+
+
+@functools.cache
+def entrance() -> Any:
+    """Return the entrance as a function of the address of a frame."""
+    library = Library.load([_TEXT])
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(library.addresses[0])
+    function.library = library  # keeps the code in memory
+    return function
+
+
+@functools.cache
+def header() -> int:
+    """Return the bytes before the fields of an array object."""
+    return object.__basicsize__
+
+
+@functools.cache
+def works() -> bool:
+    """Return whether the fields of numpy's arrays lie where the entrance reads them."""
+    array = np.zeros((3, 5), np.float32)
+    buffers = (ctypes.c_int64 * 1)()
+    sizes = (ctypes.c_int64 * 2)(3, 5)
+    frame = (ctypes.c_int64 * (FIRST + INPUT))()
+    frame[BUFFERS], frame[INPUTS], frame[TYPE], frame[HEADER] = ctypes.addressof(buffers), 1, id(np.ndarray), header()
+    frame[FIRST : FIRST + INPUT] = [id(array), 0, 2, id(array.dtype), ctypes.addressof(sizes)]
+    accepted = entrance()(ctypes.addressof(frame)) == 0 and buffers[0] == array.ctypes.data
+    sizes[1] = 4
+    return accepted and entrance()(ctypes.addressof(frame)) == -1
+
+
+class InputSpec(NamedTuple):
+    """An input of a frame: the number of its buffer, its dtype and its shape."""
+
+    buffer: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+class Frame:
+    """The arguments of the entrance for one plan, used by one run at a time.
+
+    `buffers` is the table of the plan's memory; `outputs` has the numbers of the buffers of results. `keep` is
+    what must stay in memory as long as the frame.
+    """
+
+    __slots__ = ("_keep", "address", "block", "team", "team_memory")
+
+    def __init__(
+        self, team: Team, rows: np.ndarray[Any, Any], buffers: np.ndarray[Any, Any], control: Control,
+        inputs: Sequence[InputSpec], outputs: Sequence[int], keep: object,
+    ) -> None:  # fmt: skip
+        block = (ctypes.c_int64 * (FIRST + INPUT * len(inputs) + OUTPUT * len(outputs)))()
+        run, memory = team.entry()
+        block[:FIRST] = [
+            run, memory, rows.ctypes.data, len(rows), buffers.ctypes.data, control.address,
+            len(inputs), len(outputs), id(np.ndarray), header(), 0,
+        ]  # fmt: skip
+        shapes = [(ctypes.c_int64 * len(i.shape))(*i.shape) for i in inputs]
+        place = FIRST
+        for spec, sizes in zip(inputs, shapes, strict=True):
+            block[place : place + INPUT] = [
+                0, spec.buffer, len(spec.shape), id(spec.dtype), ctypes.addressof(sizes) if spec.shape else 0,
+            ]  # fmt: skip
+            place += INPUT
+        for buffer in outputs:
+            block[place : place + OUTPUT] = [0, buffer]
+            place += OUTPUT
+        self.block, self.address = block, ctypes.addressof(block)
+        self.team, self.team_memory = team, memory
+        self._keep = keep, rows, buffers, control, shapes, [i.dtype for i in inputs]

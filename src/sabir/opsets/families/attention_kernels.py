@@ -1,0 +1,187 @@
+"""Scaled dot-product attention as tensor expressions: two products around a Softmax of rows of scores."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir import loops
+from sabir.ir import exact_quotient, is_nonnegative, sub
+from sabir.loops import FLOATS, Expression, NotLowered
+from sabir.opsets.families import attentions, kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.loops import Size
+
+_RANK = 4  # (batch, heads, length, size)
+
+
+def with_heads(x: Expression, heads: int) -> Expression:
+    """Return (batch, sequence, heads * size) as (batch, sequence, heads, size)."""
+    size = exact_quotient(x.shape[2], heads)
+    if size is None:
+        raise NotLowered(f"whether {x.shape[2]} elements divide into {heads} heads is open")
+    return loops.reshape(x, (*x.shape[:2], heads, size))
+
+
+def unpacked(x: Expression, heads: int) -> Expression:
+    """Return (batch, sequence, heads * size) as (batch, heads, sequence, size)."""
+    return loops.permute(with_heads(x, heads), (0, 2, 1, 3))
+
+
+class ScoreStages(NamedTuple):
+    """The computation of the probabilities from the scores; `precision` is the type of the softmax."""
+
+    scale: float
+    softcap: float
+    precision: str
+
+
+class ScoreMasks(NamedTuple):
+    """A bias to add to the scores, and which keys each query attends to; both broadcast to the scores.
+
+    With `total` every query attends to some key.
+    """
+
+    bias: Expression | None = None
+    allowed: Expression | None = None
+    total: bool = True
+
+
+class Heads:
+    """The heads of queries, with those of keys and values that they share, arranged without copies of keys.
+
+    Query heads that share keys are an axis of their own, (batch, kv heads, shared, queries, keys). Of a single
+    query they are the rows of a product: (batch, kv heads, shared, keys).
+    """
+
+    def __init__(self, q: Expression, k: Expression, v: Expression) -> None:
+        """Take tensors of rank 4; raises NotLowered where it is open whether they match."""
+        batch, self.count, self.length, size = q.shape
+        self.kv, self.keys = k.shape[1:3]
+        if (batch, size) != (k.shape[0], k.shape[3]) or (batch, *k.shape[1:3]) != v.shape[:3]:
+            raise NotLowered("whether the shapes of queries, keys and values match is open")
+        shared = exact_quotient(self.count, self.kv)
+        if shared is None or len({q.element, k.element, v.element}) > 1:
+            raise NotLowered("whether heads share keys is open, or the element types differ")
+        self.batch, self.shared, self.q, self.k, self.v = batch, shared, q, k, v
+        self.rank = _RANK if shared == 1 or self.length == 1 else _RANK + 1
+
+    def of_queries(self, x: Expression) -> Expression:
+        """Return a tensor of rank 4 with an axis of query heads, or of size 1, in the arrangement."""
+        if self.shared == 1:
+            return x
+        if x.shape[1] not in {1, self.count}:
+            raise NotLowered(f"whether {x.shape[1]} heads are all heads is known at run time only")
+        heads = (1, 1) if x.shape[1] == 1 else (self.kv, self.shared)
+        rows = x.shape[2:] if self.rank > _RANK else x.shape[3:]
+        return loops.reshape(x, (x.shape[0], *heads, *rows))
+
+    def of_keys(self, x: Expression) -> Expression:
+        """Return keys or values in the arrangement."""
+        return loops.reshape(x, (*x.shape[:2], 1, *x.shape[2:])) if self.rank > _RANK else x
+
+    def column(self, x: Expression) -> Expression:
+        """Return a number for each item of the batch in the arrangement."""
+        if x.shape != (self.batch,):
+            raise NotLowered("whether there is a number for each item of the batch is open")
+        return loops.reshape(x, (self.batch, *(1,) * (self.rank - 1)))
+
+    def apart(self, x: Expression) -> Expression:
+        """Return scores or results of the arrangement as (batch, heads, queries, ...)."""
+        return loops.reshape(x, (self.batch, self.count, self.length, x.shape[-1]))
+
+    def packed(self, x: Expression) -> Expression:
+        """Return results of the arrangement as (batch, queries, heads * size)."""
+        if self.shared == 1:
+            x = loops.permute(x, (0, 2, 1, 3))
+        elif self.rank > _RANK:
+            x = loops.permute(x, (0, 3, 1, 2, 4))
+        return loops.reshape(x, (self.batch, self.length, self.count * x.shape[-1]))
+
+    def default_scale(self) -> float:
+        """Return `1 / sqrt(size)`; raises NotLowered for a symbolic size."""
+        size = self.q.shape[3]
+        if not isinstance(size, int):
+            raise NotLowered(f"the scale depends on the size {size} of a run")
+        return attentions.default_scale(size)
+
+    # ------------------------------------------------------------ masks
+
+    def visible(
+        self, before: Expression | Size, window: tuple[int, int], filled: Expression | None
+    ) -> ScoreMasks:
+        """Return which keys each query attends to by its position and the end of the cache.
+
+        `before` is the number of keys before the first query; a side of -1 is unlimited.
+        """
+        left, right = window
+        place = loops.count((1, self.keys), 1)
+        allowed: Expression | None = None
+        if max(left, right) >= 0:
+            first = self.column(before) if isinstance(before, Expression) else loops.sized("int64", before)
+            at = loops.apply("add", loops.count((self.length, 1), 0), first)
+            distance = loops.apply("sub", place, at)
+            allowed = loops.apply("le", distance, right) if right >= 0 else None
+            if left >= 0:
+                allowed = _both(allowed, loops.apply("ge", distance, -left))
+        if filled is not None:
+            allowed = _both(allowed, loops.apply("lt", place, self.column(filled)))
+        return ScoreMasks(None, allowed, total=left < 0 and filled is None)
+
+    def masked(self, masks: ScoreMasks, mask: Expression, *, padded: bool) -> ScoreMasks:
+        """Add the operand `attn_mask`, boolean or a bias; `padded` excludes the keys after its end."""
+        missing = sub(self.keys, mask.shape[-1]) if padded and mask.rank else 0
+        mask = loops.reshape(mask, (*(1,) * (_RANK - mask.rank), *mask.shape))
+        if missing != 0:
+            if missing is None or not is_nonnegative(missing):
+                raise NotLowered("whether the mask ends before the keys is known at run time only")
+            mask = mask if mask.element in {*FLOATS, "bool"} else loops.cast(mask, self.q.element)
+            excluded = 0 if mask.element == "bool" else -math.inf
+            mask = loops.pad(mask, (0,) * _RANK, (0, 0, 0, missing), excluded)
+        mask = self.of_queries(mask)
+        if mask.element == "bool":
+            return ScoreMasks(None, _both(masks.allowed, mask), total=False)
+        return ScoreMasks(loops.cast(mask, self.q.element), masks.allowed, total=False)
+
+    # ------------------------------------------------------------ scores
+
+    def scores(self, masks: ScoreMasks, stages: ScoreStages) -> Sequence[Expression]:
+        """Return the scores of all stages: scaled products, capped, masked, and the probabilities."""
+        turned = [*range(self.rank - 2), self.rank - 1, self.rank - 2]
+        products = loops.contract(self.of_queries(self.q), loops.permute(self.of_keys(self.k), turned))
+        raw = loops.apply("mul", products, stages.scale)
+        capped = raw
+        if stages.softcap:
+            cap = stages.softcap
+            capped = loops.apply("mul", loops.apply("tanh", loops.apply("div", raw, cap)), cap)
+        biased = _restricted(capped, masks)
+        if biased.shape != raw.shape:
+            raise NotLowered("whether the mask broadcasts to the scores is known at run time only")
+        p = loops.cast(kernels.softmax(loops.cast(biased, stages.precision), -1), raw.element)
+        dead = _dead(masks, raw.element)
+        return raw, capped, biased, p if dead is None else loops.where(dead, loops.number(p.element, 0), p)
+
+    def weighted(self, p: Expression) -> Expression:
+        """Return the sums of values, weighted by the probabilities of each query, in the arrangement."""
+        return loops.contract(p, self.of_keys(self.v))
+
+
+def _both(first: Expression | None, second: Expression) -> Expression:
+    return second if first is None else loops.apply("and", first, second)
+
+
+def _restricted(x: Expression, masks: ScoreMasks) -> Expression:
+    x = x if masks.bias is None else loops.apply("add", x, masks.bias)
+    return x if masks.allowed is None else loops.where(masks.allowed, x, -math.inf)
+
+
+def _dead(masks: ScoreMasks, element: str) -> Expression | None:
+    """Return which queries attend to no key, and get zeros; None if there are none."""
+    if masks.total:
+        return None
+    zero = loops.number(element, 0)
+    limit = _restricted(zero, masks)
+    return loops.apply("eq", loops.reduce("max", limit, [-1]), -math.inf)

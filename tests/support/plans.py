@@ -1,0 +1,146 @@
+"""Plans of three small kernels: what the tests of the native driver run, in this process and in others."""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from sabir.compilation.native import Library
+
+SIZE = 96
+
+# each kernel shares its work like those of models: by thread and threads
+_TEXTS = {
+    "mix": """
+; args: source and target (places in buffers), size. target[i] = 3 * source[(i + 31) % size] + source[size - 1 - i]
+define void @kernel(ptr %args, ptr %buffers, i64 %thread, i64 %threads) {
+entry:
+  %from = load i64, ptr %args
+  %to_at = getelementptr i64, ptr %args, i64 1
+  %to = load i64, ptr %to_at
+  %size_at = getelementptr i64, ptr %args, i64 2
+  %size = load i64, ptr %size_at
+  %source_at = getelementptr ptr, ptr %buffers, i64 %from
+  %source = load ptr, ptr %source_at
+  %target_at = getelementptr ptr, ptr %buffers, i64 %to
+  %target = load ptr, ptr %target_at
+  %a = mul i64 %size, %thread
+  %low = udiv i64 %a, %threads
+  %t = add i64 %thread, 1
+  %b = mul i64 %size, %t
+  %high = udiv i64 %b, %threads
+  br label %head
+head:
+  %i = phi i64 [ %low, %entry ], [ %next, %body ]
+  %more = icmp ult i64 %i, %high
+  br i1 %more, label %body, label %done
+body:
+  %shifted = add i64 %i, 31
+  %j = urem i64 %shifted, %size
+  %x_at = getelementptr i64, ptr %source, i64 %j
+  %x = load i64, ptr %x_at
+  %above = add i64 %i, 1
+  %back = sub i64 %size, %above
+  %y_at = getelementptr i64, ptr %source, i64 %back
+  %y = load i64, ptr %y_at
+  %x3 = mul i64 %x, 3
+  %sum = add i64 %x3, %y
+  %z_at = getelementptr i64, ptr %target, i64 %i
+  store i64 %sum, ptr %z_at
+  %next = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}
+""",
+    "count": """
+; args: place in buffers, element. Adds 1 to the element, and the number of threads to the one after it
+define void @kernel(ptr %args, ptr %buffers, i64 %thread, i64 %threads) {
+  %to = load i64, ptr %args
+  %element_at = getelementptr i64, ptr %args, i64 1
+  %element = load i64, ptr %element_at
+  %target_at = getelementptr ptr, ptr %buffers, i64 %to
+  %target = load ptr, ptr %target_at
+  %at = getelementptr i64, ptr %target, i64 %element
+  %old = atomicrmw add ptr %at, i64 1 monotonic, align 8
+  %then = getelementptr i64, ptr %at, i64 1
+  %oldest = atomicrmw max ptr %then, i64 %threads monotonic, align 8
+  ret void
+}
+""",
+    "delay": """
+; args: steps
+define void @kernel(ptr %args, ptr %buffers, i64 %thread, i64 %threads) {
+entry:
+  %steps = load i64, ptr %args
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %head ]
+  %next = add i64 %i, 1
+  %seen = load volatile i64, ptr %args
+  %more = icmp slt i64 %next, %steps
+  br i1 %more, label %head, label %done
+done:
+  ret void
+}
+""",
+}
+
+
+@functools.cache
+def _kernels():
+    library = Library.load(list(_TEXTS.values()))
+    return dict(zip(_TEXTS, library.addresses, strict=True)), library
+
+
+class Plan(NamedTuple):
+    """The rows of a plan, the buffers of a run, and what they point to."""
+
+    rows: np.ndarray
+    buffers: np.ndarray
+    memory: tuple[np.ndarray, ...]
+    kept: list[np.ndarray]
+
+    @property
+    def where(self):
+        """The addresses that a run takes: of the plan, and of the buffers."""
+        return int(self.rows.ctypes.data), int(self.buffers.ctypes.data)
+
+
+def _plan(entries, memory):
+    kernels, _library = _kernels()
+    kept = [np.array(args, np.int64) for _, args in entries]
+    rows = np.array(
+        [(kernels[name], a.ctypes.data) for (name, _), a in zip(entries, kept, strict=True)], np.int64
+    )
+    return Plan(rows, np.array([m.ctypes.data for m in memory], np.int64), memory, kept)
+
+
+def mixing(rows):
+    """A plan in which each row reads what all threads wrote in the row before."""
+    memory = (np.arange(SIZE, dtype=np.int64), np.zeros(SIZE, np.int64))
+    return _plan([("mix", (row % 2, 1 - row % 2, SIZE)) for row in range(rows)], memory)
+
+
+def mixed(rows):
+    """What the plan `mixing(rows)` computes."""
+    x = np.arange(SIZE, dtype=np.int64)
+    for _ in range(rows):
+        x = 3 * np.roll(x, -31) + x[::-1]
+    return x
+
+
+def is_mixed(plan):
+    """Whether the whole plan `mixing` ran once."""
+    return np.array_equal(plan.memory[len(plan.rows) % 2], mixed(len(plan.rows)))
+
+
+def counting(rows):
+    """A plan whose row i counts in element 2i the threads that did it, and notes in the next how many there are."""
+    return _plan([("count", (0, 2 * row)) for row in range(rows)], (np.zeros(2 * rows, np.int64),))
+
+
+def delaying(rows, steps=100_000):
+    """A plan of rows that take a while, some ten microseconds or more."""
+    one = _plan([("delay", (steps,))], (np.zeros(1, np.int64),))
+    return one._replace(rows=np.repeat(one.rows, rows, axis=0))
