@@ -70,11 +70,12 @@ def place_of_extreme(op: str) -> BehaviourFunction:
 
 
 def _error_if_empty(size: Size) -> Expression:
-    """Return 0, or make the run fail where a size is 0: the index 1 is outside of an axis of one element."""
+    """Return 0, or make the run fail where a size is 0, by an index outside of an axis of two elements."""
     if size == 0:
         raise NotLowered("an axis without elements has no extreme")
-    outside = loops.cast(loops.apply("eq", loops.sized("int64", size), 0), "int64")
-    return loops.take(loops.count([1], 0), outside, 0)
+    is_empty = loops.apply("eq", loops.sized("int64", size), 0)
+    outside, inside = loops.number("int64", 2), loops.number("int64", 0)
+    return loops.take(loops.count([2], 0), loops.where(is_empty, outside, inside), 0)
 
 
 # ---------------------------------------------------------------- formulas

@@ -1,0 +1,97 @@
+"""Which calls of elementwise operators, reductions and normalisations leave native code, and why."""
+
+import numpy as np
+import pytest
+
+from sabir.compilation._lowering import lower
+from sabir.compilation._prepare import pattern_of, prepare
+from sabir.elements import element
+from sabir.ir import Builder, TensorType, minimum_ir, parse_dim
+from sabir.loops import ELEMENTS
+from sabir.opsets import STANDARD
+from support.rooms import attributes_of, type_of
+
+ELEMENTWISE = """
+    Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast
+    CastLike Ceil Celu Clip Cos Cosh Div Dropout Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid
+    HardSwish Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or Pow PRelu
+    Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum SwiGLU Swish Tan Tanh
+    ThresholdedRelu Where Xor
+"""
+REDUCTIONS = """
+    ArgMax ArgMin GlobalAveragePool GlobalLpPool GlobalMaxPool Hardmax LogSoftmax ReduceL1 ReduceL2 ReduceLogSum
+    ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Softmax
+"""
+NORMALISATIONS = """
+    BatchNormalization GroupNormalization InstanceNormalization LayerNormalization LpNormalization LRN
+    MeanVarianceNormalization RMSNormalization
+"""
+ELSEWHERE = {
+    "BatchNormalization": {"no kernel normalises by the statistics of a batch"},
+    "Dropout": {"kernels draw no random numbers"},
+    "Pow": {"a power of integers is no product of a few factors"},
+}
+WITH_SYMBOLS = ELSEWHERE | {
+    "GroupNormalization": {f"whether {n} channels can be divided into 2 groups is open" for n in ("n2", "n4")}
+}
+
+
+def is_native(x):
+    """Whether kernels compute with the element type of an operand."""
+    return x is None or (
+        not isinstance(x, (list, dict))
+        and np.asarray(x).dtype.kind != "O"
+        and element(np.asarray(x).dtype).name in ELEMENTS
+    )
+
+
+def named(kind):
+    """The type with a symbol for each size above 1, one for equal sizes."""
+    return TensorType(kind.element, tuple(d if d < 2 else parse_dim(f"n{d}") for d in kind.shape))
+
+
+def model_of(operator, example, symbols):
+    """A model of the call and its feeds; axes and modes are constants, without symbols all but the first."""
+    b = Builder(example.opset)
+    operands, feeds = [], []
+    by_contents = not symbols or operator.name == "Dropout" or operator.name.startswith("Reduce")
+    for place, x in enumerate(example.inputs):
+        if x is None or (place and by_contents):
+            operands.append(None if x is None else b.initializer(f"c{place}", np.asarray(x)))
+            continue
+        kind = type_of(x)
+        operands.append(b.input(f"x{place}", named(kind) if symbols else kind))
+        feeds.append(np.asarray(x))
+    version = operator.at(example.opset)
+    made = b.op(operator.name, *operands, outputs=example.outputs, **attributes_of(version, example))
+    for place, value in enumerate(made if isinstance(made, tuple) else (made,)):
+        b.output(value, f"y{place}")
+    return b.model(ir_version=minimum_ir(max(example.opset, 21))), feeds
+
+
+def reasons(model, feeds):
+    """Why calls of a model are evaluated on arrays."""
+    pattern, sizes = pattern_of([v.type for v in model.graph.inputs], feeds)
+    prepared = prepare(model, pattern, sizes, STANDARD, newer_opsets=False)
+    found = lower(prepared)
+    return {step.reason for step in found.evaluated.values()}
+
+
+@pytest.mark.parametrize("symbols", [False, True])
+@pytest.mark.parametrize("name", f"{ELEMENTWISE} {REDUCTIONS} {NORMALISATIONS}".split())
+def test_all_examples_become_kernels_but_those_with_a_reason(name, symbols):
+    operator = STANDARD.find("", name)
+    ends = {operator.versions[0].since, operator.versions[-1].since}
+    examples = [
+        e
+        for e in operator.all_examples()
+        if not operator.at(e.opset).removed
+        and all(map(is_native, e.inputs))
+        and (not symbols or e.opset in ends)
+    ]
+
+    found = set().union(*(reasons(*model_of(operator, e, symbols)) for e in examples))
+
+    assert examples
+    kept = {r for r in found if not r.startswith("kernels do not compute with ")}  # which attributes ask for
+    assert kept == (WITH_SYMBOLS if symbols else ELSEWHERE).get(name, set())
