@@ -1,5 +1,6 @@
 """What all tests start from."""
 
+import gc
 import os
 import signal
 import tempfile
@@ -32,6 +33,10 @@ def pytest_addoption(parser):
     parser.addoption(
         "--case", default="", help="of the tests that run many cases, those whose name has this text"
     )
+
+
+def pytest_collection_finish():
+    gc.freeze()  # no test frees what collection made: the collector need not look through it again and again
 
 
 def pytest_configure(config):

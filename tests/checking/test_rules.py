@@ -12,6 +12,7 @@ import sabir
 from sabir.base import NotFoundError
 from sabir.checking import GROUPS, RULES, chosen, laws
 from sabir.checking._rule import SetTexts, Wire
+from support.cases import each_of
 from support.findings import FINDINGS, differences, findings_of, findings_record, source_of
 
 QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}  # as a text editor has them
@@ -31,7 +32,7 @@ UNRESOLVED = {
 """Examples with a finding whose location has no object, by rule and index, with the reason."""
 
 
-@pytest.mark.parametrize(("name", "kind", "index"), CASES)
+@each_of("name, kind, index", CASES)
 def test_the_examples_of_a_rule(name, kind, index):
     rule = RULES.find(name)
     assert rule is not None
@@ -53,7 +54,7 @@ def test_the_differences_from_a_record_are_shown(tmp_path):
     assert "tools/write_findings.py" in shown
 
 
-@pytest.mark.parametrize(("name", "index"), [(r.id, i) for r in RULES for i in range(len(r.bad))])
+@each_of("name, index", [(r.id, i) for r in RULES for i in range(len(r.bad))])
 def test_the_location_of_a_finding_leads_to_an_object(name, index):
     rule = RULES.find(name)
     example = rule.bad[index]
@@ -80,7 +81,7 @@ def test_the_id_of_a_rule_is_permanent():
     assert len(known) == len({*known})
 
 
-@pytest.mark.parametrize("rule", list(RULES), ids=lambda r: r.id)
+@each_of("rule", [pytest.param(r, id=r.id) for r in RULES])
 def test_a_rule_is_documented(rule):
     assert re.fullmatch(r"[A-Z0-9]+[A-Z]\d{3}|TEXT001|UTF8\d{3}", rule.id)
     assert rule.law.endswith((".", ")"))

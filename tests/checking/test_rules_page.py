@@ -13,6 +13,7 @@ from sabir.checking._page import folded
 from sabir.checking._rule import SetTexts, Textproto, Wire
 from sabir.proto import ModelProto
 from sabir.repairing import REPAIRS, UNSAFE_REPAIRS
+from support.cases import each_of
 
 REPAIRABLE = Repairable(REPAIRS, UNSAFE_REPAIRS)
 DOCUMENT = Path(__file__).parents[2] / "docs" / "rules.md"
@@ -54,7 +55,7 @@ def test_links_lead_to_rules():
     assert {target.upper() for target in re.findall(r"\(#(\w+)\)", document)} <= headings
 
 
-@pytest.mark.parametrize("rule", list(RULES), ids=lambda r: r.id)
+@each_of("rule", [pytest.param(r, id=r.id) for r in RULES])
 def test_the_page_of_a_rule(rule):
     page = rule_page(rule, REPAIRABLE)
     assert page.count("```") == 2 * (len(rule.bad) + len(rule.good))
@@ -77,7 +78,7 @@ def test_ir_versions_in_words():
     assert versions["GRAPH013"] == "4 and later"
 
 
-@pytest.mark.parametrize(("rule", "kind", "place"), EXAMPLES)
+@each_of("rule, kind, place", EXAMPLES)
 def test_a_folded_example_is_the_same_model(rule, kind, place):
     example = getattr(RULES.find(rule), kind)[place]
     shown = type(example)("\n".join(folded(example)))

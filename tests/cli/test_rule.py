@@ -2,6 +2,7 @@ import pytest
 
 from sabir.checking import GROUPS, RULES, Repairable, rule_page
 from sabir.repairing import REPAIRS, UNSAFE_REPAIRS
+from support.cases import each_of
 
 REPAIRABLE = Repairable(REPAIRS, UNSAFE_REPAIRS)
 
@@ -31,7 +32,7 @@ def test_a_group_lists_its_rules(cli, group):
     assert [line.split()[0] for line in lines] == [r.id for r in RULES if r.group == group]
 
 
-@pytest.mark.parametrize("rule", list(RULES), ids=lambda r: r.id)
+@each_of("rule", [pytest.param(r, id=r.id) for r in RULES])
 def test_a_rule_is_explained(cli, rule):
     code, out, err = cli("rule", rule.id)
     assert (code, err) == (0, "")

@@ -11,6 +11,7 @@ from onnx.backend.test.loader import load_node_model_tests
 import sabir
 from sabir.ir import OptionalType, SequenceType, verify
 from sabir.opsets import STANDARD
+from support.cases import each_of
 
 
 def cases():
@@ -25,6 +26,10 @@ def cases():
             yield pytest.param(case, id=case.name)
 
 
+def first_operator(case):
+    return case.model.graph.node[-1].op_type
+
+
 def feeds_of(model, case):
     ((inputs, _),) = case.data_sets
     return {v.name: value_of(x, v.type) for v, x in zip(model.graph.inputs, inputs, strict=False)}
@@ -36,7 +41,7 @@ def value_of(x, kind):
     return numpy_helper.to_array(x) if hasattr(x, "SerializeToString") else np.asarray(x)
 
 
-@pytest.mark.parametrize("case", list(cases()))
+@each_of("case", cases(), group=first_operator)
 def test_expanded_operators(case):
     model = sabir.loads(case.model.SerializeToString())
     feeds = feeds_of(model, case)

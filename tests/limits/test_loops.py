@@ -64,7 +64,7 @@ def test_an_endless_loop_ends(name):
     assert len(str(caught.value)) < 2000
 
 
-@pytest.mark.parametrize("name", ["one node", "a doubling vector"])
+@pytest.mark.parametrize("name", ["no node", "a doubling vector"])
 def test_an_endless_loop_ends_soon_by_default(name):
     model = sabir.parse(ENDLESS[name])
     with bounded(), pytest.raises(LimitError):

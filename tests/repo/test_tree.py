@@ -4,9 +4,8 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
-
 import sabir
+from support.cases import each_of
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 400
@@ -46,7 +45,7 @@ def test_source_files_are_short():
     assert not long
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@each_of("name", SCRIPTS)
 def test_every_suppression_has_a_rule_and_a_reason(name):
     bare = [
         f"{name}:{number}: {line.strip()}"

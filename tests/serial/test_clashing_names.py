@@ -194,7 +194,7 @@ def messages(draw):
     return message
 
 
-MANY = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @MANY

@@ -22,7 +22,7 @@ from sabir.proto import ModelProto
 from sabir.serial import FORMATS
 from support.messages import models, wire_of
 
-MANY = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 TEXTS = ("textproto", "json")
 SUFFIXES = {
     ".onnx": "protobuf", ".pb": "protobuf", ".textproto": "textproto", ".txtpb": "textproto",
@@ -161,7 +161,7 @@ def test_onnx_reads_what_we_write(name):
 def test_onnx_reads_any_model_that_we_write(name):
     classes = {"textproto": text_format, "json": json_format}
 
-    @settings(MANY, max_examples=40)
+    @settings(MANY, max_examples=25)
     @given(models())
     def holds(message):
         data = sabir.dumps(sabir.loads(message.SerializeToString()), format=name)
@@ -176,7 +176,7 @@ def test_onnx_reads_any_model_that_we_write(name):
 def test_we_read_any_model_that_onnx_writes(name):
     serializer = serialization.registry.get(name)
 
-    @settings(MANY, max_examples=40)
+    @settings(MANY, max_examples=25)
     @given(models())
     def holds(message):
         theirs = onnx.ModelProto.FromString(message.SerializeToString())

@@ -377,7 +377,7 @@ def test_an_interrupt_between_any_two_steps_destroys_nothing(tmp_path, old, new)
         assert is_old or found == contents(after), step
         left = {p.name for p in folder.iterdir()} - there
         assert not [name for name in left if name.endswith(".tmp") or is_old], step
-        step += 13
+        step += 29
     assert step > 100
 
 

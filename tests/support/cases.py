@@ -26,13 +26,14 @@ def each_of(
     """Return a decorator that makes one test of a check and its cases.
 
     `names` are the arguments of the check that a case gives, the others are fixtures. A case is a
-    `pytest.param` with an id, or one value, whose text is its name. With `group`, a function of a case's values,
-    there is one test for each group.
+    `pytest.param` with an id, or what `parametrize` takes, whose text is its name. With `group`, a function of a
+    case's values, there is one test for each group.
     """
     arguments = [name.strip() for name in names.split(",")]
     groups: dict[str, dict[str, tuple[Any, ...]]] = {}
     for case in cases:
-        name, values = (case.id, case.values) if hasattr(case, "values") else (str(case), (case,))
+        values = case.values if hasattr(case, "values") else case if len(arguments) > 1 else (case,)
+        name = getattr(case, "id", None) or " ".join(map(str, values))
         held = groups.setdefault(group(*values) if group else "", {})
         assert name not in held, f"two cases are named {name!r}"
         held[name] = values

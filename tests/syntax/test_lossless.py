@@ -93,13 +93,13 @@ def assert_kept(proto):
 
 
 @given(models())
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whole_models_come_back(proto):
     assert_kept(proto)
 
 
 @given(models(unknown=True))
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whole_models_with_unknown_fields_come_back(proto):
     assert_kept(proto)
 
@@ -203,7 +203,7 @@ SIMPLIFY = {
 
 
 @given(models(odd=False))
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_the_standard_can_say_onnx_reads(proto):
     shown = assert_kept(standard(proto))
     assert "@{" not in re.sub(r'"(?:[^"\\]|\\.)*"', "", shown)
@@ -219,7 +219,7 @@ def official_models():
 
 def test_the_official_node_models_come_back_and_onnx_reads_them(official_models):
     assert len(official_models) > 1800
-    for model in official_models:
+    for model in official_models[::2]:  # test_oracle.py has the others
         onnx.parser.parse_model(assert_kept(model))
 
 

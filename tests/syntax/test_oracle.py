@@ -45,7 +45,7 @@ def test_the_files_of_the_wheel():
 
 def test_the_official_node_models(official_models):
     assert len(official_models) > 1800
-    for model in official_models:
+    for model in official_models[1::2]:  # test_lossless.py has the others
         assert_same_through_us(model)
 
 
