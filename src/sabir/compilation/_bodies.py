@@ -39,7 +39,18 @@ class CompiledBody:
     It stands in the place of the interpreter's plan of the subgraph.
     """
 
-    __slots__ = ("_host", "_interpreted", "_lock", "_plan", "_program", "_programs", "_slots", "_team", "calls", "cost")
+    __slots__ = (
+        "_host",
+        "_interpreted",
+        "_lock",
+        "_plan",
+        "_program",
+        "_programs",
+        "_slots",
+        "_team",
+        "calls",
+        "cost",
+    )
 
     def __init__(self, subgraph: ScheduledSubgraph, interpreted: BoundPlan, host: Host, team: Team) -> None:
         self._program, self._plan = subgraph.program, subgraph.plan
@@ -116,7 +127,9 @@ def _inferred(call: OperatorCall, types: Sequence[Type | None]) -> tuple[Type | 
         return ()
     binding = call.version.binding("infer")
     try:
-        return as_results(binding(operands, binding.fill(call.attributes), Call(call.named, call.version.since)))
+        return as_results(
+            binding(operands, binding.fill(call.attributes), Call(call.named, call.version.since))
+        )
     except (SabirError, *ACCIDENTS):
         return ()
 

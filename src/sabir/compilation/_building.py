@@ -74,7 +74,12 @@ class _Builder:
             else:
                 self._nest(group)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
-        return Plan(self.entries, list(dict.fromkeys([*self.buffers.values(), *self.by_slot.values()])), outputs, self.setup)
+        return Plan(
+            self.entries,
+            list(dict.fromkeys([*self.buffers.values(), *self.by_slot.values()])),
+            outputs,
+            self.setup,
+        )
 
     # ------------------------------------------------------------ memory
 
@@ -105,7 +110,9 @@ class _Builder:
         found.strides = located.strides if x in self.grouping.views.order else None
         return found
 
-    def _new(self, kind: BufferKind, element: str, shape: Sizes, slot: int = 0, size: Size | None = None) -> Buffer:
+    def _new(
+        self, kind: BufferKind, element: str, shape: Sizes, slot: int = 0, size: Size | None = None
+    ) -> Buffer:
         number = FIRST + len(self.buffers) + len(self.by_slot)
         return Buffer(kind, number, element, shape, bytes_of(element, shape) if size is None else size, slot)
 
@@ -268,7 +275,10 @@ class _Builder:
             raise TypeError("attention has two products")
         lanes = self.host.vector_bits // 8 // element_bytes(second.element)
         head = [axis for axis in range(second.rank - 2) if second.shape[axis] != 1]
-        inner, outer = self._rows_of_scores(scores, second.a, head), self._chosen(nesting_of(group, self.grouping), head)
+        inner, outer = (
+            self._rows_of_scores(scores, second.a, head),
+            self._chosen(nesting_of(group, self.grouping), head),
+        )
         a = self.grouping.views.locate(self.grouping.operands[first][0])
         b = self.grouping.views.locate(first.b)
         with_operands = self._with_operands(Nesting(first.shape, (False,) * first.rank), first, a, b)
@@ -281,7 +291,9 @@ class _Builder:
             self._with_operands(Nesting(second.shape, (False,) * second.rank), second, v, v), head
         ).places[1]
         entry = Entry([])
-        rows = tile_for(second.shape[-2] if isinstance(second.shape[-2], int) else 128, self.host.registers).rows
+        rows = tile_for(
+            second.shape[-2] if isinstance(second.shape[-2], int) else 128, self.host.registers
+        ).rows
         attention = Attention(
             nest_of(inner, self.host.vector_bits, inner=len(inner.sizes) - 1),
             nest_of(outer, self.host.vector_bits, inner=len(outer.sizes) - 1),

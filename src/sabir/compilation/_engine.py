@@ -139,7 +139,11 @@ class Compiled:
             self._fast_runs.clear()
 
     def _remember(
-        self, program: CompiledProgram, names: tuple[str, ...], inputs: Sequence[Any], sizes: Mapping[str, int]
+        self,
+        program: CompiledProgram,
+        names: tuple[str, ...],
+        inputs: Sequence[Any],
+        sizes: Mapping[str, int],
     ) -> None:
         """Let later runs with feeds of the same shapes be fast."""
         if not program.is_native or (self._limits is not None and self._limits.seconds is not None):
@@ -195,7 +199,9 @@ class Compiled:
             raise
         except (SabirError, AssertionError, *ACCIDENTS) as error:
             self._refused.add(pattern)
-            warn(f"no plan could be compiled, so the interpreter runs the model: {type(error).__name__}: {error}")
+            warn(
+                f"no plan could be compiled, so the interpreter runs the model: {type(error).__name__}: {error}"
+            )
             return None
 
     def _planned(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:

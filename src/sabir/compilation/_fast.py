@@ -105,7 +105,9 @@ class FastRun:
         return results
 
     def _frame(self) -> _Frame:
-        return _Frame(self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots)
+        return _Frame(
+            self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots
+        )
 
 
 class _Frame(Frame):

@@ -69,7 +69,9 @@ class Grouping:
         self.groups: list[Group] = []
         self.of: dict[Expression, Group] = {}
         self.stored: dict[Expression, None] = {}
-        self.writers: dict[Expression, list[Group]] = {}  # of a Join or a Pad: the groups that write its parts
+        self.writers: dict[
+            Expression, list[Group]
+        ] = {}  # of a Join or a Pad: the groups that write its parts
         self._visited: set[Expression] = set()
         self._users: dict[Expression, list[object]] = {}
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
@@ -216,7 +218,9 @@ class Grouping:
         for number in candidates:
             group = self.groups[number]
             others = [o for o in direct if self.of.get(o) is not group and o in self.of]
-            if self._joins(x, group, direct) and self._allowed(group, [*needed, *(self.of[o] for o in others)]):
+            if self._joins(x, group, direct) and self._allowed(
+                group, [*needed, *(self.of[o] for o in others)]
+            ):
                 for o in others:
                     needed += self.need(o)
                 self._join(x, group, needed)

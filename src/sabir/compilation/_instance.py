@@ -75,7 +75,9 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
     base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
     for number, entry in enumerate(plan.entries):
         if isinstance(entry, Step):
-            new = {s for b in entry.writes.values() for d in b.shape if isinstance(d, Expr) for s in d.symbols}
+            new = {
+                s for b in entry.writes.values() for d in b.shape if isinstance(d, Expr) for s in d.symbols
+            }
             if new - known:
                 found.append(Part(first, number + 1, base + len(found)))
                 known |= new
@@ -134,9 +136,7 @@ def _choice(entry: Entry, sizes: Sizes) -> tuple[Any, int, Any, list[Any]]:
     return entry.choices[-1]
 
 
-def _argument(
-    a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]
-) -> int:
+def _argument(a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]) -> int:
     if type(a) is int:
         return a
     match a:

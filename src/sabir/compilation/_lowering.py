@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import ACCIDENTS, SabirError
-from sabir.ir import Expr, TensorType
 from sabir.compilation._prepare import Guard
+from sabir.ir import Expr, TensorType
 from sabir.loops import (
     ELEMENTS,
     Assumptions,
@@ -97,9 +97,9 @@ def _lower_call(found: Lowered, place: int) -> None:
         reason = f"{type(error).__name__}: {error}"
     else:
         found.lowered.append(place)
-        found.expressions.update(
-            {slot: x for slot, x in zip(call.outputs, results, strict=False) if slot != ABSENT}
-        )
+        found.expressions.update({
+            slot: x for slot, x in zip(call.outputs, results, strict=False) if slot != ABSENT
+        })
         return
     reads = tuple(dict.fromkeys(s for s in (*call.inputs, *call.captures) if s != ABSENT))
     found.evaluated[place] = Evaluated(place, reads, reason)

@@ -79,9 +79,7 @@ class Prepared(NamedTuple):
     unknown: frozenset[str] = frozenset()
 
 
-def pattern_of(
-    declared: Sequence[Type | None], feeds: Sequence[Any]
-) -> tuple[Pattern, dict[str, int]]:
+def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[Pattern, dict[str, int]]:
     """Return the pattern of some feeds, and the sizes of its symbols."""
     sizes: dict[str, int] = {}
     kinds: list[TensorType | None] = []

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _MOST_LAYOUTS = 64
 
 
-class Mismatch(Exception):  # noqa: N818
+class Mismatch(Exception):
     """A run contradicts what its plan assumes; the interpreter runs it, or says what is wrong."""
 
 
@@ -110,7 +110,9 @@ class CompiledProgram:
         table: Array = np.zeros(count, np.int64)
         for buffer in self.plan.buffers:
             if buffer.kind == "constant":
-                array = np.ascontiguousarray(self.prepared.constants[buffer.slot])  # kernels need no alignment
+                array = np.ascontiguousarray(
+                    self.prepared.constants[buffer.slot]
+                )  # kernels need no alignment
             elif buffer.kind == "packed":
                 array = aligned(int(buffer.size))  # pyright: ignore[reportArgumentType]  constants have sizes
             else:
@@ -129,7 +131,12 @@ class CompiledProgram:
         self._native(layout, (0, len(layout.rows)), self.table, Control(), lambda: None)
 
     def _native(
-        self, layout: PartLayout, rows: tuple[int, int], table: Array, control: Control, check: Callable[[], object]
+        self,
+        layout: PartLayout,
+        rows: tuple[int, int],
+        table: Array,
+        control: Control,
+        check: Callable[[], object],
     ) -> None:
         done = execute(
             self.team, layout.rows.ctypes.data, rows[0], rows[1], table.ctypes.data, control, check
@@ -151,7 +158,11 @@ class CompiledProgram:
     # ------------------------------------------------------------ runs
 
     def run(
-        self, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run, control: Control | None = None
+        self,
+        inputs: Sequence[Array | None],
+        symbols: Mapping[str, int],
+        run: Run,
+        control: Control | None = None,
     ) -> list[Any]:
         """Return the outputs; raises Mismatch where the plan does not fit, and what evaluated calls raise.
 
@@ -303,7 +314,9 @@ class _Run:
         else:
             source = self.results[buffer.slot] if buffer.kind == "output" else self.slots[buffer.slot]
             memory = np.require(source, None, "CA").reshape(-1).view(np.uint8)
-        found: Array = np.ndarray(sizes, dtype, memory, start, steps) if memory.size else np.empty(sizes, dtype)
+        found: Array = (
+            np.ndarray(sizes, dtype, memory, start, steps) if memory.size else np.empty(sizes, dtype)
+        )
         found.flags.writeable = False
         return found
 

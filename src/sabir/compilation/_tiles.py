@@ -27,7 +27,9 @@ def tile_for(rows: int, registers: int) -> Tile:
     if rows <= most:
         return Tile(rows, 1)
     least = most - 3 if registers > 16 else most  # ruff: ignore[magic-value-comparison]
-    return Tile(min(range(least, most + 1), key=lambda r: (-(-rows // r) * r * (1 + 0.02 * (8 - r) ** 2), r)), 1)
+    return Tile(
+        min(range(least, most + 1), key=lambda r: (-(-rows // r) * r * (1 + 0.02 * (8 - r) ** 2), r)), 1
+    )
 
 
 def tiles(rows: int | None, registers: int) -> list[tuple[int | None, Tile]]:

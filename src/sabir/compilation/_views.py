@@ -63,7 +63,11 @@ class Views:
         if not isinstance(inner, Permute) or isinstance(inner.operand, (*VIEWS, Stored, Join, Pad)):
             return
         base = inner.operand
-        if base in self.order or base in self._found or regrouped(inner.shape, row_major(inner.shape), x.shape) is None:
+        if (
+            base in self.order
+            or base in self._found
+            or regrouped(inner.shape, row_major(inner.shape), x.shape) is None
+        ):
             return
         strides = row_major(base.shape)
         if regrouped(inner.shape, [strides[axis] for axis in inner.axes], x.shape) is None:
@@ -85,7 +89,9 @@ class Views:
                 offset = of.offset
                 for part in moved:
                     offset = offset + part
-                return Located(of.base, offset, tuple(s * n for s, n in zip(x.steps, of.strides, strict=True)))
+                return Located(
+                    of.base, offset, tuple(s * n for s, n in zip(x.steps, of.strides, strict=True))
+                )
             case Expand():
                 return of._replace(strides=broadcast_strides(x.operand.shape, of.strides, x.shape))
             case Reshape():

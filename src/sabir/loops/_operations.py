@@ -35,9 +35,7 @@ _UNARY = (
     "neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2 log1p "
     "sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid softplus cast"
 )
-_BINARY = (
-    "add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor shl shr"
-)
+_BINARY = "add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor shl shr"
 ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | {"where": 3, "fma": 3}
 _TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
 
@@ -100,7 +98,7 @@ def broadcast(a: Sizes, b: Sizes) -> Sizes:
 
 def same_shape(a: Sizes, b: Sizes) -> bool:
     """Return whether two shapes are equal, if only for the feeds at hand."""
-    return len(a) == len(b) and all(equal(m, n) for m, n in zip(a, b, strict=True))
+    return len(a) == len(b) and all(starmap(equal, zip(a, b, strict=True)))
 
 
 def _common(m: Size, n: Size) -> Size:

@@ -131,7 +131,9 @@ class Session:
         """
         stop = getattr(self._engine, "cancel", None)
         if stop is None:
-            raise UnsupportedError(f"the engine {self.engine!r} cannot be cancelled; give it Limits(seconds=)")
+            raise UnsupportedError(
+                f"the engine {self.engine!r} cannot be cancelled; give it Limits(seconds=)"
+            )
         stop()
 
     def release(self) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._emitter import INDEX, POINTER, Kind, Register
 from sabir.compilation.kernels._casts import SCALARS, cast
+from sabir.compilation.kernels._emitter import INDEX, POINTER, Kind, Register
 from sabir.compilation.kernels._functions import FUNCTIONS
 from sabir.compilation.kernels._nest import (
     ANY,

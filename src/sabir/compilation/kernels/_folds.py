@@ -72,7 +72,9 @@ class Accumulator:
         """Return whether a value replaces the best before it; NaN counts as the extreme, as in numpy."""
         e = self._body.e
         op = _POSITIONS[self._fold.op]
-        found = function_of({"gt": "ge", "lt": "le"}[op] if self._fold.last else op, self._element)(e, (x, best))
+        found = function_of({"gt": "ge", "lt": "le"}[op] if self._fold.last else op, self._element)(
+            e, (x, best)
+        )
         if not x.kind.is_float:
             return found
         is_nan, was_nan = (e.compare("fcmp uno", v, v) for v in (x, best))

@@ -82,7 +82,9 @@ def _hoist(body: Body, roots: Sequence[int], point: Point) -> None:
             if not _waits(body, number):
                 body.value(number, point)
             continue
-        pending += step.operands if isinstance(step, Apply) else [step.index] if isinstance(step, Take) else []
+        pending += (
+            step.operands if isinstance(step, Apply) else [step.index] if isinstance(step, Take) else []
+        )
 
 
 def _waits(body: Body, number: int) -> bool:
@@ -93,9 +95,7 @@ def _waits(body: Body, number: int) -> bool:
     return isinstance(step, Apply) and any(_waits(body, o) for o in step.operands)
 
 
-def _along(
-    body: Body, around: Point, start: Register, stop: Register, each: Callable[[Point], None]
-) -> None:
+def _along(body: Body, around: Point, start: Register, stop: Register, each: Callable[[Point], None]) -> None:
     """Loop along the inner axis in vectors, then once under a mask for the rest."""
     e, lanes, inner = body.e, body.nest.lanes, body.nest.inner
     whole = e.add(start, e.binary("and", e.binary("sub", stop, start), e.index(-lanes)))
@@ -153,7 +153,7 @@ def _rows(body: Body, passes: Passes) -> None:
         _store(body, [n for _, n in nest.stores if not passes.varies[n]], row)
 
 
-def row_pass(  # ruff: ignore[too-many-arguments]  the state of one pass
+def row_pass(
     body: Body, passes: Passes, scratch: Scratch, number: int, roots: Sequence[int], row: Point
 ) -> None:
     """Emit one pass over a row: its folds, what it stores, and what it keeps for later passes."""
@@ -192,7 +192,9 @@ def _over_reduced(
             return
         axis = remaining[0]
         with body.e.loop(body.e.index(0), body.sizes[axis]) as place:
-            inside(Point([*point.indices[:axis], place, *point.indices[axis + 1 :]], outer=row), remaining[1:])
+            inside(
+                Point([*point.indices[:axis], place, *point.indices[axis + 1 :]], outer=row), remaining[1:]
+            )
 
     inside(row, outer)
 

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from sabir.compilation.kernels._nest import ANY, NEXT, Accumulated, Apply, Fold, Load, Nest, Position, Take
 
-_CHEAP = frozenset("add sub mul neg abs cast where min max".split())
+_CHEAP = frozenset(["add", "sub", "mul", "neg", "abs", "cast", "where", "min", "max"])
 _COSTLY = frozenset(
-    "exp exp2 expm1 log log2 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid "
-    "softplus pow fmod".split()
+    ["exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid", "softplus", "pow", "fmod"]
 )
 
 
@@ -30,7 +29,7 @@ class Passes(NamedTuple):
     def operand(self, fold: int) -> int:
         """Return the step that a fold combines."""
         step = self.nest.steps[fold]
-        assert isinstance(step, Fold)  # noqa: S101  for the type checker
+        assert isinstance(step, Fold)  # ruff: ignore[assert]  for the type checker
         return step.operand
 
 

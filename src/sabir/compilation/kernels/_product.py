@@ -85,9 +85,7 @@ class _Emission:
         e, product = self.e, self.product
         width = product.width * product.panels
         groups = e.binary("udiv", e.add(self.columns, width - 1), e.index(width))
-        chunks = e.binary(
-            "udiv", e.add(e.add(self.row_count, self.job_rows), -1), self.job_rows
-        )
+        chunks = e.binary("udiv", e.add(e.add(self.row_count, self.job_rows), -1), self.job_rows)
         jobs = e.mul(groups, chunks)
         for size in self.batch_sizes:
             jobs = e.mul(jobs, size)
@@ -97,8 +95,9 @@ class _Emission:
             rest = e.binary("udiv", job, groups)
             chunk, batch = e.binary("urem", rest, chunks), e.binary("udiv", rest, chunks)
             indices = self._batch_indices(batch)
-            a, b = self._batch_base(self.a, self.layout.a_batch, indices), self._batch_base(
-                self.b, self.layout.b_batch, indices
+            a, b = (
+                self._batch_base(self.a, self.layout.a_batch, indices),
+                self._batch_base(self.b, self.layout.b_batch, indices),
             )
             first = e.mul(chunk, self.job_rows)
             last = e.least(e.add(first, self.job_rows), self.row_count)
@@ -118,7 +117,13 @@ class _Emission:
         return base
 
     def _job(
-        self, indices: list[Register], a: Register, b: Register, group: Register, first: Register, last: Register
+        self,
+        indices: list[Register],
+        a: Register,
+        b: Register,
+        group: Register,
+        first: Register,
+        last: Register,
     ) -> None:
         """Emit the rows from `first` to `last` by one group of panels."""
         e, product = self.e, self.product
@@ -140,7 +145,9 @@ class _Emission:
     def _lines_a_step(self, first: Register, last: Register) -> Register:
         """Return how many bytes of the next panels each step of `k` brings in, so that all blocks share it."""
         e, product = self.e, self.product
-        blocks = e.binary("udiv", e.add(e.binary("sub", last, first), product.rows - 1), e.index(product.rows))
+        blocks = e.binary(
+            "udiv", e.add(e.binary("sub", last, first), product.rows - 1), e.index(product.rows)
+        )
         step = product.width * product.panels * element_bytes(product.element)
         return e.binary("udiv", e.index(step), blocks)
 
@@ -181,7 +188,12 @@ class _Emission:
     # ------------------------------------------------------------ the results of a tile
 
     def _epilogue(
-        self, indices: list[Register], row: Register, last: Register, column: Register, sums: list[list[Variable]]
+        self,
+        indices: list[Register],
+        row: Register,
+        last: Register,
+        column: Register,
+        sums: list[list[Variable]],
     ) -> None:
         e, product = self.e, self.product
         lanes = product.nest.lanes
@@ -196,7 +208,12 @@ class _Emission:
                     self._store(indices, here, e.add(column, v * lanes), e.get(sums[m][v]))
 
     def _looped(
-        self, indices: list[Register], row: Register, last: Register, column: Register, sums: list[list[Variable]]
+        self,
+        indices: list[Register],
+        row: Register,
+        last: Register,
+        column: Register,
+        sums: list[list[Variable]],
     ) -> None:
         """Emit a long epilogue once, in a loop over the vectors of the tile, which wait on the stack."""
         e, product = self.e, self.product

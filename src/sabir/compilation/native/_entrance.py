@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from sabir.compilation.native._team import Control, Team
 
 _RUN, _TEAM, _ROWS, _COUNT, BUFFERS, _CONTROL, INPUTS, _OUTPUTS, TYPE, HEADER, _, FIRST = range(12)
-INPUT, OUTPUT = 5, 2  # numbers of an input: object, slot, rank, dtype object, sizes; of an output: object, slot
+INPUT, OUTPUT = (
+    5,
+    2,
+)  # numbers of an input: object, slot, rank, dtype object, sizes; of an output: object, slot
 
 _TEXT = """
 define i64 @kernel(ptr %frame) {
@@ -161,7 +164,12 @@ def works() -> bool:
     buffers = (ctypes.c_int64 * 1)()
     sizes = (ctypes.c_int64 * 2)(3, 5)
     frame = (ctypes.c_int64 * (FIRST + INPUT))()
-    frame[BUFFERS], frame[INPUTS], frame[TYPE], frame[HEADER] = ctypes.addressof(buffers), 1, id(np.ndarray), header()
+    frame[BUFFERS], frame[INPUTS], frame[TYPE], frame[HEADER] = (
+        ctypes.addressof(buffers),
+        1,
+        id(np.ndarray),
+        header(),
+    )
     frame[FIRST : FIRST + INPUT] = [id(array), 0, 2, id(array.dtype), ctypes.addressof(sizes)]
     accepted = entrance()(ctypes.addressof(frame)) == 0 and buffers[0] == array.ctypes.data
     sizes[1] = 4
