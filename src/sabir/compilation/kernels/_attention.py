@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
+from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of, lanes_before
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register
 from sabir.compilation.kernels._loops import Scratch, row_pass
 from sabir.compilation.kernels._nest import Accumulated, Apply, Nest
@@ -200,10 +200,7 @@ class _Emission:
             self._store(indices, first, count, column, sums)
 
     def _mask(self, column: Register) -> Register:
-        e, lanes = self.e, self.spec.lanes
-        left = e.splat(e.convert("trunc", e.binary("sub", self.columns, column), "i32"), lanes)
-        numbers = Register(f"<{', '.join(f'i32 {n}' for n in range(lanes))}>", left.kind)
-        return e.compare("icmp slt", numbers, left)
+        return lanes_before(self.e, column, self.columns, self.spec.lanes)
 
     def _store(
         self, indices: Sequence[Register], first: Register, count: Register, column: Register,

@@ -41,9 +41,13 @@ def function_of(op: str, element: str) -> Callable[..., Register]:
     """Return the emission of a scalar function for operands of an element type."""
     if element.startswith("uint"):
         if op == "abs":
-            return lambda _, operands: operands[0]
+            return _same
         op = f"{op}_u" if f"{op}_u" in FUNCTIONS else op
     return FUNCTIONS[op]
+
+
+def _same(_: Emitter, operands: Sequence[Register]) -> Register:
+    return operands[0]
 
 
 def element_bytes(element: str) -> int:
@@ -91,10 +95,7 @@ class Body:
 
     def pointer(self, place: int) -> Register:
         """Emit the address that the arguments at `place` give: a buffer and an offset in it."""
-        e = self.e
-        slot = e.offset(Register("%buffers", POINTER), e.argument(place), "i64")
-        base = e.value(POINTER, f"load ptr, {slot}, align 8")
-        return e.offset(base, e.argument(place + 1))
+        return pointer_at(self.e, place)
 
     def rebase(self, access: int, base: Register) -> None:
         """Let an access begin at another address."""
@@ -215,8 +216,8 @@ class Body:
     def _take(self, number: int, step: Take, point: Point) -> Register:
         """Emit a load at an index, which is checked: outside of the axis it counts as an error and reads 0."""
         e, place = self.e, self.layout.takes[number]
-        index = self.value(step.index, point)
-        index = cast(e, index, self.nest.steps[step.index].element, "int64")
+        index = self.value(step.place, point)
+        index = cast(e, index, self.nest.steps[step.place].element, "int64")
         size, stride = (e.splat(e.argument(place + i), index.kind.lanes) for i in (0, 1))
         negative = e.compare("icmp slt", index, e.constant(index.kind, 0))
         index = e.select(negative, e.binary("add", index, size), index)
@@ -252,6 +253,19 @@ class Body:
             e.effect(f"store i64 1, {base}, align 8")
 
 
+def pointer_at(e: Emitter, place: int) -> Register:
+    """Emit the address that the arguments at `place` give: a buffer and an offset in it."""
+    slot = e.offset(Register("%buffers", POINTER), e.argument(place), "i64")
+    return e.offset(e.value(POINTER, f"load ptr, {slot}, align 8"), e.argument(place + 1))
+
+
+def lanes_before(e: Emitter, place: Register, end: Register, lanes: int) -> Register:
+    """Emit which lanes from a place on lie before the end."""
+    left = e.splat(e.convert("trunc", e.binary("sub", end, place), "i32"), lanes)
+    numbers = Register(f"<{', '.join(f'i32 {n}' for n in range(lanes))}>", left.kind)
+    return e.compare("icmp slt", numbers, left)
+
+
 def _spans(nest: Nest, *, column: bool) -> list[bool]:
     """Return of each step whether it varies along the inner axis."""
     found: list[bool] = []
@@ -261,7 +275,7 @@ def _spans(nest: Nest, *, column: bool) -> list[bool]:
                 varies = bool(nest.axes) and nest.accesses[step.access].strides[nest.inner] != STILL
             case Take():
                 moves = bool(nest.axes) and nest.accesses[step.access].strides[nest.inner] != STILL
-                varies = moves or found[step.index]
+                varies = moves or found[step.place]
             case Position():
                 varies = step.axis == nest.inner
             case Apply():

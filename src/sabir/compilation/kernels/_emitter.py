@@ -67,7 +67,7 @@ class Variable(NamedTuple):
 POINTER, INDEX, BOOL = Kind("ptr"), Kind("i64"), Kind("i1")
 
 
-class Emitter:
+class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that kernels consist of
     """The instructions of one function in the making.
 
     >>> e = Emitter()
@@ -172,7 +172,7 @@ class Emitter:
 
     def splat(self, x: Register, lanes: int) -> Register:
         """Emit a scalar in every lane."""
-        if lanes == 1 or x.kind.lanes == lanes:
+        if lanes in {1, x.kind.lanes}:
             return x
         kind = Kind(x.kind.scalar, lanes)
         first = self.value(kind, f"insertelement {kind} poison, {x}, i32 0")
@@ -309,8 +309,8 @@ class Emitter:
         """Emit a new value for a variable."""
         self.effect(f"store {x}, ptr {slot.address}")
 
-    @contextlib.contextmanager
-    def loop(self, low: Register, high: Register, step: Register | int = 1) -> Iterator[Register]:
+    @contextlib.contextmanager  # an error while a loop is emitted ends the whole emission
+    def loop(self, low: Register, high: Register, step: Register | int = 1) -> Generator[Register]:
         """Emit a loop over indices from `low` while below `high`."""
         slot = self.variable(low)
         head, body, after = (f"l{self.fresh()}" for _ in range(3))
@@ -324,8 +324,8 @@ class Emitter:
         self.effect(f"br label %{head}")
         self.label(after)
 
-    @contextlib.contextmanager
-    def when(self, condition: Register) -> Iterator[None]:
+    @contextlib.contextmanager  # an error while a loop is emitted ends the whole emission
+    def when(self, condition: Register) -> Generator[None]:
         """Emit instructions that only run where a scalar condition is true."""
         body, after = f"l{self.fresh()}", f"l{self.fresh()}"
         self.effect(f"br {condition}, label %{body}, label %{after}")

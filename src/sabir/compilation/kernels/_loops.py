@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
+from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of, lanes_before
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Register
 from sabir.compilation.kernels._folds import Accumulator
 from sabir.compilation.kernels._nest import Apply, Fold, Take
@@ -83,7 +83,7 @@ def _hoist(body: Body, roots: Sequence[int], point: Point) -> None:
                 body.value(number, point)
             continue
         pending += (
-            step.operands if isinstance(step, Apply) else [step.index] if isinstance(step, Take) else []
+            step.operands if isinstance(step, Apply) else [step.place] if isinstance(step, Take) else []
         )
 
 
@@ -102,21 +102,13 @@ def _along(body: Body, around: Point, start: Register, stop: Register, each: Cal
     with e.loop(start, whole, lanes) as place:
         each(_at(around, inner, place, lanes, None))
     with e.when(e.compare("icmp slt", whole, stop)):
-        each(_at(around, inner, whole, lanes, _mask(body, whole, stop)))
+        each(_at(around, inner, whole, lanes, lanes_before(body.e, whole, stop, body.nest.lanes)))
 
 
 def _at(around: Point, axis: int, place: Register, lanes: int, mask: Register | None) -> Point:
     indices = [*around.indices]
     indices[axis] = place
     return Point(indices, lanes, mask, outer=around)
-
-
-def _mask(body: Body, place: Register, stop: Register) -> Register:
-    """Return which lanes from a place on lie before the end."""
-    e, lanes = body.e, body.nest.lanes
-    left = e.splat(e.convert("trunc", e.binary("sub", stop, place), "i32"), lanes)
-    numbers = Register(f"<{', '.join(f'i32 {n}' for n in range(lanes))}>", left.kind)
-    return e.compare("icmp slt", numbers, left)
 
 
 def _product(e: Emitter, sizes: Sequence[Register]) -> Register:
@@ -212,7 +204,7 @@ def _vectors(body: Body, row: Point, each: Callable[[Point, int], None], copies:
     with e.loop(start, whole, lanes) as place:
         each(_at(row, inner, place, lanes, None), 0)
     with e.when(e.compare("icmp slt", whole, size)):
-        each(_at(row, inner, whole, lanes, _mask(body, whole, size)), 0)
+        each(_at(row, inner, whole, lanes, lanes_before(body.e, whole, size, body.nest.lanes)), 0)
 
 
 class Scratch:
@@ -275,7 +267,7 @@ def _columns(body: Body, passes: Passes) -> None:
         indices = _decoded(body, e.binary("udiv", job, blocks), outer)
         place = e.mul(e.binary("urem", job, blocks), lanes)
         indices[inner] = place
-        column = Point(indices, lanes, _mask(body, place, body.sizes[inner]))
+        column = Point(indices, lanes, lanes_before(body.e, place, body.sizes[inner], body.nest.lanes))
         for roots in passes.roots:
             _column_pass(body, passes, roots, column)
         _store(body, [n for _, n in nest.stores if not passes.varies[n]], column)

@@ -37,10 +37,10 @@ class Take(NamedTuple):
 
     element: str
     access: int
-    index: int
+    place: int  # the step that computes the index
 
     def __str__(self) -> str:
-        return f"take a{self.access} at %{self.index}"
+        return f"take a{self.access} at %{self.place}"
 
 
 class Constant(NamedTuple):

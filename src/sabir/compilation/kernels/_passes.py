@@ -7,9 +7,31 @@ from typing import NamedTuple
 from sabir.compilation.kernels._nest import ANY, NEXT, Accumulated, Apply, Fold, Load, Nest, Position, Take
 
 _CHEAP = frozenset(["add", "sub", "mul", "neg", "abs", "cast", "where", "min", "max"])
-_COSTLY = frozenset(
-    ["exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid", "softplus", "pow", "fmod"]
-)
+_COSTLY = frozenset([
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "sigmoid",
+    "softplus",
+    "pow",
+    "fmod",
+])
 
 
 class Passes(NamedTuple):
@@ -64,7 +86,7 @@ def _operands(nest: Nest, number: int) -> tuple[int, ...]:
         case Fold():
             return (step.operand,)
         case Take():
-            return (step.index,)
+            return (step.place,)
         case _:
             return ()
 
@@ -76,7 +98,7 @@ def _varies(nest: Nest, number: int, varies: list[bool]) -> bool:
         case Load() | Take():
             strides = nest.accesses[step.access].strides
             moves = any(s in {NEXT, ANY} and r for s, r in zip(strides, nest.reduced, strict=True))
-            return moves or (isinstance(step, Take) and varies[step.index])
+            return moves or (isinstance(step, Take) and varies[step.place])
         case Position():
             return nest.reduced[step.axis]
         case Apply():

@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
+from sabir.compilation.kernels._body import (
+    Body,
+    Point,
+    element_bytes,
+    kind_of,
+    lanes_before,
+    pointer_at,
+)
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register, Variable
 from sabir.compilation.kernels._nest import Accumulated, Apply, Nest
 
@@ -91,10 +98,9 @@ class _Emission:
             jobs = e.mul(jobs, size)
         low, high = e.share(jobs)
         with e.loop(low, high) as job:
-            group = e.binary("urem", job, groups)
             rest = e.binary("udiv", job, groups)
-            chunk, batch = e.binary("urem", rest, chunks), e.binary("udiv", rest, chunks)
-            indices = self._batch_indices(batch)
+            group, chunk = e.binary("urem", job, groups), e.binary("urem", rest, chunks)
+            indices = self._batch_indices(e.binary("udiv", rest, chunks))
             a, b = (
                 self._batch_base(self.a, self.layout.a_batch, indices),
                 self._batch_base(self.b, self.layout.b_batch, indices),
@@ -231,9 +237,7 @@ class _Emission:
 
     def _store(self, indices: list[Register], row: Register, column: Register, x: Register) -> None:
         e, nest, lanes = self.e, self.product.nest, self.product.nest.lanes
-        left = e.splat(e.convert("trunc", e.binary("sub", self.columns, column), "i32"), lanes)
-        numbers = Register(f"<{', '.join(f'i32 {n}' for n in range(lanes))}>", left.kind)
-        point = Point([*indices, row, column], lanes, e.compare("icmp slt", numbers, left))
+        point = Point([*indices, row, column], lanes, lanes_before(e, column, self.columns, lanes))
         for number, step in enumerate(nest.steps):
             if isinstance(step, Accumulated):
                 point.values[number] = x
@@ -265,55 +269,61 @@ def packing_text(packing: Packing) -> str:
     Arguments: the sizes of the batch axes, `k`, `n`; source buffer and offset, its strides in bytes along the
     batch axes, `k` and `n`; target buffer and offset, the bytes of a batch item of the target.
     """
-    e = Emitter()
-    place = packing.batch
-    sizes = [e.argument(axis) for axis in range(place)]
-    depth, columns = e.argument(place), e.argument(place + 1)
-    source = _pointer(e, place + 2)
-    strides = [e.argument(place + 4 + axis) for axis in range(place)]
-    down, across = e.argument(2 * place + 4), e.argument(2 * place + 5)
-    target, item = _pointer(e, 2 * place + 6), e.argument(2 * place + 8)
-    size = element_bytes(packing.element)
-    panels = e.binary("udiv", e.add(columns, packing.width - 1), e.index(packing.width))
-    jobs = panels
-    for count in sizes:
-        jobs = e.mul(jobs, count)
-    low, high = e.share(jobs)
-    with e.loop(low, high) as job:
-        panel, batch = e.binary("urem", job, panels), e.binary("udiv", job, panels)
-        to = e.offset(target, e.mul(batch, item))
-        to = e.offset(to, e.mul(e.mul(panel, packing.width * size), depth))
-        base = source
-        for count, stride in zip(reversed(sizes), reversed(strides), strict=True):
+    return _PackingEmission(packing).text()
+
+
+class _PackingEmission:
+    def __init__(self, packing: Packing) -> None:
+        self.packing, self.e = packing, Emitter()
+        e, count = self.e, packing.batch
+        self.sizes = [e.argument(axis) for axis in range(count)]
+        self.depth, self.columns = e.argument(count), e.argument(count + 1)
+        self.source = pointer_at(e, count + 2)
+        self.strides = [e.argument(count + 4 + axis) for axis in range(count)]
+        self.down, self.across = e.argument(2 * count + 4), e.argument(2 * count + 5)
+        self.target, self.item = pointer_at(e, 2 * count + 6), e.argument(2 * count + 8)
+        self.element_bytes = element_bytes(packing.element)
+
+    def text(self) -> str:
+        """Return the module: every job packs one panel."""
+        e, width = self.e, self.packing.width
+        panels = e.binary("udiv", e.add(self.columns, width - 1), e.index(width))
+        jobs = panels
+        for count in self.sizes:
+            jobs = e.mul(jobs, count)
+        low, high = e.share(jobs)
+        with e.loop(low, high) as job:
+            panel, batch = e.binary("urem", job, panels), e.binary("udiv", job, panels)
+            to = e.offset(self.target, e.mul(batch, self.item))
+            to = e.offset(to, e.mul(e.mul(panel, width * self.element_bytes), self.depth))
+            self._panel(self._matrix(batch), e.mul(panel, width), to)
+        return e.text()
+
+    def _matrix(self, batch: Register) -> Register:
+        """Return where the matrix of one item of the batch begins."""
+        e, base = self.e, self.source
+        for count, stride in zip(reversed(self.sizes), reversed(self.strides), strict=True):
             base = e.offset(base, e.mul(e.binary("urem", batch, count), stride))
             batch = e.binary("udiv", batch, count)
-        column = e.mul(panel, packing.width)
-        with e.loop(e.index(0), depth) as k:
-            row = e.offset(base, e.mul(k, down))
-            line = e.offset(to, e.mul(k, packing.width * size))
+        return base
+
+    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
+        e, packing = self.e, self.packing
+        with e.loop(e.index(0), self.depth) as k:
+            row = e.offset(matrix, e.mul(k, self.down))
+            line = e.offset(to, e.mul(k, packing.width * self.element_bytes))
             for v in range(0, packing.width, packing.lanes):
-                x = _columns(e, packing, row, e.add(column, v), columns, across)
-                e.store(x, e.offset(line, e.index(v * size)), align=64)
-    return e.text()
+                x = self._vector(row, e.add(column, v))
+                e.store(x, e.offset(line, e.index(v * self.element_bytes)), align=64)
 
-
-def _pointer(e: Emitter, place: int) -> Register:
-    pointer = Kind("ptr")
-    slot = e.offset(Register("%buffers", pointer), e.argument(place), "i64")
-    return e.offset(e.value(pointer, f"load ptr, {slot}, align 8"), e.argument(place + 1))
-
-
-def _columns(
-    e: Emitter, packing: Packing, row: Register, column: Register, columns: Register, across: Register
-) -> Register:
-    """Return some columns of a row; those past the end are 0."""
-    lanes, kind = packing.lanes, kind_of(packing.element, packing.lanes)
-    left = e.splat(e.convert("trunc", e.binary("sub", columns, column), "i32"), lanes)
-    numbers = Register(f"<{', '.join(f'i32 {n}' for n in range(lanes))}>", left.kind)
-    mask = e.compare("icmp slt", numbers, left)
-    start = e.offset(row, e.mul(column, across))
-    if packing.next_column:
-        return e.load(start, kind, mask)
-    steps = Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", INDEX._replace(lanes=lanes))
-    offsets = e.binary("mul", e.splat(across, lanes), steps)
-    return e.gather(e.value(Kind("ptr", lanes), f"getelementptr i8, {start}, {offsets}"), kind, mask)
+    def _vector(self, row: Register, column: Register) -> Register:
+        """Return some columns of a row; those past the end are 0."""
+        e, lanes = self.e, self.packing.lanes
+        kind = kind_of(self.packing.element, lanes)
+        mask = lanes_before(e, column, self.columns, lanes)
+        start = e.offset(row, e.mul(column, self.across))
+        if self.packing.next_column:
+            return e.load(start, kind, mask)
+        steps = Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", INDEX._replace(lanes=lanes))
+        offsets = e.binary("mul", e.splat(self.across, lanes), steps)
+        return e.gather(e.value(Kind("ptr", lanes), f"getelementptr i8, {start}, {offsets}"), kind, mask)

@@ -145,10 +145,13 @@ differs:
 @functools.cache
 def entrance() -> Any:
     """Return the entrance as a function of the address of a frame."""
-    library = Library.load([_TEXT])
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(library.addresses[0])
-    function.library = library  # keeps the code in memory
-    return function
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_code().addresses[0])
+
+
+@functools.cache
+def _code() -> Library:
+    """Return the code of the entrance, which stays in memory for the life of the process."""
+    return Library.load([_TEXT])
 
 
 @functools.cache
