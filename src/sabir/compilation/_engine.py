@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sabir.base import run_with_limits
+from sabir.compilation._assumed import stand_ins
 from sabir.compilation._building import build
+from sabir.compilation._explaining import explain
+from sabir.compilation._inspecting import CompiledPlan
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import pattern_of, prepare
+from sabir.compilation._profiling import ProfiledRun, profile_of
 from sabir.compilation._program import CompiledProgram, Mismatch
+from sabir.compilation._roofline import roofline
 from sabir.compilation.native import host, team
 from sabir.evaluation import Runner
 from sabir.opsets import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.base import Limits
+    from sabir.compilation._explaining import Explanation
     from sabir.compilation._prepare import Pattern
-    from sabir.evaluation import ModelPort
+    from sabir.compilation._profiling import Profile
+    from sabir.compilation._roofline import Roofline
+    from sabir.evaluation import ModelPort, Run
     from sabir.ir import Model
     from sabir.schema import Registry
 
@@ -54,6 +63,7 @@ class Compiled:
         self._runner = Runner(model, registry, limits, newer_opsets=newer_opsets)
         self._team = team(threads or self._host.cores)
         self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
+        self._latest: CompiledProgram | None = None
         self._lock = threading.RLock()
         self._types = [p.type for p in self._runner.inputs]
 
@@ -75,8 +85,7 @@ class Compiled:
         return run_with_limits(self._limits, self._run, feeds, names)
 
     def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-        run, inputs = self._runner.start(feeds)
-        arrays = [self._runner.default(i) if x is None else x for i, x in enumerate(inputs)]
+        run, inputs, arrays = self._started(feeds)
         pattern, sizes = pattern_of(self._types, arrays)
         program = self.program(pattern, sizes)
         try:
@@ -86,7 +95,16 @@ class Compiled:
             return self._runner.run(feeds)
         return self._runner.finish(names, results, inputs, run)
 
-    def program(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+    def _started(self, feeds: Mapping[str, Any]) -> tuple[Run, list[Any], list[Any]]:
+        """Return the state of a new run, the feeds as values, and these with the defaults of the inputs."""
+        run, inputs = self._runner.start(feeds)
+        return run, inputs, [self._runner.default(i) if x is None else x for i, x in enumerate(inputs)]
+
+    # ------------------------------------------------------------ plans
+
+    def program(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
+    ) -> CompiledProgram:
         """Return the compiled plan for a pattern of shapes whose guards hold for these sizes."""
         for found in self._programs.get(pattern, ()):
             if found.fits(sizes):
@@ -95,12 +113,66 @@ class Compiled:
             for found in self._programs.get(pattern, ()):
                 if found.fits(sizes):
                     return found
-            made = self._compiled(pattern, sizes)
+            made = self._latest = self._compiled(pattern, sizes, progress)
             self._programs[pattern] = (*self._programs.get(pattern, ()), made)
             return made
 
-    def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+    def _compiled(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
+    ) -> CompiledProgram:
         prepared = prepare(self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
         lowered = lower(prepared)
         plan = build(lowered, [v.slot for v in prepared.program.outputs], self._host)
-        return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
+        return CompiledProgram(prepared, plan, self._team, frozenset(sizes), progress)
+
+    # ------------------------------------------------------------ looking inside
+
+    def compile(
+        self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None = None
+    ) -> CompiledPlan:
+        """Compile the plan for feeds of these shapes, unless a run has done so; nothing is run.
+
+        `progress` is called with the number of kernels that are loaded and of all. Raises FeedError for feeds
+        that a run would refuse, and what the constructor raises.
+        """
+        return run_with_limits(self._limits, self._compile, feeds, progress)
+
+    def _compile(self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None) -> CompiledPlan:
+        _, _, arrays = self._started(feeds)
+        pattern, sizes = pattern_of(self._types, arrays)
+        return CompiledPlan(self.program(pattern, sizes, progress), sizes)
+
+    def explain(self, shapes: Mapping[str, Sequence[int]] | None = None) -> Explanation:
+        """Return which nodes became which kernel, and what is evaluated instead, and why.
+
+        That is the plan for the `shapes` of the inputs by name. Without them it is the plan compiled last, or
+        before the first run the one for the declared shapes. Raises FeedError where a size is not declared
+        and `shapes` does not have it.
+        """
+        if shapes is None and self._latest is not None:
+            return explain(self._latest.prepared, self._latest.plan)
+        return self.compile(stand_ins(self.inputs, shapes or {})).explain()
+
+    def profile(self, feeds: Mapping[str, Any], runs: int = 10) -> Profile:
+        """Run the model `runs` times, each kernel and each evaluated call alone, and return their times.
+
+        Raises what a run raises, and UnsupportedError where only the interpreter can run these feeds.
+        """
+        return run_with_limits(self._limits, self._profile, feeds, runs)
+
+    def _profile(self, feeds: Mapping[str, Any], runs: int) -> Profile:
+        profiled: list[ProfiledRun] = []
+        whole: list[float] = []
+        for _ in range(max(runs, 1) + 1):
+            run, _, arrays = self._started(feeds)
+            pattern, sizes = pattern_of(self._types, arrays)
+            profiled.append(ProfiledRun(self.program(pattern, sizes), arrays, sizes, run))
+            profiled[-1].measure()
+            started = time.perf_counter()
+            self.run(feeds)
+            whole.append(time.perf_counter() - started)
+        return profile_of(profiled[1:], whole[1:])  # the first run touches memory for the first time
+
+    def roofline(self) -> Roofline:
+        """Return the limits of this machine, measured with the threads of the engine."""
+        return roofline(self._team)

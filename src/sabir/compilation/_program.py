@@ -70,7 +70,8 @@ def specs_of(plan: Plan) -> list[Spec]:
 class CompiledProgram:
     """A plan that runs; several threads may run it at once.
 
-    `given` are the symbols whose sizes the shapes of the feeds decide.
+    `given` are the symbols whose sizes the shapes of the feeds decide. It has `kernels`, of which `compiled`
+    were in no cache.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class CompiledProgram:
         self.plan, self.prepared, self._team = plan, prepared, team
         specs = specs_of(plan)
         self._library = Library.load([text_of(s) for s in specs], progress=progress)
+        self.kernels, self.compiled = len(specs), self._library.compiled
         self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
         self._parts = parts_of(plan, given)
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
@@ -135,7 +137,7 @@ class CompiledProgram:
 
     def run(self, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run) -> list[Any]:
         """Return the outputs; raises Mismatch where the plan does not fit, and what evaluated calls raise."""
-        return _Run(self, inputs, symbols, run).outputs()
+        return PlanRun(self, inputs, symbols, run).outputs()
 
     def layout(self, number: int, sizes: Sizes) -> PartLayout:
         """Return a part for the sizes of a run."""
@@ -152,7 +154,7 @@ class CompiledProgram:
         return found
 
 
-class _Run:
+class PlanRun:
     """One run of a program."""
 
     def __init__(
@@ -191,9 +193,7 @@ class _Run:
             self._memory(number, layout)
             for item in layout.runs:
                 if isinstance(item, tuple):
-                    program._native(layout, item, self.table, Control(), check_time)
-                    if self.errors[0]:
-                        raise Mismatch("an index is out of range")
+                    self._rows(layout, item)
                 else:
                     self._step(program.plan.entries[item], layout)
             del part
@@ -202,6 +202,12 @@ class _Run:
             self.results.get(v.slot) if v.slot in self.results else self.slots[v.slot]
             for v in prepared.program.outputs
         ]
+
+    def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
+        """Run kernels, from the first of `rows` to before the second."""
+        self.program._native(layout, rows, self.table, Control(), check_time)
+        if self.errors[0]:
+            raise Mismatch("an index is out of range")
 
     def _memory(self, number: int, layout: PartLayout) -> None:
         """Allocate the arena of a part, scratch memory, the outputs, and what is known of sizes."""
@@ -313,4 +319,4 @@ class _Run:
             raise Mismatch(f"an evaluated call gave a size {size}, and {dim} was inferred")
 
 
-__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "specs_of", "text_of"]
+__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "PlanRun", "specs_of", "text_of"]
