@@ -23,7 +23,9 @@ from sabir.base import (
     SchemaError,
 )
 from sabir.cli import (
+    _bench,
     _check,
+    _compile,
     _convert,
     _demo,
     _diff,
@@ -32,6 +34,7 @@ from sabir.cli import (
     _op,
     _opset,
     _pack,
+    _profile,
     _releases,
     _rule,
     _run,
@@ -63,6 +66,9 @@ app = typer.Typer(
 for command, examples in (
     (_show.show, _show.EXAMPLES),
     (_run.run, _run.EXAMPLES),
+    (_compile.compile, _compile.EXAMPLES),
+    (_profile.profile, _profile.EXAMPLES),
+    (_bench.bench, _bench.EXAMPLES),
     (_check.check, _check.EXAMPLES),
     (_rule.rule, _rule.EXAMPLES),
     (_infer.infer, _infer.EXAMPLES),

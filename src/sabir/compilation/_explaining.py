@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class Kernel:
     """A kernel of a plan, and the labels of the nodes that it computes.
 
+    A copy to an output that no node computes, as of an input, has a label too.
+
     `kind` is `nest` (loops over elements and rows), `product`, `attention` or `pack` (a matrix in the order
     in which a product reads it). `spec` is what its machine code is made from, a text for each variant by
     size.

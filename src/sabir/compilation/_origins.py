@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.base import quote
 from sabir.compilation._grouping import operands_of
 from sabir.compilation._views import Copy
 from sabir.loops import Expression, Stored
@@ -20,6 +21,7 @@ class Origins:
 
     def __init__(self, lowered: Lowered) -> None:
         self._calls = lowered.prepared.program.calls
+        self._names = {v.slot: v.name for v in lowered.prepared.program.values}
         self._places: dict[Expression, int] = {}
         self._made: dict[int, list[Expression]] = {}
         for place in lowered.lowered:
@@ -46,12 +48,17 @@ class Origins:
         return found
 
     def labels(self, expressions: Iterable[Expression]) -> tuple[str, ...]:
-        """Return the labels of the calls that some expressions come from, in the order of the program."""
-        places = {self._place(x) for x in expressions}
-        return tuple(self._calls[place].label for place in sorted(p for p in places if p is not None))
+        """Return the labels of the calls that some expressions come from, in the order of the program.
 
-    def _place(self, x: Expression) -> int | None:
-        """Return the place of a call; a copy that the compiler adds belongs to what needs or computes it."""
-        while isinstance(x, Copy) and x not in self._places:
-            x = x.operand if x.into is None else x.into
-        return self._places.get(x)
+        A copy that the compiler adds belongs to what needs or computes it; else the label names the value.
+        """
+        sources = dict.fromkeys(map(_source, expressions))
+        places = sorted({self._places[x] for x in sources if x in self._places})
+        copied = [f"a copy of {quote(self._names[x.slot])}" for x in sources if isinstance(x, Stored)]
+        return tuple(self._calls[place].label for place in places) or tuple(copied)
+
+
+def _source(x: Expression) -> Expression:
+    while isinstance(x, Copy):
+        x = x.operand if x.into is None else x.into
+    return x
