@@ -29,7 +29,7 @@ def test_a_model_is_compiled_into_the_cache(cli, model, tmp_path):
     assert "   nodes                   3\n" in out
     assert "   computed by kernels     2 in 2 calls of kernels\n" in out
     assert "   evaluated               1\n" in out
-    assert "   NonZero with output 'z'   " in out
+    assert "   1   NonZero:13 has no kernel yet   NonZero with output 'z'\n" in out
     assert len(list((tmp_path / "cache" / "objects").iterdir())) == 4
 
 
@@ -65,6 +65,7 @@ def test_what_a_plan_is_made_of(cli, model):
     assert texts["plan"].startswith("sizes: N = 3\n")
     assert "define void @kernel" in texts["llvm"]
     assert "kernel:\n" in texts["asm"]
+    assert not any("\\t" in text for text in texts.values())
     assert shown("nodes").startswith("3 nodes: 2 kernels, 1 evaluated\n")
 
 

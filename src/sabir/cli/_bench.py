@@ -205,7 +205,7 @@ def _report(
     name: str, found: Sequence[Measured], work: Work | None, feeds: Feeds, problems: Sequence[str]
 ) -> None:
     screen = Screen()
-    screen.line(f"{screen.paint(name, bold=True)}: {len(found[0].seconds)} runs")
+    screen.line(f"{screen.paint(name, bold=True)}: {counted(len(found[0].seconds), 'run')}")
     columns = ("", *(f"p{p}" for p in _PERCENTILES), "GFLOP/s", "of peak", "memory")
     screen.table([columns, *(_row(m, work) for m in found)], "cyan", *["right"] * 6)
     if len(found) > 1:

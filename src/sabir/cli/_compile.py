@@ -23,7 +23,7 @@ from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._progress import counting_bar
-from sabir.cli._screen import Screen, plain, seconds_text
+from sabir.cli._screen import Screen, cut, plain, seconds_text
 from sabir.compilation import LISTINGS, Compiled
 
 if TYPE_CHECKING:
@@ -125,7 +125,16 @@ def _report(name: str, plan: CompiledPlan, feeds: Feeds, seconds: float) -> None
     screen.lines(screen.paint(f"   note: {plain(note)}", dim=True) for note in feeds.assumed)
     if found.evaluated:
         screen.heading("Evaluated", "nodes without a kernel")
-        screen.table([(plain(call.node), plain(call.reason)) for call in found.evaluated], "cyan")
+        screen.table(_reasons(found), "right", "", "cyan")
+
+
+def _reasons(found: Explanation) -> list[tuple[str, ...]]:
+    """Return for each reason how many nodes have it, and which."""
+    nodes: dict[str, list[str]] = {}
+    for call in found.evaluated:
+        nodes.setdefault(call.reason, []).append(call.node)
+    ordered = sorted(nodes.items(), key=lambda pair: -len(pair[1]))
+    return [(f"{len(labels):,}", plain(reason), cut(", ".join(labels))) for reason, labels in ordered]
 
 
 def _computed(found: Explanation) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
 _WORTH_A_BAR = 1 << 26  # bytes; less is done before anyone reads a bar
-_MANY = 20  # things for which this is so
+_MANY = 4  # kernels for which this is so: each takes about 50 ms
 
 
 @contextlib.contextmanager
@@ -34,7 +34,7 @@ def progress_bar(action: str) -> Generator[Callable[[int, int], None], None, Non
 
 @contextlib.contextmanager
 def counting_bar(action: str) -> Generator[Callable[[int, int], None], None, None]:
-    """Show a bar as `progress_bar` does, for a number of things."""
+    """Show a bar as `progress_bar` does, for a number of kernels."""
     with _bar(action, (TextColumn(action), BarColumn(), MofNCompleteColumn()), _MANY) as progress:
         yield progress
 

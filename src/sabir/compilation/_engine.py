@@ -158,20 +158,23 @@ class Compiled:
 
         Raises what a run raises, and UnsupportedError where only the interpreter can run these feeds.
         """
-        return run_with_limits(self._limits, self._profile, feeds, runs)
-
-    def _profile(self, feeds: Mapping[str, Any], runs: int) -> Profile:
-        profiled: list[ProfiledRun] = []
+        last = run_with_limits(self._limits, self._profiled, feeds)  # it touches memory for the first time
+        alone: list[list[float]] = []
         whole: list[float] = []
-        for _ in range(max(runs, 1) + 1):
-            run, _, arrays = self._started(feeds)
-            pattern, sizes = pattern_of(self._types, arrays)
-            profiled.append(ProfiledRun(self.program(pattern, sizes), arrays, sizes, run))
-            profiled[-1].measure()
+        for _ in range(max(runs, 1)):
+            last = run_with_limits(self._limits, self._profiled, feeds)
+            alone.append(last.times)
             started = time.perf_counter()
             self.run(feeds)
             whole.append(time.perf_counter() - started)
-        return profile_of(profiled[1:], whole[1:])  # the first run touches memory for the first time
+        return profile_of(last, alone, whole)
+
+    def _profiled(self, feeds: Mapping[str, Any]) -> ProfiledRun:
+        run, _, arrays = self._started(feeds)
+        pattern, sizes = pattern_of(self._types, arrays)
+        found = ProfiledRun(self.program(pattern, sizes), arrays, sizes, run)
+        found.measure()
+        return found
 
     def roofline(self) -> Roofline:
         """Return the limits of this machine, measured with the threads of the engine."""

@@ -219,7 +219,7 @@ def _code(program: CompiledProgram, comment: str, made: Callable[[str], str]) ->
     for number, spec in enumerate(specs_of(program.plan), 1):
         yield f"{comment} kernel {number}"
         yield from (f"{comment} {line}" for line in str(spec).split("\n"))
-        yield from made(text_of(spec)).rstrip("\n").split("\n")
+        yield from made(text_of(spec)).expandtabs().rstrip("\n").split("\n")
 
 
 LISTINGS: dict[str, Callable[[CompiledProgram, Sizes], Iterator[str]]] = {

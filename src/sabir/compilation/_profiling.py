@@ -17,7 +17,7 @@ from sabir.compilation._program import Mismatch, PlanRun
 from sabir.compilation.kernels import STILL, Layout, Nest, Product, TakeStep, element_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._plan import Argument, Buffer, Step
@@ -30,6 +30,10 @@ class Timing:
 
     `kind` is that of a `Kernel`, or `evaluated`. `nodes` has the labels of the nodes. `flops` are its
     floating-point operations, 0 for an evaluated call; `bytes` is the memory of its operands and results.
+
+    >>> timing = Timing('nest', ("Relu with output 'y'",), seconds=2e-6, flops=1000, bytes=8000)
+    >>> timing.fraction(Roofline(flops=1e9, bandwidth=16e9))
+    0.5
     """
 
     kind: str
@@ -50,7 +54,13 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class NodeTime:
-    """The time of all kernels that compute a node, and how many `others` they compute with it."""
+    """The time of all kernels that compute a node, and how many `others` they compute with it.
+
+    >>> timings = Timing('nest', ('a', 'b'), 2e-6, 8, 8), Timing('nest', ('a',), 1e-6, 8, 8)
+    >>> profile = Profile(timings, whole=3e-6, runs=1)
+    >>> [(n.node, n.others) for n in profile.nodes]
+    [('a', 1), ('b', 1)]
+    """
 
     node: str
     seconds: float
@@ -116,12 +126,11 @@ class ProfiledRun(PlanRun):
         self.times.append(time.perf_counter() - started)
 
 
-def profile_of(runs: Sequence[ProfiledRun], whole: Iterable[float]) -> Profile:
-    """Return the profile of some runs of one plan; `whole` has the times of ordinary runs."""
-    entries, sizes = runs[0].program.plan.entries, runs[0].sizes
-    times = [statistics.median(column) for column in zip(*(run.times for run in runs), strict=True)]
-    timings = [_timing(e, t, sizes) for e, t in zip(entries, times, strict=True)]
-    return Profile(tuple(timings), statistics.median(whole), len(runs))
+def profile_of(run: ProfiledRun, alone: Sequence[Sequence[float]], whole: Sequence[float]) -> Profile:
+    """Return the profile of a plan: `alone` has the times of its entries by run, `whole` of ordinary runs."""
+    times = map(statistics.median, zip(*alone, strict=True))
+    timings = [_timing(e, t, run.sizes) for e, t in zip(run.program.plan.entries, times, strict=True)]
+    return Profile(tuple(timings), statistics.median(whole), len(whole))
 
 
 def _timing(entry: Entry | Step, seconds: float, sizes: Sizes) -> Timing:

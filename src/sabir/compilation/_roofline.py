@@ -16,6 +16,8 @@ from sabir.compilation.kernels import memory_test_text, multiply_test_text
 from sabir.compilation.native import Control, Library, cache, execute, host
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sabir.compilation.native import Host, Team
     from sabir.ir import Array
 
@@ -23,6 +25,7 @@ _KIND = "roofline"
 _FORMAT = "1"  # another number for another way to measure
 _MEMORY = 1 << 28  # bytes that are read: more than caches hold
 _ROUNDS = 1 << 16  # of multiplications: about a millisecond, so that other programs leave some runs alone
+_LEAST = 2  # runs: the first one touches memory
 _PERIOD = 0.3  # seconds for which a kernel is repeated
 _MOST = 1e18  # what no machine exceeds: a cached number beyond it is damaged
 
@@ -76,26 +79,32 @@ def _read(data: bytes) -> Roofline | None:
 
 def _measured(target: Host, team: Team) -> Roofline:
     lanes = target.vector_bits // 32
-    texts = [multiply_test_text(lanes), memory_test_text(lanes)]
-    library = Library.load([text for text, _ in texts])
-    (_, operations), (_, step) = texts
-    results: Array = np.zeros(team.threads * lanes, np.float32)
+    (multiply, operations), (read, step) = multiply_test_text(lanes), memory_test_text(lanes)
+    library = Library.load([multiply, read])
+    results: Array = np.zeros((team.threads, lanes), np.float32)
     memory: Array = np.ones(_MEMORY // 4, np.float32)
-    done = _ROUNDS * operations * team.threads
-    flops = done / _seconds(team, library.addresses[0], [_ROUNDS], [results])
-    read = _MEMORY / step // team.threads * team.threads * step
-    bandwidth = read / _seconds(team, library.addresses[1], [_MEMORY // step], [results, memory])
-    return Roofline(float(flops), float(bandwidth))
+
+    def done() -> int:
+        """Return the operations of a run: it goes alone where another run has the workers."""
+        return int(np.count_nonzero(results[:, 0])) * _ROUNDS * operations
+
+    flops = _rate(team, library.addresses[0], _ROUNDS, [results], done)
+    bandwidth = _rate(team, library.addresses[1], _MEMORY // step, [results, memory], lambda: _MEMORY)
+    return Roofline(flops, bandwidth)
 
 
-def _seconds(team: Team, address: int, arguments: list[int], buffers: list[Array]) -> float:
-    """Return the least time of one kernel over the runs of a period, at least two."""
-    block: Array = np.array(arguments, np.int64)
+def _rate(team: Team, address: int, argument: int, buffers: list[Array], work: Callable[[], int]) -> float:
+    """Return the most work a second of one kernel in the runs of a period; its first buffer is for results."""
+    block: Array = np.array([argument], np.int64)
     row: Array = np.array([[address, block.ctypes.data]], np.int64)
     table: Array = np.array([b.ctypes.data for b in buffers], np.int64)
-    found: list[float] = []
-    while len(found) < 2 or sum(found) < _PERIOD:  # ruff: ignore[magic-value-comparison]
+    rates: list[float] = []
+    spent = 0.0
+    while len(rates) < _LEAST or spent < _PERIOD:
+        buffers[0][:] = 0
         started = time.perf_counter()
         execute(team, row.ctypes.data, 0, 1, table.ctypes.data, Control(), lambda: None)
-        found.append(time.perf_counter() - started)
-    return min(found)
+        seconds = time.perf_counter() - started
+        rates.append(work() / seconds)
+        spent += seconds
+    return max(rates)
