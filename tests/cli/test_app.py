@@ -10,6 +10,9 @@ from sabir.cli import _app
 COMMANDS = (
     "show",
     "run",
+    "compile",
+    "profile",
+    "bench",
     "check",
     "rule",
     "infer",

@@ -25,8 +25,10 @@ from sabir.base import (
     SchemaError,
 )
 from sabir.cli import (
+    _bench,
     _cache,
     _check,
+    _compile,
     _convert,
     _demo,
     _diff,
@@ -35,6 +37,7 @@ from sabir.cli import (
     _op,
     _opset,
     _pack,
+    _profile,
     _releases,
     _rule,
     _run,
@@ -66,6 +69,9 @@ app = typer.Typer(
 for command, examples in (
     (_show.show, _show.EXAMPLES),
     (_run.run, _run.EXAMPLES),
+    (_compile.compile, _compile.EXAMPLES),
+    (_profile.profile, _profile.EXAMPLES),
+    (_bench.bench, _bench.EXAMPLES),
     (_check.check, _check.EXAMPLES),
     (_rule.rule, _rule.EXAMPLES),
     (_infer.infer, _infer.EXAMPLES),

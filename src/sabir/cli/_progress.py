@@ -6,23 +6,48 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TransferSpeedColumn,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from rich.progress import ProgressColumn
+
 _WORTH_A_BAR = 1 << 26  # bytes; less is done before anyone reads a bar
+_MANY = 4  # kernels for which this is so: each takes about 50 ms
 
 
 @contextlib.contextmanager
 def progress_bar(action: str) -> Generator[Callable[[int, int], None], None, None]:
     """Show a bar while the block runs; it yields a function to call with the bytes done and the total."""
     columns = (TextColumn(action), BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn())
+    with _bar(action, columns, _WORTH_A_BAR) as progress:
+        yield progress
+
+
+@contextlib.contextmanager
+def counting_bar(action: str) -> Generator[Callable[[int, int], None], None, None]:
+    """Show a bar as `progress_bar` does, for a number of kernels."""
+    with _bar(action, (TextColumn(action), BarColumn(), MofNCompleteColumn()), _MANY) as progress:
+        yield progress
+
+
+@contextlib.contextmanager
+def _bar(
+    action: str, columns: tuple[ProgressColumn, ...], least: int
+) -> Generator[Callable[[int, int], None], None, None]:
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(action, total=None, visible=False)
 
         def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, visible=total >= _WORTH_A_BAR)
+            bar.update(task, completed=done, total=total, visible=total >= least)
 
         yield progress

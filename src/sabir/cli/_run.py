@@ -13,7 +13,15 @@ import typer
 from sabir.base import FeedError, quote
 from sabir.checking import check
 from sabir.cli._compare import compare, data_sets, listed
-from sabir.cli._feeds import FeedOptions, gather
+from sabir.cli._feed_options import (
+    DimsOption,
+    InputsOption,
+    SeedOption,
+    ShapesOption,
+    ThreadsOption,
+    feed_options,
+)
+from sabir.cli._feeds import gather
 from sabir.cli._images import Normalization
 from sabir.cli._json import JsonOption, write_json
 
@@ -28,7 +36,7 @@ from sabir.cli._usage import FAULTY
 from sabir.runtime import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterator
 
     from sabir.cli._compare import Comparison
     from sabir.cli._feeds import Feeds
@@ -41,36 +49,15 @@ EXAMPLES = (
     "sabir run model.onnx --input feeds.npz --output results.npz",
     "sabir run model.onnx --compare test_data_set_0 --rtol 1e-4",
 )
-_MOST_DIGITS = 18  # any number of so many digits fits int64
 _ARCHIVE = ".npz"
 
 
 def run(  # ruff: ignore[too-many-arguments]  each is an option
     model: ModelPath,
     *,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            "-i",
-            metavar="NAME=FILE",
-            help="Feed an input from a .npy, .npz or .pb file or a picture; FILE.npz alone feeds every "
-            "input that it names. May be repeated.",
-        ),
-    ] = None,
-    dims: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--dim",
-            "-d",
-            metavar="NAME=SIZE",
-            help="Size of a dimension variable; 1 by default. May be repeated.",
-        ),
-    ] = None,
-    shapes: Annotated[
-        list[str] | None,
-        typer.Option("--shape", metavar="NAME=2,6", help="Shape of a random input. May be repeated."),
-    ] = None,
+    inputs: InputsOption = None,
+    dims: DimsOption = None,
+    shapes: ShapesOption = None,
     mean: Annotated[
         str,
         typer.Option(
@@ -101,8 +88,8 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     rtol: Annotated[float, typer.Option(min=0, help="Relative tolerance of --compare.")] = 1e-3,
     atol: Annotated[float, typer.Option(min=0, help="Absolute tolerance of --compare.")] = 1e-7,
     repeat: Annotated[int, typer.Option(min=1, metavar="K", help="Run K times, and report the times.")] = 1,
-    threads: Annotated[int | None, typer.Option(min=1, metavar="T", help="Use at most T threads.")] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="S", help="Seed of the random inputs.")] = 0,
+    threads: ThreadsOption = None,
+    seed: SeedOption = 0,
     strict: Annotated[
         bool,
         typer.Option(
@@ -141,15 +128,8 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
         _refuse_with_compare(inputs, dims, shapes, output)
         _compare(session, data, rtol, atol, as_json=as_json)
         return
-    named, archives = _sources(inputs, {p.name for p in session.inputs})
-    options = FeedOptions(
-        files=named,
-        archives=archives,
-        dims={name: _size("--dim", name, size) for name, size in _pairs("--dim", dims, ())},
-        shapes={name: _shape(name, text) for name, text in _pairs("--shape", shapes, ())},
-        seed=seed,
-        normalization=Normalization(_numbers("--mean", mean), _numbers("--std", std)),
-    )
+    normalization = Normalization(_numbers("--mean", mean), _numbers("--std", std))
+    options = feed_options({p.name for p in session.inputs}, inputs, dims, shapes, seed, normalization)
     feeds = gather(session.inputs, options)
     results, seconds = _timed(session, {name: feed.value for name, feed in feeds.values.items()}, repeat)
     saved = [] if output is None else list(_saved(session, results, output))
@@ -229,39 +209,6 @@ def _compare(session: Session, folder: Path, rtol: float, atol: float, *, as_jso
 
 
 # options
-
-
-def _sources(options: Iterable[str] | None, names: Collection[str]) -> tuple[dict[str, Path], list[Path]]:
-    """Return the files by input name, and the archives that feed all inputs that they name."""
-    words = list(options or ())
-    archives = [Path(word) for word in words if "=" not in word and word.endswith(_ARCHIVE)]
-    rest = [word for word in words if "=" in word or not word.endswith(_ARCHIVE)]
-    return {name: Path(file) for name, file in _pairs("--input", rest, names)}, archives
-
-
-_FORMS = {"--dim": "SIZE", "--shape": "2,6", "--input": "FILE"}
-
-
-def _pairs(option: str, words: Iterable[str] | None, names: Collection[str]) -> Iterable[tuple[str, str]]:
-    """Yield the two sides of each `NAME=TEXT`; a name may contain a `=` if it is one of `names`."""
-    for pair in words or ():
-        splits = [(pair[:at], pair[at + 1 :]) for at, c in enumerate(pair) if c == "="]
-        if not splits or not splits[0][0]:
-            raise FeedError(f"{option} {quote(pair)}: write it as NAME={_FORMS[option]}")
-        # a dimension variable may contain a `=` too; a size does not
-        fallback = splits[0] if option == "--input" else splits[-1]
-        yield next((split for split in reversed(splits) if split[0] in names), fallback)
-
-
-def _size(option: str, name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
-        raise FeedError(f"{option} {quote(name)}: the size must be a number, 0 or more; got {quote(text)}")
-    return int(text)
-
-
-def _shape(name: str, text: str) -> tuple[int, ...]:
-    """Read `2,6` as a shape; an empty text is the shape of a scalar."""
-    return tuple(_size("--shape", name, part.strip()) for part in text.split(",")) if text else ()
 
 
 def _numbers(option: str, text: str) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation._grouping import Group, Grouping
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of, nesting_of
+from sabir.compilation._origins import Origins
 from sabir.compilation._plan import (
     FIRST,
     Argument,
@@ -60,6 +61,7 @@ class _Builder:
         self.by_slot: dict[int, Buffer] = {}
         self.entries: list[Entry | Step] = []
         self.setup: list[Entry] = []  # the packing of constants
+        self._origins = Origins(lowered)
         self._inputs = set(lowered.prepared.inputs)
         self._outputs = {x: slot for slot, x in grouping.outputs.items()}
 
@@ -132,7 +134,7 @@ class _Builder:
         if not nesting.stores:
             return
         nest = nest_of(nesting, self.host.vector_bits)
-        entry = Entry([])
+        entry = Entry([], nodes=self._origins.labels(group.members))
         scratch = self._scratch(nest, nesting)
         arguments = self._arguments(nest, nesting, entry, scratch)
         entry.choices.append((None, 0, nest, arguments))
@@ -188,7 +190,7 @@ class _Builder:
         depth, columns = contract.b.shape[-2], contract.b.shape[-1]
         width = VECTORS * nest.lanes
         packed, panel, b_strides = self._packed(contract, b, b_place, batch, (depth, columns), nest.lanes)
-        entry = Entry([])
+        entry = Entry([], nodes=self._origins.labels(group.members))
         for limit, tile in tiles(rows if isinstance(rows, int) else None, self.host.registers):
             fitted = self._fitted(tile, columns, width)
             product = Product(nest, contract.element, fitted.rows, VECTORS, fitted.panels)
@@ -255,7 +257,7 @@ class _Builder:
                 kind, contract.element, (), size=item * _count([n for n, _ in own])
             )
             packing = Packing(contract.element, len(own), width, lanes, next_column=b.strides[-1] == 1)
-            entry = Entry([], nodes=("packing",))
+            entry = Entry([], nodes=self._origins.labels([contract]))
             arguments: list[Argument] = [*(n for n, _ in own), depth, columns]
             arguments += self._pointer(b, contract.element, entry)
             arguments += [s * size for _, s in own]
@@ -290,10 +292,8 @@ class _Builder:
         v_place = self._chosen(
             self._with_operands(Nesting(second.shape, (False,) * second.rank), second, v, v), head
         ).places[1]
-        entry = Entry([])
-        rows = tile_for(
-            second.shape[-2] if isinstance(second.shape[-2], int) else 128, self.host.registers
-        ).rows
+        entry = Entry([], nodes=self._origins.labels([*scores.members, *group.members]))
+        rows = tile_for(second.shape[-2] if isinstance(second.shape[-2], int) else 128, self.host.registers).rows
         attention = Attention(
             nest_of(inner, self.host.vector_bits, inner=len(inner.sizes) - 1),
             nest_of(outer, self.host.vector_bits, inner=len(outer.sizes) - 1),

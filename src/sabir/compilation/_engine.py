@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, LimitError, SabirError, SabirWarning, run_with_limits
+from sabir.base import ACCIDENTS, LimitError, SabirError, SabirWarning, UnsupportedError, run_with_limits
+from sabir.compilation._assumed import stand_ins
 from sabir.compilation._building import build
+from sabir.compilation._explaining import explain
 from sabir.compilation._fast import FastRun, fast_run
+from sabir.compilation._inspecting import CompiledPlan
 from sabir.compilation._instance import Sizes
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import pattern_of, prepare
+from sabir.compilation._profiling import ProfiledRun, profile_of
 from sabir.compilation._program import CompiledProgram, Mismatch
+from sabir.compilation._roofline import roofline
 from sabir.compilation.native import Control, host, team
 from sabir.evaluation import Front, Runner, warn
 from sabir.ir import Tensor
@@ -23,11 +29,14 @@ from sabir.opsets import STANDARD
 from sabir.scheduling import make_plan, schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.base import Limits
+    from sabir.compilation._explaining import Explanation
     from sabir.compilation._prepare import Pattern
-    from sabir.evaluation import ModelPort
+    from sabir.compilation._profiling import Profile
+    from sabir.compilation._roofline import Roofline
+    from sabir.evaluation import ModelPort, Run
     from sabir.ir import Array, Model
     from sabir.scheduling import Program
     from sabir.schema import Registry
@@ -72,6 +81,7 @@ class Compiled:
         self._front = Front(scheduled, defaults, numbers=numbers)
         self._team = team(threads or self._host.cores)
         self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
+        self._latest: CompiledProgram | None = None
         self._lock = threading.RLock()
         self._control = Control()
         self._fast: FastRun | None = None
@@ -104,9 +114,7 @@ class Compiled:
         return run_with_limits(self._limits, self._run, feeds, names)
 
     def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-        run, inputs = self._front.start(feeds)
-        pattern, sizes = pattern_of(self._types, inputs)
-        arrays = [x for x, d in zip(inputs, self._defaults, strict=True) if x is not None or d is None]
+        run, inputs, arrays, pattern, sizes = self._started(feeds)
         program = self.program(pattern, sizes)
         if program is None:
             return self._runner.run(feeds)
@@ -171,7 +179,20 @@ class Compiled:
             self._fast_runs[key] = fast
         self._fast = fast
 
-    def program(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+    def _started(
+        self, feeds: Mapping[str, Any]
+    ) -> tuple[Run, list[Any], list[Any], Pattern, dict[str, int]]:
+        """Return the state of a new run, the feeds as values, those that the plan reads, and their pattern."""
+        run, inputs = self._front.start(feeds)
+        pattern, sizes = pattern_of(self._types, inputs)
+        arrays = [x for x, d in zip(inputs, self._defaults, strict=True) if x is not None or d is None]
+        return run, inputs, arrays, pattern, sizes
+
+    # ------------------------------------------------------------ plans
+
+    def program(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
+    ) -> CompiledProgram | None:
         """Return the compiled plan for a pattern of shapes whose guards hold for these sizes.
 
         It is None, with a warning, where a kernel cannot be made: the interpreter runs these shapes.
@@ -185,16 +206,19 @@ class Compiled:
                     return found
             if len(self._programs.get(pattern, ())) >= _MOST_PLANS:
                 return None
-            made = self._compiled(pattern, sizes)
+            made = self._compiled(pattern, sizes, progress)
             if made is not None:
+                self._latest = made
                 self._programs[pattern] = (*self._programs.get(pattern, ()), made)
             return made
 
-    def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
+    def _compiled(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
+    ) -> CompiledProgram | None:
         if pattern in self._refused:
             return None
         try:
-            return run_with_limits(self._limits, self._planned, pattern, sizes)
+            return run_with_limits(self._limits, self._planned, pattern, sizes, progress)
         except LimitError:
             raise
         except (SabirError, AssertionError, *ACCIDENTS) as error:
@@ -204,12 +228,75 @@ class Compiled:
             )
             return None
 
-    def _planned(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+    def _planned(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
+    ) -> CompiledProgram:
         prepared = prepare(self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
         lowered = lower(prepared, sizes)
         prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
         plan = build(lowered, [v.slot for v in prepared.program.outputs], self._host)
-        return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
+        return CompiledProgram(prepared, plan, self._team, frozenset(sizes), progress)
+
+    # ------------------------------------------------------------ looking inside
+
+    def compile(
+        self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None = None
+    ) -> CompiledPlan:
+        """Compile the plan for feeds of these shapes, unless a run has done so; nothing is run.
+
+        `progress` is called with the number of kernels that are loaded and of all. Raises FeedError for feeds
+        that a run would refuse, and what the constructor raises.
+        """
+        return run_with_limits(self._limits, self._compile, feeds, progress)
+
+    def _compile(self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None) -> CompiledPlan:
+        _, _, _, pattern, sizes = self._started(feeds)
+        return CompiledPlan(self._required(pattern, sizes, progress), sizes)
+
+    def _required(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
+    ) -> CompiledProgram:
+        found = self.program(pattern, sizes, progress)
+        if found is None:
+            raise UnsupportedError("there is no plan for these shapes, and only the interpreter can run them")
+        return found
+
+    def explain(self, shapes: Mapping[str, Sequence[int]] | None = None) -> Explanation:
+        """Return which nodes became which kernel, and what is evaluated instead, and why.
+
+        That is the plan for the `shapes` of the inputs by name. Without them it is the plan compiled last, or
+        before the first run the one for the declared shapes. Raises FeedError where a size is not declared
+        and `shapes` does not have it.
+        """
+        if shapes is None and self._latest is not None:
+            return explain(self._latest.prepared, self._latest.plan)
+        return self.compile(stand_ins(self.inputs, shapes or {})).explain()
+
+    def profile(self, feeds: Mapping[str, Any], runs: int = 10) -> Profile:
+        """Run the model `runs` times, each kernel and each evaluated call alone, and return their times.
+
+        Raises what a run raises, and UnsupportedError where only the interpreter can run these feeds.
+        """
+        last = run_with_limits(self._limits, self._profiled, feeds)  # it touches memory for the first time
+        alone: list[list[float]] = []
+        whole: list[float] = []
+        for _ in range(max(runs, 1)):
+            last = run_with_limits(self._limits, self._profiled, feeds)
+            alone.append(last.times)
+            started = time.perf_counter()
+            self.run(feeds)
+            whole.append(time.perf_counter() - started)
+        return profile_of(last, alone, whole)
+
+    def _profiled(self, feeds: Mapping[str, Any]) -> ProfiledRun:
+        run, _, arrays, pattern, sizes = self._started(feeds)
+        found = ProfiledRun(self._required(pattern, sizes), arrays, sizes, run, Control())
+        found.measure()
+        return found
+
+    def roofline(self) -> Roofline:
+        """Return the limits of this machine, measured with the threads of the engine."""
+        return roofline(self._team)
 
 
 def _default(program: Program, slot: int) -> Array | None:

@@ -68,6 +68,13 @@ class Sizes:
             found = self._found[size] = value
         return found
 
+    def get(self, size: Size) -> int | None:
+        """Return a size as a number, None where a run decides it."""
+        try:
+            return self(size)
+        except KeyError:
+            return None
+
 
 def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
     """Return the parts of a plan; each but the first begins after a step that decides sizes."""

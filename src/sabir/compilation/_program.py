@@ -71,7 +71,8 @@ def specs_of(plan: Plan) -> list[Spec]:
 class CompiledProgram:
     """A plan that runs; several threads may run it at once.
 
-    `given` are the symbols whose sizes the shapes of the feeds decide.
+    `given` are the symbols whose sizes the shapes of the feeds decide. It has `kernels`, of which `compiled`
+    were in no cache.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class CompiledProgram:
         self.plan, self.prepared, self.team = plan, prepared, team
         specs = specs_of(plan)
         self._library = Library.load([text_of(s) for s in specs], progress=progress)
+        self.kernels, self.compiled = len(specs), self._library.compiled
         self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
         self.parts = parts_of(plan, given)
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
@@ -168,7 +170,7 @@ class CompiledProgram:
 
         CancelledError is raised when `control` is cancelled.
         """
-        return _Run(self, inputs, symbols, run, control or Control()).outputs()
+        return PlanRun(self, inputs, symbols, run, control or Control()).outputs()
 
     def layout(self, number: int, sizes: Sizes, earlier: Mapping[Buffer, int] | None = None) -> PartLayout:
         """Return a part for the sizes of a run; `earlier` has the offsets of the parts before."""
@@ -185,7 +187,7 @@ class CompiledProgram:
         return found
 
 
-class _Run:
+class PlanRun:
     """One run of a program."""
 
     def __init__(
@@ -227,9 +229,7 @@ class _Run:
             self._memory(number, layout)
             for item in layout.runs:
                 if isinstance(item, tuple):
-                    program._native(layout, item, self.table, self.control, check_time)
-                    if self.errors[0]:
-                        raise Mismatch("an index is out of range")
+                    self._rows(layout, item)
                 else:
                     if self.control.cancelled:
                         raise CancelledError("the run was cancelled")
@@ -238,6 +238,12 @@ class _Run:
         return [
             self.results[slot] if slot in self.results else self.slots[slot] for slot in prepared.plan.results
         ]
+
+    def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
+        """Run kernels, from the first of `rows` to before the second."""
+        self.program._native(layout, rows, self.table, self.control, check_time)
+        if self.errors[0]:
+            raise Mismatch("an index is out of range")
 
     def _memory(self, number: int, layout: PartLayout) -> None:
         """Allocate the arena of a part, scratch memory, the outputs, and what is known of sizes."""
@@ -347,4 +353,4 @@ class _Run:
             raise Mismatch(f"an evaluated call gave a size {size}, and {dim} was inferred")
 
 
-__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "specs_of", "text_of"]
+__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "PlanRun", "specs_of", "text_of"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from sabir.base import Limits, UnsupportedError
+from sabir.compilation import Compiled
 from sabir.evaluation import make_engine, read_request
 from sabir.ir import OptionalType
 from sabir.opsets import STANDARD
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
+    from sabir.compilation import Explanation
     from sabir.evaluation import ModelPort
     from sabir.ir import Model
     from sabir.runtime._engines import Engine
@@ -86,6 +88,26 @@ class Session:
     def outputs(self) -> tuple[ModelPort, ...]:
         """The outputs: name, type and shape."""
         return self._engine.outputs
+
+    def explain(self, shapes: Mapping[str, Sequence[int]] | None = None) -> Explanation:
+        """Return which nodes became which kernel, and what the interpreter evaluates instead, and why.
+
+        That is the plan for the `shapes` of the inputs by name. Without them it is the plan compiled last, or
+        before the first run the one for the declared shapes. Raises FeedError where a size is not declared
+        and `shapes` does not have it, and UnsupportedError for an engine without kernels.
+
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+        >>> print(sabir.Session(model, engine='compiled').explain({'x': [4]}))
+        1 node: 1 kernel, nothing evaluated
+        kernels
+          1 nest       Relu with output 'y'
+        """
+        if not isinstance(self._engine, Compiled):
+            raise UnsupportedError(
+                f"the engine {self.engine!r} has no kernels; make the session with engine='compiled'"
+            )
+        return self._engine.explain(shapes)
 
     def get_inputs(self) -> list[NodeArg]:
         """Return the inputs without a default as onnxruntime describes them; `inputs` says more."""

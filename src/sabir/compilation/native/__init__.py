@@ -13,6 +13,7 @@ from sabir.base import importing_later
 if TYPE_CHECKING:
     from sabir.compilation.native._cache import Cache, cache
     from sabir.compilation.native._compile import disassemble, optimized
+    from sabir.compilation.native._cores import usable_cores
     from sabir.compilation.native._entrance import Frame
     from sabir.compilation.native._entries import Entry
     from sabir.compilation.native._objects import Library
@@ -24,11 +25,12 @@ _LATER = {
     "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target", "host": "_target",
     "Library": "_objects", "disassemble": "_compile", "optimized": "_compile",
     "Control": "_team", "Team": "_team", "execute": "_team", "team": "_team",
+    "usable_cores": "_cores",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "Cache", "Control", "Entry", "Frame", "Host", "Library", "Team",
-    "cache", "disassemble", "execute", "host", "optimized", "team",
+    "cache", "disassemble", "execute", "host", "optimized", "team", "usable_cores",
 ]  # fmt: skip

@@ -1,0 +1,157 @@
+"""`sabir compile`: compile a model into the cache, and show what became of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sabir.base import counted
+from sabir.cli._feed_options import (
+    DimsOption,
+    InputsOption,
+    ShapesOption,
+    feed_options,
+)
+from sabir.cli._feeds import gather
+from sabir.cli._json import JsonOption, write_json
+
+# ruff: ignore[typing-only-first-party-import]  typer reads it at run time
+from sabir.cli._limits import LimitOption
+from sabir.cli._models import ModelPath, load_any, shown
+from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
+from sabir.cli._progress import counting_bar
+from sabir.cli._screen import Screen, cut, plain, seconds_text
+from sabir.compilation import LISTINGS, Compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sabir.cli._feeds import Feed, Feeds
+    from sabir.compilation import CompiledPlan, Explanation
+
+EXAMPLES = (
+    "sabir compile model.onnx",
+    "sabir compile model.onnx --dim batch=8 --shape mask=8,128",
+    "sabir compile model.onnx --show nodes",
+    "sabir compile model.onnx --show schedule > schedule.txt",
+)
+_NODES = "nodes"
+_FORMS = (_NODES, *LISTINGS)
+
+
+def _form(text: str | None) -> str | None:
+    if text is not None and text not in _FORMS:
+        raise typer.BadParameter(f"{text!r} is none of {', '.join(_FORMS)}")
+    return text
+
+
+def compile(  # ruff: ignore[builtin-variable-shadowing]  the name of the command
+    model: ModelPath,
+    *,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORM",
+            callback=_form,
+            help="Write this instead of the report: nodes (which kernel computes them), loops (the tensor "
+            "expressions of each node), schedule (the kernels with their loops), plan (the kernels with "
+            "their memory), llvm or asm (the code of each kernel).",
+        ),
+    ] = None,
+    inputs: InputsOption = None,
+    dims: DimsOption = None,
+    shapes: ShapesOption = None,
+    newer_opsets: Annotated[
+        bool,
+        typer.Option(
+            "--newer-opsets", help="For an operator set that is newer than all known ones, use the newest."
+        ),
+    ] = False,
+    operators: OperatorsOption = None,
+    documents: OpsetDocumentsOption = None,
+    as_json: JsonOption = False,
+    _: LimitOption = None,
+) -> None:
+    """Compile a model into the cache, and say what was done.
+
+    A plan depends on which sizes are 0, 1 or larger, and not on the numbers: runs with other sizes use the
+    same kernels. Sizes are chosen as for `sabir run`. Nodes without a kernel are evaluated in each run, and
+    the report says why. What --show writes is the same in every run on one kind of processor.
+    """
+    registry = registry_of(operators, documents)
+    compiled = Compiled(load_any(model), registry, newer_opsets=newer_opsets)
+    ports = compiled.inputs
+    feeds = gather(ports, feed_options({p.name for p in ports}, inputs, dims, shapes))
+    started = time.perf_counter()
+    with counting_bar("compiling") as progress:
+        plan = compiled.compile(values_of(feeds.values), progress)
+    seconds = time.perf_counter() - started
+    if show is not None:
+        lines = str(plan.explain()).split("\n") if show == _NODES else plan.listing(show)
+        Screen().lines(map(plain, lines))
+    elif as_json:
+        write_json(_as_json(plan, feeds, seconds))
+    else:
+        _report(shown(Path(model.name)), plan, feeds, seconds)
+
+
+def values_of(feeds: Mapping[str, Feed]) -> dict[str, Any]:
+    """Return the values of feeds by input name."""
+    return {name: feed.value for name, feed in feeds.items()}
+
+
+def _report(name: str, plan: CompiledPlan, feeds: Feeds, seconds: float) -> None:
+    screen, found = Screen(), plan.explain()
+    new = f"{plan.compiled} compiled now, {plan.kernels - plan.compiled} from the cache"
+    screen.line(
+        f"{screen.paint(name, bold=True)}: {counted(plan.kernels, 'kernel')} in {seconds_text(seconds)}"
+    )
+    screen.table(
+        [
+            ("machine code", new),
+            ("nodes", f"{found.nodes:,}"),
+            (
+                "computed by kernels",
+                f"{_computed(found):,} in {counted(len(found.kernels), 'call')} of kernels",
+            ),
+            ("without work in a run", f"{len(found.without_work):,}"),
+            ("evaluated", f"{len(found.evaluated):,}"),
+        ],
+        "",
+    )
+    screen.lines(screen.paint(f"   note: {plain(note)}", dim=True) for note in feeds.assumed)
+    if found.evaluated:
+        screen.heading("Evaluated", "nodes without a kernel")
+        screen.table(_reasons(found), "right", "", "cyan")
+
+
+def _reasons(found: Explanation) -> list[tuple[str, ...]]:
+    """Return for each reason how many nodes have it, and which."""
+    nodes: dict[str, list[str]] = {}
+    for call in found.evaluated:
+        nodes.setdefault(call.reason, []).append(call.node)
+    ordered = sorted(nodes.items(), key=lambda pair: -len(pair[1]))
+    return [(f"{len(labels):,}", plain(reason), cut(", ".join(labels))) for reason, labels in ordered]
+
+
+def _computed(found: Explanation) -> int:
+    return found.nodes - len(found.without_work) - len(found.evaluated)
+
+
+def _as_json(plan: CompiledPlan, feeds: Feeds, seconds: float) -> dict[str, Any]:
+    found = plan.explain()
+    return {
+        "seconds": seconds,
+        "kernels": plan.kernels,
+        "compiled": plan.compiled,
+        "sizes": plan.sizes,
+        "assumed": list(feeds.assumed),
+        "nodes": found.nodes,
+        "calls": [{"kind": k.kind, "nodes": list(k.nodes)} for k in found.kernels],
+        "once": [{"kind": k.kind, "nodes": list(k.nodes)} for k in found.prepared],
+        "evaluated": [{"node": call.node, "reason": call.reason} for call in found.evaluated],
+        "without_work": list(found.without_work),
+    }

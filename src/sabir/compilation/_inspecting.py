@@ -1,0 +1,60 @@
+"""Looking inside a compiled plan: what it does with the nodes, and its texts at each level."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import UnsupportedError, quote
+from sabir.compilation._explaining import explain
+from sabir.compilation._instance import Sizes
+from sabir.compilation._listing import LISTINGS
+from sabir.compilation._plan import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sabir.compilation._explaining import Explanation
+    from sabir.compilation._program import CompiledProgram
+
+
+class CompiledPlan:
+    """The plan of a model for feeds of some shapes, with the `sizes` of these shapes.
+
+    It has `kernels` different kernels; `compiled` is how many of them were in no cache when it was made.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> plan = Compiled(model).compile({'x': np.float32([-1, 2])})
+    >>> plan.kernels
+    1
+    >>> list(plan.listing('loops'))[-1]
+    '  y: float[N] = max(x, 0)'
+    """
+
+    def __init__(self, program: CompiledProgram, sizes: Mapping[str, int]) -> None:
+        self._program = program
+        self.sizes = dict(sizes)
+        self.kernels, self.compiled = program.kernels, program.compiled
+
+    def explain(self) -> Explanation:
+        """Return which nodes became which kernel, and what is evaluated instead."""
+        return explain(self._program.prepared, self._program.plan)
+
+    def listing(self, form: str) -> Iterator[str]:
+        """Return the lines of the plan at a level; the same plan always has the same lines.
+
+        `loops` are the tensor expressions of each node, `schedule` the kernels with their loops, `plan` the
+        kernels with their memory for these sizes, `llvm` and `asm` the code of each kernel on this machine.
+        Raises UnsupportedError for another word.
+        """
+        if form not in LISTINGS:
+            raise UnsupportedError(
+                f"there is no listing {quote(form)}; the listings are {', '.join(LISTINGS)}"
+            )
+        return LISTINGS[form](self._program, Sizes(self.sizes))
+
+    @property
+    def flops(self) -> int:
+        """The floating-point operations of the kernels whose sizes are known before a run."""
+        sizes = Sizes(self.sizes)
+        return sum(sizes.get(e.flops) or 0 for e in self._program.plan.entries if isinstance(e, Entry))

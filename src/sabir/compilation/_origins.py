@@ -1,0 +1,64 @@
+"""Which calls of the program an expression comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.base import quote
+from sabir.compilation._grouping import operands_of
+from sabir.compilation._views import Copy
+from sabir.loops import Expression, Stored
+from sabir.scheduling import ABSENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sabir.compilation._lowering import Lowered
+
+
+class Origins:
+    """The places of the calls whose lowering made the expressions of a plan."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self._calls = lowered.prepared.program.calls
+        self._names = {v.slot: v.name for v in lowered.prepared.program.values}
+        self._places: dict[Expression, int] = {}
+        self._made: dict[int, list[Expression]] = {}
+        for place in lowered.lowered:
+            results = [lowered.expressions[slot] for slot in self._calls[place].outputs if slot != ABSENT]
+            self._made[place] = self._new(results)
+            self._places.update(dict.fromkeys(self._made[place], place))
+
+    def made(self, place: int) -> list[Expression]:
+        """Return the expressions that the lowering of a call made, operands first."""
+        return self._made.get(place, [])
+
+    def _new(self, results: Iterable[Expression]) -> list[Expression]:
+        found: list[Expression] = []
+        seen: set[Expression] = set()
+        pending = [(x, False) for x in results][::-1]
+        while pending:
+            x, ready = pending.pop()
+            if ready:
+                found.append(x)
+            elif x not in self._places and x not in seen and not isinstance(x, Stored):
+                seen.add(x)
+                pending.append((x, True))
+                pending += [(o, False) for o in reversed(operands_of(x))]
+        return found
+
+    def labels(self, expressions: Iterable[Expression]) -> tuple[str, ...]:
+        """Return the labels of the calls that some expressions come from, in the order of the program.
+
+        A copy that the compiler adds belongs to what needs or computes it; else the label names the value.
+        """
+        sources = dict.fromkeys(map(_source, expressions))
+        places = sorted({self._places[x] for x in sources if x in self._places})
+        copied = [f"a copy of {quote(self._names[x.slot])}" for x in sources if isinstance(x, Stored)]
+        return tuple(self._calls[place].label for place in places) or tuple(copied)
+
+
+def _source(x: Expression) -> Expression:
+    while isinstance(x, Copy):
+        x = x.operand if x.into is None else x.into
+    return x

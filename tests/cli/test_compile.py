@@ -1,0 +1,89 @@
+import json
+
+import pytest
+
+import sabir
+from sabir.compilation import LISTINGS
+
+MODEL = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[N,4] x) => (float[N,2] y, int64[2,K] z) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+  h = MatMul (x, w)
+  y = Relu (h)
+  z = NonZero (x)
+}"""
+
+
+@pytest.fixture
+def model(write, tmp_path, monkeypatch):
+    monkeypatch.setenv("SABIR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SABIR_CPU", "x86-64-v3")
+    return write(MODEL)
+
+
+def test_a_model_is_compiled_into_the_cache(cli, model, tmp_path):
+    code, out, err = cli("compile", model, "--dim", "N=3")
+    assert (code, err) == (0, "")
+    assert out.startswith(
+        "model.onnxtxt: 4 kernels in "
+    )  # a copy, the packing, products for 1 row and for more
+    assert "   nodes                   3\n" in out
+    assert "   computed by kernels     2 in 2 calls of kernels\n" in out
+    assert "   evaluated               1\n" in out
+    assert "   1   NonZero:13 has no kernel yet   NonZero with output 'z'\n" in out
+    assert len(list((tmp_path / "cache" / "objects").iterdir())) == 4
+
+
+def test_a_size_of_one_is_assumed_and_told(cli, model):
+    out = cli("compile", model).out
+    assert "note: the dimension 'N' is taken as 1; choose its size with --dim" in out
+
+
+def test_the_report_as_json(cli, model):
+    report = json.loads(cli("compile", model, "--shape", "x=5,4", "--json").out)
+    assert report["sizes"] == {"N": 5}
+    assert report["nodes"] == 3
+    assert {call["kind"]: call["nodes"] for call in report["calls"]} == {
+        "product": ["MatMul with output 'h'", "Relu with output 'y'"],
+        "nest": ["a copy of 'z'"],
+    }
+    assert report["once"] == [{"kind": "pack", "nodes": ["MatMul with output 'h'"]}]
+    assert [call["node"] for call in report["evaluated"]] == ["NonZero with output 'z'"]
+    assert report["kernels"] == 4
+    assert 0 <= report["compiled"] <= 4
+
+
+def test_what_a_plan_is_made_of(cli, model):
+    def shown(form):
+        code, out, err = cli("compile", model, "--dim", "N=3", "--show", form)
+        assert (code, err) == (0, "")
+        assert out == cli("compile", model, "--dim", "N=3", "--show", form).out
+        return out
+
+    texts = {form: shown(form) for form in LISTINGS}
+    assert "  h: float[N,2] = contract(x, w)\n" in texts["loops"]
+    assert "1 product: MatMul with output 'h', Relu with output 'y'\n" in texts["schedule"]
+    assert texts["plan"].startswith("sizes: N = 3\n")
+    assert "define void @kernel" in texts["llvm"]
+    assert "kernel:\n" in texts["asm"]
+    assert not any("\\t" in text for text in texts.values())
+    assert shown("nodes").startswith("3 nodes: 2 kernels, 1 evaluated\n")
+
+
+def test_names_cannot_move_the_cursor(cli, model):
+    b = sabir.Builder(21)
+    b.output(b.Relu(b.input("x\x1b[2J", "float", [3])), "y")
+    path = model.with_name("odd.onnx")
+    sabir.save(b.model(), path)
+    for form in ("nodes", "loops", "schedule", "plan"):
+        assert "\x1b" not in cli("compile", path, "--show", form).out
+
+
+def test_wrong_usage(fails, model):
+    assert "'x' is none of nodes, loops, schedule, plan, llvm, asm" in fails("compile", model, "--show", "x")
+    assert "no input has this name" in fails("compile", model, "--shape", "q=1")
+    assert "does not fit" in fails("compile", model, "--shape", "x=1,5")
+
+
+def test_another_machine_is_told(fails, model, monkeypatch):
+    monkeypatch.setenv("SABIR_CPU", "z80")
+    assert "SABIR_CPU is 'z80'" in fails("compile", model)
