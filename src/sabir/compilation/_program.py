@@ -12,10 +12,12 @@ from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, l
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Step
 from sabir.compilation.kernels import (
     Attention,
+    Cumulation,
     Nest,
     Packing,
     Product,
     attention_text,
+    cumulation_text,
     nest_text,
     packing_text,
     product_text,
@@ -60,6 +62,8 @@ def text_of(spec: Spec) -> str:
             return attention_text(spec)
         case Packing():
             return packing_text(spec)
+        case Cumulation():
+            return cumulation_text(spec)
 
 
 def specs_of(plan: Plan) -> list[Spec]:

@@ -7,6 +7,7 @@ from sabir.loops._expressions import (
     INTEGERS,
     Contract,
     Count,
+    Cumulate,
     Expand,
     Expression,
     Extent,
@@ -32,6 +33,7 @@ from sabir.loops._operations import (
     check_element,
     contract,
     count,
+    cumulate,
     cut,
     expand,
     join,
@@ -51,9 +53,9 @@ from sabir.loops._operations import (
 
 __all__ = [
     "ARITY", "ELEMENTS", "FLOATS", "INTEGERS",
-    "Contract", "Count", "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
+    "Contract", "Count", "Cumulate", "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
     "Permute", "Reduce", "Reshape", "Size", "Sizes", "Slice", "Stored", "Take",
-    "apply", "broadcast", "cast", "check_element", "contract", "count", "cut", "expand", "join",
+    "apply", "broadcast", "cast", "check_element", "contract", "count", "cumulate", "cut", "expand", "join",
     "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape", "shape_of", "sized", "squeeze",
     "take", "where",
 ]  # fmt: skip

@@ -98,6 +98,20 @@ class Reduce(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Cumulate(Expression):
+    """The running `sum` or `prod` along an axis, in the order of the index, or of its reverse.
+
+    An exclusive one leaves out the element itself; it begins with 0, or 1.
+    """
+
+    op: str = ""
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    axis: int = 0
+    exclusive: bool = False
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Contract(Expression):
     """Matrix products: `[..., M, K]` by `[..., K, N]`; the leading axes broadcast."""
 

@@ -11,6 +11,7 @@ from sabir.loops._expressions import (
     ELEMENTS,
     Contract,
     Count,
+    Cumulate,
     Expand,
     Expression,
     Extent,
@@ -38,6 +39,7 @@ _BINARY = (
     "add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor shl shr"
 )
 ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | {"where": 3, "fma": 3}
+_NEUTRAL = {"sum": 0, "prod": 1}
 _TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
 
 
@@ -116,6 +118,15 @@ def reduce(op: str, x: Expression, axes: Iterable[int], *, last: bool = False) -
     shape = tuple(1 if i in found else d for i, d in enumerate(x.shape))
     element = "int64" if op in {"argmax", "argmin"} else x.element
     return Reduce(element, shape, op, x, found, last)
+
+
+def cumulate(op: str, x: Expression, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Expression:
+    """Return the running `sum` or `prod` along an axis."""
+    check_element(x.element)
+    axis %= x.rank
+    if x.shape[axis] == 1:
+        return expand(number(x.element, _NEUTRAL[op]), x.shape) if exclusive else x
+    return Cumulate(x.element, x.shape, op, x, axis, exclusive, reverse)
 
 
 def mean(x: Expression, axes: Iterable[int]) -> Expression:

@@ -2,6 +2,7 @@
 
 from sabir.compilation.kernels._attention import Attention, attention_text
 from sabir.compilation.kernels._body import element_bytes
+from sabir.compilation.kernels._cumulation import Cumulation, cumulation_text
 from sabir.compilation.kernels._loops import nest_text
 from sabir.compilation.kernels._nest import (
     ANY,
@@ -32,7 +33,7 @@ from sabir.compilation.kernels._product import (
 
 __all__ = [
     "ANY", "NEXT", "STILL",
-    "Access", "Accumulated", "Apply", "Attention", "Constant", "Fold", "Layout", "Load", "Nest", "Packing", "Position",
+    "Access", "Accumulated", "Apply", "Attention", "Constant", "Cumulation", "Fold", "Layout", "Load", "Nest", "Packing", "Position",
     "Product", "ProductLayout", "SizeArgument", "Step", "Stride", "TakeStep",
-    "attention_text", "element_bytes", "nest_text", "packing_text", "passes_of", "product_text",
+    "attention_text", "cumulation_text", "element_bytes", "nest_text", "packing_text", "passes_of", "product_text",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Register
 from sabir.compilation.kernels._folds import Accumulator
+from sabir.compilation.kernels._jobs import at, decoded, mask_of, product_of
 from sabir.compilation.kernels._nest import Apply, Fold, Take
 from sabir.compilation.kernels._passes import Passes, passes_of
 
@@ -48,10 +49,10 @@ def _pointwise(body: Body) -> None:
     inner = nest.inner
     chunks = e.binary("udiv", e.add(body.sizes[inner], BLOCK - 1), e.index(BLOCK))
     outer = [axis for axis in range(nest.axes) if axis != inner]
-    low, high = e.share(_product(e, [*(body.sizes[a] for a in outer), chunks]))
+    low, high = e.share(product_of(e, [*(body.sizes[a] for a in outer), chunks]))
     with e.loop(low, high) as job:
         chunk = e.binary("urem", job, chunks)
-        indices = _decoded(body, e.binary("udiv", job, chunks), outer)
+        indices = decoded(body, e.binary("udiv", job, chunks), outer)
         start = e.mul(chunk, BLOCK)
         stop = e.least(e.add(start, BLOCK), body.sizes[inner])
         around = Point(indices)
@@ -102,40 +103,11 @@ def _along(
     with e.loop(start, whole, lanes) as place:
         each(_at(around, inner, place, lanes, None))
     with e.when(e.compare("icmp slt", whole, stop)):
-        each(_at(around, inner, whole, lanes, _mask(body, whole, stop)))
+        each(_at(around, inner, whole, lanes, mask_of(body, whole, stop)))
 
 
 def _at(around: Point, axis: int, place: Register, lanes: int, mask: Register | None) -> Point:
-    indices = [*around.indices]
-    indices[axis] = place
-    return Point(indices, lanes, mask, outer=around)
-
-
-def _mask(body: Body, place: Register, stop: Register) -> Register:
-    """Return which lanes from a place on lie before the end."""
-    e, lanes = body.e, body.nest.lanes
-    left = e.splat(e.convert("trunc", e.binary("sub", stop, place), "i32"), lanes)
-    numbers = Register(f"<{', '.join(f'i32 {n}' for n in range(lanes))}>", left.kind)
-    return e.compare("icmp slt", numbers, left)
-
-
-def _product(e: Emitter, sizes: Sequence[Register]) -> Register:
-    found = e.index(1)
-    for size in sizes:
-        found = size if found.name == "1" else e.mul(found, size)
-    return found
-
-
-def _decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
-    """Return the index along each axis for the number of a job; 0 for axes that it does not count."""
-    e = body.e
-    indices = [e.index(0)] * body.nest.axes
-    for axis in reversed(axes[1:]):
-        indices[axis] = e.binary("urem", job, body.sizes[axis])
-        job = e.binary("udiv", job, body.sizes[axis])
-    if axes:
-        indices[axes[0]] = job
-    return indices
+    return Point(at(around.indices, axis, place), lanes, mask, outer=around)
 
 
 # ---------------------------------------------------------------- folds along the inner axis
@@ -144,10 +116,10 @@ def _decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
 def _rows(body: Body, passes: Passes) -> None:
     e, nest = body.e, body.nest
     kept = [axis for axis in range(nest.axes) if not nest.reduced[axis]]
-    low, high = e.share(_product(e, [body.sizes[a] for a in kept]))
+    low, high = e.share(product_of(e, [body.sizes[a] for a in kept]))
     scratch = Scratch(body, passes)
     with e.loop(low, high) as job:
-        row = Point(_decoded(body, job, kept))
+        row = Point(decoded(body, job, kept))
         for number, roots in enumerate(passes.roots):
             row_pass(body, passes, scratch, number, roots, row)
         _store(body, [n for _, n in nest.stores if not passes.varies[n]], row)
@@ -192,7 +164,7 @@ def _over_reduced(
             return
         axis = remaining[0]
         with body.e.loop(body.e.index(0), body.sizes[axis]) as place:
-            inside(Point([*point.indices[:axis], place, *point.indices[axis + 1 :]], outer=row), remaining[1:])
+            inside(Point(at(point.indices, axis, place), outer=row), remaining[1:])
 
     inside(row, outer)
 
@@ -210,7 +182,7 @@ def _vectors(body: Body, row: Point, each: Callable[[Point, int], None], copies:
     with e.loop(start, whole, lanes) as place:
         each(_at(row, inner, place, lanes, None), 0)
     with e.when(e.compare("icmp slt", whole, size)):
-        each(_at(row, inner, whole, lanes, _mask(body, whole, size)), 0)
+        each(_at(row, inner, whole, lanes, mask_of(body, whole, size)), 0)
 
 
 class Scratch:
@@ -225,7 +197,7 @@ class Scratch:
         base = body.pointer(body.layout.scratch)
         mine = e.mul(Register("%thread", INDEX), e.argument(body.layout.scratch + 2))
         base = e.offset(base, mine)
-        length = _product(e, [body.sizes[a] for a in range(nest.axes) if nest.reduced[a]])
+        length = product_of(e, [body.sizes[a] for a in range(nest.axes) if nest.reduced[a]])
         for number in passes.kept:
             self._bases[number] = base
             wide = e.mul(length, element_bytes(nest.steps[number].element))
@@ -268,12 +240,12 @@ def _columns(body: Body, passes: Passes) -> None:
     lanes = nest.lanes
     outer = [axis for axis in range(nest.axes) if not nest.reduced[axis] and axis != inner]
     blocks = e.binary("udiv", e.add(body.sizes[inner], lanes - 1), e.index(lanes))
-    low, high = e.share(_product(e, [*(body.sizes[a] for a in outer), blocks]))
+    low, high = e.share(product_of(e, [*(body.sizes[a] for a in outer), blocks]))
     with e.loop(low, high) as job:
-        indices = _decoded(body, e.binary("udiv", job, blocks), outer)
+        indices = decoded(body, e.binary("udiv", job, blocks), outer)
         place = e.mul(e.binary("urem", job, blocks), lanes)
         indices[inner] = place
-        column = Point(indices, lanes, _mask(body, place, body.sizes[inner]))
+        column = Point(indices, lanes, mask_of(body, place, body.sizes[inner]))
         for roots in passes.roots:
             _column_pass(body, passes, roots, column)
         _store(body, [n for _, n in nest.stores if not passes.varies[n]], column)
@@ -289,8 +261,7 @@ def _column_pass(body: Body, passes: Passes, roots: Sequence[int], column: Point
     def inside(point: Point, remaining: Sequence[int]) -> None:
         if remaining:
             with body.e.loop(body.e.index(0), body.sizes[remaining[0]]) as place:
-                indices = [*point.indices]
-                indices[remaining[0]] = place
+                indices = at(point.indices, remaining[0], place)
                 inside(Point(indices, point.lanes, point.mask, outer=column), remaining[1:])
             return
         here = Point(point.indices, point.lanes, point.mask, outer=column)
