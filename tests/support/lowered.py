@@ -14,7 +14,7 @@ NAMES = {
 
 
 def model_of(line, inputs, outputs, opset=21):
-    """Return the model of one call; inputs and outputs are arrays by name, whose sizes stay open."""
+    """Return the model of one call; inputs and outputs are arrays by name; their sizes stay open, equal ones are one symbol."""
     ports = ", ".join(f"{typed(x)} {name}" for name, x in inputs.items())
     results = ", ".join(f"{typed(x)} {name}" for name, x in outputs.items())
     return sabir.parse(
@@ -23,7 +23,7 @@ def model_of(line, inputs, outputs, opset=21):
 
 
 def typed(x):
-    sizes = ",".join("?" for _ in x.shape)
+    sizes = ",".join(f"d{n}" for n in x.shape)
     return f"{NAMES[x.dtype]}[{sizes}]" if x.ndim else NAMES[x.dtype]
 
 

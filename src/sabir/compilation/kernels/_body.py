@@ -51,6 +51,16 @@ def element_bytes(element: str) -> int:
     return max(8, kind_of(element).bits) // 8
 
 
+def memory_kind(element: str, lanes: int) -> Kind:
+    """Return the type of an element in memory."""
+    return Kind("i8", lanes) if element == "bool" else kind_of(element, lanes)
+
+
+def from_memory(e: Emitter, x: Register, element: str) -> Register:
+    """Emit the elements in registers of those in memory."""
+    return e.compare("icmp ne", x, e.constant(x.kind, 0)) if element == "bool" else x
+
+
 @dataclass(slots=True)
 class Point:
     """One place of the loops: the index along each axis, the lanes along the inner one, and what is computed.
@@ -125,11 +135,7 @@ class Body:
         return self._gathered(access.element, address, self._lane_offsets(number, point.lanes), point)
 
     def _loaded(self, element: str, address: Register, lanes: int, mask: Register | None) -> Register:
-        kind = kind_of(element, lanes)
-        if element != "bool":
-            return self.e.load(address, kind, mask)
-        raw = self.e.load(address, kind.of("i8"), mask)
-        return self.e.compare("icmp ne", raw, self.e.constant(raw.kind, 0))
+        return from_memory(self.e, self.e.load(address, memory_kind(element, lanes), mask), element)
 
     def _lane_offsets(self, number: int, lanes: int) -> Register:
         e = self.e
@@ -143,11 +149,9 @@ class Body:
 
     def _gathered(self, element: str, address: Register, offsets: Register, point: Point) -> Register:
         """Emit loads from an address at an offset in bytes for each lane."""
-        e, kind = self.e, kind_of(element, point.lanes)
-        memory = kind.of("i8") if element == "bool" else kind
+        e = self.e
         pointers = e.value(Kind("ptr", point.lanes), f"getelementptr i8, {address}, {offsets}")
-        raw = e.gather(pointers, memory, point.mask)
-        return e.compare("icmp ne", raw, e.constant(raw.kind, 0)) if element == "bool" else raw
+        return from_memory(e, e.gather(pointers, memory_kind(element, point.lanes), point.mask), element)
 
     def write(self, number: int, x: Register, point: Point) -> None:
         """Emit the store of a value to an access."""

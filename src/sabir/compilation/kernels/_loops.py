@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
+from sabir.compilation.kernels._body import Body, Point, element_bytes, from_memory, memory_kind
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Register
 from sabir.compilation.kernels._folds import Accumulator
 from sabir.compilation.kernels._jobs import at, decoded, mask_of, product_of
 from sabir.compilation.kernels._nest import Apply, Fold, Take
 from sabir.compilation.kernels._passes import Passes, passes_of
+from sabir.compilation.kernels._transposes import axis_of_reads, transposing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +29,10 @@ def nest_text(nest: Nest) -> str:
     """Return the LLVM module of a nest's kernel."""
     e = Emitter()
     body = Body(e, nest)
-    if not any(isinstance(step, Fold) for step in nest.steps):
+    across = axis_of_reads(nest)
+    if across is not None:
+        transposing(body, across)
+    elif not any(isinstance(step, Fold) for step in nest.steps):
         _pointwise(body)
     elif body.column:
         _columns(body, passes_of(nest, keep=False))
@@ -49,19 +53,34 @@ def _pointwise(body: Body) -> None:
     inner = nest.inner
     chunks = e.binary("udiv", e.add(body.sizes[inner], BLOCK - 1), e.index(BLOCK))
     outer = [axis for axis in range(nest.axes) if axis != inner]
-    low, high = e.share(product_of(e, [*(body.sizes[a] for a in outer), chunks]))
+    if not outer:
+        low, high = e.share(chunks)
+        with e.loop(low, high) as chunk:
+            _row(body, Point([chunk]), chunk)
+        return
+    # short rows are many: a job has several along one axis, and finds their indices once
+    *others, second = outer
+    rows = e.binary("udiv", e.index(BLOCK), e.binary("or", body.sizes[inner], e.index(1)))
+    rows = e.add(rows, 1)
+    groups = e.binary("udiv", e.add(e.add(body.sizes[second], rows), -1), rows)
+    low, high = e.share(product_of(e, [*(body.sizes[a] for a in others), groups, chunks]))
     with e.loop(low, high) as job:
+        rest = e.binary("udiv", job, chunks)
+        indices = decoded(body, e.binary("udiv", rest, groups), others)
+        first = e.mul(e.binary("urem", rest, groups), rows)
+        last = e.least(e.binary("add", first, rows), body.sizes[second])
         chunk = e.binary("urem", job, chunks)
-        indices = decoded(body, e.binary("udiv", job, chunks), outer)
-        start = e.mul(chunk, BLOCK)
-        stop = e.least(e.add(start, BLOCK), body.sizes[inner])
-        around = Point(indices)
-        _hoist(body, [number for _, number in nest.stores], around)
+        with e.loop(first, last) as place:
+            _row(body, Point(at(indices, second, place)), chunk)
 
-        def store(point: Point) -> None:
-            _store(body, [number for _, number in nest.stores], point)
 
-        _along(body, around, start, stop, store)
+def _row(body: Body, around: Point, chunk: Register) -> None:
+    """Emit a chunk of a row along the inner axis."""
+    e, size = body.e, body.sizes[body.nest.inner]
+    values = [number for _, number in body.nest.stores]
+    start = e.mul(chunk, BLOCK)
+    _hoist(body, values, around)
+    _along(body, around, start, e.least(e.add(start, BLOCK), size), lambda point: _store(body, values, point))
 
 
 def _store(body: Body, values: Sequence[int], point: Point) -> None:
@@ -224,12 +243,8 @@ class Scratch:
         """Emit the loads of what an earlier pass kept and this one reads."""
         for number in self._passes.fetched[current]:
             element = self._body.nest.steps[number].element
-            kind = kind_of(element, point.lanes)
-            memory = kind.of("i8") if element == "bool" else kind
-            x = self._body.e.load(self._address(number, point), memory)
-            if element == "bool":
-                x = self._body.e.compare("icmp ne", x, self._body.e.constant(memory, 0))
-            point.values[number] = x
+            x = self._body.e.load(self._address(number, point), memory_kind(element, point.lanes))
+            point.values[number] = from_memory(self._body.e, x, element)
 
 
 # ---------------------------------------------------------------- folds beside the inner axis
