@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.compilation.kernels._body import Body
-    from sabir.compilation.kernels._emitter import Register
+    from sabir.compilation.kernels._emitter import Emitter, Register
 
 _MOST_STEPS = 8  # the code of a tile repeats them for each row
 _LINES = 8  # vectors along the read axis of one job
@@ -48,33 +48,34 @@ def _is_read_across(nest: Nest, step: Load) -> bool:
 
 def transposing(body: Body, across: int) -> None:
     """Emit the loops over tiles, which are read along the axis `across`."""
-    e, nest, inner = body.e, body.nest, body.nest.inner
-    lanes = nest.lanes
-    outer = [axis for axis in range(nest.axes) if axis not in {across, inner}]
+    e, inner, lanes = body.e, body.nest.inner, body.nest.lanes
+    outer = [axis for axis in range(body.nest.axes) if axis not in {across, inner}]
     width = lanes * _LINES
-    groups = e.binary("udiv", e.add(body.sizes[across], width - 1), e.index(width))
-    chunks = e.binary("udiv", e.add(body.sizes[inner], _ALONG - 1), e.index(_ALONG))
+    groups, chunks = _parts(e, body.sizes[across], width), _parts(e, body.sizes[inner], _ALONG)
     low, high = e.share(product_of(e, [*(body.sizes[axis] for axis in outer), groups, chunks]))
     with e.loop(low, high) as job:
         rest = e.binary("udiv", job, chunks)
         indices = decoded(body, e.binary("udiv", rest, groups), outer)
-        first, start = (
-            e.mul(e.binary("urem", rest, groups), width),
-            e.mul(e.binary("urem", job, chunks), _ALONG),
-        )
-        last = e.least(e.add(first, width), body.sizes[across])
-        stop = e.least(e.add(start, _ALONG), body.sizes[inner])
+        first, last = _bounds(e, e.binary("urem", rest, groups), width, body.sizes[across])
+        start, stop = _bounds(e, e.binary("urem", job, chunks), _ALONG, body.sizes[inner])
         with e.loop(start, stop, lanes) as place, e.loop(first, last, lanes) as row:
             corner = at(at(indices, across, row), inner, place)
-            whole = e.binary(
-                "and",
-                e.compare("icmp sle", e.add(row, lanes), last),
-                e.compare("icmp sle", e.add(place, lanes), stop),
-            )
+            ends = [e.compare("icmp sle", e.add(n, lanes), end) for n, end in ((row, last), (place, stop))]
+            whole = e.binary("and", *ends)
             with e.when(whole):
                 _Tile(body, across, corner, None).copy()
             with e.when(e.binary("xor", whole, e.constant(whole.kind, 1))):
                 _Tile(body, across, corner, (last, stop)).copy()
+
+
+def _parts(e: Emitter, size: Register, width: int) -> Register:
+    return e.binary("udiv", e.add(size, width - 1), e.index(width))
+
+
+def _bounds(e: Emitter, number: Register, width: int, size: Register) -> tuple[Register, Register]:
+    """Return the first index of a part of an axis, and the end."""
+    first = e.mul(number, width)
+    return first, e.least(e.add(first, width), size)
 
 
 class _Tile:
