@@ -169,10 +169,10 @@ class _Builder:
 
     def _single(self, group: Group) -> None:
         nesting = merged(nesting_of(group, self.grouping))
-        nest = nest_of(nesting, self.host.vector_bits)
-        spec = single_of(group.members[0], nest)
-        entry = Entry([], flops=_count(nesting.sizes))
-        entry.choices.append((None, 0, spec, self._arguments(nest, nesting, entry, 0)))
+        single = single_of(group.members[0], nesting, self.host.vector_bits)
+        entry = Entry([], single.scratch, flops=_count(nesting.sizes))
+        arguments = self._arguments(single.spec.nest, nesting, entry, single.scratch)
+        entry.choices.append((None, 0, single.spec, [*arguments, *single.more]))
         self.entries.append(entry)
 
     # ------------------------------------------------------------ products

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sabir.compilation._views import VIEWS, Copy, Views, operands_of
 from sabir.loops import (
+    Best,
     Contract,
     Count,
     Cumulate,
@@ -160,7 +161,7 @@ class Grouping:
                     self._product(x)
                 case Join() | Pad():
                     self._parts(x)
-                case Cumulate():
+                case Cumulate() | Best():
                     self._single(x, (x.axis,))
                 case _:
                     pass

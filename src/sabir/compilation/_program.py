@@ -16,11 +16,13 @@ from sabir.compilation.kernels import (
     Nest,
     Packing,
     Product,
+    Selection,
     attention_text,
     cumulation_text,
     nest_text,
     packing_text,
     product_text,
+    selection_text,
 )
 from sabir.compilation.native import Control, Library, execute, host
 from sabir.elements import element
@@ -64,6 +66,8 @@ def text_of(spec: Spec) -> str:
             return packing_text(spec)
         case Cumulation():
             return cumulation_text(spec)
+        case Selection():
+            return selection_text(spec)
 
 
 def specs_of(plan: Plan) -> list[Spec]:

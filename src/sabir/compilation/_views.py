@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.ir import Expr
 from sabir.loops import (
+    Best,
     Contract,
     Cumulate,
     Expand,
@@ -60,7 +61,7 @@ def operands_of(x: Expression) -> tuple[Expression, ...]:
             return (x.a, x.b)
         case Join():
             return x.parts
-        case Reduce() | Cumulate() | Pad() | Copy():
+        case Reduce() | Cumulate() | Best() | Pad() | Copy():
             return (x.operand,)
         case _ if isinstance(x, VIEWS):
             return (x.operand,)

@@ -5,6 +5,7 @@ from sabir.loops._expressions import (
     ELEMENTS,
     FLOATS,
     INTEGERS,
+    Best,
     Contract,
     Count,
     Cumulate,
@@ -28,6 +29,7 @@ from sabir.loops._operations import (
     ARITY,
     NotLowered,
     apply,
+    best,
     broadcast,
     cast,
     check_element,
@@ -53,9 +55,9 @@ from sabir.loops._operations import (
 
 __all__ = [
     "ARITY", "ELEMENTS", "FLOATS", "INTEGERS",
-    "Contract", "Count", "Cumulate", "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
+    "Best", "Contract", "Count", "Cumulate", "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
     "Permute", "Reduce", "Reshape", "Size", "Sizes", "Slice", "Stored", "Take",
-    "apply", "broadcast", "cast", "check_element", "contract", "count", "cumulate", "cut", "expand", "join",
+    "apply", "best", "broadcast", "cast", "check_element", "contract", "count", "cumulate", "cut", "expand", "join",
     "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape", "shape_of", "sized", "squeeze",
     "take", "where",
 ]  # fmt: skip

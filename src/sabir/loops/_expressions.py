@@ -112,6 +112,19 @@ class Cumulate(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Best(Expression):
+    """The indices along an axis, in int64, of the first elements in descending or ascending order.
+
+    The size of the axis is how many there are. Equal elements are in the order of their index; NaN is greater
+    than any number.
+    """
+
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    axis: int = 0
+    largest: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Contract(Expression):
     """Matrix products: `[..., M, K]` by `[..., K, N]`; the leading axes broadcast."""
 

@@ -9,6 +9,7 @@ from sabir.base import SabirError
 from sabir.ir import Expr, known_equal, lower_bound, product
 from sabir.loops._expressions import (
     ELEMENTS,
+    Best,
     Contract,
     Count,
     Cumulate,
@@ -127,6 +128,19 @@ def cumulate(op: str, x: Expression, axis: int, *, exclusive: bool = False, reve
     if x.shape[axis] == 1:
         return expand(number(x.element, _NEUTRAL[op]), x.shape) if exclusive else x
     return Cumulate(x.element, x.shape, op, x, axis, exclusive, reverse)
+
+
+def best(x: Expression, axis: int, count: Size, *, largest: bool) -> Expression:
+    """Return the indices of the `count` largest or smallest elements along an axis, in order.
+
+    An axis with fewer elements is an error of the run.
+    """
+    check_element(x.element)
+    axis %= x.rank
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    if x.shape[axis] == 1 and count in {0, 1}:
+        return expand(number("int64", 0), shape)
+    return Best("int64", shape, x, axis, largest)
 
 
 def mean(x: Expression, axes: Iterable[int]) -> Expression:

@@ -90,9 +90,7 @@ class _Emission:
         self.depth = e.argument(self.layout.depth)
         self.panels = e.binary("udiv", e.add(self.keys, self.width - 1), e.index(self.width))
         self.pitch = e.mul(self.panels, self.width * self.size)
-        own = self.scores.pointer(self.scores.layout.scratch)
-        own = e.offset(own, e.mul(Register("%thread", INDEX), e.argument(self.scores.layout.scratch + 2)))
-        self.area = e.offset(own, e.argument(self.layout.row_offset))
+        self.area = e.offset(self.scores.own_scratch(), e.argument(self.layout.row_offset))
 
     def text(self) -> str:
         e, rows = self.e, self.spec.rows

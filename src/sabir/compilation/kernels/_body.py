@@ -106,6 +106,12 @@ class Body:
         base = e.value(POINTER, f"load ptr, {slot}, align 8")
         return e.offset(base, e.argument(place + 1))
 
+    def own_scratch(self) -> Register:
+        """Emit the address of the scratch memory of this thread."""
+        place = self.layout.scratch
+        mine = self.e.mul(Register("%thread", INDEX), self.e.argument(place + 2))
+        return self.e.offset(self.pointer(place), mine)
+
     def rebase(self, access: int, base: Register) -> None:
         """Let an access begin at another address."""
         self._bases[access] = base
@@ -226,7 +232,7 @@ class Body:
         index = e.select(negative, e.binary("add", index, size), index)
         inside = e.compare("icmp ult", index, size)
         index = e.select(inside, index, e.constant(index.kind, 0))
-        self._count_errors(inside, point)
+        self.check(inside, point)
         offsets = e.binary("mul", index, stride)
         address = self.address(step.access, point)
         moves = self.nest.accesses[step.access].strides[self.nest.inner] if self.nest.axes else STILL
@@ -244,14 +250,19 @@ class Body:
             offsets = e.binary("add", offsets, within)
         return self._gathered(self.nest.accesses[step.access].element, address, offsets, point)
 
-    def _count_errors(self, inside: Register, point: Point) -> None:
+    def check(self, inside: Register, point: Point) -> None:
+        """Emit an error of the run where a condition does not hold, in a lane of the point."""
         e = self.e
         outside = e.binary("xor", inside, e.constant(inside.kind, 1))
         if inside.kind.lanes > 1:
             if point.mask is not None:
                 outside = e.binary("and", outside, point.mask)
-            outside = e.intrinsic("vector.reduce.or", outside, kind=Kind("i1"))
-        with e.when(outside):
+        self.fail_where(e.any(outside))
+
+    def fail_where(self, condition: Register) -> None:
+        """Emit an error of the run where a scalar condition holds."""
+        e = self.e
+        with e.when(condition):
             base = e.value(POINTER, "load ptr, ptr %buffers, align 8")
             e.effect(f"store i64 1, {base}, align 8")
 

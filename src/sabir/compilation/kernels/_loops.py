@@ -213,9 +213,7 @@ class Scratch:
         self._bases: dict[int, Register] = {}
         if not passes.kept:
             return
-        base = body.pointer(body.layout.scratch)
-        mine = e.mul(Register("%thread", INDEX), e.argument(body.layout.scratch + 2))
-        base = e.offset(base, mine)
+        base = body.own_scratch()
         length = product_of(e, [body.sizes[a] for a in range(nest.axes) if nest.reduced[a]])
         for number in passes.kept:
             self._bases[number] = base
