@@ -22,6 +22,7 @@ from sabir.compilation._plan import (
     Step,
     bytes_of,
 )
+from sabir.compilation._singles import single_of
 from sabir.compilation._tiles import VECTORS, Tile, rows_of_a_job, tile_for, tiles
 from sabir.compilation._views import Located
 from sabir.compilation.kernels import (
@@ -73,6 +74,8 @@ class _Builder:
                 self._product(group)
             elif group.kind == "attention":
                 self._attention(group)
+            elif group.kind == "single":
+                self._single(group)
             else:
                 self._nest(group)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
@@ -172,6 +175,14 @@ class _Builder:
         for number in passes_of(nest, keep=True).kept:
             found = found + length * element_bytes(nest.steps[number].element) + 2 * _WORD
         return found
+
+    def _single(self, group: Group) -> None:
+        nesting = merged(nesting_of(group, self.grouping))
+        single = single_of(group.members[0], nesting, self.host.vector_bits)
+        entry = Entry([], single.scratch, flops=_count(nesting.sizes))
+        arguments = self._arguments(single.spec.nest, nesting, entry, single.scratch)
+        entry.choices.append((None, 0, single.spec, [*arguments, *single.more]))
+        self.entries.append(entry)
 
     # ------------------------------------------------------------ products
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from sabir.compilation._views import VIEWS, Copy, Views
+from sabir.compilation._views import VIEWS, Copy, Views, operands_of
 from sabir.loops import (
+    Best,
     Contract,
     Count,
+    Cumulate,
     Expression,
     Extent,
     Join,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from sabir.loops import Sizes
 
 _MOST_MEMBERS = 48  # of one group: its code must stay small
-GroupKind = Literal["nest", "product", "attention", "evaluate", "gone"]
+GroupKind = Literal["nest", "product", "attention", "single", "evaluate", "gone"]
 
 
 @dataclass(slots=True, eq=False)
@@ -161,6 +163,8 @@ class Grouping:
                     self._product(x)
                 case Join() | Pad():
                     self._parts(x)
+                case Cumulate() | Best():
+                    self._single(x, (x.axis,))
                 case _:
                     pass
 
@@ -255,7 +259,7 @@ class Grouping:
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        if group.kind in {"evaluate", "gone"} or len(group.members) >= _MOST_MEMBERS or isinstance(x, Take):
+        if group.kind in {"single", "evaluate", "gone"} or len(group.members) >= _MOST_MEMBERS or isinstance(x, Take):
             return False
         inside = [o for o in direct if self.of.get(o) is group]
         if isinstance(x, Reduce):
@@ -292,6 +296,14 @@ class Grouping:
             self.stored[x] = None
             if x.into is not None:
                 self.writers[x.into].append(group)
+
+    def _single(self, x: Expression, reduced: tuple[int, ...]) -> None:
+        """Let a kernel compute an expression alone: nothing joins its loops."""
+        needed = [g for o in operands_of(x) for g in self.need(o)]
+        group = self._start(x, operands_of(x)[0].shape)
+        group.kind, group.reduced = "single", reduced
+        self.stored[x] = None
+        self._depend(group, needed)
 
     def _product(self, x: Contract) -> None:
         a = x.a
@@ -387,22 +399,3 @@ class Grouping:
                 raise AssertionError("the groups wait for each other")
             waiting = later
         return found
-
-
-def operands_of(x: Expression) -> tuple[Expression, ...]:
-    """Return what an expression is computed from."""
-    match x:
-        case Map():
-            return x.operands
-        case Take():
-            return (x.operand, x.indices)
-        case Contract():
-            return (x.a, x.b)
-        case Join():
-            return x.parts
-        case Reduce() | Pad() | Copy():
-            return (x.operand,)
-        case _ if isinstance(x, VIEWS):
-            return (x.operand,)
-        case _:
-            return ()

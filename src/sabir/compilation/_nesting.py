@@ -24,7 +24,20 @@ from sabir.compilation.kernels import (
     TakeStep,
     element_bytes,
 )
-from sabir.loops import Contract, Count, Expression, Extent, Map, Number, Reduce, Size, Sizes, Take
+from sabir.loops import (
+    Best,
+    Contract,
+    Count,
+    Cumulate,
+    Expression,
+    Extent,
+    Map,
+    Number,
+    Reduce,
+    Size,
+    Sizes,
+    Take,
+)
 
 if TYPE_CHECKING:
     from sabir.compilation._grouping import Group, Grouping
@@ -85,7 +98,7 @@ class NestBuilder:
         match x:
             case Map():
                 return self._step(Apply(x.element, x.op, tuple(self._operand(o) for o in x.operands)))
-            case Copy():
+            case Copy() | Cumulate() | Best():
                 return self._operand(x.operand)
             case Reduce():
                 return self._step(Fold(x.element, x.op, self._operand(x.operand), x.last))

@@ -12,13 +12,17 @@ from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, l
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Step
 from sabir.compilation.kernels import (
     Attention,
+    Cumulation,
     Nest,
     Packing,
     Product,
+    Selection,
     attention_text,
+    cumulation_text,
     nest_text,
     packing_text,
     product_text,
+    selection_text,
 )
 from sabir.compilation.native import Control, Library, execute, host
 from sabir.elements import element
@@ -60,6 +64,10 @@ def text_of(spec: Spec) -> str:
             return attention_text(spec)
         case Packing():
             return packing_text(spec)
+        case Cumulation():
+            return cumulation_text(spec)
+        case Selection():
+            return selection_text(spec)
 
 
 def specs_of(plan: Plan) -> list[Spec]:

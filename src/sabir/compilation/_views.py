@@ -6,7 +6,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.ir import Expr
-from sabir.loops import Expand, Expression, Join, Number, Pad, Permute, Reshape, Size, Sizes, Slice, Stored
+from sabir.loops import (
+    Best,
+    Contract,
+    Cumulate,
+    Expand,
+    Expression,
+    Join,
+    Map,
+    Number,
+    Pad,
+    Permute,
+    Reduce,
+    Reshape,
+    Size,
+    Sizes,
+    Slice,
+    Stored,
+    Take,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +48,25 @@ class Copy(Expression):
 
 
 VIEWS = (Permute, Reshape, Expand, Slice)
+
+
+def operands_of(x: Expression) -> tuple[Expression, ...]:
+    """Return what an expression is computed from."""
+    match x:
+        case Map():
+            return x.operands
+        case Take():
+            return (x.operand, x.indices)
+        case Contract():
+            return (x.a, x.b)
+        case Join():
+            return x.parts
+        case Reduce() | Cumulate() | Best() | Pad() | Copy():
+            return (x.operand,)
+        case _ if isinstance(x, VIEWS):
+            return (x.operand,)
+        case _:
+            return ()
 
 
 class Views:

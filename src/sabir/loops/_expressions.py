@@ -98,6 +98,33 @@ class Reduce(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Cumulate(Expression):
+    """The running `sum` or `prod` along an axis, in the order of the index, or of its reverse.
+
+    An exclusive one leaves out the element itself; it begins with 0, or 1.
+    """
+
+    op: str = ""
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    axis: int = 0
+    exclusive: bool = False
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Best(Expression):
+    """The indices along an axis, in int64, of the first elements in descending or ascending order.
+
+    The size of the axis is how many there are. Equal elements are in the order of their index; NaN is greater
+    than any number.
+    """
+
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    axis: int = 0
+    largest: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Contract(Expression):
     """Matrix products: `[..., M, K]` by `[..., K, N]`; the leading axes broadcast."""
 

@@ -10,8 +10,10 @@ from sabir.ir import Expr, lower_bound, product
 from sabir.loops._assumptions import equal
 from sabir.loops._expressions import (
     ELEMENTS,
+    Best,
     Contract,
     Count,
+    Cumulate,
     Expand,
     Expression,
     Extent,
@@ -37,6 +39,7 @@ _UNARY = (
 )
 _BINARY = "add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor shl shr"
 ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | {"where": 3, "fma": 3}
+_NEUTRAL = {"sum": 0, "prod": 1}
 _TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
 
 
@@ -122,6 +125,28 @@ def reduce(op: str, x: Expression, axes: Iterable[int], *, last: bool = False) -
     shape = tuple(1 if i in found else d for i, d in enumerate(x.shape))
     element = "int64" if op in {"argmax", "argmin"} else x.element
     return Reduce(element, shape, op, x, found, last)
+
+
+def cumulate(op: str, x: Expression, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Expression:
+    """Return the running `sum` or `prod` along an axis."""
+    check_element(x.element)
+    axis %= x.rank
+    if x.shape[axis] == 1:
+        return expand(number(x.element, _NEUTRAL[op]), x.shape) if exclusive else x
+    return Cumulate(x.element, x.shape, op, x, axis, exclusive, reverse)
+
+
+def best(x: Expression, axis: int, count: Size, *, largest: bool) -> Expression:
+    """Return the indices of the `count` largest or smallest elements along an axis, in order.
+
+    An axis with fewer elements is an error of the run.
+    """
+    check_element(x.element)
+    axis %= x.rank
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    if x.shape[axis] == 1 and count in {0, 1}:
+        return expand(number("int64", 0), shape)
+    return Best("int64", shape, x, axis, largest)
 
 
 def mean(x: Expression, axes: Iterable[int]) -> Expression:

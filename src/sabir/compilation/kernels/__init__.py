@@ -2,6 +2,7 @@
 
 from sabir.compilation.kernels._attention import Attention, attention_text
 from sabir.compilation.kernels._body import element_bytes
+from sabir.compilation.kernels._cumulation import Cumulation, cumulation_text
 from sabir.compilation.kernels._limits import memory_test_text, multiply_test_text
 from sabir.compilation.kernels._loops import nest_text
 from sabir.compilation.kernels._nest import (
@@ -30,10 +31,13 @@ from sabir.compilation.kernels._product import (
     packing_text,
     product_text,
 )
+from sabir.compilation.kernels._selection import Selection, record_bytes, selection_text
 
 __all__ = [
     "ANY", "NEXT", "STILL",
-    "Access", "Accumulated", "Apply", "Attention", "Constant", "Fold", "Layout", "Load", "Nest", "Packing", "Position",
-    "Product", "ProductLayout", "SizeArgument", "Step", "Stride", "TakeStep",
-    "attention_text", "element_bytes", "memory_test_text", "multiply_test_text", "nest_text", "packing_text", "passes_of", "product_text",
+    "Access", "Accumulated", "Apply", "Attention", "Constant", "Cumulation", "Fold", "Layout", "Load",
+    "Nest", "Packing", "Position", "Product", "ProductLayout", "Selection", "SizeArgument", "Step",
+    "Stride", "TakeStep", "attention_text", "cumulation_text", "element_bytes", "memory_test_text",
+    "multiply_test_text", "nest_text", "packing_text", "passes_of", "product_text", "record_bytes",
+    "selection_text",
 ]  # fmt: skip

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of, lanes_before
-from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register
+from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
+from sabir.compilation.kernels._emitter import Emitter, Kind, Register
+from sabir.compilation.kernels._jobs import lanes_before
 from sabir.compilation.kernels._loops import Scratch, row_pass
 from sabir.compilation.kernels._nest import Accumulated, Apply, Nest
 from sabir.compilation.kernels._passes import passes_of
@@ -90,9 +91,7 @@ class _Emission:
         self.depth = e.argument(self.layout.depth)
         self.panels = e.binary("udiv", e.add(self.keys, self.width - 1), e.index(self.width))
         self.pitch = e.mul(self.panels, self.width * self.size)
-        own = self.scores.pointer(self.scores.layout.scratch)
-        own = e.offset(own, e.mul(Register("%thread", INDEX), e.argument(self.scores.layout.scratch + 2)))
-        self.area = e.offset(own, e.argument(self.layout.row_offset))
+        self.area = e.offset(self.scores.own_scratch(), e.argument(self.layout.row_offset))
 
     def text(self) -> str:
         e, rows = self.e, self.spec.rows

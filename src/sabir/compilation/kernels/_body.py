@@ -55,6 +55,16 @@ def element_bytes(element: str) -> int:
     return max(8, kind_of(element).bits) // 8
 
 
+def memory_kind(element: str, lanes: int) -> Kind:
+    """Return the type of an element in memory."""
+    return Kind("i8", lanes) if element == "bool" else kind_of(element, lanes)
+
+
+def from_memory(e: Emitter, x: Register, element: str) -> Register:
+    """Emit the elements in registers of those in memory."""
+    return e.compare("icmp ne", x, e.constant(x.kind, 0)) if element == "bool" else x
+
+
 @dataclass(slots=True)
 class Point:
     """One place of the loops: the index along each axis, the lanes along the inner one, and what is computed.
@@ -97,6 +107,12 @@ class Body:
         """Emit the address that the arguments at `place` give: a buffer and an offset in it."""
         return pointer_at(self.e, place)
 
+    def own_scratch(self) -> Register:
+        """Emit the address of the scratch memory of this thread."""
+        place = self.layout.scratch
+        mine = self.e.mul(Register("%thread", INDEX), self.e.argument(place + 2))
+        return self.e.offset(self.pointer(place), mine)
+
     def rebase(self, access: int, base: Register) -> None:
         """Let an access begin at another address."""
         self._bases[access] = base
@@ -126,11 +142,7 @@ class Body:
         return self._gathered(access.element, address, self._lane_offsets(number, point.lanes), point)
 
     def _loaded(self, element: str, address: Register, lanes: int, mask: Register | None) -> Register:
-        kind = kind_of(element, lanes)
-        if element != "bool":
-            return self.e.load(address, kind, mask)
-        raw = self.e.load(address, kind.of("i8"), mask)
-        return self.e.compare("icmp ne", raw, self.e.constant(raw.kind, 0))
+        return from_memory(self.e, self.e.load(address, memory_kind(element, lanes), mask), element)
 
     def _lane_offsets(self, number: int, lanes: int) -> Register:
         e = self.e
@@ -144,11 +156,9 @@ class Body:
 
     def _gathered(self, element: str, address: Register, offsets: Register, point: Point) -> Register:
         """Emit loads from an address at an offset in bytes for each lane."""
-        e, kind = self.e, kind_of(element, point.lanes)
-        memory = kind.of("i8") if element == "bool" else kind
+        e = self.e
         pointers = e.value(Kind("ptr", point.lanes), f"getelementptr i8, {address}, {offsets}")
-        raw = e.gather(pointers, memory, point.mask)
-        return e.compare("icmp ne", raw, e.constant(raw.kind, 0)) if element == "bool" else raw
+        return from_memory(e, e.gather(pointers, memory_kind(element, point.lanes), point.mask), element)
 
     def write(self, number: int, x: Register, point: Point) -> None:
         """Emit the store of a value to an access."""
@@ -223,7 +233,7 @@ class Body:
         index = e.select(negative, e.binary("add", index, size), index)
         inside = e.compare("icmp ult", index, size)
         index = e.select(inside, index, e.constant(index.kind, 0))
-        self._count_errors(inside, point)
+        self.check(inside, point)
         offsets = e.binary("mul", index, stride)
         address = self.address(step.access, point)
         moves = self.nest.accesses[step.access].strides[self.nest.inner] if self.nest.axes else STILL
@@ -241,14 +251,18 @@ class Body:
             offsets = e.binary("add", offsets, within)
         return self._gathered(self.nest.accesses[step.access].element, address, offsets, point)
 
-    def _count_errors(self, inside: Register, point: Point) -> None:
+    def check(self, inside: Register, point: Point) -> None:
+        """Emit an error of the run where a condition does not hold, in a lane of the point."""
         e = self.e
         outside = e.binary("xor", inside, e.constant(inside.kind, 1))
-        if inside.kind.lanes > 1:
-            if point.mask is not None:
-                outside = e.binary("and", outside, point.mask)
-            outside = e.intrinsic("vector.reduce.or", outside, kind=Kind("i1"))
-        with e.when(outside):
+        if inside.kind.lanes > 1 and point.mask is not None:
+            outside = e.binary("and", outside, point.mask)
+        self.fail_where(e.any(outside))
+
+    def fail_where(self, condition: Register) -> None:
+        """Emit an error of the run where a scalar condition holds."""
+        e = self.e
+        with e.when(condition):
             base = e.value(POINTER, "load ptr, ptr %buffers, align 8")
             e.effect(f"store i64 1, {base}, align 8")
 
@@ -257,13 +271,6 @@ def pointer_at(e: Emitter, place: int) -> Register:
     """Emit the address that the arguments at `place` give: a buffer and an offset in it."""
     slot = e.offset(Register("%buffers", POINTER), e.argument(place), "i64")
     return e.offset(e.value(POINTER, f"load ptr, {slot}, align 8"), e.argument(place + 1))
-
-
-def lanes_before(e: Emitter, place: Register, end: Register, lanes: int) -> Register:
-    """Emit which lanes from a place on lie before the end."""
-    left = e.splat(e.convert("trunc", e.binary("sub", end, place), "i32"), lanes)
-    numbers = Register(f"<{', '.join(f'i32 {n}' for n in range(lanes))}>", left.kind)
-    return e.compare("icmp slt", numbers, left)
 
 
 def _spans(nest: Nest, *, column: bool) -> list[bool]:

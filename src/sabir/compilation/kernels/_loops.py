@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of, lanes_before
+from sabir.compilation.kernels._body import Body, Point, element_bytes, from_memory, memory_kind
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Register
 from sabir.compilation.kernels._folds import Accumulator
+from sabir.compilation.kernels._jobs import at, decoded, mask_of, product_of
 from sabir.compilation.kernels._nest import Apply, Fold, Take
 from sabir.compilation.kernels._passes import Passes, passes_of
+from sabir.compilation.kernels._transposes import axis_of_reads, transposing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +29,10 @@ def nest_text(nest: Nest) -> str:
     """Return the LLVM module of a nest's kernel."""
     e = Emitter()
     body = Body(e, nest)
-    if not any(isinstance(step, Fold) for step in nest.steps):
+    across = axis_of_reads(nest)
+    if across is not None:
+        transposing(body, across)
+    elif not any(isinstance(step, Fold) for step in nest.steps):
         _pointwise(body)
     elif body.column:
         _columns(body, passes_of(nest, keep=False))
@@ -48,19 +53,34 @@ def _pointwise(body: Body) -> None:
     inner = nest.inner
     chunks = e.binary("udiv", e.add(body.sizes[inner], BLOCK - 1), e.index(BLOCK))
     outer = [axis for axis in range(nest.axes) if axis != inner]
-    low, high = e.share(_product(e, [*(body.sizes[a] for a in outer), chunks]))
+    if not outer:
+        low, high = e.share(chunks)
+        with e.loop(low, high) as chunk:
+            _row(body, Point([chunk]), chunk)
+        return
+    # short rows are many: a job has several along one axis, and finds their indices once
+    *others, second = outer
+    rows = e.binary("udiv", e.index(BLOCK), e.binary("or", body.sizes[inner], e.index(1)))
+    rows = e.add(rows, 1)
+    groups = e.binary("udiv", e.add(e.add(body.sizes[second], rows), -1), rows)
+    low, high = e.share(product_of(e, [*(body.sizes[a] for a in others), groups, chunks]))
     with e.loop(low, high) as job:
+        rest = e.binary("udiv", job, chunks)
+        indices = decoded(body, e.binary("udiv", rest, groups), others)
+        first = e.mul(e.binary("urem", rest, groups), rows)
+        last = e.least(e.binary("add", first, rows), body.sizes[second])
         chunk = e.binary("urem", job, chunks)
-        indices = _decoded(body, e.binary("udiv", job, chunks), outer)
-        start = e.mul(chunk, BLOCK)
-        stop = e.least(e.add(start, BLOCK), body.sizes[inner])
-        around = Point(indices)
-        _hoist(body, [number for _, number in nest.stores], around)
+        with e.loop(first, last) as place:
+            _row(body, Point(at(indices, second, place)), chunk)
 
-        def store(point: Point) -> None:
-            _store(body, [number for _, number in nest.stores], point)
 
-        _along(body, around, start, stop, store)
+def _row(body: Body, around: Point, chunk: Register) -> None:
+    """Emit a chunk of a row along the inner axis."""
+    e, size = body.e, body.sizes[body.nest.inner]
+    values = [number for _, number in body.nest.stores]
+    start = e.mul(chunk, BLOCK)
+    _hoist(body, values, around)
+    _along(body, around, start, e.least(e.add(start, BLOCK), size), lambda point: _store(body, values, point))
 
 
 def _store(body: Body, values: Sequence[int], point: Point) -> None:
@@ -102,32 +122,11 @@ def _along(body: Body, around: Point, start: Register, stop: Register, each: Cal
     with e.loop(start, whole, lanes) as place:
         each(_at(around, inner, place, lanes, None))
     with e.when(e.compare("icmp slt", whole, stop)):
-        each(_at(around, inner, whole, lanes, lanes_before(body.e, whole, stop, body.nest.lanes)))
+        each(_at(around, inner, whole, lanes, mask_of(body, whole, stop)))
 
 
 def _at(around: Point, axis: int, place: Register, lanes: int, mask: Register | None) -> Point:
-    indices = [*around.indices]
-    indices[axis] = place
-    return Point(indices, lanes, mask, outer=around)
-
-
-def _product(e: Emitter, sizes: Sequence[Register]) -> Register:
-    found = e.index(1)
-    for size in sizes:
-        found = size if found.name == "1" else e.mul(found, size)
-    return found
-
-
-def _decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
-    """Return the index along each axis for the number of a job; 0 for axes that it does not count."""
-    e = body.e
-    indices = [e.index(0)] * body.nest.axes
-    for axis in reversed(axes[1:]):
-        indices[axis] = e.binary("urem", job, body.sizes[axis])
-        job = e.binary("udiv", job, body.sizes[axis])
-    if axes:
-        indices[axes[0]] = job
-    return indices
+    return Point(at(around.indices, axis, place), lanes, mask, outer=around)
 
 
 # ---------------------------------------------------------------- folds along the inner axis
@@ -136,10 +135,10 @@ def _decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
 def _rows(body: Body, passes: Passes) -> None:
     e, nest = body.e, body.nest
     kept = [axis for axis in range(nest.axes) if not nest.reduced[axis]]
-    low, high = e.share(_product(e, [body.sizes[a] for a in kept]))
+    low, high = e.share(product_of(e, [body.sizes[a] for a in kept]))
     scratch = Scratch(body, passes)
     with e.loop(low, high) as job:
-        row = Point(_decoded(body, job, kept))
+        row = Point(decoded(body, job, kept))
         for number, roots in enumerate(passes.roots):
             row_pass(body, passes, scratch, number, roots, row)
         _store(body, [n for _, n in nest.stores if not passes.varies[n]], row)
@@ -184,9 +183,7 @@ def _over_reduced(
             return
         axis = remaining[0]
         with body.e.loop(body.e.index(0), body.sizes[axis]) as place:
-            inside(
-                Point([*point.indices[:axis], place, *point.indices[axis + 1 :]], outer=row), remaining[1:]
-            )
+            inside(Point(at(point.indices, axis, place), outer=row), remaining[1:])
 
     inside(row, outer)
 
@@ -204,7 +201,7 @@ def _vectors(body: Body, row: Point, each: Callable[[Point, int], None], copies:
     with e.loop(start, whole, lanes) as place:
         each(_at(row, inner, place, lanes, None), 0)
     with e.when(e.compare("icmp slt", whole, size)):
-        each(_at(row, inner, whole, lanes, lanes_before(body.e, whole, size, body.nest.lanes)), 0)
+        each(_at(row, inner, whole, lanes, mask_of(body, whole, size)), 0)
 
 
 class Scratch:
@@ -216,10 +213,8 @@ class Scratch:
         self._bases: dict[int, Register] = {}
         if not passes.kept:
             return
-        base = body.pointer(body.layout.scratch)
-        mine = e.mul(Register("%thread", INDEX), e.argument(body.layout.scratch + 2))
-        base = e.offset(base, mine)
-        length = _product(e, [body.sizes[a] for a in range(nest.axes) if nest.reduced[a]])
+        base = body.own_scratch()
+        length = product_of(e, [body.sizes[a] for a in range(nest.axes) if nest.reduced[a]])
         for number in passes.kept:
             self._bases[number] = base
             wide = e.mul(length, element_bytes(nest.steps[number].element))
@@ -246,12 +241,8 @@ class Scratch:
         """Emit the loads of what an earlier pass kept and this one reads."""
         for number in self._passes.fetched[current]:
             element = self._body.nest.steps[number].element
-            kind = kind_of(element, point.lanes)
-            memory = kind.of("i8") if element == "bool" else kind
-            x = self._body.e.load(self._address(number, point), memory)
-            if element == "bool":
-                x = self._body.e.compare("icmp ne", x, self._body.e.constant(memory, 0))
-            point.values[number] = x
+            x = self._body.e.load(self._address(number, point), memory_kind(element, point.lanes))
+            point.values[number] = from_memory(self._body.e, x, element)
 
 
 # ---------------------------------------------------------------- folds beside the inner axis
@@ -262,12 +253,12 @@ def _columns(body: Body, passes: Passes) -> None:
     lanes = nest.lanes
     outer = [axis for axis in range(nest.axes) if not nest.reduced[axis] and axis != inner]
     blocks = e.binary("udiv", e.add(body.sizes[inner], lanes - 1), e.index(lanes))
-    low, high = e.share(_product(e, [*(body.sizes[a] for a in outer), blocks]))
+    low, high = e.share(product_of(e, [*(body.sizes[a] for a in outer), blocks]))
     with e.loop(low, high) as job:
-        indices = _decoded(body, e.binary("udiv", job, blocks), outer)
+        indices = decoded(body, e.binary("udiv", job, blocks), outer)
         place = e.mul(e.binary("urem", job, blocks), lanes)
         indices[inner] = place
-        column = Point(indices, lanes, lanes_before(body.e, place, body.sizes[inner], body.nest.lanes))
+        column = Point(indices, lanes, mask_of(body, place, body.sizes[inner]))
         for roots in passes.roots:
             _column_pass(body, passes, roots, column)
         _store(body, [n for _, n in nest.stores if not passes.varies[n]], column)
@@ -283,8 +274,7 @@ def _column_pass(body: Body, passes: Passes, roots: Sequence[int], column: Point
     def inside(point: Point, remaining: Sequence[int]) -> None:
         if remaining:
             with body.e.loop(body.e.index(0), body.sizes[remaining[0]]) as place:
-                indices = [*point.indices]
-                indices[remaining[0]] = place
+                indices = at(point.indices, remaining[0], place)
                 inside(Point(indices, point.lanes, point.mask, outer=column), remaining[1:])
             return
         here = Point(point.indices, point.lanes, point.mask, outer=column)

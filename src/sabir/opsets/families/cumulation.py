@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import TensorType, tensor_type
-from sabir.opsets.families import contents, halves
+from sabir.opsets.families import contents, halves, kernels
 from sabir.opsets.families.arithmetic import as_dims, as_items, widened
 from sabir.opsets.families.extents import ints_of, shape_of, sizes
 from sabir.opsets.families.ranks import as_number, check_one
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sabir.ir import Builder, Dim, Value
+    from sabir.loops import Expression
     from sabir.opsets.typing import Array, BehaviourFunction
 
 
@@ -70,6 +72,18 @@ def evaluated(combine: np.ufunc, neutral: int) -> BehaviourFunction:
         return runs.astype(x.dtype, copy=False)
 
     return evaluate
+
+
+def expressed(op: str) -> BehaviourFunction:
+    """Return the lowering, for an axis that is known before a run; `op` is sum or prod."""
+
+    def lower(x: Expression, axis: Expression, /, *, reverse: int, exclusive: int) -> Expression:
+        along = kernels.number_of(axis, "axis")
+        return loops.cumulate(
+            op, x, axis_in(int(along), x.rank), exclusive=bool(exclusive), reverse=bool(reverse)
+        )
+
+    return lower
 
 
 def scanned(name: str, neutral: int) -> BehaviourFunction:

@@ -25,6 +25,7 @@ v26 = cum_prod.first(
 
 v26.infer(cumulation.inferred(mul, 1))
 v26.evaluate(cumulation.evaluated(np.multiply, 1))
+v26.lower(cumulation.expressed("prod"))
 v26.downgrade(cumulation.scanned("Mul", 1))
 
 

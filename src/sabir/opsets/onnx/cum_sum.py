@@ -26,6 +26,7 @@ v14 = v11.widen(14, T=FLOATS | BFLOAT16)
 
 v11.infer(cumulation.inferred(add, 0))
 v11.evaluate(cumulation.evaluated(np.add, 0))
+v11.lower(cumulation.expressed("sum"))
 v11.downgrade(cumulation.scanned("Add", 0))
 
 

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.elements import INT64
-from sabir.ir import Builder, Dim, TensorType, Value
+from sabir.ir import Builder, Dim, TensorType, Value, product
+from sabir.loops import Expression, NotLowered, Size
+from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input, as_ints
 from sabir.opsets.families.ranks import check_shape
@@ -153,6 +156,40 @@ def _candidates(keys: Array, k: int, *, largest: bool) -> Array:
     missing = k - np.count_nonzero(beyond, axis=-1)[..., None]
     chosen = beyond | (equal & (np.cumsum(equal, axis=-1) <= missing))
     return np.nonzero(chosen)[-1].reshape(*keys.shape[:-1], k)
+
+
+@v1.lower
+def lower_attribute(x: Expression, /, *, axis: int, k: int) -> tuple[Expression, Expression]:
+    return _lowered(x, k, axis, largest=True)
+
+
+@v10.lower
+def lower_largest(x: Expression, k: Expression, /, *, axis: int) -> tuple[Expression, Expression]:
+    return _lowered(x, _size(k), axis, largest=True)
+
+
+@v11.lower
+def lower(x: Expression, k: Expression, /, *, axis: int, sorted: int, largest: int) -> tuple[Expression, Expression]:  # ruff: ignore[builtin-argument-shadowing]  the attribute's name
+    return _lowered(x, _size(k), axis, largest=bool(largest))
+
+
+def _size(k: Expression) -> Size:
+    """Return the number of elements to find, which may follow from sizes."""
+    found = kernels.sizes_of(k, "`K`")
+    if k.rank != 1 or len(found) != 1:
+        raise NotLowered("`K` is not one number")
+    return found[0]
+
+
+def _lowered(x: Expression, k: Size, axis: int, *, largest: bool) -> tuple[Expression, Expression]:
+    """Select the indices; take the values from a single row of all."""
+    axis = axis_in(axis, x.rank)
+    places = loops.best(x, axis, k, largest=largest)
+    if x.rank == 1:
+        return loops.take(x, places, 0), places
+    indices = [places if i == axis else loops.count(places.shape, i) for i in range(x.rank)]
+    row = loops.reshape(x, (product(x.shape) or 0,))
+    return loops.take(row, kernels.numbered(indices, x.shape), 0), places
 
 
 @v10.upgrade
