@@ -237,7 +237,7 @@ class _Emission:
 
     def _store(self, indices: list[Register], row: Register, column: Register, x: Register) -> None:
         e, nest, lanes = self.e, self.product.nest, self.product.nest.lanes
-        point = Point([*indices, row, column], lanes(e, column, self.columns, lanes))
+        point = Point([*indices, row, column], lanes, lanes_before(e, column, self.columns, lanes))
         for number, step in enumerate(nest.steps):
             if isinstance(step, Accumulated):
                 point.values[number] = x
