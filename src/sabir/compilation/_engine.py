@@ -179,9 +179,7 @@ class Compiled:
             self._fast_runs[key] = fast
         self._fast = fast
 
-    def _started(
-        self, feeds: Mapping[str, Any]
-    ) -> tuple[Run, list[Any], list[Any], Pattern, dict[str, int]]:
+    def _started(self, feeds: Mapping[str, Any]) -> tuple[Run, list[Any], list[Any], Pattern, dict[str, int]]:
         """Return the state of a new run, the feeds as values, those that the plan reads, and their pattern."""
         run, inputs = self._front.start(feeds)
         pattern, sizes = pattern_of(self._types, inputs)

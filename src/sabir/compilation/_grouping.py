@@ -259,7 +259,11 @@ class Grouping:
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        if group.kind in {"single", "evaluate", "gone"} or len(group.members) >= _MOST_MEMBERS or isinstance(x, Take):
+        if (
+            group.kind in {"single", "evaluate", "gone"}
+            or len(group.members) >= _MOST_MEMBERS
+            or isinstance(x, Take)
+        ):
             return False
         inside = [o for o in direct if self.of.get(o) is group]
         if isinstance(x, Reduce):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from sabir.compilation.kernels import Attention, Cumulation, Nest, Packing, Product, Selection, element_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sabir.compilation._lowering import Evaluated
     from sabir.loops import Size, Sizes
@@ -107,3 +107,8 @@ class Plan:
 def bytes_of(element: str, shape: Sizes) -> Size:
     """Return the bytes of a tensor."""
     return math.prod(shape, start=element_bytes(element))
+
+
+def count_of(sizes: Sequence[Size]) -> Size:
+    """Return the product of sizes."""
+    return math.prod(sizes, start=1)
