@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+from sabir.base import EvaluationError
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import pattern_of, prepare
 from sabir.elements import element
 from sabir.ir import Builder, TensorType, minimum_ir, parse_dim
 from sabir.loops import ELEMENTS
 from sabir.opsets import STANDARD
+from sabir.runtime import Session
+from sabir.syntax import parse
 from support.rooms import attributes_of, type_of
 
 ELEMENTWISE = """
@@ -73,7 +76,7 @@ def reasons(model, feeds):
     """Why calls of a model are evaluated on arrays."""
     pattern, sizes = pattern_of([v.type for v in model.graph.inputs], feeds)
     prepared = prepare(model, pattern, sizes, STANDARD, newer_opsets=False)
-    found = lower(prepared)
+    found = lower(prepared, sizes)
     return {step.reason for step in found.evaluated.values()}
 
 
@@ -95,3 +98,62 @@ def test_all_examples_become_kernels_but_those_with_a_reason(name, symbols):
     assert examples
     kept = {r for r in found if not r.startswith("kernels do not compute with ")}  # which attributes ask for
     assert kept == (WITH_SYMBOLS if symbols else ELSEWHERE).get(name, set())
+
+
+def both(text, *feeds):
+    """What the compiled engine and the reference say of each feeds: outputs, or the message of an error."""
+    model = parse(text)
+    for feed in feeds:
+        found = []
+        for engine in ("compiled", "reference"):
+            try:
+                found.append(Session(model, engine=engine).run(feed)["y"].tolist())
+            except EvaluationError as error:
+                found.append(str(error))
+        yield found
+
+
+def test_a_search_along_an_axis_that_a_run_makes_empty_is_an_error_of_the_run():
+    x = np.float32([[1, 5, 2], [7, 0, 9]])
+    text = """
+        <ir_version: 10, opset_import: ["" : 21]>
+        g (float[N,M] x, int64[1] end) => (int64[N,1] y) {
+            start = Constant <value_ints = [0]> ()
+            axes = Constant <value_ints = [1]> ()
+            part = Slice (x, start, end, axes)
+            y = ArgMax <axis = 1> (part)
+        }
+    """
+
+    (three, _), (none, message) = both(text, *({"x": x, "end": np.array([n])} for n in (3, 0)))
+
+    assert three == [[1], [2]]
+    assert "axis 1 has no elements" in none
+    assert none == message
+
+
+def test_operands_that_no_longer_fit_are_an_error_of_the_run():
+    x = np.float32([[1, 5, 2], [7, 0, 9]])
+    text = """
+        <ir_version: 10, opset_import: ["" : 6]>
+        g (float[N,M] x, float[K] b) => (float[N,M] y) { y = Add <broadcast = 1> (x, b) }
+    """
+
+    fits, single, (none, message) = both(text, *({"x": x, "b": x[0, :n]} for n in (3, 1, 2)))
+
+    assert fits[0] == [[2, 10, 4], [8, 5, 11]]
+    assert single[0] == [[2, 6, 3], [8, 1, 10]]
+    assert "does not fit" in none
+    assert none == message
+
+
+def test_equal_elements_have_no_variance():
+    x = np.full((2, 3, 50, 7), 0.1, np.float32)
+    text = """
+        <ir_version: 10, opset_import: ["" : 21]>
+        g (float[N,C,H,W] x) => (float[N,C,H,W] y) { y = MeanVarianceNormalization (x) }
+    """
+
+    y = Session(parse(text), engine="compiled").run({"x": x})["y"]
+
+    assert not y.any()

@@ -85,14 +85,14 @@ def fitted(a: Array, b: Array, broadcast: int, axis: int | None) -> Array:
 def fitted_expression(a: Expression, b: Expression, broadcast: int, axis: int | None) -> Expression:
     """Return `b` as `fitted` does; raises NotLowered where the symbols leave open whether it fits."""
     if not broadcast:
-        if a.shape != b.shape:
+        if not loops.same_shape(a.shape, b.shape):
             raise NotLowered("whether the operands are of one shape is known at run time only")
         return b
     if all(d == 1 for d in b.shape):
         return loops.reshape(b, ())
     start = _start_of(a.rank, b.rank, axis)
     wide = loops.reshape(b, (*b.shape, *(1,) * (a.rank - start - b.rank)))
-    if loops.broadcast(a.shape, wide.shape) != a.shape:
+    if not loops.same_shape(loops.broadcast(a.shape, wide.shape), a.shape):
         raise NotLowered("the second operand broadcasts the first one too")
     return wide
 

@@ -59,7 +59,7 @@ def shifted(x: Expression, factor: Expression, bias: Expression) -> Expression:
 def over_positions(parameter: Expression, x: Expression) -> Expression:
     """Return a parameter per channel, or per position, so that it broadcasts to `x` (N, C, ...)."""
     sizes = x.shape[1:] if x.rank > 1 else (1,)  # a 1-D input has one channel
-    if parameter.shape != sizes[: parameter.rank] or not parameter.rank:
+    if not parameter.rank or not loops.same_shape(parameter.shape, sizes[: parameter.rank]):
         raise NotLowered("whether a parameter has an element for each channel is known at run time only")
     return loops.reshape(parameter, (*parameter.shape, *(1,) * (len(sizes) - parameter.rank)))
 

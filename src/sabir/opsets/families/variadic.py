@@ -120,7 +120,7 @@ def _lowered_of_one_shape(lower: BehaviourFunction) -> BehaviourFunction:
     """Return the lowering of a variadic operator, preceded by a check that the inputs have one shape."""
 
     def lower_one_shape(*inputs: Expression) -> Expression:
-        if len({x.shape for x in inputs}) > 1:
+        if not all(loops.same_shape(x.shape, inputs[0].shape) for x in inputs):
             raise NotLowered("whether the inputs are of one shape is known at run time only")
         return lower(*inputs)
 

@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered
@@ -230,7 +231,8 @@ def lower(
 ) -> Expression:  # fmt: skip
     if not is_test or any(call.outputs[1:]):
         raise NotLowered("no kernel normalises by the statistics of a batch")
-    if any(p.shape != (x.shape[1:2] or (1,) if spatial else x.shape[1:]) for p in (scale, bias, mean, var)):
+    sizes = (x.shape[1:2] or (1,)) if spatial else x.shape[1:]
+    if not all(loops.same_shape(p.shape, sizes) for p in (scale, bias, mean, var)):
         raise NotLowered("whether the parameters fit the input is known at run time only")
     return normalization_kernels.scaled(x, (mean, var), scale, bias, epsilon)
 

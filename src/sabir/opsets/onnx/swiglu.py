@@ -41,7 +41,7 @@ def evaluate(a: Array, b: Array, /, *, alpha: float) -> Array:
 
 @v28.lower
 def lower(a: Expression, b: Expression, /, *, alpha: float) -> Expression:
-    if a.shape != b.shape:
+    if not loops.same_shape(a.shape, b.shape):
         raise NotLowered("whether A and B are of one shape is known at run time only")
     return loops.apply("mul", kernels.swish(a, alpha), b)
 
