@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sabir.compilation._prepare import Pattern
+    from sabir.compilation._program import Bodies
     from sabir.compilation.native import Host, Team
     from sabir.evaluation import BoundPlan, Run
     from sabir.ir import Type
@@ -94,7 +95,18 @@ class CompiledBody:
         lowered = lower(prepared, sizes)
         prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
         plan = build(lowered, list(self._plan.results), self._host)
-        return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
+        return CompiledProgram(
+            prepared, plan, self._team, frozenset(sizes), bodies_on(self._host, self._team)
+        )
+
+
+def bodies_on(host: Host, team: Team) -> Bodies:
+    """Return what compiles the subgraphs of a program for a machine and a team."""
+
+    def body(subgraph: ScheduledSubgraph, interpreted: BoundPlan) -> CompiledBody:
+        return CompiledBody(subgraph, interpreted, host, team)
+
+    return body
 
 
 def _kind(value: Any) -> Type | None:
@@ -142,4 +154,4 @@ def _settled(kind: Type | None, name: str) -> Type | None:
     return TensorType(kind.element, shape, kind.known)
 
 
-__all__ = ["CompiledBody", "prepare_body"]
+__all__ = ["CompiledBody", "bodies_on", "prepare_body"]

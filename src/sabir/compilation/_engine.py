@@ -12,6 +12,7 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, LimitError, SabirError, SabirWarning, UnsupportedError, run_with_limits
 from sabir.compilation._assumed import stand_ins
+from sabir.compilation._bodies import bodies_on
 from sabir.compilation._building import build
 from sabir.compilation._explaining import explain
 from sabir.compilation._fast import FastRun, fast_run
@@ -233,7 +234,8 @@ class Compiled:
         lowered = lower(prepared, sizes)
         prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
         plan = build(lowered, [v.slot for v in prepared.program.outputs], self._host)
-        return CompiledProgram(prepared, plan, self._team, frozenset(sizes), progress)
+        bodies = bodies_on(self._host, self._team)
+        return CompiledProgram(prepared, plan, self._team, frozenset(sizes), bodies, progress)
 
     # ------------------------------------------------------------ looking inside
 

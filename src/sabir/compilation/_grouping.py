@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from sabir.compilation._lowering import Evaluated, Lowered
-    from sabir.loops import Sizes
+    from sabir.loops import Size, Sizes
 
 _MOST_MEMBERS = 48  # of one group: its code must stay small
 GroupKind = Literal["nest", "product", "attention", "single", "evaluate", "gone"]
@@ -78,7 +78,7 @@ class Grouping:
         self._users: dict[Expression, list[object]] = {}
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
-        self.operands: dict[Contract, tuple[Expression, Expression]] = {}  # of products, as they are read
+        self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
 
     def run(self, outputs: Sequence[int]) -> None:
         """Group what the evaluated calls and the outputs, by their slots, need."""
@@ -243,19 +243,28 @@ class Grouping:
         direct: list[Expression] = []
         memory: list[Expression] = []
         if isinstance(x, Take):
-            memory.append(x.operand)
+            self.operands[x] = data, _ = self._in_memory(x.operand), x.indices
+            memory.append(data)
             (memory if isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of else direct).append(
                 x.indices
             )
             return direct, memory
         for o in operands_of(x):
-            if isinstance(o, (Number, Extent)) or (isinstance(o, Count)):
+            if isinstance(o, (Number, Extent, Count)):
                 continue
             if isinstance(o, (*VIEWS, Stored, Join, Pad)):
                 memory.append(o)
             else:
                 direct.append(o)
         return direct, memory
+
+    def _in_memory(self, x: Expression) -> Expression:
+        """Return an expression that lies in memory: a copy, where it is one number behind views."""
+        if not isinstance(self.views.locate(x).base, (Number, Extent)):
+            return x
+        copy = Copy(x.element, x.shape, x)
+        self._assign(copy)
+        return copy
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
@@ -310,16 +319,16 @@ class Grouping:
         self._depend(group, needed)
 
     def _product(self, x: Contract) -> None:
-        a = x.a
+        a, b = self._in_memory(x.a), self._in_memory(x.b)
         if self.views.locate(a).strides[-1] != 1 and a.shape[-1] != 1:
             a = Copy(a.element, a.shape, a)
             self._assign(a)
-        self.operands[x] = a, x.b
-        scores = self._scores(x) if a is x.a else None
+        self.operands[x] = a, b
+        scores = self._scores(x) if a is x.a and b is x.b else None
         if scores is not None:
             self._attention(x, scores)
             return
-        needed = [g for o in (a, x.b) for g in self.need(o)]
+        needed = [g for o in (a, b) for g in self.need(o)]
         group = self._group("product")
         group.space = x.shape
         group.members.append(x)
@@ -377,11 +386,11 @@ class Grouping:
             self._assign(copy)
             self._depend(self.of[copy], [self.of[fill]])
             return
-        start: int | object = 0
+        start: Size = 0
         for part in x.parts:
             starts = tuple(start if axis == x.axis else 0 for axis in range(x.rank))
-            self._assign(Copy(x.element, part.shape, part, x, starts))  # pyright: ignore[reportArgumentType]
-            start = start + part.shape[x.axis]  # pyright: ignore[reportOperatorIssue]
+            self._assign(Copy(x.element, part.shape, part, x, starts))
+            start += part.shape[x.axis]
 
     # ------------------------------------------------------------ the order of the groups
 

@@ -146,17 +146,28 @@ def _packed(builder: PlanBuilder, contract: Contract, place: Place, batch: Seque
     found = builder.buffers.get(key)
     if found is None:
         kind: BufferKind = "packed" if constant else "arena"
-        bytes_ = item * count_of([n for n, _ in own])
-        found = builder.buffers[key] = builder.new_buffer(kind, contract.element, (), size=bytes_)
-        packing = Packing(contract.element, len(own), VECTORS * lanes, lanes, next_column=b.strides[-1] == 1)
-        entry = Entry([], nodes=builder.origins.labels([contract]))
-        arguments: list[Argument] = [*(n for n, _ in own), depth, columns]
-        arguments += builder.pointer(b, contract.element, entry)
-        arguments += [s * size for s in (*(s for _, s in own), b.strides[-2], b.strides[-1])]
-        builder.use(found, entry)
-        entry.choices.append((None, 0, packing, [*arguments, BufferNumber(found), Offset(found, 0), item]))
+        count = count_of([n for n, _ in own])
+        found = builder.buffers[key] = builder.new_buffer(kind, contract.element, (), size=item * count)
+        entry = _packing(builder, contract, b, own, found, item)
         (builder.setup if constant else builder.entries).append(entry)
     return _Packed(found, panel, strides)
+
+
+def _packing(
+    builder: PlanBuilder, contract: Contract, b: Located, batch: Sequence[tuple[Size, Size]], target: Buffer,
+    item: Size,
+) -> Entry:  # fmt: skip
+    """Return the entry that packs an operand; `batch` has the size and the stride of its batch axes."""
+    size = element_bytes(contract.element)
+    lanes = builder.host.vector_bits // 8 // size
+    packing = Packing(contract.element, len(batch), VECTORS * lanes, lanes, next_column=b.strides[-1] == 1)
+    entry = Entry([], nodes=builder.origins.labels([contract]))
+    arguments: list[Argument] = [*(n for n, _ in batch), *contract.b.shape[-2:]]
+    arguments += builder.pointer(b, contract.element, entry)
+    arguments += [stride * size for stride in (*(s for _, s in batch), *b.strides[-2:])]
+    builder.use(target, entry)
+    entry.choices.append((None, 0, packing, [*arguments, BufferNumber(target), Offset(target, 0), item]))
+    return entry
 
 
 def _packed_strides(item: Size, batch: Sequence[Size], strides: Sequence[Size]) -> list[Size]:

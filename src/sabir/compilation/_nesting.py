@@ -150,7 +150,7 @@ class NestBuilder:
         return len(self.found.places) - 1
 
     def _take(self, x: Take) -> int:
-        located = self.grouping.views.locate(x.operand)
+        located = self.grouping.views.locate(self.grouping.operands[x][0])
         before, after = located.strides[: x.axis], located.strides[x.axis + 1 :]
         strides = (*before, *(0,) * x.indices.rank, *after)
         index = self._index(x)
@@ -176,7 +176,7 @@ class NestBuilder:
             located = self.grouping.views.locate(x.into)
             offset = located.offset
             for start, stride in zip(x.starts, located.strides, strict=True):
-                offset = offset + start * stride
+                offset += start * stride
             located = located._replace(offset=offset)
         else:
             located = self.grouping.views.locate(x)
@@ -210,7 +210,7 @@ def merged(nesting: Nesting, *, fixed: int = 0) -> Nesting:
     for g in groups:
         size: Size = 1
         for axis in g:
-            size = size * nesting.sizes[axis]
+            size *= nesting.sizes[axis]
         sizes.append(size)
     reduced = tuple(nesting.reduced[g[0]] for g in groups)
     return Nesting(tuple(sizes), reduced, places, steps, nesting.stores, nesting.takes, nesting.arguments)

@@ -22,7 +22,7 @@ from sabir.schema import Call, as_results
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sabir.ir import Array, Model, Node, Type, Value
+    from sabir.ir import Array, Graph, Model, Node, Type, Value
     from sabir.scheduling import Plan, Program, ScheduledCall
     from sabir.schema import Registry
 
@@ -120,17 +120,7 @@ def prepare(
     if copy.functions:
         run_passes(copy, [InlineFunctions(registry, convert=convert)])
     graph = copy.graph
-    for value, kind in zip(list(graph.inputs), pattern.inputs, strict=True):
-        if kind is not None:
-            value.type = kind
-            if value in graph.initializers:
-                graph.set_initializer(value, None)
-        elif value in graph.initializers:
-            graph.inputs.remove(value)  # its default is a constant of this plan
-    for node in graph:
-        for value in node.outputs:
-            if value is not None and isinstance(value.type, TensorType):
-                value.type = None
+    _apply_pattern(graph, pattern)
     typing = _Typing(copy, registry, sizes)
     for value, kind in typing.run().items():
         if value.home is graph:
@@ -144,6 +134,21 @@ def prepare(
     inputs = tuple(v.slot for v in program.inputs)
     return Prepared(program, plan, by_slot, folded(program, plan), inputs, tuple(typing.guards),
                     frozenset(typing.unknown))  # fmt: skip
+
+
+def _apply_pattern(graph: Graph, pattern: Pattern) -> None:
+    """Let the inputs have the types of a pattern, and the values that are computed none."""
+    for value, kind in zip(list(graph.inputs), pattern.inputs, strict=True):
+        if kind is not None:
+            value.type = kind
+            if value in graph.initializers:
+                graph.set_initializer(value, None)
+        elif value in graph.initializers:
+            graph.inputs.remove(value)  # its default is a constant of this plan
+    for node in graph:
+        for value in node.outputs:
+            if value is not None and isinstance(value.type, TensorType):
+                value.type = None
 
 
 class _Typing:

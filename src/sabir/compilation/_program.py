@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from sabir.compilation.kernels import (
     product_text,
     selection_text,
 )
-from sabir.compilation.native import Control, Library, execute, host
+from sabir.compilation.native import Control, Library, execute
 from sabir.elements import element
 from sabir.evaluation import CallBinder, run_call
 from sabir.ir import Expr
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from sabir.evaluation import BoundCall, BoundPlan, Run
     from sabir.ir import Array
     from sabir.scheduling import ScheduledSubgraph
+
+    Bodies: TypeAlias = Callable[[ScheduledSubgraph, BoundPlan], Any]
 
 _MOST_LAYOUTS = 64
 
@@ -84,9 +86,10 @@ class CompiledProgram:
     """
 
     def __init__(
-        self, prepared: Prepared, plan: Plan, team: Team, given: frozenset[str],
+        self, prepared: Prepared, plan: Plan, team: Team, given: frozenset[str], bodies: Bodies,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:  # fmt: skip
+        """Compile a plan; `bodies` returns for a subgraph and its interpreted plan what runs it."""
         self.plan, self.prepared, self.team = plan, prepared, team
         specs = specs_of(plan)
         self._library = Library.load([text_of(s) for s in specs], progress=progress)
@@ -97,7 +100,7 @@ class CompiledProgram:
         self._lock = threading.Lock()
         self._arenas: list[list[Array]] = []
         self._keep: list[Array] = []
-        self._calls = self._bound_calls(prepared)
+        self.calls = self._bound_calls(prepared, bodies)
         self.table = self._new_table()
         self._setup()
 
@@ -105,15 +108,10 @@ class CompiledProgram:
         """Return whether the guards of the plan hold for the sizes of some feeds."""
         return all(guard.holds(sizes) for guard in self.prepared.guards)
 
-    def _bound_calls(self, prepared: Prepared) -> dict[int, BoundCall]:
-        binder = CallBinder(strict=False, bodies=self._bodies)
+    def _bound_calls(self, prepared: Prepared, bodies: Bodies) -> dict[int, BoundCall]:
+        binder = CallBinder(strict=False, bodies=bodies)
         steps = [e for e in self.plan.entries if isinstance(e, Step)]
         return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}
-
-    def _bodies(self, subgraph: ScheduledSubgraph, interpreted: BoundPlan) -> Any:
-        from sabir.compilation._bodies import CompiledBody  # ruff: ignore[import-outside-top-level]  a body is a program too
-
-        return CompiledBody(subgraph, interpreted, host(), self.team)
 
     def _new_table(self) -> Array:
         count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self.parts)])
@@ -138,9 +136,9 @@ class CompiledProgram:
         plan = type(self.plan)(list(self.plan.setup), [], {}, [])
         (part,) = parts_of(plan, frozenset())
         layout = lay_out(plan, part, [], Sizes({}), self._addresses, {})
-        self._native(layout, (0, len(layout.rows)), self.table, Control(), lambda: None)
+        self.native(layout, (0, len(layout.rows)), self.table, Control(), lambda: None)
 
-    def _native(
+    def native(
         self,
         layout: PartLayout,
         rows: tuple[int, int],
@@ -157,7 +155,7 @@ class CompiledProgram:
     @property
     def is_native(self) -> bool:
         """Whether a run makes no call outside of native code."""
-        return not self._calls
+        return not self.calls
 
     def known(self, buffer: Buffer, sizes: Sizes) -> Array:
         """Return a tensor whose contents follow from sizes."""
@@ -223,7 +221,7 @@ class PlanRun:
                 array = self.slots[buffer.slot]
                 if not isinstance(array, np.ndarray):
                     raise Mismatch("an input is no tensor")
-                self._point(buffer, np.require(array, None, "CA"))
+                self._point(buffer, np.require(array, None, ["C", "A"]))
 
     def _point(self, buffer: Buffer, array: Array) -> None:
         self.keep.append(array)
@@ -249,7 +247,7 @@ class PlanRun:
 
     def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
         """Run kernels, from the first of `rows` to before the second."""
-        self.program._native(layout, rows, self.table, self.control, check_time)
+        self.program.native(layout, rows, self.table, self.control, check_time)
         if self.errors[0]:
             raise Mismatch("an index is out of range")
 
@@ -298,7 +296,7 @@ class PlanRun:
         for slot in step.call.reads:
             if slots[slot] is None:
                 self._known_slot(slot)
-        call = program._calls[step.call.place]
+        call = program.calls[step.call.place]
         sizes = [0] * len(slots)
         run_call(call, slots, sizes, self.state)
         for slot, buffer in step.writes.items():
@@ -327,7 +325,7 @@ class PlanRun:
             start += self.offsets[buffer]
         else:
             source = self.results[buffer.slot] if buffer.kind == "output" else self.slots[buffer.slot]
-            memory = np.require(source, None, "CA").reshape(-1).view(np.uint8)
+            memory = np.require(source, None, ["C", "A"]).reshape(-1).view(np.uint8)
         found: Array = (
             np.ndarray(sizes, dtype, memory, start, steps) if memory.size else np.empty(sizes, dtype)
         )
@@ -344,7 +342,7 @@ class PlanRun:
             self._bind(dim, size)
         if any(np.may_share_memory(array, arena) for arena in self.arenas.values()):
             array = array.copy()
-        array = np.require(array, None, "CA")
+        array = np.require(array, None, ["C", "A"])
         slots[slot] = array
         self._point(buffer, array)
 

@@ -43,4 +43,9 @@ def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width:
     """Return how many rows one job computes, so that all threads have jobs."""
     groups = max(1, batch) * max(1, -(-columns // width))
     chunks = max(-(-_TARGET_JOBS // groups), -(-rows // _MOST_ROWS), 1) if rows else 1
-    return max(tile_rows, -(-(-(-rows // chunks)) // tile_rows) * tile_rows)
+    return max(tile_rows, _up(_up(rows, chunks), tile_rows) * tile_rows)
+
+
+def _up(count: int, step: int) -> int:
+    """Return how many steps cover a count."""
+    return -(-count // step)

@@ -125,7 +125,7 @@ class Views:
                 moved = [s * n for s, n in zip(x.starts, of.strides, strict=True)]
                 offset = of.offset
                 for part in moved:
-                    offset = offset + part
+                    offset += part
                 return Located(
                     of.base, offset, tuple(s * n for s, n in zip(x.steps, of.strides, strict=True))
                 )
@@ -152,7 +152,7 @@ def row_major(shape: Sequence[Size]) -> Sizes:
     step: Size = 1
     for size in reversed(shape):
         found.append(step)
-        step = step * size
+        step *= size
     return tuple(found[::-1])
 
 
@@ -193,7 +193,7 @@ def regrouped(shape: Sequence[Size], strides: Sequence[Size], wanted: Sequence[S
         group: list[Size] = []
         for size in reversed(new[first_new:j]):
             group.append(step)
-            step = step * size
+            step *= size
         found += group[::-1]
     if i < len(old) or j < len(new):
         return None

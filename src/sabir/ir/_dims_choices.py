@@ -28,8 +28,8 @@ def choose_extremes(value: int | Expr, choose: Choose) -> int | Expr:
     for monomial, coefficient in value.terms.items():
         part: int | Expr = coefficient
         for atom in monomial:
-            part = part * (_chosen(atom, choose) if isinstance(atom, DimCall) else Expr({(atom,): 1}))
-        found = found + part
+            part *= _chosen(atom, choose) if isinstance(atom, DimCall) else Expr({(atom,): 1})
+        found += part
     return found
 
 

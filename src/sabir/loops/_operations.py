@@ -105,7 +105,7 @@ def same_shape(a: Sizes, b: Sizes) -> bool:
 
 
 def _common(m: Size, n: Size) -> Size:
-    if m == n or n == 1:
+    if n in {m, 1}:
         return m
     if m == 1:
         return n
@@ -127,7 +127,9 @@ def reduce(op: str, x: Expression, axes: Iterable[int], *, last: bool = False) -
     return Reduce(element, shape, op, x, found, last)
 
 
-def cumulate(op: str, x: Expression, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Expression:
+def cumulate(
+    op: str, x: Expression, axis: int, *, exclusive: bool = False, reverse: bool = False
+) -> Expression:
     """Return the running `sum` or `prod` along an axis."""
     check_element(x.element)
     axis %= x.rank
@@ -239,7 +241,7 @@ def join(parts: Sequence[Expression], axis: int) -> Expression:
     total: Size = 0
     for part in parts:
         check_element(part.element)
-        total = total + part.shape[axis]
+        total += part.shape[axis]
         for i, (m, n) in enumerate(zip(part.shape, first.shape, strict=True)):
             if i != axis and not equal(m, n):
                 raise NotLowered(f"whether the sizes {m} and {n} are equal is open")

@@ -12,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "float": 32, "double": 64}
 
@@ -309,7 +309,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         """Emit a new value for a variable."""
         self.effect(f"store {x}, ptr {slot.address}")
 
-    @contextlib.contextmanager  # an error while a loop is emitted ends the whole emission
+    @contextlib.contextmanager
     def loop(self, low: Register, high: Register, step: Register | int = 1) -> Generator[Register]:
         """Emit a loop over indices from `low` while below `high`."""
         slot = self.variable(low)
@@ -319,18 +319,18 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         place = self.get(slot)
         self.effect(f"br {self.compare('icmp slt', place, high)}, label %{body}, label %{after}")
         self.label(body)
-        yield place
+        yield place  # ruff: ignore[fallible-context-manager]  an error ends the whole emission
         self.assign(slot, self.add(place, step))
         self.effect(f"br label %{head}")
         self.label(after)
 
-    @contextlib.contextmanager  # an error while a loop is emitted ends the whole emission
+    @contextlib.contextmanager
     def when(self, condition: Register) -> Generator[None]:
         """Emit instructions that only run where a scalar condition is true."""
         body, after = f"l{self.fresh()}", f"l{self.fresh()}"
         self.effect(f"br {condition}, label %{body}, label %{after}")
         self.label(body)
-        yield
+        yield  # ruff: ignore[fallible-context-manager]  the same
         self.effect(f"br label %{after}")
         self.label(after)
 

@@ -58,7 +58,12 @@ def _pointwise(body: Body) -> None:
         with e.loop(low, high) as chunk:
             _row(body, Point([chunk]), chunk)
         return
-    # short rows are many: a job has several along one axis, and finds their indices once
+    _short_rows(body, outer, chunks)
+
+
+def _short_rows(body: Body, outer: Sequence[int], chunks: Register) -> None:
+    """Share out several rows at a time along one axis: their indices are found once."""
+    e, inner = body.e, body.nest.inner
     *others, second = outer
     rows = e.binary("udiv", e.index(BLOCK), e.binary("or", body.sizes[inner], e.index(1)))
     rows = e.add(rows, 1)

@@ -101,13 +101,8 @@ class _Emission:
             rest = e.binary("udiv", job, groups)
             group, chunk = e.binary("urem", job, groups), e.binary("urem", rest, chunks)
             indices = self._batch_indices(e.binary("udiv", rest, chunks))
-            a, b = (
-                self._batch_base(self.a, self.layout.a_batch, indices),
-                self._batch_base(self.b, self.layout.b_batch, indices),
-            )
             first = e.mul(chunk, self.job_rows)
-            last = e.least(e.add(first, self.job_rows), self.row_count)
-            self._job(indices, a, b, group, first, last)
+            self._job(indices, group, first, e.least(e.add(first, self.job_rows), self.row_count))
         return e.text()
 
     def _batch_indices(self, batch: Register) -> list[Register]:
@@ -122,17 +117,11 @@ class _Emission:
             base = self.e.offset(base, self.e.mul(index, self.e.argument(place + axis)))
         return base
 
-    def _job(
-        self,
-        indices: list[Register],
-        a: Register,
-        b: Register,
-        group: Register,
-        first: Register,
-        last: Register,
-    ) -> None:
+    def _job(self, indices: list[Register], group: Register, first: Register, last: Register) -> None:
         """Emit the rows from `first` to `last` by one group of panels."""
         e, product = self.e, self.product
+        a = self._batch_base(self.a, self.layout.a_batch, indices)
+        b = self._batch_base(self.b, self.layout.b_batch, indices)
         panel = e.mul(group, product.panels)
         start = e.offset(b, e.mul(panel, self.panel_bytes))
         bases = [e.offset(start, e.mul(self.panel_bytes, p)) for p in range(product.panels)]

@@ -137,7 +137,7 @@ class _Emission:
         """Emit integers in the order of the results: the best value has the least."""
         x = Lanes(self.e, self.body.value(self.step, point))
         if x.kind.is_float:
-            x = x + 0.0  # -0 equals 0
+            x += 0.0  # -0 equals 0
             bits = where(x.is_nan, (1 << self.key.bits - 1) - 1, x.bits)
             x = where(bits < 0, bits ^ ((1 << self.key.bits - 1) - 1), bits)
         elif self.element in {"uint32", "uint64"}:

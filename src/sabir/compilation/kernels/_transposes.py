@@ -49,8 +49,7 @@ def _is_read_across(nest: Nest, step: Load) -> bool:
 def transposing(body: Body, across: int) -> None:
     """Emit the loops over tiles, which are read along the axis `across`."""
     e, inner, lanes = body.e, body.nest.inner, body.nest.lanes
-    outer = [axis for axis in range(body.nest.axes) if axis not in {across, inner}]
-    width = lanes * _LINES
+    outer, width = [a for a in range(body.nest.axes) if a not in {across, inner}], lanes * _LINES
     groups, chunks = _parts(e, body.sizes[across], width), _parts(e, body.sizes[inner], _ALONG)
     low, high = e.share(product_of(e, [*(body.sizes[axis] for axis in outer), groups, chunks]))
     with e.loop(low, high) as job:
@@ -59,13 +58,19 @@ def transposing(body: Body, across: int) -> None:
         first, last = _bounds(e, e.binary("urem", rest, groups), width, body.sizes[across])
         start, stop = _bounds(e, e.binary("urem", job, chunks), _ALONG, body.sizes[inner])
         with e.loop(start, stop, lanes) as place, e.loop(first, last, lanes) as row:
-            corner = at(at(indices, across, row), inner, place)
-            ends = [e.compare("icmp sle", e.add(n, lanes), end) for n, end in ((row, last), (place, stop))]
-            whole = e.binary("and", *ends)
-            with e.when(whole):
-                _Tile(body, across, corner, None).copy()
-            with e.when(e.binary("xor", whole, e.constant(whole.kind, 1))):
-                _Tile(body, across, corner, (last, stop)).copy()
+            _tile(body, across, at(at(indices, across, row), inner, place), (last, stop))
+
+
+def _tile(body: Body, across: int, corner: list[Register], ends: tuple[Register, Register]) -> None:
+    """Emit the copy of one tile, under masks where it is not whole."""
+    e, lanes = body.e, body.nest.lanes
+    places = corner[across], corner[body.nest.inner]
+    inside = [e.compare("icmp sle", e.add(n, lanes), end) for n, end in zip(places, ends, strict=True)]
+    whole = e.binary("and", *inside)
+    with e.when(whole):
+        _Tile(body, across, corner, None).copy()
+    with e.when(e.binary("xor", whole, e.constant(whole.kind, 1))):
+        _Tile(body, across, corner, ends).copy()
 
 
 def _parts(e: Emitter, size: Register, width: int) -> Register:
