@@ -1,13 +1,13 @@
 """Subgraphs as compiled plans: the branches of If, the bodies of loops.
 
-A body is compiled for the shapes of what it gets and captures, when those hold enough numbers that native code
-pays: a call of a small body costs the interpreter less than a native run.
+A body is compiled for the shapes of what it gets and captures, when those hold enough numbers that native
+code pays: a call of a small body costs the interpreter less than a native run.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sabir.compilation._program import Bodies
     from sabir.compilation.native import Host, Team
     from sabir.evaluation import BoundPlan, Run
-    from sabir.ir import Type
+    from sabir.ir import Array, Type
     from sabir.scheduling import Plan, Program, ScheduledSubgraph
 
 _ENOUGH = 1 << 14  # numbers among the operands of a body that native code is worth
@@ -110,11 +110,11 @@ def bodies_on(host: Host, team: Team) -> Bodies:
 
 
 def _kind(value: Any) -> Type | None:
-    return TensorType(element(value.dtype)) if isinstance(value, np.ndarray) else None
+    return TensorType(element(cast("Array", value).dtype)) if isinstance(value, np.ndarray) else None
 
 
 def prepare_body(program: Program, plan: Plan, kinds: Mapping[int, Type | None]) -> Prepared | None:
-    """Return a subgraph with the types of its values, for those of what it gets; None where a call is wrong."""
+    """Return a subgraph with the types of its values, which follow from those of its operands."""
     constants = {slot: tensor for slot, tensor in program.constants.items() if slot not in kinds}
     arrays = folded(program._replace(constants=constants), plan)
     types: list[Type | None] = [None] * program.size

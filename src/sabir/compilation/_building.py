@@ -143,7 +143,8 @@ class PlanBuilder:
     ) -> list[Argument]:
         """Return the arguments of a nest; the kernel itself places its last access where `own` is given."""
         found: list[Argument] = [*nesting.sizes]
-        for place, access in zip([*nesting.places, *([own] if own else [])], nest.accesses, strict=True):
+        places = nesting.places if own is None else [*nesting.places, own]
+        for place, access in zip(places, nest.accesses, strict=True):
             if place is own:
                 found += [0, 0]
                 continue

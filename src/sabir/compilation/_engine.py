@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -51,7 +51,8 @@ class Compiled:
     """A model compiled to native kernels: a snapshot, which several threads may run at once.
 
     A plan is compiled for each pattern of shapes, at the latest when a run first needs it. What it cannot do
-    the interpreter does: requests of other values than the outputs, and runs that contradict the declarations.
+    the interpreter does: requests of other values than the outputs, and runs that contradict the
+    declarations.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -134,7 +135,7 @@ class Compiled:
         return None if fast is None else fast(feeds)
 
     def cancel(self) -> None:
-        """Stop the runs that other threads are in: they raise CancelledError. Later runs are not concerned."""
+        """Stop the runs that other threads are in: they raise CancelledError."""
         with self._lock:
             stopped, self._control = self._control, Control()
             self._fast = None
@@ -161,7 +162,7 @@ class Compiled:
         fed_ports = [p for p, default in zip(self._front.inputs, kept, strict=True) if not default]
         arrays = [x for x, default in zip(inputs, kept, strict=True) if not default]
         fed = [
-            (port.name, slot, x)
+            (port.name, slot, cast("Array", x))
             for port, slot, x in zip(fed_ports, program.prepared.inputs, arrays, strict=True)
             if isinstance(x, np.ndarray)
         ]
@@ -181,7 +182,7 @@ class Compiled:
         self._fast = fast
 
     def _started(self, feeds: Mapping[str, Any]) -> tuple[Run, list[Any], list[Any], Pattern, dict[str, int]]:
-        """Return the state of a new run, the feeds as values, those that the plan reads, and their pattern."""
+        """Return the state of a new run, the feeds, those that the plan reads, and their pattern."""
         run, inputs = self._front.start(feeds)
         pattern, sizes = pattern_of(self._types, inputs)
         arrays = [x for x, d in zip(inputs, self._defaults, strict=True) if x is not None or d is None]
@@ -222,9 +223,7 @@ class Compiled:
             raise
         except (SabirError, AssertionError, *ACCIDENTS) as error:
             self._refused.add(pattern)
-            warn(
-                f"no plan could be compiled, so the interpreter runs the model: {type(error).__name__}: {error}"
-            )
+            warn(f"no plan could be compiled, so the interpreter runs it: {type(error).__name__}: {error}")
             return None
 
     def _planned(

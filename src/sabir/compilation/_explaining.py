@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sabir.base import counted
 from sabir.compilation._plan import Entry
-from sabir.compilation.kernels import Attention, Nest, Packing, Product
+from sabir.compilation.kernels import Packing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -119,15 +119,7 @@ def kind_of(entry: Entry) -> str:
 
 
 def _kind(spec: Spec) -> str:
-    match spec:
-        case Nest():
-            return "nest"
-        case Product():
-            return "product"
-        case Attention():
-            return "attention"
-        case Packing():
-            return "pack"
+    return "pack" if isinstance(spec, Packing) else type(spec).__name__.lower()
 
 
 def spec_text(entry: Entry) -> str:

@@ -46,8 +46,8 @@ class FastRun:
                  "_program", "_sizes", "_slots", "_team")  # fmt: skip
 
     def __init__(
-        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes, names: Sequence[tuple[str, int, Array]],
-        outputs: Sequence[tuple[str, int]], control: Control,
+        self, program: CompiledProgram, layout: PartLayout, sizes: Sizes,
+        names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     ) -> None:  # fmt: skip
         """Take the fed inputs (name, slot, feed), the outputs (name, slot), and what cancels the runs."""
         self._program, self._layout, self._sizes, self._control = program, layout, sizes, control

@@ -99,7 +99,8 @@ def lay_out(
 ) -> PartLayout:  # fmt: skip
     """Return a part for given sizes.
 
-    `addresses` has the address of each kernel, `earlier` the offsets of buffers in the arenas of earlier parts.
+    `addresses` has the address of each kernel, `earlier` the offsets of buffers in the arenas of earlier
+    parts.
     """
     offsets, arena = _arena(plan, part, sizes)
     offsets = {**earlier, **offsets}
@@ -163,7 +164,7 @@ def _owned(plan: Plan, part: Part) -> list[Buffer]:
 
 
 def _arena(plan: Plan, part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int]:
-    """Return the offset of each buffer in the arena, and its bytes: buffers that are not alive together share."""
+    """Return the offset of each buffer in the arena, and the bytes of the arena."""
     offsets: dict[Buffer, int] = {}
     alive: list[tuple[int, int, int]] = []  # (offset, end, last entry)
     total = 0

@@ -58,8 +58,8 @@ class Lowered:
 def lower(prepared: Prepared, sizes: Mapping[str, int]) -> Lowered:
     """Return the lowered plan of a program.
 
-    Sizes that are equal for the feeds at hand, whose symbols have these `sizes`, are assumed to be equal where
-    a kernel needs it: `Lowered.guards` has the assumptions.
+    Sizes that are equal for the feeds at hand, whose symbols have these `sizes`, are assumed to be equal
+    where a kernel needs it: `Lowered.guards` has the assumptions.
     """
     found = Lowered(prepared)
     assumptions = Assumptions(sizes)

@@ -256,7 +256,7 @@ def _attention_places(builder: PlanBuilder, first: Contract, second: Contract) -
 
 
 def _operand_arguments(builder: PlanBuilder, place: Place, entry: Entry) -> list[Argument]:
-    """Return buffer and offset of an operand, its bytes from row to row, and its strides along the batch axes."""
+    """Return where an operand lies, its bytes from row to row, and its strides along the batch axes."""
     size = element_bytes(place.element)
     *batch, row, _ = place.strides
     pointer = builder.pointer(place.located, place.element, entry)

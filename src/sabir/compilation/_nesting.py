@@ -188,9 +188,9 @@ class NestBuilder:
 
 
 def merged(nesting: Nesting, *, fixed: int = 0) -> Nesting:
-    """Return the same loops over fewer axes: those of size 1 go, neighbours that all places cross as one merge.
+    """Return the same loops over fewer axes; the last `fixed` ones stay.
 
-    The last `fixed` axes stay.
+    Axes of size 1 go, and neighbours merge that all places cross as one.
     """
     used = {s.axis for s in nesting.steps if isinstance(s, Position)}
     count = len(nesting.sizes)
@@ -231,7 +231,7 @@ def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> 
         axes=len(nesting.sizes),
         reduced=nesting.reduced,
         inner=_inner(nesting) if inner is None else inner,
-        accesses=tuple(Access(p.element, tuple(map(_class, p.strides))) for p in nesting.places),
+        accesses=tuple(Access(p.element, tuple(_class(s) for s in p.strides)) for p in nesting.places),
         steps=tuple(nesting.steps),
         stores=tuple(nesting.stores),
         sizes=len(nesting.arguments),
@@ -246,7 +246,7 @@ def _class(stride: Size) -> Stride:
 
 
 def _inner(nesting: Nesting) -> int:
-    """Return the axis of vectors: the last, or with folds that last axis along which more places advance by one."""
+    """Return the axis of vectors: one along which the most places advance by one element."""
     count = len(nesting.sizes)
     if not count:
         return 0

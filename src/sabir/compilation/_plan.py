@@ -25,8 +25,8 @@ BufferKind = Literal["input", "constant", "packed", "known", "result", "output",
 class Buffer:
     """Memory of one tensor: of an input, a constant, an evaluated result, an output, or a part of the arena.
 
-    `size` counts bytes. `slot` is that of its value, if it has one. `first` and `last` are the entries between
-    which it is alive. `strides` count elements; they are None where the tensor lies row by row.
+    `size` counts bytes. `slot` is that of its value, if it has one. `first` and `last` are the entries
+    between which it is alive. `strides` count elements; they are None where the tensor lies row by row.
     """
 
     kind: BufferKind

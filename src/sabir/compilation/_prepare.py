@@ -7,7 +7,7 @@ number. Sizes of the second kind are symbols, so one plan serves all of them.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -43,7 +43,7 @@ _COMPARED = {"min": operator.le, "max": operator.ge, "equal": operator.eq}
 
 
 class Guard(NamedTuple):
-    """An assumption of a plan: `chosen` is the minimum or maximum of it and the `others`, or equal to them."""
+    """An assumption: `chosen` is the minimum or maximum of it and the `others`, or equal to them."""
 
     op: str
     chosen: int | Expr
@@ -66,8 +66,8 @@ def _number(size: int | Expr, sizes: Mapping[str, int]) -> int | None:
 class Prepared(NamedTuple):
     """A model as a program, with the type of the value in each slot and the constants by slot.
 
-    `inputs` are the slots that a run fills, `guards` what the types assume of its sizes, `unknown` the symbols
-    of sizes that no rule gives.
+    `inputs` are the slots that a run fills, `guards` what the types assume of its sizes, `unknown` the
+    symbols of sizes that no rule gives.
     """
 
     program: Program
@@ -87,10 +87,13 @@ def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[P
         if not isinstance(feed, np.ndarray) or not isinstance(kind, TensorType):
             kinds.append(None)
             continue
-        known = kind.shape if kind.shape is not None and len(kind.shape) == feed.ndim else (None,) * feed.ndim
+        array = cast("Array", feed)
+        known = (
+            kind.shape if kind.shape is not None and len(kind.shape) == array.ndim else (None,) * array.ndim
+        )
         shape = tuple(
             _size(dim, size, f"in{place}.{axis}", sizes)
-            for axis, (dim, size) in enumerate(zip(known, feed.shape, strict=True))
+            for axis, (dim, size) in enumerate(zip(known, array.shape, strict=True))
         )
         kinds.append(TensorType(kind.element, shape))
     return Pattern(tuple(kinds)), sizes

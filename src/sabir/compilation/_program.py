@@ -1,9 +1,9 @@
-"""A compiled plan: its kernels as machine code, its constants, and the layouts of its parts by their sizes."""
+"""A compiled plan: its kernels as machine code, its constants, and the layouts of its parts."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -46,13 +46,6 @@ _MOST_LAYOUTS = 64
 
 class Mismatch(Exception):
     """A run contradicts what its plan assumes; the interpreter runs it, or says what is wrong."""
-
-
-class Binding(NamedTuple):
-    """The native form of a plan: the table of buffers to begin with, and the number of its entries."""
-
-    table: Array
-    count: int
 
 
 def text_of(spec: Spec) -> str:
@@ -221,7 +214,7 @@ class PlanRun:
                 array = self.slots[buffer.slot]
                 if not isinstance(array, np.ndarray):
                     raise Mismatch("an input is no tensor")
-                self._point(buffer, np.require(array, None, ["C", "A"]))
+                self._point(buffer, np.require(cast("Array", array), None, ["C", "A"]))
 
     def _point(self, buffer: Buffer, array: Array) -> None:
         self.keep.append(array)
@@ -333,8 +326,11 @@ class PlanRun:
         return found
 
     def _result(self, slots: list[Any], slot: int, buffer: Buffer) -> None:
-        array = slots[slot]
-        if not isinstance(array, np.ndarray) or array.dtype != element(buffer.element).dtype:
+        found = slots[slot]
+        if not isinstance(found, np.ndarray):
+            raise Mismatch("an evaluated call gave no tensor")
+        array = cast("Array", found)
+        if array.dtype != element(buffer.element).dtype:
             raise Mismatch("an evaluated call gave another type than inferred")
         if array.ndim != len(buffer.shape):
             raise Mismatch("an evaluated call gave another rank than inferred")

@@ -1,4 +1,4 @@
-"""The tiles of products: how many rows and panels a kernel computes at a time, by the machine and the rows."""
+"""The tiles of products: how many rows and panels a kernel computes at a time."""
 
 from __future__ import annotations
 

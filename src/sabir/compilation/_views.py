@@ -1,4 +1,4 @@
-"""Views as addresses: which tensor in memory an expression reads, from which element on, with which strides."""
+"""Views as addresses: the tensor in memory that an expression reads, the first element, the strides."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Located(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Copy(Expression):
-    """The elements of an expression in memory of their own, or as a part of `into` that begins at `starts`."""
+    """The elements of an expression in memory of their own, or as the part of `into` at `starts`."""
 
     operand: Expression = field(default_factory=lambda: Number("float", ()))
     into: Expression | None = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Lowering(NamedTuple):
-    """A call that is lowered: which outputs the node names, the version's opset, the inferred output types."""
+    """A call that is lowered: the outputs that the node names, the opset, the inferred output types."""
 
     outputs: tuple[bool, ...]
     opset: int

@@ -1,7 +1,8 @@
 """Tensor expressions: immutable, compared by identity, each with its element type and its shape.
 
-They say what is computed, and not in which order, in which memory, or by how many kernels: the compiler decides
-that for the expressions of a whole graph at once. A shape has no unknown sizes: each is a number or symbolic.
+They say what is computed, and not in which order, in which memory, or by how many kernels: the compiler
+decides that for the expressions of a whole graph at once. A shape has no unknown sizes: each is a number or
+symbolic.
 """
 
 from __future__ import annotations

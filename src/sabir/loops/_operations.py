@@ -33,11 +33,15 @@ if TYPE_CHECKING:
 
     from sabir.loops._expressions import Size, Sizes
 
-_UNARY = (
-    "neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2 log1p "
-    "sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid softplus cast"
-)
-_BINARY = "add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor shl shr"
+_UNARY = """
+    neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2
+    log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid softplus
+    cast
+"""
+_BINARY = """
+    add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor
+    shl shr
+"""
 ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | {"where": 3, "fma": 3}
 _NEUTRAL = {"sum": 0, "prod": 1}
 _TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
@@ -186,7 +190,7 @@ def permute(x: Expression, axes: Sequence[int]) -> Expression:
 
 
 def reshape(x: Expression, shape: Sequence[Size]) -> Expression:
-    """Return the same elements in another shape; raises NotLowered where it is open whether they are as many."""
+    """Return the same elements in another shape; raises NotLowered where their number may differ."""
     wanted = tuple(shape)
     if wanted == x.shape:
         return x

@@ -136,7 +136,7 @@ class Session:
         """
         if outputs is None and type(feeds) is dict:  # the common form needs no look at the others
             fast = self._run_fast
-            found = None if fast is None else fast(feeds)
+            found = None if fast is None else fast(cast("dict[str, Any]", feeds))
             if found is not None:
                 return found
             return self._run(cast("dict[str, Any]", feeds), None)

@@ -1,8 +1,8 @@
 """Attention: a product, a function of each row of its result such as Softmax, and a product with that.
 
-The scores of some rows stay in the cache of a core: they are computed from packed keys, go through the passes of
-their nest, and are multiplied with the values, which are read in place. So nothing of the size of all scores is
-ever in memory. Every sum runs in the order of its index, as in a product.
+The scores of some rows stay in the cache of a core: they are computed from packed keys, go through the
+passes of their nest, and are multiplied with the values, which are read in place. So nothing of the size of
+all scores is ever in memory. Every sum runs in the order of its index, as in a product.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class AttentionLayout:
     """Where the arguments of an attention kernel lie, after those of its nests.
 
     Of each operand: buffer and offset, then the bytes from row to row (of the packed keys: of a panel), then
-    its strides along the batch axes; at the end the depth of the first product and the offset of the scores in
-    the scratch memory of a thread.
+    its strides along the batch axes; at the end the depth of the first product and the offset of the scores
+    in the scratch memory of a thread.
     """
 
     def __init__(self, attention: Attention, start: int) -> None:

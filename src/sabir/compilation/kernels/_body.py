@@ -224,7 +224,7 @@ class Body:
         return e.binary("add", e.splat(place, point.lanes), self.lane_numbers(point.lanes))
 
     def _take(self, number: int, step: Take, point: Point) -> Register:
-        """Emit a load at an index, which is checked: outside of the axis it counts as an error and reads 0."""
+        """Emit a load at an index, which is checked: outside of the axis it counts as an error."""
         e, place = self.e, self.layout.takes[number]
         index = self.value(step.place, point)
         index = cast(e, index, self.nest.steps[step.place].element, "int64")

@@ -1,8 +1,9 @@
 """The loops of nests: pointwise ones, folds along the inner axis, and folds beside it.
 
-A pointwise nest shares out blocks of its inner axis. A nest with folds shares out its rows: a row is one place of
-the axes that stay. It goes over a row in passes, one more for each fold that another one depends on. What an
-earlier pass computed at some cost is kept in scratch memory, which lies in the cache for rows of usual length.
+A pointwise nest shares out blocks of its inner axis. A nest with folds shares out its rows: a row is one
+place of the axes that stay. It goes over a row in passes, one more for each fold that another one depends
+on. What an earlier pass computed at some cost is kept in scratch memory, which lies in the cache for rows of
+usual length.
 """
 
 from __future__ import annotations

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 Stride: TypeAlias = Literal[0, 1, 2]  # 0: does not move; 1: the next element; 2: an argument, in bytes
-STILL, NEXT, ANY = 0, 1, 2
+STILL: Literal[0] = 0
+NEXT: Literal[1] = 1
+ANY: Literal[2] = 2
 
 
 class Access(NamedTuple):
@@ -139,8 +141,8 @@ class Nest:
 class Layout:
     """Where the arguments of a nest lie in its block, in 64-bit places.
 
-    The sizes of the axes come first, then for each access its buffer, its offset in bytes and the strides that
-    are arguments, then the size and the stride of each take, the sizes that steps read, and the scratch
+    The sizes of the axes come first, then for each access its buffer, its offset in bytes and the strides
+    that are arguments, then the size and the stride of each take, the sizes that steps read, and the scratch
     memory: its buffer, offset and bytes a thread.
     """
 

@@ -30,8 +30,8 @@ _UNROLLED = 6  # steps of an epilogue that is emitted for each vector of a tile
 class Product:
     """A product whose epilogue is a nest over `batch` axes, rows and columns.
 
-    A tile has `rows` rows by `panels` panels of `vectors` vectors. With `prefetch` the next panels are brought
-    into the cache while these are computed: weights come from memory.
+    A tile has `rows` rows by `panels` panels of `vectors` vectors. With `prefetch` the next panels are
+    brought into the cache while these are computed: weights come from memory.
     """
 
     nest: Nest
@@ -138,7 +138,7 @@ class _Emission:
             self._epilogue(indices, row, last, column, sums)
 
     def _lines_a_step(self, first: Register, last: Register) -> Register:
-        """Return how many bytes of the next panels each step of `k` brings in, so that all blocks share it."""
+        """Return how many bytes of the next panels each step of `k` brings in."""
         e, product = self.e, self.product
         blocks = e.binary(
             "udiv", e.add(e.binary("sub", last, first), product.rows - 1), e.index(product.rows)
@@ -239,7 +239,7 @@ class _Emission:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The copy of a matrix `[batch..., k, n]` into panels; `next_column` says that columns lie side by side."""
+    """The copy of a matrix `[batch..., k, n]` into panels; with `next_column` columns lie side by side."""
 
     element: str
     batch: int

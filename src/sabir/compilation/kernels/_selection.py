@@ -1,8 +1,8 @@
 """The indices of the first elements of each row in descending or ascending order.
 
-An element and its index are one integer, a record: the order of records is that of the results, and no two are
-equal. The best records of a row so far lie in a heap with the worst of them first. Vectors of elements that are
-no better are passed over, so that few elements of a long row touch the heap.
+An element and its index are one integer, a record: the order of records is that of the results, and no two
+are equal. The best records of a row so far lie in a heap with the worst of them first. Vectors of elements
+that are no better are passed over, so that few elements of a long row touch the heap.
 """
 
 from __future__ import annotations

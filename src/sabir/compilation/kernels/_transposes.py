@@ -157,7 +157,7 @@ def transposed(body: Body, rows: Sequence[Register]) -> list[Register]:
 
 
 def _zipped(body: Body, a: Sequence[Register], b: Sequence[Register], unit: int, part: int) -> list[Register]:
-    """Interleave units of two registers in each part: first the units of its lower half, then of its upper."""
+    """Interleave units of two registers in each part: those of its lower half, then of its upper."""
     found: list[Register] = []
     lanes, half = a[0].kind.lanes, part // 2
     for x, y in zip(a, b, strict=True):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # imported on first use: the cache works without LLVM, whose library takes 50 ms to load
 _LATER = {
-    "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target", "host": "_target",
-    "Library": "_objects", "disassemble": "_compile", "optimized": "_compile",
+    "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target",
+    "host": "_target", "Library": "_objects", "disassemble": "_compile", "optimized": "_compile",
     "Control": "_team", "Team": "_team", "execute": "_team", "team": "_team",
     "usable_cores": "_cores",
 }  # fmt: skip

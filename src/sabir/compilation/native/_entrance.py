@@ -190,8 +190,8 @@ class InputSpec(NamedTuple):
 class Frame:
     """The arguments of the entrance for one plan, used by one run at a time.
 
-    `buffers` is the table of the plan's memory; `outputs` has the numbers of the buffers of results. `keep` is
-    what must stay in memory as long as the frame.
+    `buffers` is the table of the plan's memory; `outputs` has the numbers of the buffers of results. `keep`
+    is what must stay in memory as long as the frame.
     """
 
     __slots__ = ("_keep", "address", "block", "team", "team_memory")

@@ -164,7 +164,7 @@ class Team:
         return crew.enter(crew.address, plan_address, first, last, buffers_address, control.address)
 
     def entry(self) -> tuple[int, int]:
-        """Return the addresses of the driver's function `run` and of the memory of the team, which is started.
+        """Start the team; return the addresses of the driver's function `run` and of the team's memory.
 
         The second changes in a child process made by `fork`: see `memory`.
         """
