@@ -124,7 +124,9 @@ class _Emission:
 
     def _key(self, record: Register) -> Register:
         e = self.e
-        return e.convert("trunc", e.binary("ashr", record, e.constant(self.record, self.key.bits)), self.key.scalar)
+        return e.convert(
+            "trunc", e.binary("ashr", record, e.constant(self.record, self.key.bits)), self.key.scalar
+        )
 
     def _index(self, record: Register) -> Register:
         if self.record != INDEX:
