@@ -1,26 +1,29 @@
 """Running sums and products along an axis, each in the order of its index.
 
 Where another axis lies side by side in memory, vectors lie along that one: each lane is a row of its
-own. Else some rows are computed together, which hides the latency of the function.
+own, and the totals of some wait on the stack. Else some rows are computed together, which hides the
+latency of the function.
 """
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._body import Body, Point, function_of, kind_of
-from sabir.compilation.kernels._emitter import Emitter
-from sabir.compilation.kernels._jobs import at, decoded, mask_of, product_of
+from sabir.compilation.kernels._body import Body, Point, element_bytes, function_of, kind_of
+from sabir.compilation.kernels._emitter import INDEX, Emitter, Register
+from sabir.compilation.kernels._jobs import at, decoded, product_of
+from sabir.compilation.kernels._loops import along
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from sabir.compilation.kernels._emitter import Register, Variable
     from sabir.compilation.kernels._nest import Nest
 
 _ROWS = 4  # that one job computes together
-_VECTORS = 4  # side by side that one job computes: whole lines of memory
+_COLUMNS = 1024  # side by side that one job computes at most: each row of them is in another page of memory
+_STEP = 64  # of the number of columns
 _FUNCTIONS = {"sum": "add", "prod": "mul"}
 _NEUTRAL = {"sum": 0, "prod": 1}  # the first exclusive result
 
@@ -72,40 +75,60 @@ class _Emission:
 
     def columns(self) -> None:
         e, body, inner = self.e, self.body, self.body.nest.inner
-        lanes, outer = body.nest.lanes, [axis for axis in self.kept if axis != inner]
-        width = lanes * _VECTORS
-        blocks = e.binary("udiv", e.add(body.sizes[inner], width - 1), e.index(width))
+        outer = [axis for axis in self.kept if axis != inner]
+        a_thread = e.binary("udiv", body.sizes[inner], Register("%threads", INDEX))
+        width = e.least(e.binary("and", e.add(a_thread, _STEP), e.index(-_STEP)), e.index(_COLUMNS))
+        blocks = e.binary("udiv", e.add(e.add(body.sizes[inner], width), -1), width)
         low, high = e.share(product_of(e, [*(body.sizes[axis] for axis in outer), blocks]))
         with e.loop(low, high) as job:
             indices = decoded(body, e.binary("udiv", job, blocks), outer)
             start = e.mul(e.binary("urem", job, blocks), width)
-            places = [e.add(start, lanes * n) for n in range(_VECTORS)]
-            self._run([
-                Point(at(indices, inner, place), lanes, mask_of(body, place, body.sizes[inner]))
-                for place in places
-            ])
+            self._block(indices, start, e.least(e.add(start, width), body.sizes[inner]))
+
+    def _block(self, indices: list[Register], start: Register, stop: Register) -> None:
+        """Emit the loops over some columns side by side, whose totals lie on the stack."""
+        e, inner, lanes = self.e, self.body.nest.inner, self.body.nest.lanes
+        size = element_bytes(self.element)
+        totals = e.stack(_COLUMNS * size)
+        with e.loop(e.index(0), e.index(_COLUMNS), lanes) as place:
+            e.store(self._start(lanes), e.offset(totals, e.mul(place, size)))
+        with self._turns() as (turn, index):
+
+            def add(point: Point) -> None:
+                place = e.binary("sub", point.indices[inner], start)
+                address = e.offset(totals, e.mul(place, size))
+                before = e.load(address, kind_of(self.element, point.lanes))
+                e.store(self._added(point, before, turn), address)
+
+            along(self.body, Point(at(indices, self.along, index)), start, stop, add)
 
     def _run(self, rows: Sequence[Point]) -> None:
         """Emit the loop along the axis for some rows together."""
-        e, size = self.e, self.body.sizes[self.along]
-        kind = kind_of(self.element, rows[0].lanes)
-        # -0 changes no sum, not even that of -0; 0 would
-        start = -0.0 if self.spec.op == "sum" else 1
-        totals = [e.variable(e.constant(kind, start)) for _ in rows]
-        with e.loop(e.index(0), size) as turn:
-            place = e.binary("sub", e.add(size, -1), turn) if self.spec.reverse else turn
+        e = self.e
+        totals = [e.variable(self._start(1)) for _ in rows]
+        with self._turns() as (turn, index):
             for row, slot in zip(rows, totals, strict=True):
-                self._add(
-                    Point(at(row.indices, self.along, place), row.lanes, row.mask, outer=row), slot, turn
-                )
+                point = Point(at(row.indices, self.along, index))
+                e.assign(slot, self._added(point, e.get(slot), turn))
 
-    def _add(self, point: Point, slot: Variable, turn: Register) -> None:
+    def _start(self, lanes: int) -> Register:
+        """Return what changes no result: -0 changes no sum, not even that of -0, as 0 would."""
+        return self.e.constant(kind_of(self.element, lanes), -0.0 if self.spec.op == "sum" else 1)
+
+    @contextlib.contextmanager
+    def _turns(self) -> Iterator[tuple[Register, Register]]:
+        """Emit the loop along the axis: its turn, and the index that it stands for."""
+        e, size = self.e, self.body.sizes[self.along]
+        with e.loop(e.index(0), size) as turn:
+            yield turn, e.binary("sub", e.add(size, -1), turn) if self.spec.reverse else turn
+
+    def _added(self, point: Point, before: Register, turn: Register) -> Register:
+        """Emit one result; return the total with the value at the point."""
         e, spec = self.e, self.spec
-        before = e.get(slot)
         x = self.body.wide(self.step, point)
-        after = function_of(_FUNCTIONS[spec.op], self.element)(e, (before, x))
-        e.assign(slot, after)
+        after = found = function_of(_FUNCTIONS[spec.op], self.element)(e, (before, x))
         if spec.exclusive:
             is_first = e.compare("icmp eq", turn, e.index(0))
-            after = e.select(is_first, e.constant(before.kind, _NEUTRAL[spec.op]), before)
-        self.body.write(self.target, after, point)
+            found = e.select(is_first, e.constant(before.kind, _NEUTRAL[spec.op]), before)
+        self.body.write(self.target, found, point)
+        return after

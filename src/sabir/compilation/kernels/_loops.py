@@ -86,7 +86,7 @@ def _row(body: Body, around: Point, chunk: Register) -> None:
     values = [number for _, number in body.nest.stores]
     start = e.mul(chunk, BLOCK)
     _hoist(body, values, around)
-    _along(body, around, start, e.least(e.add(start, BLOCK), size), lambda point: _store(body, values, point))
+    along(body, around, start, e.least(e.add(start, BLOCK), size), lambda point: _store(body, values, point))
 
 
 def _store(body: Body, values: Sequence[int], point: Point) -> None:
@@ -121,7 +121,7 @@ def _waits(body: Body, number: int) -> bool:
     return isinstance(step, Apply) and any(_waits(body, o) for o in step.operands)
 
 
-def _along(body: Body, around: Point, start: Register, stop: Register, each: Callable[[Point], None]) -> None:
+def along(body: Body, around: Point, start: Register, stop: Register, each: Callable[[Point], None]) -> None:
     """Loop along the inner axis in vectors, then once under a mask for the rest."""
     e, lanes, inner = body.e, body.nest.lanes, body.nest.inner
     whole = e.add(start, e.binary("and", e.binary("sub", stop, start), e.index(-lanes)))
