@@ -115,7 +115,7 @@ def raising(error):
     ],
 )
 def test_what_nobody_expects_is_a_message_too(monkeypatch, capsys, error, expected):
-    monkeypatch.setattr(_app, "app", raising(error))
+    monkeypatch.setattr(_app, "_command", lambda: raising(error))
     monkeypatch.delenv("SABIR_TRACEBACK", raising=False)
     assert _app.main(["demo"]) == 2
     assert capsys.readouterr().err.startswith(f"error: {expected}")
@@ -125,7 +125,7 @@ def test_what_nobody_expects_is_a_message_too(monkeypatch, capsys, error, expect
 
 
 def test_an_interrupt_is_silent(monkeypatch, capsys):
-    monkeypatch.setattr(_app, "app", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(_app, "_command", lambda: raising(KeyboardInterrupt()))
     assert _app.main(["demo"]) == 130
     assert capsys.readouterr() == ("", "")
 
