@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,7 +26,7 @@ from sabir.compilation._program import CompiledProgram, Mismatch
 from sabir.compilation._roofline import roofline
 from sabir.compilation.native import Control, host, team
 from sabir.evaluation import Front, Runner, warn
-from sabir.ir import Tensor
+from sabir.ir import Tensor, drop_constants
 from sabir.opsets import STANDARD
 from sabir.scheduling import make_plan, schedule
 
@@ -72,6 +73,7 @@ class Compiled:
         """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine."""
         self._host = host()
         self._model = model.clone()
+        weakref.finalize(self, _drop, self._model).atexit = False
         self._registry, self._limits, self._newer_opsets = registry, limits, newer_opsets
         scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
         program = scheduled.program
@@ -296,6 +298,11 @@ class Compiled:
     def roofline(self) -> Roofline:
         """Return the limits of this machine, measured with the threads of the engine."""
         return roofline(self._team)
+
+
+def _drop(model: Model) -> None:
+    for graph in model.graphs():
+        drop_constants(graph)
 
 
 def _default(program: Program, slot: int) -> Array | None:

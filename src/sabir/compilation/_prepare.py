@@ -14,7 +14,7 @@ import numpy as np
 from sabir.base import ACCIDENTS, SabirError
 from sabir.conversion import convert_in_place
 from sabir.inference import Inference
-from sabir.ir import Expr, TensorType, choose_extremes, dim_max, dim_min, symbol
+from sabir.ir import Expr, TensorType, choose_extremes, dim_max, dim_min, drop_constants, symbol
 from sabir.rewrite import InlineFunctions, run_passes
 from sabir.scheduling import OperatorCall, make_plan, schedule
 from sabir.schema import Call, as_results
@@ -135,6 +135,8 @@ def prepare(
     for value in program.values:
         by_slot[value.slot] = value.type
     inputs = tuple(v.slot for v in program.inputs)
+    for each in copy.graphs():
+        drop_constants(each)  # the program has them, and a copy lives until the cycle collector runs
     return Prepared(program, plan, by_slot, folded(program, plan), inputs, tuple(typing.guards),
                     frozenset(typing.unknown))  # fmt: skip
 

@@ -17,7 +17,7 @@ from sabir.compilation.kernels._jobs import at, decoded, product_of
 from sabir.compilation.kernels._loops import along
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from sabir.compilation.kernels._nest import Nest
 
@@ -116,7 +116,7 @@ class _Emission:
         return self.e.constant(kind_of(self.element, lanes), -0.0 if self.spec.op == "sum" else 1)
 
     @contextlib.contextmanager
-    def _turns(self) -> Iterator[tuple[Register, Register]]:
+    def _turns(self) -> Generator[tuple[Register, Register]]:
         """Emit the loop along the axis: its turn, and the index that it stands for."""
         e, size = self.e, self.body.sizes[self.along]
         with e.loop(e.index(0), size) as turn:
