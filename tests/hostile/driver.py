@@ -6,6 +6,7 @@ corpus, this way.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -120,6 +121,8 @@ def _serve() -> None:
 
     for _ in stages_of(model().SerializeToString(), "protobuf"):  # so that each fork finds all imported
         pass
+    gc.collect()
+    gc.freeze()  # a fork that looks through what is here would copy it
     answers, sys.stdout = sys.stdout, sys.stderr
     while True:
         head = sys.stdin.buffer.read(24)

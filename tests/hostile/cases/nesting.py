@@ -296,6 +296,6 @@ def wide_loops(depth: int) -> bytes:
 case("loops: one without an end", lambda: wide_loops(1))
 case("loops: three without an end in one another", lambda: wide_loops(3))
 case(
-    "training: graphs in 10000 of them",
-    lambda: model().SerializeToString() + field(20, field(1, field(2, b"g"))) * 10_000,
+    "training: graphs in 5000 of them",
+    lambda: model().SerializeToString() + field(20, field(1, field(2, b"g"))) * 5_000,
 )

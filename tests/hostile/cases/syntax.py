@@ -109,7 +109,7 @@ text(
 )
 text("50000 numbers", in_data(f"float[{MANY}]", "{" + "1.0," * (MANY - 1) + "1.0}"), "any")
 text("25000 dimensions", in_type(f"float[{','.join(['N'] * (MANY // 2))}]"), "any")
-text("10000 functions", SOUND + ' <opset_import: ["": 21]> f (a) => (b) { b = Relu (a) }' * 10_000)
+text("5000 functions", SOUND + ' <opset_import: ["": 21]> f (a) => (b) { b = Relu (a) }' * 5_000)
 text("50000 headers", "<" + "ir_version: 10," * MANY + "ir_version: 10>" + SOUND[len(HEAD) - 1 :])
 text(
     "50000 metadata",

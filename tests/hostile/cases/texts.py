@@ -88,7 +88,7 @@ for place, put in PLACES.items():
         f"NUL and escapes: {place}",
         lambda p=put: _with(lambda m: p(m, "a\0b\x1b[31m\r\n\u202e\x9b")).SerializeToString(),
     )
-    case(f"5 MB: {place}", lambda p=put: _with(lambda m: p(m, "N" * 5_000_000)).SerializeToString())
+    case(f"2 MB: {place}", lambda p=put: _with(lambda m: p(m, "N" * 2_000_000)).SerializeToString())
 
 for name, bad in {
     "a surrogate": b"\xed\xa0\x80x",

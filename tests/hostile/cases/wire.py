@@ -190,7 +190,7 @@ case(
     lambda: wire_graph(wire_node("Relu", ["x"], ["y"], number(1000, 1) * MANY)),
 )
 case(
-    "unknown fields: one in each of 25000 nodes", lambda: wire_graph(field(1, number(1000, 1)) * (MANY // 2))
+    "unknown fields: one in each of 10000 nodes", lambda: wire_graph(field(1, number(1000, 1)) * (MANY // 5))
 )
 case("unknown fields: one that holds 5 MB", lambda: put(field(1000, b"a" * 5_000_000)))
 case(
