@@ -6,7 +6,8 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sabir.compilation._grouping import Group, Grouping
+from sabir.compilation._grouping import Grouping
+from sabir.compilation._groups import Group
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of, nesting_of
 from sabir.compilation._plan import (
     FIRST,

@@ -19,6 +19,7 @@ from sabir.loops._expressions import (
     Permute,
     Reduce,
     Reshape,
+    Scatter,
     Size,
     Sizes,
     Slice,
@@ -47,6 +48,7 @@ from sabir.loops._operations import (
     permute,
     reduce,
     reshape,
+    scatter,
     sized,
     squeeze,
     take,
@@ -56,8 +58,8 @@ from sabir.loops._operations import (
 __all__ = [
     "ARITY", "ELEMENTS", "FLOATS", "INTEGERS",
     "Best", "Contract", "Count", "Cumulate", "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
-    "Permute", "Reduce", "Reshape", "Size", "Sizes", "Slice", "Stored", "Take",
+    "Permute", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Stored", "Take",
     "apply", "best", "broadcast", "cast", "check_element", "contract", "count", "cumulate", "cut", "expand", "join",
-    "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape", "shape_of", "sized", "squeeze",
+    "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape", "scatter", "shape_of", "sized", "squeeze",
     "take", "where",
 ]  # fmt: skip

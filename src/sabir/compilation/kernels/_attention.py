@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
-from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register
+from sabir.compilation.kernels._emitter import Emitter, Kind, Register
 from sabir.compilation.kernels._loops import Scratch, row_pass
 from sabir.compilation.kernels._nest import Accumulated, Apply, Nest
 from sabir.compilation.kernels._passes import passes_of

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._emitter import Register
+from sabir.compilation.kernels._emitter import INDEX, Register
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from sabir.compilation.kernels._body import Body
     from sabir.compilation.kernels._emitter import Emitter
+
+_STEP = 64  # of the width of strips
 
 
 def product_of(e: Emitter, sizes: Sequence[Register]) -> Register:
@@ -31,6 +34,25 @@ def decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
     if axes:
         indices[axes[0]] = job
     return indices
+
+
+@contextlib.contextmanager
+def strips(
+    body: Body, outer: Sequence[int], most: int
+) -> Generator[tuple[list[Register], Register, Register]]:
+    """Emit jobs over outer axes and strips of the inner one: indices, the first of the strip and its end.
+
+    A strip is as wide as a thread's part of the axis, up to `most`: wide rows are read fast from memory.
+    """
+    e, inner = body.e, body.nest.inner
+    a_thread = e.binary("udiv", body.sizes[inner], Register("%threads", INDEX))
+    width = e.least(e.binary("and", e.add(a_thread, _STEP), e.index(-_STEP)), e.index(most))
+    blocks = e.binary("udiv", e.add(e.add(body.sizes[inner], width), -1), width)
+    low, high = e.share(product_of(e, [*(body.sizes[axis] for axis in outer), blocks]))
+    with e.loop(low, high) as job:
+        start = e.mul(e.binary("urem", job, blocks), width)
+        stop = e.least(e.add(start, width), body.sizes[inner])
+        yield decoded(body, e.binary("udiv", job, blocks), outer), start, stop
 
 
 def mask_of(body: Body, place: Register, stop: Register) -> Register:

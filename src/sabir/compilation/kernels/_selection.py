@@ -1,8 +1,8 @@
 """The indices of the first elements of each row in descending or ascending order.
 
-An element and its index are one integer, a record: the order of records is that of the results, and no two are
-equal. The best records of a row so far lie in a heap with the worst of them first. Vectors of elements that are
-no better are passed over, so that few elements of a long row touch the heap.
+An element and its index are one integer, a record: the order of records is that of the results, and no two
+are equal. The best records of a row so far lie in a heap with the worst of them first. Vectors of elements
+that are no better are passed over, so that few elements of a long row touch the heap.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class _Emission:
         """Emit integers in the order of the results: the best value has the least."""
         x = Lanes(self.e, self.body.value(self.step, point))
         if x.kind.is_float:
-            x = x + 0.0  # -0 equals 0
+            x += 0.0  # -0 equals 0
             bits = where(x.is_nan, (1 << self.key.bits - 1) - 1, x.bits)
             x = where(bits < 0, bits ^ ((1 << self.key.bits - 1) - 1), bits)
         elif self.element in {"uint32", "uint64"}:

@@ -46,7 +46,7 @@ def _is_read_across(nest: Nest, step: Load) -> bool:
     return strides[nest.inner] == ANY and NEXT in strides
 
 
-def transposing(body: Body, across: int) -> None:
+def transposing(body: Body, across: int) -> None:  # ruff: ignore[too-many-locals]  the bounds of two axes
     """Emit the loops over tiles, which are read along the axis `across`."""
     e, inner, lanes = body.e, body.nest.inner, body.nest.lanes
     outer = [axis for axis in range(body.nest.axes) if axis not in {across, inner}]
@@ -152,7 +152,7 @@ def transposed(body: Body, rows: Sequence[Register]) -> list[Register]:
 
 
 def _zipped(body: Body, a: Sequence[Register], b: Sequence[Register], unit: int, part: int) -> list[Register]:
-    """Interleave units of two registers in each part: first the units of its lower half, then of its upper."""
+    """Interleave units of two registers in each part: those of its lower half, then of its upper half."""
     found: list[Register] = []
     lanes, half = a[0].kind.lanes, part // 2
     for x, y in zip(a, b, strict=True):

@@ -169,7 +169,9 @@ def lower_largest(x: Expression, k: Expression, /, *, axis: int) -> tuple[Expres
 
 
 @v11.lower
-def lower(x: Expression, k: Expression, /, *, axis: int, sorted: int, largest: int) -> tuple[Expression, Expression]:  # ruff: ignore[builtin-argument-shadowing]  the attribute's name
+def lower(
+    x: Expression, k: Expression, /, *, axis: int, sorted: int, largest: int  # ruff: ignore[builtin-argument-shadowing]  the attribute's name
+) -> tuple[Expression, Expression]:
     return _lowered(x, _size(k), axis, largest=bool(largest))
 
 
