@@ -37,6 +37,39 @@ def decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
 
 
 @contextlib.contextmanager
+def jobs(
+    body: Body, axes: Sequence[int], *parts: Register
+) -> Generator[tuple[list[Register], list[Register]]]:
+    """Emit this thread's jobs: one for each place of some axes, and for each number below each of `parts`.
+
+    Yields the index along each axis, 0 for those that are not counted, and the numbers. Only those of the first
+    job are divisions; each job counts on for the next one.
+    """
+    e = body.e
+    sizes = [*(body.sizes[axis] for axis in axes), *parts]
+    low, high = e.share(product_of(e, sizes))
+    with e.when(e.compare("icmp slt", low, high)):
+        digits: list[Register] = []
+        rest = low
+        for size in reversed(sizes[1:]):
+            digits.append(e.binary("urem", rest, size))
+            rest = e.binary("udiv", rest, size)
+        counters = [e.variable(digit) for digit in (rest, *reversed(digits))][: len(sizes)]
+        with e.loop(low, high):
+            now = [e.get(counter) for counter in counters]
+            indices = [e.index(0)] * body.nest.axes
+            for axis, digit in zip(axes, now, strict=False):
+                indices[axis] = digit
+            yield indices, now[len(axes) :]
+            carry = e.index(1)
+            for counter, digit, size in reversed([*zip(counters, now, sizes, strict=True)]):
+                after = e.add(digit, carry)
+                wraps = e.compare("icmp eq", after, size)
+                e.assign(counter, e.select(wraps, e.index(0), after))
+                carry = e.convert("zext", wraps, "i64")
+
+
+@contextlib.contextmanager
 def strips(
     body: Body, outer: Sequence[int], most: int
 ) -> Generator[tuple[list[Register], Register, Register]]:
@@ -48,11 +81,9 @@ def strips(
     a_thread = e.binary("udiv", body.sizes[inner], Register("%threads", INDEX))
     width = e.least(e.binary("and", e.add(a_thread, _STEP), e.index(-_STEP)), e.index(most))
     blocks = e.binary("udiv", e.add(e.add(body.sizes[inner], width), -1), width)
-    low, high = e.share(product_of(e, [*(body.sizes[axis] for axis in outer), blocks]))
-    with e.loop(low, high) as job:
-        start = e.mul(e.binary("urem", job, blocks), width)
-        stop = e.least(e.add(start, width), body.sizes[inner])
-        yield decoded(body, e.binary("udiv", job, blocks), outer), start, stop
+    with jobs(body, outer, blocks) as (indices, (block,)):
+        start = e.mul(block, width)
+        yield indices, start, e.least(e.add(start, width), body.sizes[inner])
 
 
 def mask_of(body: Body, place: Register, stop: Register) -> Register:

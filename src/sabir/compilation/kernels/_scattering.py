@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import Body, Point
 from sabir.compilation.kernels._emitter import BOOL, Emitter
-from sabir.compilation.kernels._jobs import at, decoded, product_of, strips
+from sabir.compilation.kernels._jobs import at, jobs, strips
 from sabir.compilation.kernels._loops import along
 from sabir.compilation.kernels._nest import Take
 
@@ -67,15 +67,14 @@ class _Emission:
         return e.text()
 
     def _all(self) -> None:
-        e, body, inner = self.e, self.body, self.nest.inner
+        body, inner = self.body, self.nest.inner
         if body.column:
             outer = [axis for axis in self.kept if axis != inner]
             with strips(body, outer, _COLUMNS) as (indices, start, stop):
                 self._updates(indices, lambda row: along(body, row, start, stop, self._update))
             return
-        low, high = e.share(product_of(e, [body.sizes[axis] for axis in self.kept]))
-        with e.loop(low, high) as job:
-            self._updates(decoded(body, job, self.kept), self._update)
+        with jobs(body, self.kept) as (indices, _):
+            self._updates(indices, self._update)
 
     def _updates(self, indices: list[Register], each: Callable[[Point], None]) -> None:
         """Emit the loop along the axis of the indices, where it has more than one."""
