@@ -13,17 +13,21 @@ NAMES = {
 }
 
 
-def model_of(line, inputs, outputs, opset=21):
-    """Return the model of one call; inputs and outputs are arrays by name; their sizes stay open, equal ones are one symbol."""
-    ports = ", ".join(f"{typed(x)} {name}" for name, x in inputs.items())
+def model_of(line, inputs, outputs, opset=21, fixed=()):
+    """Return the model of one call; inputs and outputs are arrays by name; their sizes stay open, equal ones are one symbol.
+
+    The last size of inputs whose names are in `fixed` is a number.
+    """
+    ports = ", ".join(f"{typed(x, fixed=name in fixed)} {name}" for name, x in inputs.items())
     results = ", ".join(f"{typed(x)} {name}" for name, x in outputs.items())
     return sabir.parse(
         f'<ir_version: 10, opset_import: ["" : {opset}]>\ng ({ports}) => ({results}) {{ {line} }}'
     )
 
 
-def typed(x):
-    sizes = ",".join(f"d{n}" for n in x.shape)
+def typed(x, *, fixed=False):
+    sizes = [f"d{n}" for n in x.shape]
+    sizes = ",".join([*sizes[:-1], str(x.shape[-1])] if fixed else sizes)
     return f"{NAMES[x.dtype]}[{sizes}]" if x.ndim else NAMES[x.dtype]
 
 

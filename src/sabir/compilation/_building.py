@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation._grouping import Group, Grouping
+from sabir.compilation._grouping import Grouping
 from sabir.compilation._matrices import add_attention, add_product
 from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
 from sabir.compilation._origins import Origins
@@ -28,6 +28,7 @@ from sabir.loops import Expression, Size, Sizes, Stored
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sabir.compilation._groups import Group
     from sabir.compilation._lowering import Lowered
     from sabir.compilation._views import Located
     from sabir.compilation.native import Host

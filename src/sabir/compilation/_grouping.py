@@ -8,9 +8,9 @@ epilogue. An expression is stored where another group reads it, or a view.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from sabir.compilation._groups import Group, GroupKind
 from sabir.compilation._views import VIEWS, Copy, Views, operands_of
 from sabir.loops import (
     Best,
@@ -25,6 +25,7 @@ from sabir.loops import (
     Pad,
     Reduce,
     Reshape,
+    Scatter,
     Stored,
     Take,
 )
@@ -36,30 +37,6 @@ if TYPE_CHECKING:
     from sabir.loops import Size, Sizes
 
 _MOST_MEMBERS = 48  # of one group: its code must stay small
-GroupKind = Literal["nest", "product", "attention", "single", "evaluate", "gone"]
-
-
-@dataclass(slots=True, eq=False)
-class Group:
-    """Expressions that one kernel computes, or a call that is evaluated.
-
-    `space` is the shape that its loops run over, `reduced` the axes along which folds run. `after` has the
-    numbers of the groups that run before, as bits.
-    """
-
-    kind: GroupKind
-    number: int
-    space: Sizes = ()
-    reduced: tuple[int, ...] | None = None
-    members: list[Expression] = field(default_factory=list[Expression])
-    scores: Group | None = None  # of attention: the product and the rows between it and the members
-    after: int = 0
-    step: Evaluated | None = None
-    place: int = 0  # among the calls of the program: the order in which equals run
-
-    def narrow(self) -> Sizes:
-        """Return the space with the reduced axes at size 1."""
-        return tuple(1 if i in (self.reduced or ()) else d for i, d in enumerate(self.space))
 
 
 class Grouping:
@@ -164,7 +141,9 @@ class Grouping:
                 case Join() | Pad():
                     self._parts(x)
                 case Cumulate() | Best():
-                    self._single(x, (x.axis,))
+                    self._single(x, x.operand.shape, (x.axis,))
+                case Scatter():
+                    self._scatter(x)
                 case _:
                     pass
 
@@ -310,13 +289,23 @@ class Grouping:
             if x.into is not None:
                 self.writers[x.into].append(group)
 
-    def _single(self, x: Expression, reduced: tuple[int, ...]) -> None:
+    def _single(self, x: Expression, space: Sizes, reduced: tuple[int, ...]) -> Group:
         """Let a kernel compute an expression alone: nothing joins its loops."""
         needed = [g for o in operands_of(x) for g in self.need(o)]
-        group = self._start(x, operands_of(x)[0].shape)
+        group = self._start(x, space)
         group.kind, group.reduced = "single", reduced
         self.stored[x] = None
         self._depend(group, needed)
+        return group
+
+    def _scatter(self, x: Scatter) -> None:
+        """Let one group copy the operand, and another write the updates into the copy."""
+        self.writers[x] = []
+        copy = Copy(x.element, x.shape, x.operand, x, (0,) * x.rank)
+        self._assign(copy)
+        group = self._single(x, x.updates.shape, (x.axis,))
+        self._depend(group, [self.of[copy]])
+        self.writers[x].append(group)
 
     def _product(self, x: Contract) -> None:
         a, b = self._in_memory(x.a), self._in_memory(x.b)

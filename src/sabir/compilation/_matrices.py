@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.compilation._building import PlanBuilder
-    from sabir.compilation._grouping import Group
+    from sabir.compilation._groups import Group
     from sabir.compilation.kernels import Nest
 
 _USUAL_ROWS = 128  # the tile of a product whose number of rows is symbolic is that for so many

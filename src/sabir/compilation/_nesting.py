@@ -34,13 +34,15 @@ from sabir.loops import (
     Map,
     Number,
     Reduce,
+    Scatter,
     Size,
     Sizes,
     Take,
 )
 
 if TYPE_CHECKING:
-    from sabir.compilation._grouping import Group, Grouping
+    from sabir.compilation._grouping import Grouping
+    from sabir.compilation._groups import Group
 
 
 class Place(NamedTuple):
@@ -77,6 +79,7 @@ class NestBuilder:
         reduced = group.reduced or ()
         self.found = Nesting(group.space, tuple(axis in reduced for axis in range(len(group.space))))
         self.numbers: dict[Expression, int] = {}
+        self._targets: dict[Expression, int] = {}
         self._loads: dict[Expression, int] = {}
 
     def run(self) -> Nesting:
@@ -104,6 +107,8 @@ class NestBuilder:
                 return self._step(Fold(x.element, x.op, self._operand(x.operand), x.last))
             case Take():
                 return self._take(x)
+            case Scatter():
+                return self._scatter(x)
             case Contract():
                 return self._step(Accumulated(x.element))
             case Count():
@@ -158,6 +163,17 @@ class NestBuilder:
         self.found.takes.append((x.operand.shape[x.axis], located.strides[x.axis] * size))
         return self._step(TakeStep(x.element, self._place(Place(located, x.element, strides)), index))
 
+    def _scatter(self, x: Scatter) -> int:
+        """Return the new value of the element that an index names; a Take reads the old one."""
+        located = self.grouping.views.locate(x)
+        stride = located.strides[x.axis]
+        strides = tuple(0 if axis == x.axis else s for axis, s in enumerate(located.strides))
+        self.found.takes.append((x.shape[x.axis], stride * element_bytes(x.element)))
+        index, update = self._operand(x.indices), self._operand(x.updates)
+        self._targets[x] = self._place(Place(located, x.element, strides))
+        old = self._step(TakeStep(x.element, self._targets[x], index))
+        return self._step(Apply(x.element, x.op, (old, update))) if x.op else update
+
     def _index(self, x: Take) -> int:
         if isinstance(x.indices, (Number, Extent)) or x.indices in self.numbers:
             return self._operand(x.indices)
@@ -172,6 +188,8 @@ class NestBuilder:
 
     def _target(self, x: Expression) -> int:
         """Return the place that a member is stored to."""
+        if x in self._targets:
+            return self._targets[x]
         if isinstance(x, Copy) and x.into is not None:
             located = self.grouping.views.locate(x.into)
             offset = located.offset

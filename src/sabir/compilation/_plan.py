@@ -6,7 +6,16 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from sabir.compilation.kernels import Attention, Cumulation, Nest, Packing, Product, Selection, element_bytes
+from sabir.compilation.kernels import (
+    Attention,
+    Cumulation,
+    Nest,
+    Packing,
+    Product,
+    Scattering,
+    Selection,
+    element_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +75,7 @@ class Computed(NamedTuple):
 
 
 Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
-Spec: TypeAlias = Nest | Product | Attention | Packing | Cumulation | Selection
+Spec: TypeAlias = Nest | Product | Attention | Packing | Cumulation | Scattering | Selection
 
 
 @dataclass(slots=True, eq=False)

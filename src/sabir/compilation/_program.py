@@ -16,12 +16,14 @@ from sabir.compilation.kernels import (
     Nest,
     Packing,
     Product,
+    Scattering,
     Selection,
     attention_text,
     cumulation_text,
     nest_text,
     packing_text,
     product_text,
+    scattering_text,
     selection_text,
 )
 from sabir.compilation.native import Control, Library, execute
@@ -61,6 +63,8 @@ def text_of(spec: Spec) -> str:
             return packing_text(spec)
         case Cumulation():
             return cumulation_text(spec)
+        case Scattering():
+            return scattering_text(spec)
         case Selection():
             return selection_text(spec)
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation._nesting import nest_of
-from sabir.compilation.kernels import Cumulation, Selection, element_bytes, record_bytes
-from sabir.loops import Best, Cumulate
+from sabir.compilation.kernels import Cumulation, Scattering, Selection, element_bytes, record_bytes
+from sabir.ir import is_nonnegative, sub
+from sabir.loops import Best, Cumulate, Scatter
 
 if TYPE_CHECKING:
     from sabir.compilation._nesting import Nesting
@@ -17,20 +18,29 @@ if TYPE_CHECKING:
 class Single(NamedTuple):
     """A kernel, the arguments after those of its nest, and how many bytes each thread needs."""
 
-    spec: Cumulation | Selection
+    spec: Cumulation | Scattering | Selection
     more: tuple[Size, ...] = ()
     scratch: Size = 0
 
 
 def single_of(x: Expression, nesting: Nesting, vector_bits: int) -> Single:
-    """Return the kernel of an expression for the loops over its first operand."""
+    """Return the kernel of an expression for the loops over its operand, or its updates."""
     match x:
         case Cumulate():
             return Single(Cumulation(nest_of(nesting, vector_bits), x.op, x.exclusive, x.reverse))
+        case Scatter():
+            return _scattering(x, nesting, vector_bits)
         case Best():
             return _selection(x, nesting, vector_bits)
         case _:
             raise TypeError(f"{type(x).__name__} has no kernel of its own")
+
+
+def _scattering(x: Scatter, nesting: Nesting, vector_bits: int) -> Single:
+    pairs = [pair for i, pair in enumerate(zip(x.updates.shape, x.shape, strict=True)) if i != x.axis]
+    open_pairs = [(count, size) for count, size in pairs if not is_nonnegative(sub(size, count))]
+    more = tuple(size for pair in open_pairs for size in pair)
+    return Single(Scattering(nest_of(nesting, vector_bits), len(open_pairs)), more)
 
 
 def _selection(x: Best, nesting: Nesting, vector_bits: int) -> Single:

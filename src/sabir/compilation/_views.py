@@ -19,6 +19,7 @@ from sabir.loops import (
     Permute,
     Reduce,
     Reshape,
+    Scatter,
     Size,
     Sizes,
     Slice,
@@ -57,6 +58,8 @@ def operands_of(x: Expression) -> tuple[Expression, ...]:
             return x.operands
         case Take():
             return (x.operand, x.indices)
+        case Scatter():
+            return (x.operand, x.indices, x.updates)
         case Contract():
             return (x.a, x.b)
         case Join():

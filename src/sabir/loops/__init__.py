@@ -20,6 +20,7 @@ from sabir.loops._expressions import (
     Permute,
     Reduce,
     Reshape,
+    Scatter,
     Size,
     Sizes,
     Slice,
@@ -49,6 +50,7 @@ from sabir.loops._operations import (
     reduce,
     reshape,
     same_shape,
+    scatter,
     sized,
     squeeze,
     take,
@@ -58,8 +60,8 @@ from sabir.loops._operations import (
 __all__ = [
     "ARITY", "ELEMENTS", "FLOATS", "INTEGERS", "Assumptions", "Best", "Contract", "Count", "Cumulate",
     "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad", "Permute",
-    "Reduce", "Reshape", "Size", "Sizes", "Slice", "Stored", "Take", "apply", "assuming", "best",
-    "broadcast", "cast", "check_element", "contract", "count", "cumulate", "cut", "equal", "expand",
-    "join", "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape", "same_shape",
-    "shape_of", "sized", "squeeze", "take", "where",
+    "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Stored", "Take", "apply", "assuming",
+    "best", "broadcast", "cast", "check_element", "contract", "count", "cumulate", "cut", "equal",
+    "expand", "join", "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape",
+    "same_shape", "scatter", "shape_of", "sized", "squeeze", "take", "where",
 ]  # fmt: skip

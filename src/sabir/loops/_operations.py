@@ -24,6 +24,7 @@ from sabir.loops._expressions import (
     Permute,
     Reduce,
     Reshape,
+    Scatter,
     Slice,
     Take,
 )
@@ -236,6 +237,20 @@ def take(x: Expression, indices: Expression, axis: int) -> Expression:
     """Return the tensor at some indices along an axis."""
     axis %= x.rank
     return Take(x.element, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x, indices, axis)
+
+
+def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, op: str = "") -> Expression:
+    """Return the tensor with one update for each index along an axis; `op` combines both, `add` for example.
+
+    Raises NotLowered where it is open whether there are as many updates as indices.
+    """
+    check_element(x.element)
+    axis %= x.rank
+    if indices.shape != updates.shape or len(updates.shape) != x.rank:
+        raise NotLowered("whether there is one update for each index is open")
+    if x.element == "bool":
+        op = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(op, op)
+    return Scatter(x.element, x.shape, x, indices, updates, axis, op)
 
 
 def join(parts: Sequence[Expression], axis: int) -> Expression:

@@ -31,13 +31,14 @@ from sabir.compilation.kernels._product import (
     packing_text,
     product_text,
 )
+from sabir.compilation.kernels._scattering import Scattering, scattering_text
 from sabir.compilation.kernels._selection import Selection, record_bytes, selection_text
 
 __all__ = [
     "ANY", "NEXT", "STILL",
     "Access", "Accumulated", "Apply", "Attention", "Constant", "Cumulation", "Fold", "Layout", "Load",
-    "Nest", "Packing", "Position", "Product", "ProductLayout", "Selection", "SizeArgument", "Step",
-    "Stride", "TakeStep", "attention_text", "cumulation_text", "element_bytes", "memory_test_text",
+    "Nest", "Packing", "Position", "Product", "ProductLayout", "Scattering", "Selection", "SizeArgument",
+    "Step", "Stride", "TakeStep", "attention_text", "cumulation_text", "element_bytes", "memory_test_text",
     "multiply_test_text", "nest_text", "packing_text", "passes_of", "product_text", "record_bytes",
-    "selection_text",
+    "scattering_text", "selection_text",
 ]  # fmt: skip

@@ -160,19 +160,26 @@ class Body:
         pointers = e.value(Kind("ptr", point.lanes), f"getelementptr i8, {address}, {offsets}")
         return from_memory(e, e.gather(pointers, memory_kind(element, point.lanes), point.mask), element)
 
-    def write(self, number: int, x: Register, point: Point) -> None:
+    def write(self, number: int, x: Register, point: Point, base: Register | None = None) -> None:
         """Emit the store of a value to an access."""
         e, access = self.e, self.nest.accesses[number]
         lanes = point.lanes if self.nest.axes and access.strides[self.nest.inner] != STILL else 1
-        x = e.splat(x, lanes)
-        if access.element == "bool":
-            x = e.convert("zext", x, "i8")
-        address = self.address(number, point)
+        x = self._in_memory(number, x, lanes)
+        address = self.address(number, point) if base is None else base
         if lanes == 1 or access.strides[self.nest.inner] == NEXT:
             e.store(x, address, point.mask if lanes > 1 else None)
             return
-        offsets = self._lane_offsets(number, lanes)
-        e.scatter(x, e.value(Kind("ptr", lanes), f"getelementptr i8, {address}, {offsets}"), point.mask)
+        self._scattered(x, address, self._lane_offsets(number, lanes), point)
+
+    def _in_memory(self, access: int, x: Register, lanes: int) -> Register:
+        x = self.e.splat(x, lanes)
+        return self.e.convert("zext", x, "i8") if self.nest.accesses[access].element == "bool" else x
+
+    def _scattered(self, x: Register, address: Register, offsets: Register, point: Point) -> None:
+        """Emit stores to an address at an offset in bytes for each lane."""
+        e = self.e
+        pointers = e.value(Kind("ptr", point.lanes), f"getelementptr i8, {address}, {offsets}")
+        e.scatter(x, pointers, point.mask)
 
     # ------------------------------------------------------------ values
 
@@ -225,6 +232,12 @@ class Body:
 
     def _take(self, number: int, step: Take, point: Point) -> Register:
         """Emit a load at an index, which is checked: outside of the axis it counts as an error."""
+        offsets, inside = self.displaced(number, step, point)
+        self.check(inside, point)
+        return self.read_at(step.access, offsets, point)
+
+    def displaced(self, number: int, step: Take, point: Point) -> tuple[Register, Register]:
+        """Emit by how many bytes an index moves an access, 0 outside of the axis, and whether it is inside."""
         e, place = self.e, self.layout.takes[number]
         index = self.value(step.place, point)
         index = cast(e, index, self.nest.steps[step.place].element, "int64")
@@ -233,23 +246,39 @@ class Body:
         index = e.select(negative, e.binary("add", index, size), index)
         inside = e.compare("icmp ult", index, size)
         index = e.select(inside, index, e.constant(index.kind, 0))
-        self.check(inside, point)
-        offsets = e.binary("mul", index, stride)
-        address = self.address(step.access, point)
-        moves = self.nest.accesses[step.access].strides[self.nest.inner] if self.nest.axes else STILL
-        if index.kind.lanes == 1:
-            return self.read(step.access, point, e.offset(address, offsets))
-        if moves != STILL:
-            element = self.nest.accesses[step.access].element
-            unit = Register(str(element_bytes(element)), INDEX)
-            lane = e.splat(unit, point.lanes) if moves == NEXT else None
-            within = (
-                self._lane_offsets(step.access, point.lanes)
-                if lane is None
-                else e.binary("mul", lane, self.lane_numbers(point.lanes))
+        return e.binary("mul", index, stride), inside
+
+    def read_at(self, access: int, offsets: Register, point: Point) -> Register:
+        """Emit the load of an access that is moved by some bytes, the same or others in each lane."""
+        address = self.address(access, point)
+        if offsets.kind.lanes == 1:
+            return self.read(access, point, self.e.offset(address, offsets))
+        offsets = self._with_lanes(access, offsets, point)
+        return self._gathered(self.nest.accesses[access].element, address, offsets, point)
+
+    def write_at(self, access: int, x: Register, offsets: Register, point: Point) -> None:
+        """Emit the store of a value to an access that is moved by some bytes."""
+        address = self.address(access, point)
+        if offsets.kind.lanes == 1:
+            self.write(access, x, point, self.e.offset(address, offsets))
+        else:
+            self._scattered(
+                self._in_memory(access, x, point.lanes),
+                address,
+                self._with_lanes(access, offsets, point),
+                point,
             )
-            offsets = e.binary("add", offsets, within)
-        return self._gathered(self.nest.accesses[step.access].element, address, offsets, point)
+
+    def _with_lanes(self, access: int, offsets: Register, point: Point) -> Register:
+        """Return offsets with the distance of each lane along the inner axis."""
+        e, strides = self.e, self.nest.accesses[access].strides
+        moves = strides[self.nest.inner] if self.nest.axes else STILL
+        if moves == STILL:
+            return offsets
+        if moves == ANY:
+            return e.binary("add", offsets, self._lane_offsets(access, point.lanes))
+        unit = e.constant(offsets.kind, element_bytes(self.nest.accesses[access].element))
+        return e.binary("add", offsets, e.binary("mul", unit, self.lane_numbers(point.lanes)))
 
     def check(self, inside: Register, point: Point) -> None:
         """Emit an error of the run where a condition does not hold, in a lane of the point."""

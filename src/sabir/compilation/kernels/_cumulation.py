@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, function_of, kind_of
-from sabir.compilation.kernels._emitter import INDEX, Emitter, Register
-from sabir.compilation.kernels._jobs import at, decoded, product_of
+from sabir.compilation.kernels._emitter import Emitter
+from sabir.compilation.kernels._jobs import at, decoded, product_of, strips
 from sabir.compilation.kernels._loops import along
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
+    from sabir.compilation.kernels._emitter import Register
     from sabir.compilation.kernels._nest import Nest
 
 _ROWS = 4  # that one job computes together
 _COLUMNS = 1024  # side by side that one job computes at most: each row of them is in another page of memory
-_STEP = 64  # of the number of columns
 _FUNCTIONS = {"sum": "add", "prod": "mul"}
 _NEUTRAL = {"sum": 0, "prod": 1}  # the first exclusive result
 
@@ -74,16 +74,10 @@ class _Emission:
             self._run([Point(decoded(body, number, self.kept)) for number in numbers])
 
     def columns(self) -> None:
-        e, body, inner = self.e, self.body, self.body.nest.inner
-        outer = [axis for axis in self.kept if axis != inner]
-        a_thread = e.binary("udiv", body.sizes[inner], Register("%threads", INDEX))
-        width = e.least(e.binary("and", e.add(a_thread, _STEP), e.index(-_STEP)), e.index(_COLUMNS))
-        blocks = e.binary("udiv", e.add(e.add(body.sizes[inner], width), -1), width)
-        low, high = e.share(product_of(e, [*(body.sizes[axis] for axis in outer), blocks]))
-        with e.loop(low, high) as job:
-            indices = decoded(body, e.binary("udiv", job, blocks), outer)
-            start = e.mul(e.binary("urem", job, blocks), width)
-            self._block(indices, start, e.least(e.add(start, width), body.sizes[inner]))
+        body = self.body
+        outer = [axis for axis in self.kept if axis != body.nest.inner]
+        with strips(body, outer, _COLUMNS) as (indices, start, stop):
+            self._block(indices, start, stop)
 
     def _block(self, indices: list[Register], start: Register, stop: Register) -> None:
         """Emit the loops over some columns side by side, whose totals lie on the stack."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._emitter import Register
+from sabir.compilation.kernels._emitter import INDEX, Register
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from sabir.compilation.kernels._body import Body
     from sabir.compilation.kernels._emitter import Emitter
+
+_STEP = 64  # of the width of strips
 
 
 def product_of(e: Emitter, sizes: Sequence[Register]) -> Register:
@@ -31,6 +34,56 @@ def decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
     if axes:
         indices[axes[0]] = job
     return indices
+
+
+@contextlib.contextmanager
+def jobs(
+    body: Body, axes: Sequence[int], *parts: Register
+) -> Generator[tuple[list[Register], list[Register]]]:
+    """Emit this thread's jobs: one for each place of some axes, and for each number below each of `parts`.
+
+    Yields the index along each axis, 0 for those that are not counted, and the numbers. Only those of the
+    first job are divisions; each job counts on for the next one.
+    """
+    e = body.e
+    sizes = [*(body.sizes[axis] for axis in axes), *parts]
+    low, high = e.share(product_of(e, sizes))
+    with e.when(e.compare("icmp slt", low, high)):
+        digits: list[Register] = []
+        rest = low
+        for size in reversed(sizes[1:]):
+            digits.append(e.binary("urem", rest, size))
+            rest = e.binary("udiv", rest, size)
+        counters = [e.variable(digit) for digit in (rest, *reversed(digits))][: len(sizes)]
+        with e.loop(low, high):
+            now = [e.get(counter) for counter in counters]
+            indices = [e.index(0)] * body.nest.axes
+            for axis, digit in zip(axes, now, strict=False):
+                indices[axis] = digit
+            yield indices, now[len(axes) :]  # ruff: ignore[fallible-context-manager]  an error ends the emission
+            carry = e.index(1)
+            for counter, digit, size in reversed([*zip(counters, now, sizes, strict=True)]):
+                after = e.add(digit, carry)
+                wraps = e.compare("icmp eq", after, size)
+                e.assign(counter, e.select(wraps, e.index(0), after))
+                carry = e.convert("zext", wraps, "i64")
+
+
+@contextlib.contextmanager
+def strips(
+    body: Body, outer: Sequence[int], most: int
+) -> Generator[tuple[list[Register], Register, Register]]:
+    """Emit jobs over outer axes and strips of the inner one: indices, the first of the strip and its end.
+
+    A strip is as wide as a thread's part of the axis, up to `most`: wide rows are read fast from memory.
+    """
+    e, inner = body.e, body.nest.inner
+    a_thread = e.binary("udiv", body.sizes[inner], Register("%threads", INDEX))
+    width = e.least(e.binary("and", e.add(a_thread, _STEP), e.index(-_STEP)), e.index(most))
+    blocks = e.binary("udiv", e.add(e.add(body.sizes[inner], width), -1), width)
+    with jobs(body, outer, blocks) as (indices, (block,)):
+        start = e.mul(block, width)
+        yield indices, start, e.least(e.add(start, width), body.sizes[inner])
 
 
 def mask_of(body: Body, place: Register, stop: Register) -> Register:

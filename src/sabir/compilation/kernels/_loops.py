@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sabir.compilation.kernels._body import Body, Point, element_bytes, from_memory, memory_kind
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Register
 from sabir.compilation.kernels._folds import Accumulator
-from sabir.compilation.kernels._jobs import at, decoded, mask_of, product_of
+from sabir.compilation.kernels._jobs import at, jobs, mask_of, product_of
 from sabir.compilation.kernels._nest import Apply, Fold, Take
 from sabir.compilation.kernels._passes import Passes, passes_of
 from sabir.compilation.kernels._transposes import axis_of_reads, transposing
@@ -69,13 +69,9 @@ def _short_rows(body: Body, outer: Sequence[int], chunks: Register) -> None:
     rows = e.binary("udiv", e.index(BLOCK), e.binary("or", body.sizes[inner], e.index(1)))
     rows = e.add(rows, 1)
     groups = e.binary("udiv", e.add(e.add(body.sizes[second], rows), -1), rows)
-    low, high = e.share(product_of(e, [*(body.sizes[a] for a in others), groups, chunks]))
-    with e.loop(low, high) as job:
-        rest = e.binary("udiv", job, chunks)
-        indices = decoded(body, e.binary("udiv", rest, groups), others)
-        first = e.mul(e.binary("urem", rest, groups), rows)
-        last = e.least(e.binary("add", first, rows), body.sizes[second])
-        chunk = e.binary("urem", job, chunks)
+    with jobs(body, others, groups, chunks) as (indices, (group, chunk)):
+        first = e.mul(group, rows)
+        last = e.least(e.add(first, rows), body.sizes[second])
         with e.loop(first, last) as place:
             _row(body, Point(at(indices, second, place)), chunk)
 
@@ -139,12 +135,11 @@ def _at(around: Point, axis: int, place: Register, lanes: int, mask: Register | 
 
 
 def _rows(body: Body, passes: Passes) -> None:
-    e, nest = body.e, body.nest
+    nest = body.nest
     kept = [axis for axis in range(nest.axes) if not nest.reduced[axis]]
-    low, high = e.share(product_of(e, [body.sizes[a] for a in kept]))
     scratch = Scratch(body, passes)
-    with e.loop(low, high) as job:
-        row = Point(decoded(body, job, kept))
+    with jobs(body, kept) as (indices, _):
+        row = Point(indices)
         for number, roots in enumerate(passes.roots):
             row_pass(body, passes, scratch, number, roots, row)
         _store(body, [n for _, n in nest.stores if not passes.varies[n]], row)
@@ -259,12 +254,9 @@ def _columns(body: Body, passes: Passes) -> None:
     lanes = nest.lanes
     outer = [axis for axis in range(nest.axes) if not nest.reduced[axis] and axis != inner]
     blocks = e.binary("udiv", e.add(body.sizes[inner], lanes - 1), e.index(lanes))
-    low, high = e.share(product_of(e, [*(body.sizes[a] for a in outer), blocks]))
-    with e.loop(low, high) as job:
-        indices = decoded(body, e.binary("udiv", job, blocks), outer)
-        place = e.mul(e.binary("urem", job, blocks), lanes)
-        indices[inner] = place
-        column = Point(indices, lanes, mask_of(body, place, body.sizes[inner]))
+    with jobs(body, outer, blocks) as (indices, (block,)):
+        place = e.mul(block, lanes)
+        column = Point(at(indices, inner, place), lanes, mask_of(body, place, body.sizes[inner]))
         for roots in passes.roots:
             _column_pass(body, passes, roots, column)
         _store(body, [n for _, n in nest.stores if not passes.varies[n]], column)

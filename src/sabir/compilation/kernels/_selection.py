@@ -14,7 +14,7 @@ from sabir.compilation.kernels._body import Body, Point, element_bytes
 from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register
 from sabir.compilation.kernels._heaps import Heap
-from sabir.compilation.kernels._jobs import at, decoded, mask_of, product_of
+from sabir.compilation.kernels._jobs import at, jobs, mask_of
 from sabir.compilation.kernels._lanes import Lanes, where
 
 if TYPE_CHECKING:
@@ -67,10 +67,9 @@ class _Emission:
         too_many = e.compare("icmp sgt", self.count, self.size)
         body.fail_where(too_many)
         none = e.binary("or", too_many, e.compare("icmp sle", self.count, e.index(0)))
-        rows = product_of(e, [body.sizes[axis] for axis in kept])
-        low, high = e.share(e.select(none, e.index(0), rows))
-        with e.loop(low, high) as job:
-            self._row(decoded(body, job, kept))
+        some = e.select(none, e.index(0), e.index(1))
+        with jobs(body, kept, some) as (indices, _):
+            self._row(indices)
         return e.text()
 
     def _row(self, indices: list[Register]) -> None:

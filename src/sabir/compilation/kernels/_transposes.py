@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import Point, from_memory, memory_kind
-from sabir.compilation.kernels._jobs import at, decoded, mask_of, product_of
+from sabir.compilation.kernels._jobs import at, jobs, mask_of
 from sabir.compilation.kernels._nest import ANY, NEXT, Fold, Load, Nest
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._emitter import Emitter, Register
 
 _MOST_STEPS = 8  # the code of a tile repeats them for each row
-_LINES = 8  # vectors along the read axis of one job
-_ALONG = 64  # elements along the written axis of one job
+_LINES = 4  # vectors along the read axis of one job
+_ALONG = 256  # elements along the written axis of one job
 _LANE = 16  # bytes between which the shuffles of every width move elements cheaply
 
 
@@ -51,12 +51,9 @@ def transposing(body: Body, across: int) -> None:
     e, inner, lanes = body.e, body.nest.inner, body.nest.lanes
     outer, width = [a for a in range(body.nest.axes) if a not in {across, inner}], lanes * _LINES
     groups, chunks = _parts(e, body.sizes[across], width), _parts(e, body.sizes[inner], _ALONG)
-    low, high = e.share(product_of(e, [*(body.sizes[axis] for axis in outer), groups, chunks]))
-    with e.loop(low, high) as job:
-        rest = e.binary("udiv", job, chunks)
-        indices = decoded(body, e.binary("udiv", rest, groups), outer)
-        first, last = _bounds(e, e.binary("urem", rest, groups), width, body.sizes[across])
-        start, stop = _bounds(e, e.binary("urem", job, chunks), _ALONG, body.sizes[inner])
+    with jobs(body, outer, groups, chunks) as (indices, (group, chunk)):
+        first, last = _bounds(e, group, width, body.sizes[across])
+        start, stop = _bounds(e, chunk, _ALONG, body.sizes[inner])
         with e.loop(start, stop, lanes) as place, e.loop(first, last, lanes) as row:
             _tile(body, across, at(at(indices, across, row), inner, place), (last, stop))
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir.ir import Builder, Value
+from sabir.opsets.families import scattering_kernels
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES
 from sabir.opsets.families.scattering import elements, infer_elements
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output
@@ -31,6 +32,7 @@ v11 = v9.retire(11, "Replaced by ScatterElements, which computes the same.")
 
 v9.infer(infer_elements)
 v9.evaluate(elements)
+v9.lower(scattering_kernels.elements)
 v9.absent("downgrade", "no older operator writes at indices")
 
 

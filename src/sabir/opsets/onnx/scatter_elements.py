@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, Value
+from sabir.opsets.families import scattering_kernels
 from sabir.opsets.families.calls import previous_opset
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES
 from sabir.opsets.families.scattering import DUPLICATES, EXTREMES, REDUCTION, elements, infer_elements
@@ -35,6 +36,7 @@ v18 = v16.restate(18, "The reductions max and min.", values={"reduction": EXTREM
 
 v11.infer(infer_elements)
 v11.evaluate(elements)
+v11.lower(scattering_kernels.elements)
 
 
 @v11.downgrade

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, Value
+from sabir.opsets.families import scattering_kernels
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.extents import shape_of, tuple_numbers
 from sabir.opsets.families.indexing import TUPLES
@@ -34,6 +35,7 @@ v18 = v16.restate(18, "The reductions max and min.", values={"reduction": EXTREM
 
 v11.infer(infer_tuples)
 v11.evaluate(tuples)
+v11.lower(scattering_kernels.tuples)
 
 
 @v11.downgrade

@@ -1,0 +1,37 @@
+"""Groups: expressions that one kernel computes, or a call that is evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from sabir.loops import Expression
+
+if TYPE_CHECKING:
+    from sabir.compilation._lowering import Evaluated
+    from sabir.loops import Sizes
+
+GroupKind = Literal["nest", "product", "attention", "single", "evaluate", "gone"]
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Expressions that one kernel computes, or a call that is evaluated.
+
+    `space` is the shape that its loops run over, `reduced` the axes along which folds run. `after` has the
+    numbers of the groups that run before, as bits.
+    """
+
+    kind: GroupKind
+    number: int
+    space: Sizes = ()
+    reduced: tuple[int, ...] | None = None
+    members: list[Expression] = field(default_factory=list[Expression])
+    scores: Group | None = None  # of attention: the product and the rows between it and the members
+    after: int = 0
+    step: Evaluated | None = None
+    place: int = 0  # among the calls of the program: the order in which equals run
+
+    def narrow(self) -> Sizes:
+        """Return the space with the reduced axes at size 1."""
+        return tuple(1 if i in (self.reduced or ()) else d for i, d in enumerate(self.space))
