@@ -6,6 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sabir.compilation._bounds import Reach, reaches_of, values_of
 from sabir.compilation._grouping import Group, Grouping
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of, nesting_of
 from sabir.compilation._plan import (
@@ -50,7 +51,9 @@ def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
     """Return the plan that computes the values in the slots `outputs`."""
     grouping = Grouping(lowered)
     grouping.run(outputs)
-    return _Builder(lowered, grouping, host).run()
+    plan = _Builder(lowered, grouping, host).run()
+    plan.values = values_of(lowered)
+    return plan
 
 
 class _Builder:
@@ -74,7 +77,12 @@ class _Builder:
             else:
                 self._nest(group)
         outputs = {slot: self.buffer(x) for slot, x in self.grouping.outputs.items()}
-        return Plan(self.entries, list(dict.fromkeys([*self.buffers.values(), *self.by_slot.values()])), outputs, self.setup)
+        return Plan(
+            self.entries,
+            list(dict.fromkeys([*self.buffers.values(), *self.by_slot.values()])),
+            outputs,
+            self.setup,
+        )
 
     # ------------------------------------------------------------ memory
 
@@ -105,7 +113,9 @@ class _Builder:
         found.strides = located.strides if x in self.grouping.views.order else None
         return found
 
-    def _new(self, kind: BufferKind, element: str, shape: Sizes, slot: int = 0, size: Size | None = None) -> Buffer:
+    def _new(
+        self, kind: BufferKind, element: str, shape: Sizes, slot: int = 0, size: Size | None = None
+    ) -> Buffer:
         number = FIRST + len(self.buffers) + len(self.by_slot)
         return Buffer(kind, number, element, shape, bytes_of(element, shape) if size is None else size, slot)
 
@@ -117,6 +127,14 @@ class _Builder:
     def _use(self, buffer: Buffer, entry: Entry) -> None:
         buffer.use(len(self.entries))
         entry.buffers.append(buffer)
+
+    def _reach(
+        self, located: Located, element: str, counts: Sequence[Size], strides: Sequence[Size],
+        inner: tuple[Size, Size],
+    ) -> Reach:  # fmt: skip
+        """Return what an operand that is read row by row touches."""
+        extents = [*zip(counts, strides, strict=True), inner]
+        return Reach(self.buffer(located.base), element_bytes(element), located.offset, extents)
 
     # ------------------------------------------------------------ kernels
 
@@ -137,6 +155,7 @@ class _Builder:
         self, nest: Nest, nesting: Nesting, entry: Entry, scratch: Size, own: Place | None = None
     ) -> list[Argument]:
         """Return the arguments of a nest; the kernel itself places its last access where `own` is given."""
+        entry.reaches += [] if entry.choices else reaches_of(nesting, self.buffer)
         found: list[Argument] = [*nesting.sizes]
         for place, access in zip([*nesting.places, *([own] if own else [])], nest.accesses, strict=True):
             if place is own:
@@ -182,6 +201,9 @@ class _Builder:
         width = VECTORS * nest.lanes
         packed, panel, b_strides = self._packed(contract, b, b_place, batch, (depth, columns), nest.lanes)
         entry = Entry([])
+        entry.reaches.append(
+            self._reach(a, contract.element, nesting.sizes[:-1], a_place.strides[:-1], (depth, 1))
+        )
         for limit, tile in tiles(rows if isinstance(rows, int) else None, self.host.registers):
             fitted = self._fitted(tile, columns, width)
             product = Product(nest, contract.element, fitted.rows, VECTORS, fitted.panels)
@@ -253,6 +275,15 @@ class _Builder:
             arguments += self._pointer(b, contract.element, entry)
             arguments += [s * size for _, s in own]
             arguments += [b.strides[-2] * size, b.strides[-1] * size]
+            entry.reaches.append(
+                self._reach(
+                    b,
+                    contract.element,
+                    [*(n for n, _ in own), depth],
+                    [*(s for _, s in own), b.strides[-2]],
+                    (columns, b.strides[-1]),
+                )
+            )
             self._use(found, entry)
             arguments += [BufferNumber(found), Offset(found, 0), item]
             entry.choices.append((None, 0, packing, arguments))
@@ -268,7 +299,10 @@ class _Builder:
             raise TypeError("attention has two products")
         lanes = self.host.vector_bits // 8 // element_bytes(second.element)
         head = [axis for axis in range(second.rank - 2) if second.shape[axis] != 1]
-        inner, outer = self._rows_of_scores(scores, second.a, head), self._chosen(nesting_of(group, self.grouping), head)
+        inner, outer = (
+            self._rows_of_scores(scores, second.a, head),
+            self._chosen(nesting_of(group, self.grouping), head),
+        )
         a = self.grouping.views.locate(self.grouping.operands[first][0])
         b = self.grouping.views.locate(first.b)
         with_operands = self._with_operands(Nesting(first.shape, (False,) * first.rank), first, a, b)
@@ -281,7 +315,9 @@ class _Builder:
             self._with_operands(Nesting(second.shape, (False,) * second.rank), second, v, v), head
         ).places[1]
         entry = Entry([])
-        rows = tile_for(second.shape[-2] if isinstance(second.shape[-2], int) else 128, self.host.registers).rows
+        rows = tile_for(
+            second.shape[-2] if isinstance(second.shape[-2], int) else 128, self.host.registers
+        ).rows
         attention = Attention(
             nest_of(inner, self.host.vector_bits, inner=len(inner.sizes) - 1),
             nest_of(outer, self.host.vector_bits, inner=len(outer.sizes) - 1),
@@ -302,6 +338,16 @@ class _Builder:
         arguments += self._pointer(v, second.element, entry)
         arguments += [v.strides[-2] * size, *(s * size for s in v_place.strides[:-2])]
         arguments += [matrix[0], kept]
+        entry.reaches += [
+            self._reach(a, first.element, outer.sizes[:-1], a_place.strides[:-1], (matrix[0], 1)),
+            self._reach(
+                v,
+                second.element,
+                [*outer.sizes[:-2], matrix[1]],
+                [*v_place.strides[:-2], v.strides[-2]],
+                (outer.sizes[-1], 1),
+            ),
+        ]
         entry.choices.append((None, 0, attention, arguments))
         entry.flops = 2 * _count(batch) * second.shape[-2] * matrix[1] * (matrix[0] + second.shape[-1])
         self.entries.append(entry)

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 import weakref
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, LimitError, SabirError, SabirWarning, run_with_limits
+from sabir.base import (
+    ACCIDENTS,
+    CancelledError,
+    EvaluationError,
+    LimitError,
+    SabirError,
+    SabirWarning,
+    budget,
+    check_time,
+    has_limits,
+    run_with_limits,
+)
 from sabir.compilation._building import build
 from sabir.compilation._fast import FastRun, fast_run
 from sabir.compilation._instance import Sizes
+from sabir.compilation._locks import ProcessLock, Stops
 from sabir.compilation._lowering import lower
+from sabir.compilation._plan import Mismatch
 from sabir.compilation._prepare import pattern_of, prepare
-from sabir.compilation._program import CompiledProgram, Mismatch
-from sabir.compilation.native import Control, host, team
+from sabir.compilation._program import CompiledProgram
+from sabir.compilation.native import host, team
 from sabir.evaluation import Front, Runner, warn
 from sabir.ir import Tensor, drop_constants
 from sabir.opsets import STANDARD
@@ -28,6 +40,7 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.compilation._prepare import Pattern
+    from sabir.compilation.native import Control
     from sabir.evaluation import ModelPort
     from sabir.ir import Array, Model
     from sabir.scheduling import Program
@@ -74,8 +87,8 @@ class Compiled:
         self._front = Front(scheduled, defaults, numbers=numbers)
         self._team = team(threads or self._host.cores)
         self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
-        self._lock = threading.RLock()
-        self._control = Control()
+        self._lock = ProcessLock()
+        self._stops = Stops()
         self._fast: FastRun | None = None
         self._fast_runs: dict[tuple[tuple[str, tuple[int, ...]], ...], FastRun] = {}
         self._refused: set[Pattern] = set()
@@ -93,30 +106,53 @@ class Compiled:
 
     @cached_property
     def _runner(self) -> Runner:
-        """The interpreter, which runs what no plan can."""
+        """The interpreter, which runs what no plan can, under the limits in force."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SabirWarning)  # this session has issued them
-            return Runner(self._model, self._registry, self._limits, newer_opsets=self._newer_opsets)
+            return Runner(self._model, self._registry, newer_opsets=self._newer_opsets)
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the named outputs (all by default), as the interpreter does."""
-        names = tuple(self._front.output_slots)
-        if outputs is not None and tuple(outputs) != names:
-            return self._runner.run(feeds, outputs)
-        return run_with_limits(self._limits, self._run, feeds, names)
+        return run_with_limits(self._limits, self._requested, feeds, outputs)
 
-    def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    def _requested(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
+        names = tuple(self._front.output_slots)
+        before = budget().mark()
+        with self._stops.run() as control:
+            if outputs is None or tuple(outputs) == names:
+                found = self._tried(feeds, names, control)
+                if found is not None:
+                    return found
+            runner = self._runner
+            budget().return_to(before)
+            return runner.run(feeds, outputs)
+
+    def _tried(
+        self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control
+    ) -> dict[str, Any] | None:
+        """Return the results of a run of a plan, None where the interpreter is to run, or to say what is wrong."""
+        try:
+            return self._run(feeds, names, control)
+        except (Mismatch, EvaluationError):
+            return None
+        except LimitError as error:
+            if error.limit == "seconds":
+                raise
+            return None
+        except ACCIDENTS as error:
+            problem = f"{type(error).__name__}: {error}"
+        warn(f"the compiled plan failed, so the interpreter runs the model; please report it: {problem}")
+        return None
+
+    def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control) -> dict[str, Any]:
         run, inputs = self._front.start(feeds)
         pattern, sizes = pattern_of(self._types, inputs)
         arrays = [x for x, d in zip(inputs, self._defaults, strict=True) if x is not None or d is None]
         program = self.program(pattern, sizes)
         if program is None:
-            return self._runner.run(feeds)
-        try:
-            with np.errstate(all="ignore"):
-                results = program.run(arrays, sizes, run, self._control)
-        except Mismatch:
-            return self._runner.run(feeds)
+            raise Mismatch("there is no plan for these shapes")
+        with np.errstate(all="ignore"):
+            results = program.run(arrays, sizes, run, control)
         found = self._front.finish(names, results, inputs, run)
         self._remember(program, names, inputs, sizes)
         return found
@@ -124,24 +160,26 @@ class Compiled:
     def run_fast(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return all outputs for feeds like those of the last run, in the least time; None for others."""
         fast = self._fast
-        return None if fast is None else fast(feeds)
+        if fast is None or (self._limits is None and has_limits()):
+            return None  # limits of the caller's: only the other way looks at them
+        return fast(feeds)
 
     def cancel(self) -> None:
         """Stop the runs that other threads are in: they raise CancelledError. Later runs are not concerned."""
-        with self._lock:
-            stopped, self._control = self._control, Control()
-            self._fast = None
-            self._fast_runs.clear()
-        stopped.cancel()
+        self._stops.cancel()
+        self.release()
 
     def release(self) -> None:
         """Give back the memory that runs have left for the next ones."""
-        with self._lock:
-            self._fast = None
-            self._fast_runs.clear()
+        self._fast = None
+        self._fast_runs = {}
 
     def _remember(
-        self, program: CompiledProgram, names: tuple[str, ...], inputs: Sequence[Any], sizes: Mapping[str, int]
+        self,
+        program: CompiledProgram,
+        names: tuple[str, ...],
+        inputs: Sequence[Any],
+        sizes: Mapping[str, int],
     ) -> None:
         """Let later runs with feeds of the same shapes be fast."""
         if not program.is_native or (self._limits is not None and self._limits.seconds is not None):
@@ -157,17 +195,18 @@ class Compiled:
         if len(fed) < len(arrays):
             return
         key = tuple((name, x.shape) for name, _, x in fed)
-        fast = self._fast_runs.get(key)
-        if fast is None:
+        runs, control = self._fast_runs, self._stops.control
+        fast = runs.get(key)
+        if fast is None or fast.control is not control:
             known = Sizes(sizes)
             outputs = list(zip(names, program.prepared.plan.results, strict=True))
-            fast = fast_run(program, program.layout(0, known), known, fed, outputs, self._control)
+            fast = fast_run(program, program.layout(0, known), known, fed, outputs, control)
             if fast is None:
                 return
-            if len(self._fast_runs) >= _MOST_SHAPES:
-                self._fast_runs.clear()
-            self._fast_runs[key] = fast
-        self._fast = fast
+            if len(runs) >= _MOST_SHAPES:
+                runs.clear()
+            runs[key] = fast
+        self._stops.keep(control, partial(setattr, self, "_fast", fast))
 
     def program(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
         """Return the compiled plan for a pattern of shapes whose guards hold for these sizes.
@@ -191,21 +230,28 @@ class Compiled:
     def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
         if pattern in self._refused:
             return None
+        before = budget().mark()
         try:
-            return run_with_limits(self._limits, self._planned, pattern, sizes)
-        except LimitError:
+            return self._planned(pattern, sizes)
+        except CancelledError:
             raise
-        except (SabirError, AssertionError, *ACCIDENTS) as error:
+        except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
+            if isinstance(error, LimitError) and error.limit == "seconds":
+                raise
             self._refused.add(pattern)
-            warn(f"no plan could be compiled, so the interpreter runs the model: {type(error).__name__}: {error}")
+            warn(
+                f"no plan could be compiled, so the interpreter runs the model: {type(error).__name__}: {error}"
+            )
             return None
+        finally:
+            budget().return_to(before)
 
     def _planned(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
         prepared = prepare(self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
         lowered = lower(prepared, sizes)
         prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
         plan = build(lowered, [v.slot for v in prepared.program.outputs], self._host)
-        return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
+        return CompiledProgram(prepared, plan, self._team, frozenset(sizes), lambda _done, _all: check_time())
 
 
 def _drop(model: Model) -> None:

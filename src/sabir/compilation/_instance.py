@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.compilation._plan import ARENA, SCRATCH, Buffer, BufferNumber, Computed, Entry, Offset, Plan, Step
+from sabir.compilation._bounds import Needs, check_reaches, needs
+from sabir.compilation._plan import (
+    ARENA,
+    SCRATCH,
+    Buffer,
+    BufferNumber,
+    Computed,
+    Entry,
+    Mismatch,
+    Offset,
+    Plan,
+    Step,
+)
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
@@ -30,13 +42,17 @@ class Part(NamedTuple):
     last: int
     arena: int
 
+    def fills(self, buffer: Buffer) -> bool:
+        """Return whether an output is written first, or something known first read, in this part."""
+        return self.first <= max(buffer.first, 0) < max(self.last, 1)
+
 
 class PartLayout(NamedTuple):
     """A part for given sizes.
 
     `rows` are the rows of the native plan, which point into `blocks`. `runs` has, in order, either the first
     and last row of kernels that run together, or the number of an evaluated step. `offsets` are those of all
-    buffers so far.
+    buffers so far. `needs` counts the tensors of this part and of earlier ones.
     """
 
     rows: Array
@@ -45,6 +61,8 @@ class PartLayout(NamedTuple):
     arena_bytes: int
     scratch_bytes: int
     offsets: dict[Buffer, int]
+    output_bytes: int = 0
+    needs: Needs = Needs(0, 0)
 
 
 class Sizes:
@@ -75,7 +93,9 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
     base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
     for number, entry in enumerate(plan.entries):
         if isinstance(entry, Step):
-            new = {s for b in entry.writes.values() for d in b.shape if isinstance(d, Expr) for s in d.symbols}
+            new = {
+                s for b in entry.writes.values() for d in b.shape if isinstance(d, Expr) for s in d.symbols
+            }
             if new - known:
                 found.append(Part(first, number + 1, base + len(found)))
                 known |= new
@@ -88,13 +108,16 @@ def lay_out(
     plan: Plan, part: Part, parts: Sequence[Part], sizes: Sizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int],
 ) -> PartLayout:  # fmt: skip
-    """Return a part for given sizes.
+    """Return a part for given sizes; raises Mismatch for sizes that its kernels cannot have.
 
     `addresses` has the address of each kernel, `earlier` the offsets of buffers in the arenas of earlier parts.
     """
+    entries = plan.entries[part.first : part.last]
+    needed = needs(plan.values, sizes)
+    check_reaches(entries, sizes)
     offsets, arena = _arena(plan, part, sizes)
     offsets = {**earlier, **offsets}
-    entries = plan.entries[part.first : part.last]
+    outputs = sum(sizes(b.size) for b in plan.buffers if b.kind == "output" and part.fills(b))
     scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
     arenas = {buffer: p.arena for p in parts for buffer in _owned(plan, p)}
     blocks: list[list[int]] = []
@@ -114,7 +137,8 @@ def lay_out(
     if start < len(kernels):
         runs.append((start, len(kernels)))
     rows, memory = _rows(kernels, blocks)
-    return PartLayout(rows, memory, tuple(runs), arena, -(-scratch // ALIGNMENT) * ALIGNMENT, offsets)
+    scratch = -(-scratch // ALIGNMENT) * ALIGNMENT
+    return PartLayout(rows, memory, tuple(runs), arena, scratch, offsets, outputs, needed)
 
 
 def _rows(kernels: Sequence[int], blocks: Sequence[Sequence[int]]) -> tuple[Array, Array]:
@@ -134,9 +158,7 @@ def _choice(entry: Entry, sizes: Sizes) -> tuple[Any, int, Any, list[Any]]:
     return entry.choices[-1]
 
 
-def _argument(
-    a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]
-) -> int:
+def _argument(a: Any, sizes: Sizes, offsets: Mapping[Buffer, int], arenas: Mapping[Buffer, int]) -> int:
     if type(a) is int:
         return a
     match a:
@@ -179,10 +201,18 @@ def _arena(plan: Plan, part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int
 
 
 def aligned(size: int) -> Array:
-    """Return so many bytes of memory that begin at a multiple of 64."""
-    memory: Array = np.empty(size + ALIGNMENT, np.uint8)
+    """Return so many bytes of memory that begin at a multiple of 64; raises Mismatch where there are none."""
+    memory = allocated((size + ALIGNMENT,), np.dtype(np.uint8))
     start = -int(memory.ctypes.data) % ALIGNMENT
     return memory[start : start + size]
 
 
-__all__ = ["ALIGNMENT", "ARENA", "Part", "PartLayout", "Sizes", "aligned", "lay_out", "parts_of"]
+def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return an array that is not filled; raises Mismatch for a size that the machine cannot have."""
+    try:
+        return np.empty(shape, dtype)
+    except (MemoryError, ValueError, OverflowError) as error:
+        raise Mismatch(f"there is no memory for {shape} of {dtype}") from error
+
+
+__all__ = ["ALIGNMENT", "ARENA", "Part", "PartLayout", "Sizes", "aligned", "allocated", "lay_out", "parts_of"]

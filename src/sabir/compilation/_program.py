@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sabir.base import CancelledError, check_time
-from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, lay_out, parts_of
-from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Step
+from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, allocated, lay_out, parts_of
+from sabir.compilation._locks import ProcessLock
+from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Mismatch, Step
 from sabir.compilation.kernels import (
     Attention,
     Nest,
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from sabir.scheduling import ScheduledSubgraph
 
 _MOST_LAYOUTS = 64
-
-
-class Mismatch(Exception):  # noqa: N818
-    """A run contradicts what its plan assumes; the interpreter runs it, or says what is wrong."""
 
 
 class Binding(NamedTuple):
@@ -84,7 +80,7 @@ class CompiledProgram:
         self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
         self.parts = parts_of(plan, given)
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._arenas: list[list[Array]] = []
         self._keep: list[Array] = []
         self._calls = self._bound_calls(prepared)
@@ -110,7 +106,9 @@ class CompiledProgram:
         table: Array = np.zeros(count, np.int64)
         for buffer in self.plan.buffers:
             if buffer.kind == "constant":
-                array = np.ascontiguousarray(self.prepared.constants[buffer.slot])  # kernels need no alignment
+                array = np.ascontiguousarray(
+                    self.prepared.constants[buffer.slot]
+                )  # kernels need no alignment
             elif buffer.kind == "packed":
                 array = aligned(int(buffer.size))  # pyright: ignore[reportArgumentType]  constants have sizes
             else:
@@ -129,7 +127,12 @@ class CompiledProgram:
         self._native(layout, (0, len(layout.rows)), self.table, Control(), lambda: None)
 
     def _native(
-        self, layout: PartLayout, rows: tuple[int, int], table: Array, control: Control, check: Callable[[], object]
+        self,
+        layout: PartLayout,
+        rows: tuple[int, int],
+        table: Array,
+        control: Control,
+        check: Callable[[], object],
     ) -> None:
         done = execute(
             self.team, layout.rows.ctypes.data, rows[0], rows[1], table.ctypes.data, control, check
@@ -151,7 +154,11 @@ class CompiledProgram:
     # ------------------------------------------------------------ runs
 
     def run(
-        self, inputs: Sequence[Array | None], symbols: Mapping[str, int], run: Run, control: Control | None = None
+        self,
+        inputs: Sequence[Array | None],
+        symbols: Mapping[str, int],
+        run: Run,
+        control: Control | None = None,
     ) -> list[Any]:
         """Return the outputs; raises Mismatch where the plan does not fit, and what evaluated calls raise.
 
@@ -165,13 +172,17 @@ class CompiledProgram:
         found = self._layouts.get(key)
         if found is None:
             with self._lock:
-                made = lay_out(
-                    self.plan, self.parts[number], self.parts, sizes, self._addresses, earlier or {}
-                )
+                made = self._laid_out(number, sizes, earlier or {})
                 if len(self._layouts) >= _MOST_LAYOUTS:
                     self._layouts.clear()
                 found = self._layouts[key] = made
         return found
+
+    def _laid_out(self, number: int, sizes: Sizes, earlier: Mapping[Buffer, int]) -> PartLayout:
+        try:
+            return lay_out(self.plan, self.parts[number], self.parts, sizes, self._addresses, earlier)
+        except (KeyError, OverflowError) as error:  # a size that no call has decided, or past 64 bits
+            raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
 
 
 class _Run:
@@ -196,6 +207,7 @@ class _Run:
         self.keep: list[Any] = []
         self.results: dict[int, Array] = {}
         self.arenas: dict[int, Array] = {}
+        self.worked = 0
         self.offsets: Mapping[Buffer, int] = {}
         for buffer in program.plan.buffers:
             if buffer.kind == "input":
@@ -209,12 +221,21 @@ class _Run:
         self.table[buffer.number] = array.ctypes.data
 
     def outputs(self) -> list[Any]:
+        """Run all parts; the caller counts the outputs, so what was alive meanwhile counts no more."""
+        alive = self.state.budget.live_bytes
+        try:
+            return self._outputs()
+        finally:
+            self.state.budget.live_bytes = alive
+
+    def _outputs(self) -> list[Any]:
         program = self.program
         for number in range(len(program.parts)):
             layout = program.layout(number, self.sizes, self.offsets)
             self.offsets = layout.offsets
             self._memory(number, layout)
             for item in layout.runs:
+                check_time(self.state.budget)
                 if isinstance(item, tuple):
                     program._native(layout, item, self.table, self.control, check_time)
                     if self.errors[0]:
@@ -231,7 +252,7 @@ class _Run:
     def _memory(self, number: int, layout: PartLayout) -> None:
         """Allocate the arena of a part, scratch memory, the outputs, and what is known of sizes."""
         program, part = self.program, self.program.parts[number]
-        self.state.budget.allocate(layout.arena_bytes)
+        self._spend(layout)
         arena = aligned(layout.arena_bytes)
         self.arenas[part.arena] = arena
         self.table[part.arena] = arena.ctypes.data
@@ -240,20 +261,36 @@ class _Run:
             self.keep.append(scratch)
             self.table[SCRATCH] = scratch.ctypes.data
         for buffer in program.plan.buffers:
-            if not part.first <= max(buffer.first, 0) < max(part.last, 1):
+            if not part.fills(buffer):
                 continue
             if buffer.kind == "output":
                 self._output(buffer)
             elif buffer.kind == "known":
                 self._known(buffer)
 
+    def _spend(self, layout: PartLayout) -> None:
+        """Count what a part needs, before anything is allocated.
+
+        The interpreter runs what seems too much: it counts in another way, and its errors name the node.
+        """
+        budget = self.state.budget
+        size = layout.arena_bytes + layout.output_bytes + layout.scratch_bytes * self.program.team.threads
+        work, self.worked = layout.needs.work - self.worked, layout.needs.work
+        if (
+            layout.needs.elements > budget.elements
+            or work > budget.work
+            or budget.live_bytes + size > budget.memory
+        ):
+            raise Mismatch("the run may need more than the limits allow")
+        budget.live_bytes += size
+        budget.work -= work
+
     def _output(self, buffer: Buffer) -> None:
         dtype = element(buffer.element).dtype
         shape = tuple(map(self.sizes, buffer.shape))
-        self.state.budget.allocate(self.sizes(buffer.size))
-        array: Array = np.empty(shape, dtype)
+        array = allocated(shape, dtype)
         if buffer.strides is not None:
-            flat: Array = np.empty(array.size, dtype)
+            flat = allocated((array.size,), dtype)
             strides = [self.sizes(s) * dtype.itemsize for s in buffer.strides]
             array = np.ndarray(shape, dtype, flat, 0, strides)
         self.results[buffer.slot] = array
@@ -303,7 +340,9 @@ class _Run:
         else:
             source = self.results[buffer.slot] if buffer.kind == "output" else self.slots[buffer.slot]
             memory = np.require(source, None, "CA").reshape(-1).view(np.uint8)
-        found: Array = np.ndarray(sizes, dtype, memory, start, steps) if memory.size else np.empty(sizes, dtype)
+        found: Array = (
+            np.ndarray(sizes, dtype, memory, start, steps) if memory.size else np.empty(sizes, dtype)
+        )
         found.flags.writeable = False
         return found
 
