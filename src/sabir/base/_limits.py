@@ -11,7 +11,7 @@ import time
 from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
-from sabir.base._errors import Excess, LimitError
+from sabir.base._errors import CancelledError, Excess, LimitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ class Budget:
     """
 
     __slots__ = (
-        "deadline", "elements", "iterations", "limits", "live_bytes", "memory", "numbers",
+        "cancelled", "deadline", "elements", "iterations", "limits", "live_bytes", "memory", "numbers",
         "unchecked_elements", "work",
     )  # fmt: skip
 
@@ -77,6 +77,7 @@ class Budget:
         self.memory = _INFINITE if limits.memory is None else limits.memory
         self.work = _INFINITE if limits.work is None else limits.work
         self.live_bytes = self.numbers = 0
+        self.cancelled = False
         bounded = min(self.elements, self.memory)
         self.unchecked_elements = _INFINITE if bounded == _INFINITE else min(_UNCHECKED, bounded)
 
@@ -89,6 +90,20 @@ class Budget:
             self.work += _WORK * more
             self.iterations += _ITERATIONS * more
             self.numbers = numbers
+
+    def mark(self) -> tuple[float, ...]:
+        """Return what is left now, for `return_to`."""
+        return self.elements, self.iterations, self.memory, self.work, self.live_bytes, self.numbers
+
+    def return_to(self, mark: tuple[float, ...]) -> None:
+        """Let what was spent since a mark count as not spent; the time goes on."""
+        self.elements, self.iterations, self.memory, self.work, live_bytes, numbers = mark
+        self.live_bytes, self.numbers = int(live_bytes), int(numbers)
+
+    def cancel(self) -> None:
+        """Let the next look at the time raise CancelledError; any thread may call it."""
+        self.cancelled = True
+        self.deadline = -_INFINITE
 
     def allocate(self, size: int) -> None:
         """Count a result of this many bytes; raises LimitError past `memory` and past `work`."""
@@ -159,6 +174,11 @@ def limits_in_force() -> Limits:
     return budget().limits
 
 
+def has_limits() -> bool:
+    """Return whether limits are in force here; else each job has the defaults to itself."""
+    return _BUDGET.get(None) is not None
+
+
 def spend_iteration(nodes: int = 1) -> None:
     """Count one run of a subgraph of this many nodes; raises LimitError past `iterations` and `seconds`."""
     present = budget()
@@ -179,9 +199,11 @@ def spend_work(size: int) -> None:
 
 
 def check_time(present: Budget | None = None) -> None:
-    """Raise LimitError after the deadline."""
+    """Raise LimitError after the deadline, and CancelledError where the budget is cancelled."""
     present = present or budget()
     if present.deadline is not None and time.monotonic() > present.deadline:
+        if present.cancelled:
+            raise CancelledError("the run was cancelled")
         raise LimitError("the time is up", Excess("seconds", present.limits.seconds or 0, None))
 
 

@@ -6,13 +6,13 @@ code pays: a call of a small body costs the interpreter less than a native run.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, SabirError
+from sabir.base import ACCIDENTS, CancelledError, LimitError, SabirError, budget, check_time
 from sabir.compilation._building import build
+from sabir.compilation._locks import ProcessLock
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import Prepared, folded, pattern_of
 from sabir.compilation._program import CompiledProgram, Mismatch
@@ -59,7 +59,7 @@ class CompiledBody:
         self.cost, self.calls = interpreted.cost, interpreted.calls
         self._slots = (*(v.slot for v in self._program.inputs), *self._plan.captures)
         self._programs: dict[Pattern, CompiledProgram | None] = {}
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
 
     def run(
         self, inputs: Sequence[Any], captured: Iterable[Any], run: Run, declared: None = None
@@ -74,15 +74,25 @@ class CompiledBody:
         program = self._compiled(pattern, sizes)
         if program is None or not program.fits(sizes):
             return self._interpreted.run(inputs, outside, run, declared)
+        before = run.budget.mark()
         try:
             return tuple(program.run(arrays, sizes, run))
         except Mismatch:
+            run.budget.return_to(before)
             return self._interpreted.run(inputs, outside, run, declared)
 
     def _compiled(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
         with self._lock:
             if pattern not in self._programs:
-                self._programs[pattern] = self._made(pattern, sizes)
+                before = budget().mark()
+                try:
+                    self._programs[pattern] = self._made(pattern, sizes)
+                except (CancelledError, LimitError):
+                    raise
+                except (SabirError, AssertionError, Mismatch, *ACCIDENTS):
+                    self._programs[pattern] = None
+                finally:
+                    budget().return_to(before)
             return self._programs[pattern]
 
     def _made(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram | None:
@@ -96,7 +106,12 @@ class CompiledBody:
         prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
         plan = build(lowered, list(self._plan.results), self._host)
         return CompiledProgram(
-            prepared, plan, self._team, frozenset(sizes), bodies_on(self._host, self._team)
+            prepared,
+            plan,
+            self._team,
+            frozenset(sizes),
+            bodies_on(self._host, self._team),
+            lambda _done, _all: check_time(),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.compilation._bounds import Reach, reaches_of, values_of
 from sabir.compilation._grouping import Grouping
 from sabir.compilation._matrices import add_attention, add_product
 from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
@@ -40,7 +41,9 @@ def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
     """Return the plan that computes the values in the slots `outputs`."""
     grouping = Grouping(lowered)
     grouping.run(outputs)
-    return PlanBuilder(lowered, grouping, host).run()
+    plan = PlanBuilder(lowered, grouping, host).run()
+    plan.values = values_of(lowered)
+    return plan
 
 
 class PlanBuilder:
@@ -124,6 +127,14 @@ class PlanBuilder:
         buffer.use(len(self.entries))
         entry.buffers.append(buffer)
 
+    def reach(
+        self, located: Located, element: str, counts: Sequence[Size], strides: Sequence[Size],
+        inner: tuple[Size, Size],
+    ) -> Reach:  # fmt: skip
+        """Return what an operand that is read row by row touches."""
+        extents = [*zip(counts, strides, strict=True), inner]
+        return Reach(self.buffer(located.base), element_bytes(element), located.offset, extents)
+
     # ------------------------------------------------------------ kernels
 
     def _nest(self, group: Group) -> None:
@@ -143,6 +154,7 @@ class PlanBuilder:
         self, nest: Nest, nesting: Nesting, entry: Entry, scratch: Size, own: Place | None = None
     ) -> list[Argument]:
         """Return the arguments of a nest; the kernel itself places its last access where `own` is given."""
+        entry.reaches += [] if entry.choices else reaches_of(nesting, self.buffer)
         found: list[Argument] = [*nesting.sizes]
         places = nesting.places if own is None else [*nesting.places, own]
         for place, access in zip(places, nest.accesses, strict=True):

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 import weakref
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, LimitError, SabirError, SabirWarning, UnsupportedError, run_with_limits
+from sabir.base import (
+    ACCIDENTS,
+    CancelledError,
+    EvaluationError,
+    LimitError,
+    SabirError,
+    SabirWarning,
+    UnsupportedError,
+    budget,
+    check_time,
+    has_limits,
+    run_with_limits,
+)
 from sabir.compilation._assumed import stand_ins
 from sabir.compilation._bodies import bodies_on
 from sabir.compilation._building import build
@@ -19,10 +30,12 @@ from sabir.compilation._explaining import explain
 from sabir.compilation._fast import FastRun, fast_run
 from sabir.compilation._inspecting import CompiledPlan
 from sabir.compilation._instance import Sizes
+from sabir.compilation._locks import ProcessLock, Stops
 from sabir.compilation._lowering import lower
+from sabir.compilation._plan import Mismatch
 from sabir.compilation._prepare import pattern_of, prepare
 from sabir.compilation._profiling import ProfiledRun, profile_of
-from sabir.compilation._program import CompiledProgram, Mismatch
+from sabir.compilation._program import CompiledProgram
 from sabir.compilation._roofline import roofline
 from sabir.compilation.native import Control, host, team
 from sabir.evaluation import Front, Runner, warn
@@ -86,8 +99,8 @@ class Compiled:
         self._team = team(threads or self._host.cores)
         self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
         self._latest: CompiledProgram | None = None
-        self._lock = threading.RLock()
-        self._control = Control()
+        self._lock = ProcessLock()
+        self._stops = Stops()
         self._fast: FastRun | None = None
         self._fast_runs: dict[tuple[tuple[str, tuple[int, ...]], ...], FastRun] = {}
         self._refused: set[Pattern] = set()
@@ -105,28 +118,51 @@ class Compiled:
 
     @cached_property
     def _runner(self) -> Runner:
-        """The interpreter, which runs what no plan can."""
+        """The interpreter, which runs what no plan can, under the limits in force."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SabirWarning)  # this session has issued them
-            return Runner(self._model, self._registry, self._limits, newer_opsets=self._newer_opsets)
+            return Runner(self._model, self._registry, newer_opsets=self._newer_opsets)
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the named outputs (all by default), as the interpreter does."""
-        names = tuple(self._front.output_slots)
-        if outputs is not None and tuple(outputs) != names:
-            return self._runner.run(feeds, outputs)
-        return run_with_limits(self._limits, self._run, feeds, names)
+        return run_with_limits(self._limits, self._requested, feeds, outputs)
 
-    def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    def _requested(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
+        names = tuple(self._front.output_slots)
+        before = budget().mark()
+        with self._stops.run() as control:
+            if outputs is None or tuple(outputs) == names:
+                found = self._tried(feeds, names, control)
+                if found is not None:
+                    return found
+            runner = self._runner
+            budget().return_to(before)
+            return runner.run(feeds, outputs)
+
+    def _tried(
+        self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control
+    ) -> dict[str, Any] | None:
+        """Return the results of a run of a plan, None where the interpreter is to run the request."""
+        try:
+            return self._run(feeds, names, control)
+        except (Mismatch, EvaluationError):
+            return None
+        except LimitError as error:
+            if error.limit == "seconds":
+                raise
+            return None
+        except ACCIDENTS as error:
+            problem = f"{type(error).__name__}: {error}"
+        warn(f"the compiled plan failed, so the interpreter runs the model; please report it: {problem}")
+        return None
+
+    def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control) -> dict[str, Any]:
         run, inputs, arrays, pattern, sizes = self._started(feeds)
         program = self.program(pattern, sizes)
         if program is None:
-            return self._runner.run(feeds)
-        try:
-            with np.errstate(all="ignore"):
-                results = program.run(arrays, sizes, run, self._control)
-        except Mismatch:
-            return self._runner.run(feeds)
+            raise Mismatch("there is no plan for these shapes")
+        with np.errstate(all="ignore"):
+            results = program.run(arrays, sizes, run, control)
         found = self._front.finish(names, results, inputs, run)
         self._remember(program, names, inputs, sizes)
         return found
@@ -134,21 +170,19 @@ class Compiled:
     def run_fast(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return all outputs for feeds like those of the last run, in the least time; None for others."""
         fast = self._fast
-        return None if fast is None else fast(feeds)
+        if fast is None or (self._limits is None and has_limits()):
+            return None  # limits of the caller's: only the other way looks at them
+        return fast(feeds)
 
     def cancel(self) -> None:
         """Stop the runs that other threads are in: they raise CancelledError."""
-        with self._lock:
-            stopped, self._control = self._control, Control()
-            self._fast = None
-            self._fast_runs.clear()
-        stopped.cancel()
+        self._stops.cancel()
+        self.release()
 
     def release(self) -> None:
         """Give back the memory that runs have left for the next ones."""
-        with self._lock:
-            self._fast = None
-            self._fast_runs.clear()
+        self._fast = None
+        self._fast_runs = {}
 
     def _remember(
         self,
@@ -171,17 +205,18 @@ class Compiled:
         if len(fed) < len(arrays):
             return
         key = tuple((name, x.shape) for name, _, x in fed)
-        fast = self._fast_runs.get(key)
-        if fast is None:
+        runs, control = self._fast_runs, self._stops.control
+        fast = runs.get(key)
+        if fast is None or fast.control is not control:
             known = Sizes(sizes)
             outputs = list(zip(names, program.prepared.plan.results, strict=True))
-            fast = fast_run(program, program.layout(0, known), known, fed, outputs, self._control)
+            fast = fast_run(program, program.layout(0, known), known, fed, outputs, control)
             if fast is None:
                 return
-            if len(self._fast_runs) >= _MOST_SHAPES:
-                self._fast_runs.clear()
-            self._fast_runs[key] = fast
-        self._fast = fast
+            if len(runs) >= _MOST_SHAPES:
+                runs.clear()
+            runs[key] = fast
+        self._stops.keep(control, partial(setattr, self, "_fast", fast))
 
     def _started(self, feeds: Mapping[str, Any]) -> tuple[Run, list[Any], list[Any], Pattern, dict[str, int]]:
         """Return the state of a new run, the feeds, those that the plan reads, and their pattern."""
@@ -219,14 +254,19 @@ class Compiled:
     ) -> CompiledProgram | None:
         if pattern in self._refused:
             return None
+        before = budget().mark()
         try:
-            return run_with_limits(self._limits, self._planned, pattern, sizes, progress)
-        except LimitError:
+            return self._planned(pattern, sizes, progress)
+        except CancelledError:
             raise
-        except (SabirError, AssertionError, *ACCIDENTS) as error:
+        except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
+            if isinstance(error, LimitError) and error.limit == "seconds":
+                raise
             self._refused.add(pattern)
             warn(f"no plan could be compiled, so the interpreter runs it: {type(error).__name__}: {error}")
             return None
+        finally:
+            budget().return_to(before)
 
     def _planned(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
@@ -236,7 +276,7 @@ class Compiled:
         prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
         plan = build(lowered, [v.slot for v in prepared.program.outputs], self._host)
         bodies = bodies_on(self._host, self._team)
-        return CompiledProgram(prepared, plan, self._team, frozenset(sizes), bodies, progress)
+        return CompiledProgram(prepared, plan, self._team, frozenset(sizes), bodies, progress or _timed)
 
     # ------------------------------------------------------------ looking inside
 
@@ -308,3 +348,8 @@ def _drop(model: Model) -> None:
 def _default(program: Program, slot: int) -> Array | None:
     found = program.constants.get(slot)
     return None if found is None else found.array()
+
+
+def _timed(_done: int, _all: int) -> None:
+    """Look at the deadline between kernels that are compiled."""
+    check_time()

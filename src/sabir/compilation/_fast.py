@@ -42,15 +42,15 @@ class FastRun:
     way is right.
     """
 
-    __slots__ = ("_control", "_count", "_enter", "_frames", "_inputs", "_layout", "_names", "_outputs",
-                 "_program", "_sizes", "_slots", "_team")  # fmt: skip
+    __slots__ = ("_count", "_enter", "_frames", "_inputs", "_layout", "_names", "_outputs",
+                 "_program", "_sizes", "_slots", "_team", "control")  # fmt: skip
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: Sizes,
         names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     ) -> None:  # fmt: skip
         """Take the fed inputs (name, slot, feed), the outputs (name, slot), and what cancels the runs."""
-        self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
+        self._program, self._layout, self._sizes, self.control = program, layout, sizes, control
         self._names = tuple(name for name, _, _ in names)
         self._count = len(names)
         by_slot = {b.slot: b for b in program.plan.buffers if b.kind == "input"}
@@ -76,7 +76,10 @@ class FastRun:
         except KeyError:
             return None
         frames = self._frames
-        frame = frames.pop() if frames else self._frame()
+        try:
+            frame = frames.pop()
+        except IndexError:  # each thread that runs at the same time has a frame
+            frame = self._frame()
         if frame.team_memory != frame.team.memory:  # a child process has a team of its own
             frame = self._frame()
         block, place = frame.block, FIRST
@@ -94,7 +97,7 @@ class FastRun:
                 frames.append(frame)
                 return None
             rows = self._layout.rows.ctypes.data
-            done = execute(self._team, rows, done, block[3], frame.table_address, self._control, _nothing)
+            done = execute(self._team, rows, done, block[3], frame.table_address, self.control, _nothing)
             if done < block[3]:
                 raise CancelledError("the run was cancelled")
         if frame.errors.value:
@@ -106,7 +109,7 @@ class FastRun:
 
     def _frame(self) -> _Frame:
         return _Frame(
-            self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots
+            self._program, self._layout, self._sizes, self._team, self.control, self._inputs, self._slots
         )
 
 

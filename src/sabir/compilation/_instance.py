@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sabir.compilation._plan import ARENA, SCRATCH, Buffer, BufferNumber, Computed, Entry, Offset, Plan, Step
+from sabir.compilation._bounds import Needs, check_reaches, needs
+from sabir.compilation._plan import (
+    ARENA,
+    SCRATCH,
+    Buffer,
+    BufferNumber,
+    Computed,
+    Entry,
+    Mismatch,
+    Offset,
+    Plan,
+    Step,
+)
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
@@ -30,13 +42,17 @@ class Part(NamedTuple):
     last: int
     arena: int
 
+    def fills(self, buffer: Buffer) -> bool:
+        """Return whether an output is written first, or something known first read, in this part."""
+        return self.first <= max(buffer.first, 0) < max(self.last, 1)
+
 
 class PartLayout(NamedTuple):
     """A part for given sizes.
 
     `rows` are the rows of the native plan, which point into `blocks`. `runs` has, in order, either the first
     and last row of kernels that run together, or the number of an evaluated step. `offsets` are those of all
-    buffers so far.
+    buffers so far. `needs` counts the tensors of this part and of earlier ones.
     """
 
     rows: Array
@@ -45,6 +61,8 @@ class PartLayout(NamedTuple):
     arena_bytes: int
     scratch_bytes: int
     offsets: dict[Buffer, int]
+    output_bytes: int = 0
+    needs: Needs = Needs(0, 0)
 
 
 class Sizes:
@@ -97,34 +115,42 @@ def lay_out(
     plan: Plan, part: Part, parts: Sequence[Part], sizes: Sizes, addresses: Mapping[object, int],
     earlier: Mapping[Buffer, int],
 ) -> PartLayout:  # fmt: skip
-    """Return a part for given sizes.
+    """Return a part for given sizes; raises Mismatch for sizes that its kernels cannot have.
 
     `addresses` has the address of each kernel, `earlier` the offsets of buffers in the arenas of earlier
     parts.
     """
+    entries = plan.entries[part.first : part.last]
+    needed = needs(plan.values, sizes)
+    check_reaches(entries, sizes)
     offsets, arena = _arena(plan, part, sizes)
     offsets = {**earlier, **offsets}
-    entries = plan.entries[part.first : part.last]
+    outputs = sum(sizes(b.size) for b in plan.buffers if b.kind == "output" and part.fills(b))
     scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
     arenas = {buffer: p.arena for p in parts for buffer in _owned(plan, p)}
     blocks: list[list[int]] = []
     kernels: list[int] = []
-    runs: list[tuple[int, int] | int] = []
-    start = 0
-    for number, entry in enumerate(entries, part.first):
-        if isinstance(entry, Step):
-            if start < len(kernels):
-                runs.append((start, len(kernels)))
-            runs.append(number)
-            start = len(kernels)
-            continue
-        _, _, spec, arguments = _choice(entry, sizes)
-        kernels.append(addresses[spec])
-        blocks.append([_argument(a, sizes, offsets, arenas) for a in arguments])
-    if start < len(kernels):
-        runs.append((start, len(kernels)))
+    for entry in entries:
+        if isinstance(entry, Entry):
+            _, _, spec, arguments = _choice(entry, sizes)
+            kernels.append(addresses[spec])
+            blocks.append([_argument(a, sizes, offsets, arenas) for a in arguments])
     rows, memory = _rows(kernels, blocks)
-    return PartLayout(rows, memory, tuple(runs), arena, -(-scratch // ALIGNMENT) * ALIGNMENT, offsets)
+    scratch = -(-scratch // ALIGNMENT) * ALIGNMENT
+    return PartLayout(rows, memory, _runs(entries, part.first), arena, scratch, offsets, outputs, needed)
+
+
+def _runs(entries: Sequence[Entry | Step], first: int) -> tuple[tuple[int, int] | int, ...]:
+    """Return the rows of kernels that run together, and between them the numbers of evaluated steps."""
+    found: list[tuple[int, int] | int] = []
+    row = start = 0
+    for number, entry in enumerate(entries, first):
+        if isinstance(entry, Entry):
+            row += 1
+            continue
+        found += [(start, row), number] if start < row else [number]
+        start = row
+    return (*found, (start, row)) if start < row else tuple(found)
 
 
 def _rows(kernels: Sequence[int], blocks: Sequence[Sequence[int]]) -> tuple[Array, Array]:
@@ -187,10 +213,18 @@ def _arena(plan: Plan, part: Part, sizes: Sizes) -> tuple[dict[Buffer, int], int
 
 
 def aligned(size: int) -> Array:
-    """Return so many bytes of memory that begin at a multiple of 64."""
-    memory: Array = np.empty(size + ALIGNMENT, np.uint8)
+    """Return so many bytes of memory that begin at a multiple of 64; raises Mismatch where there are none."""
+    memory = allocated((size + ALIGNMENT,), np.dtype(np.uint8))
     start = -int(memory.ctypes.data) % ALIGNMENT
     return memory[start : start + size]
 
 
-__all__ = ["ALIGNMENT", "ARENA", "Part", "PartLayout", "Sizes", "aligned", "lay_out", "parts_of"]
+def allocated(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return an array that is not filled; raises Mismatch for a size that the machine cannot have."""
+    try:
+        return np.empty(shape, dtype)
+    except (MemoryError, ValueError, OverflowError) as error:
+        raise Mismatch(f"there is no memory for {shape} of {dtype}") from error
+
+
+__all__ = ["ALIGNMENT", "ARENA", "Part", "PartLayout", "Sizes", "aligned", "allocated", "lay_out", "parts_of"]

@@ -32,6 +32,7 @@ from sabir.loops import Contract, Expression, Size, Stored
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sabir.compilation._bounds import Reach
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._groups import Group
     from sabir.compilation.kernels import Nest
@@ -63,7 +64,10 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
     packed = _packed(builder, contract, b_place, nesting.sizes[:-2])
     entry = Entry([], nodes=builder.origins.labels(group.members))
-    rows = nesting.sizes[-2]
+    rows, depth = nesting.sizes[-2], contract.b.shape[-2]
+    entry.reaches.append(
+        builder.reach(a, contract.element, nesting.sizes[:-1], a_place.strides[:-1], (depth, 1))
+    )
     for limit, tile in tiles(rows if isinstance(rows, int) else None, builder.host.registers):
         product = _tiled(nest, contract, tile)
         arguments = builder.arguments(nest, nesting, entry, 0)
@@ -72,7 +76,7 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
         arguments += packed.arguments()
         arguments += _product_arguments(product, contract, a_place, nesting.sizes, packed)
         entry.choices.append((rows, limit or 0, product, arguments))
-    entry.flops = 2 * contract.b.shape[-2] * count_of(nesting.sizes)
+    entry.flops = 2 * depth * count_of(nesting.sizes)
     builder.entries.append(entry)
 
 
@@ -165,6 +169,10 @@ def _packing(
     arguments: list[Argument] = [*(n for n, _ in batch), *contract.b.shape[-2:]]
     arguments += builder.pointer(b, contract.element, entry)
     arguments += [stride * size for stride in (*(s for _, s in batch), *b.strides[-2:])]
+    counts = [*(n for n, _ in batch), contract.b.shape[-2]]
+    strides = [*(s for _, s in batch), b.strides[-2]]
+    columns = contract.b.shape[-1], b.strides[-1]
+    entry.reaches.append(builder.reach(b, contract.element, counts, strides, columns))
     builder.use(target, entry)
     entry.choices.append((None, 0, packing, [*arguments, BufferNumber(target), Offset(target, 0), item]))
     return entry
@@ -224,8 +232,23 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
     arguments += [*packed.arguments(), packed.panel, *packed.strides]
     arguments += _operand_arguments(builder, places.values, entry)
     entry.choices.append((None, 0, attention, [*arguments, first.b.shape[-2], kept]))
+    entry.reaches += _attention_reaches(builder, places, results.sizes, first)
     entry.flops = 2 * count_of(first.shape) * (first.b.shape[-2] + second.shape[-1])
     builder.entries.append(entry)
+
+
+def _attention_reaches(
+    builder: PlanBuilder, places: _AttentionPlaces, sizes: Sequence[Size], first: Contract
+) -> list[Reach]:
+    """Return what the queries and the values touch; the packed keys are whole."""
+    queries, values = places.queries, places.values
+    *batch, rows, columns = sizes
+    depth, keys = first.b.shape[-2:]
+    element = first.element
+    return [
+        builder.reach(queries.located, element, [*batch, rows], queries.strides[:-1], (depth, 1)),
+        builder.reach(values.located, element, [*batch, keys], values.strides[:-1], (columns, 1)),
+    ]
 
 
 def _attention(builder: PlanBuilder, rows: Nesting, results: Nesting, second: Contract) -> Attention:

@@ -20,6 +20,7 @@ from sabir.compilation.kernels import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from sabir.compilation._bounds import Reach, Value
     from sabir.compilation._lowering import Evaluated
     from sabir.loops import Size, Sizes
 
@@ -28,6 +29,10 @@ ERRORS, ARENA, SCRATCH = 0, 1, 2
 FIRST = 3
 
 BufferKind = Literal["input", "constant", "packed", "known", "result", "output", "arena"]
+
+
+class Mismatch(Exception):
+    """A run contradicts what its plan assumes; the interpreter runs it, or says what is wrong."""
 
 
 @dataclass(slots=True, eq=False)
@@ -82,7 +87,8 @@ Spec: TypeAlias = Nest | Product | Attention | Packing | Cumulation | Scattering
 class Entry:
     """A kernel and its arguments. `choices` are kernels for sizes up to a limit; the last is for all others.
 
-    `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes.
+    `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes, `reaches` is what
+    it touches of tensors in memory.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]
@@ -90,6 +96,7 @@ class Entry:
     nodes: tuple[str, ...] = ()
     flops: Size = 0
     buffers: list[Buffer] = field(default_factory=list[Buffer])
+    reaches: list[Reach] = field(default_factory=list["Reach"])
 
 
 @dataclass(slots=True, eq=False)
@@ -105,12 +112,16 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Plan:
-    """The entries of a plan in order, the buffers that they use, and the entries that prepare constants."""
+    """The entries of a plan in order, the buffers that they use, and the entries that prepare constants.
+
+    `values` are all tensors that the entries compute, those too that are never in memory.
+    """
 
     entries: list[Entry | Step]
     buffers: list[Buffer]
     outputs: dict[int, Buffer]
     setup: list[Entry]
+    values: list[Value] = field(default_factory=list["Value"])
 
 
 def bytes_of(element: str, shape: Sizes) -> Size:

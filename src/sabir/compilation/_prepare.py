@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, SabirError
+from sabir.base import ACCIDENTS, SabirError, budget, check_time
 from sabir.conversion import convert_in_place
+from sabir.evaluation import CallBinder
 from sabir.inference import Inference
 from sabir.ir import Expr, TensorType, choose_extremes, dim_max, dim_min, drop_constants, symbol
 from sabir.rewrite import InlineFunctions, run_passes
 from sabir.scheduling import OperatorCall, make_plan, schedule
-from sabir.schema import Call, as_results
+from sabir.schema import as_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -230,11 +231,13 @@ def _read(node: Node) -> Iterable[Value | None]:
 def folded(program: Program, plan: Plan) -> dict[int, Array]:
     """Return the constants by slot: initializers, and what follows from these alone."""
     arrays = {slot: tensor.array() for slot, tensor in program.constants.items()}
+    binder = CallBinder(strict=False)
     for place, _ in plan.steps:
         call = program.calls[place]
+        check_time()
         if not _is_foldable(call, arrays):
             continue
-        results = _evaluated(call, arrays)
+        results = _evaluated(call, arrays, binder)
         if results is not None:
             arrays.update({slot: x for slot, x in zip(call.outputs, results, strict=False) if slot})
     return arrays
@@ -248,20 +251,26 @@ def _is_foldable(call: ScheduledCall, arrays: Mapping[int, Array]) -> bool:
     return all(slot in arrays for slot in call.inputs if slot)
 
 
-def _evaluated(call: ScheduledCall, arrays: Mapping[int, Array]) -> list[Array] | None:
-    """Return the results of a call on constants; None where it fails, and the run is to report it."""
-    if not isinstance(call, OperatorCall):
-        return None
-    binding = call.version.binding("evaluate")
+def _evaluated(call: ScheduledCall, arrays: Mapping[int, Array], binder: CallBinder) -> list[Array] | None:
+    """Return the results of a call on constants.
+
+    None where it fails, or needs more than the limits allow: the run is to report it.
+    """
     operands = [arrays.get(slot) for slot in call.inputs]
+    present = budget()
     try:
+        bound = binder.bind(call)
+        if bound.checks is not None:
+            bound.checks.check(operands, present.unchecked_elements)
         with np.errstate(all="ignore"):
-            results = as_results(
-                binding(operands, binding.fill(call.attributes), Call(call.named, call.version.since))
-            )
+            results = as_results(bound.function(*operands))
     except (SabirError, *ACCIDENTS):
         return None
     if not all(isinstance(x, (np.ndarray, np.generic)) for x in results):
         return None
     found = [np.asarray(x) for x in results]
-    return found if sum(x.size for x in found) <= _MOST_FOLDED else None
+    size = sum(x.nbytes for x in found)
+    if sum(x.size for x in found) > _MOST_FOLDED or present.live_bytes + size > present.memory:
+        return None
+    present.live_bytes += size  # a folded constant stays as long as the plan
+    return found

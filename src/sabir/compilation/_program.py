@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from sabir.base import CancelledError, check_time
-from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, lay_out, parts_of
-from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Step
+from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, aligned, allocated, lay_out, parts_of
+from sabir.compilation._locks import ProcessLock
+from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry, Mismatch, Step
 from sabir.compilation.kernels import (
     Attention,
     Cumulation,
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     Bodies: TypeAlias = Callable[[ScheduledSubgraph, BoundPlan], Any]
 
 _MOST_LAYOUTS = 64
-
-
-class Mismatch(Exception):
-    """A run contradicts what its plan assumes; the interpreter runs it, or says what is wrong."""
 
 
 def text_of(spec: Spec) -> str:
@@ -94,10 +90,11 @@ class CompiledProgram:
         self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
         self.parts = parts_of(plan, given)
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._arenas: list[list[Array]] = []
         self._keep: list[Array] = []
         self.calls = self._bound_calls(prepared, bodies)
+        self.constants = self._constants()
         self.table = self._new_table()
         self._setup()
 
@@ -109,6 +106,12 @@ class CompiledProgram:
         binder = CallBinder(strict=False, bodies=bodies)
         steps = [e for e in self.plan.entries if isinstance(e, Step)]
         return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}
+
+    def _constants(self) -> dict[int, Array]:
+        """Return the constants that evaluated calls read, aligned: BLAS copies an unaligned operand."""
+        read = {slot for e in self.plan.entries if isinstance(e, Step) for slot in e.call.reads}
+        arrays = self.prepared.constants
+        return {slot: np.require(arrays[slot], None, "A") for slot in sorted(read & arrays.keys())}
 
     def _new_table(self) -> Array:
         count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self.parts)])
@@ -181,13 +184,17 @@ class CompiledProgram:
         found = self._layouts.get(key)
         if found is None:
             with self._lock:
-                made = lay_out(
-                    self.plan, self.parts[number], self.parts, sizes, self._addresses, earlier or {}
-                )
+                made = self._laid_out(number, sizes, earlier or {})
                 if len(self._layouts) >= _MOST_LAYOUTS:
                     self._layouts.clear()
                 found = self._layouts[key] = made
         return found
+
+    def _laid_out(self, number: int, sizes: Sizes, earlier: Mapping[Buffer, int]) -> PartLayout:
+        try:
+            return lay_out(self.plan, self.parts[number], self.parts, sizes, self._addresses, earlier)
+        except (KeyError, OverflowError) as error:  # a size that no call has decided, or past 64 bits
+            raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
 
 
 class PlanRun:
@@ -204,7 +211,7 @@ class PlanRun:
         self.table[ERRORS] = self.errors.ctypes.data
         prepared = program.prepared
         self.slots: list[Any] = [None] * prepared.program.size
-        for slot, array in prepared.constants.items():
+        for slot, array in (prepared.constants | program.constants).items():
             self.slots[slot] = array
         for slot, array in zip(prepared.inputs, inputs, strict=True):
             if array is not None:
@@ -212,6 +219,7 @@ class PlanRun:
         self.keep: list[Any] = []
         self.results: dict[int, Array] = {}
         self.arenas: dict[int, Array] = {}
+        self.worked = 0
         self.offsets: Mapping[Buffer, int] = {}
         for buffer in program.plan.buffers:
             if buffer.kind == "input":
@@ -225,12 +233,21 @@ class PlanRun:
         self.table[buffer.number] = array.ctypes.data
 
     def outputs(self) -> list[Any]:
+        """Run all parts; the caller counts the outputs, so what was alive meanwhile counts no more."""
+        alive = self.state.budget.live_bytes
+        try:
+            return self._outputs()
+        finally:
+            self.state.budget.live_bytes = alive
+
+    def _outputs(self) -> list[Any]:
         program = self.program
         for number in range(len(program.parts)):
             layout = program.layout(number, self.sizes, self.offsets)
             self.offsets = layout.offsets
             self._memory(number, layout)
             for item in layout.runs:
+                check_time(self.state.budget)
                 if isinstance(item, tuple):
                     self._rows(layout, item)
                 else:
@@ -251,7 +268,7 @@ class PlanRun:
     def _memory(self, number: int, layout: PartLayout) -> None:
         """Allocate the arena of a part, scratch memory, the outputs, and what is known of sizes."""
         program, part = self.program, self.program.parts[number]
-        self.state.budget.allocate(layout.arena_bytes)
+        self._spend(layout)
         arena = aligned(layout.arena_bytes)
         self.arenas[part.arena] = arena
         self.table[part.arena] = arena.ctypes.data
@@ -260,20 +277,36 @@ class PlanRun:
             self.keep.append(scratch)
             self.table[SCRATCH] = scratch.ctypes.data
         for buffer in program.plan.buffers:
-            if not part.first <= max(buffer.first, 0) < max(part.last, 1):
+            if not part.fills(buffer):
                 continue
             if buffer.kind == "output":
                 self._output(buffer)
             elif buffer.kind == "known":
                 self._known(buffer)
 
+    def _spend(self, layout: PartLayout) -> None:
+        """Count what a part needs, before anything is allocated.
+
+        The interpreter runs what seems too much: it counts in another way, and its errors name the node.
+        """
+        budget = self.state.budget
+        size = layout.arena_bytes + layout.output_bytes + layout.scratch_bytes * self.program.team.threads
+        work, self.worked = layout.needs.work - self.worked, layout.needs.work
+        if (
+            layout.needs.elements > budget.elements
+            or work > budget.work
+            or budget.live_bytes + size > budget.memory
+        ):
+            raise Mismatch("the run may need more than the limits allow")
+        budget.live_bytes += size
+        budget.work -= work
+
     def _output(self, buffer: Buffer) -> None:
         dtype = element(buffer.element).dtype
         shape = tuple(map(self.sizes, buffer.shape))
-        self.state.budget.allocate(self.sizes(buffer.size))
-        array: Array = np.empty(shape, dtype)
+        array = allocated(shape, dtype)
         if buffer.strides is not None:
-            flat: Array = np.empty(array.size, dtype)
+            flat = allocated((array.size,), dtype)
             strides = [self.sizes(s) * dtype.itemsize for s in buffer.strides]
             array = np.ndarray(shape, dtype, flat, 0, strides)
         self.results[buffer.slot] = array

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, Budget, EvaluationError, LimitError, SabirError, check_time
+from sabir.base import ACCIDENTS, Budget, CancelledError, EvaluationError, LimitError, SabirError, check_time
 from sabir.evaluation._declared import Dimensions
 from sabir.evaluation._sizes import LITTLE, bytes_of, unseen_work
 from sabir.evaluation._types import shown_type
@@ -73,6 +73,8 @@ def run_call(call: BoundCall, slots: SlotValues, sizes: list[int], run: Run) -> 
     operands = [slots[slot] for slot in call.inputs]
     try:
         _compute(call, operands, slots, sizes, run)
+    except CancelledError:
+        raise
     except LimitError as error:
         raise error.located(call.label) from error
     except SabirError as error:

@@ -182,9 +182,9 @@ class Scatter(Expression):
     """The operand with one update for each index along an axis, in the order of the updates along that axis.
 
     Indices and updates have one shape, of the rank of the operand. `op` combines an element with its update,
-    and is empty where the update replaces it. A negative index counts from the end. An index outside of the axis
-    is an error of the run, and so is a size of the updates that is larger than that of the operand, but along
-    the axis.
+    and is empty where the update replaces it. A negative index counts from the end. An index outside of the
+    axis is an error of the run, and so is a size of the updates that is larger than that of the operand, but
+    along the axis.
     """
 
     operand: Expression = field(default_factory=lambda: Number("float", ()))

@@ -237,7 +237,7 @@ class Body:
         return self.read_at(step.access, offsets, point)
 
     def displaced(self, number: int, step: Take, point: Point) -> tuple[Register, Register]:
-        """Emit by how many bytes an index moves an access, 0 outside of the axis, and whether it is inside."""
+        """Emit by how many bytes an index moves an access, 0 if it is outside, and whether it is inside."""
         e, place = self.e, self.layout.takes[number]
         index = self.value(step.place, point)
         index = cast(e, index, self.nest.steps[step.place].element, "int64")

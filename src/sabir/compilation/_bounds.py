@@ -1,0 +1,126 @@
+"""What a plan may touch and need, checked for given sizes before anything is allocated or run.
+
+A kernel trusts its arguments. So each place that it reads or writes is compared with the memory of its buffer
+when a plan is laid out: a shape that a model computes wrongly makes the interpreter run the request, and say
+what is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.compilation._plan import Buffer, Entry, Mismatch
+from sabir.compilation.kernels import TakeStep, element_bytes
+from sabir.ir import Expr
+from sabir.scheduling import ABSENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sabir.compilation._instance import Sizes
+    from sabir.compilation._lowering import Lowered
+    from sabir.compilation._nesting import Nesting
+    from sabir.loops import Expression, Size
+
+_MOST = (1 << 62) - 1  # a kernel computes with 64 bits
+
+
+class Reach(NamedTuple):
+    """The elements of a buffer that a kernel may touch: from `offset` on, along each of the `extents`.
+
+    An extent is a count and a stride. Those of `takes`, with strides in bytes, are along axes that indices
+    choose from.
+    """
+
+    buffer: Buffer
+    width: int
+    offset: Size
+    extents: Sequence[tuple[Size, Size]]
+    takes: Sequence[tuple[Size, Size]] = ()
+
+
+class Value(NamedTuple):
+    """A tensor that the model computes natively, whether or not it is ever in memory: its shape and width."""
+
+    shape: Sequence[Size]
+    width: int
+
+
+class Needs(NamedTuple):
+    """What the limits of a run count: the elements of its largest tensor, the bytes of all of them."""
+
+    elements: int
+    work: int
+
+
+def reaches_of(nesting: Nesting, buffer: Callable[[Expression], Buffer]) -> list[Reach]:
+    """Return what the places of a nest touch."""
+    taken: dict[int, list[tuple[Size, Size]]] = {}
+    steps = [step for step in nesting.steps if isinstance(step, TakeStep)]
+    for step, extent in zip(steps, nesting.takes, strict=True):
+        taken.setdefault(step.access, []).append(extent)
+    found: list[Reach] = []
+    for number, place in enumerate(nesting.places):
+        extents = list(zip(nesting.sizes, place.strides, strict=True))
+        base = buffer(place.located.base)
+        width = element_bytes(place.element)
+        found.append(Reach(base, width, place.located.offset, extents, taken.get(number, ())))
+    return found
+
+
+def values_of(lowered: Lowered) -> list[Value]:
+    """Return the results of the calls that became kernels."""
+    calls = [lowered.prepared.program.calls[place] for place in lowered.lowered]
+    found = [lowered.expressions[slot] for call in calls for slot in call.outputs if slot != ABSENT]
+    return [Value(x.shape, element_bytes(x.element)) for x in found]
+
+
+def needs(values: Iterable[Value], sizes: Sizes) -> Needs:
+    """Return what the tensors need whose sizes are known by now; raises Mismatch for a negative size."""
+    largest = work = 0
+    for value in values:
+        if any(isinstance(d, Expr) and d.symbols - sizes.symbols.keys() for d in value.shape):
+            continue
+        count = _count(value.shape, sizes)
+        largest = max(largest, count)
+        work += count * value.width
+    return Needs(largest, work)
+
+
+def check_reaches(entries: Iterable[object], sizes: Sizes) -> None:
+    """Raise Mismatch where a kernel would touch what is outside of a buffer."""
+    for entry in entries:
+        if isinstance(entry, Entry):
+            for reach in entry.reaches:
+                _check(reach, sizes)
+
+
+def _check(reach: Reach, sizes: Sizes) -> None:
+    extents = [(sizes(count), sizes(stride)) for count, stride in reach.extents]
+    if any(count < 0 for count, _ in extents):
+        raise Mismatch(f"a loop has the sizes {[count for count, _ in extents]}")
+    if any(count == 0 and stride for count, stride in extents):
+        return  # the loops touch nothing
+    for size, stride in reach.takes:
+        if sizes(size) < 1:
+            raise Mismatch("indices choose from an axis without elements")
+        extents.append((sizes(size), sizes(stride) // reach.width))
+    low = high = sizes(reach.offset)
+    for count, stride in extents:
+        span = (max(count, 1) - 1) * stride
+        low, high = low + min(span, 0), high + max(span, 0)
+    if low < 0 or (high + 1) * reach.width > sizes(reach.buffer.size):
+        raise Mismatch(
+            f"elements {low} to {high} are outside of a tensor of {sizes(reach.buffer.size)} bytes"
+        )
+
+
+def _count(shape: Sequence[Size], sizes: Sizes) -> int:
+    found = list(map(sizes, shape))
+    if any(d < 0 for d in found):
+        raise Mismatch(f"a tensor has the shape {found}")
+    count = math.prod(found)
+    if count > _MOST:
+        raise Mismatch(f"a tensor has {count} elements")
+    return count
