@@ -73,7 +73,7 @@ def reasons(model, feeds):
     """Why calls of a model are evaluated on arrays."""
     pattern, sizes = pattern_of([v.type for v in model.graph.inputs], feeds)
     prepared = prepare(model, pattern, sizes, STANDARD, newer_opsets=False)
-    found = lower(prepared)
+    found = lower(prepared, sizes)
     return {step.reason for step in found.evaluated.values()}
 
 

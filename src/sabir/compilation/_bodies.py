@@ -81,7 +81,7 @@ class CompiledBody:
         if prepared is None:
             return None
         lowered = lower(prepared, sizes)
-        prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
+        prepared = lowered.settled()
         plan = build(lowered, list(self._plan.results), self._host)
         return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
 

@@ -201,8 +201,8 @@ class Compiled:
     def _planned(self, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
         prepared = prepare(self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
         lowered = lower(prepared, sizes)
-        prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
-        plan = build(lowered, [v.slot for v in prepared.program.outputs], self._host)
+        prepared = lowered.settled()
+        plan = build(lowered, list(prepared.plan.results), self._host)
         return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
 
 

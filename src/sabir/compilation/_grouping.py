@@ -164,8 +164,8 @@ class Grouping:
 
     def _copies(self) -> None:
         """Group the copies that views turned out to need."""
-        while self.views.copies:
-            copy = self.views.copies.pop(0)
+        copies, self.views.copies = self.views.copies, []  # an earlier one may have to be there for a later one
+        for copy in copies:
             self._visited.add(copy)
             self._assign(copy)
             self.stored[copy] = None
