@@ -270,13 +270,13 @@ class _Builder:
         head = [axis for axis in range(second.rank - 2) if second.shape[axis] != 1]
         inner, outer = self._rows_of_scores(scores, second.a, head), self._chosen(nesting_of(group, self.grouping), head)
         a = self.grouping.views.locate(self.grouping.operands[first][0])
-        b = self.grouping.views.locate(first.b)
+        b = self.grouping.views.locate(self.grouping.operands[first][1])
         with_operands = self._with_operands(Nesting(first.shape, (False,) * first.rank), first, a, b)
         a_place, b_place = self._chosen(with_operands, head).places
         batch = [second.shape[axis] for axis in head]
         matrix = first.b.shape[-2], first.b.shape[-1]
         packed, panel, b_strides = self._packed(first, b, b_place, batch, matrix, lanes)
-        v = self.grouping.views.locate(second.b)
+        v = self.grouping.views.locate(self.grouping.operands[second][1])
         v_place = self._chosen(
             self._with_operands(Nesting(second.shape, (False,) * second.rank), second, v, v), head
         ).places[1]
@@ -324,7 +324,7 @@ class _Builder:
         axes = [*head, count - 2, count - 1]
         renamed = {axis: number for number, axis in enumerate(axes)}
         steps = [
-            s._replace(axis=renamed.get(s.axis, 0)) if isinstance(s, Position) else s for s in nesting.steps
+            Position(s.element, renamed.get(s.axis, 0)) if isinstance(s, Position) else s for s in nesting.steps
         ]
         return Nesting(
             tuple(nesting.sizes[axis] for axis in axes),

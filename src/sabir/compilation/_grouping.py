@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from sabir.compilation._views import VIEWS, Copy, Views
+from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of
 from sabir.loops import (
     Contract,
     Count,
@@ -75,6 +75,7 @@ class Grouping:
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
         self.operands: dict[Contract, tuple[Expression, Expression]] = {}  # of products, as they are read
+        self.sources: dict[Take, Expression] = {}  # what a Take reads, where it is a number with memory of its own
 
     def run(self, outputs: Sequence[int]) -> None:
         """Group what the evaluated calls and the outputs, by their slots, need."""
@@ -107,10 +108,8 @@ class Grouping:
 
     def _read(self, slot: int) -> Expression:
         """Return an operand of an evaluated call; a number, expanded or not, gets memory of its own."""
-        x = base = self.lowered.expressions[slot]
-        while isinstance(base, VIEWS):
-            base = base.operand
-        if isinstance(base, (Number, Extent)):
+        x = self.lowered.expressions[slot]
+        if is_number(x):
             x = self.lowered.expressions[slot] = Copy(x.element, x.shape, x)
         return x
 
@@ -235,7 +234,8 @@ class Grouping:
         direct: list[Expression] = []
         memory: list[Expression] = []
         if isinstance(x, Take):
-            memory.append(x.operand)
+            source = self.sources[x] = self._in_memory(x.operand)
+            memory.append(source)
             (memory if isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of else direct).append(
                 x.indices
             )
@@ -289,17 +289,25 @@ class Grouping:
             if x.into is not None:
                 self.writers[x.into].append(group)
 
+    def _in_memory(self, x: Expression) -> Expression:
+        """Return an operand that kernels address; a number, expanded or not, gets memory of its own."""
+        if not is_number(x):
+            return x
+        copy = Copy(x.element, x.shape, x)
+        self._assign(copy)
+        return copy
+
     def _product(self, x: Contract) -> None:
-        a = x.a
+        a, b = self._in_memory(x.a), self._in_memory(x.b)
         if self.views.locate(a).strides[-1] != 1 and a.shape[-1] != 1:
             a = Copy(a.element, a.shape, a)
             self._assign(a)
-        self.operands[x] = a, x.b
+        self.operands[x] = a, b
         scores = self._scores(x) if a is x.a else None
         if scores is not None:
             self._attention(x, scores)
             return
-        needed = [g for o in (a, x.b) for g in self.need(o)]
+        needed = [g for o in (a, b) for g in self.need(o)]
         group = self._group("product")
         group.space = x.shape
         group.members.append(x)
@@ -314,7 +322,7 @@ class Grouping:
         rows = self.of.get(x.a)
         if rows is None or rows.kind != "nest" or rows.space != x.a.shape or x.b.rank != x.rank:
             return None
-        if rows.reduced != (x.a.rank - 1,) or self.views.locate(x.b).strides[-1] != 1:
+        if rows.reduced != (x.a.rank - 1,) or self.views.locate(self.operands[x][1]).strides[-1] != 1:
             return None
         read = {o for m in rows.members for o in operands_of(m) if o in self.of and self.of[o] is not rows}
         products = {self.of[o] for o in read if self.of[o].kind == "product" and o.shape == rows.space}
@@ -336,7 +344,7 @@ class Grouping:
         for member in scores.members:
             self.stored.pop(member, None)
             self.of[member].kind = "gone"
-        needed = self.need(x.b)
+        needed = self.need(self.operands[x][1])
         group = self._group("attention")
         group.space, group.scores = x.shape, scores
         group.members.append(x)
@@ -383,22 +391,3 @@ class Grouping:
                 raise AssertionError("the groups wait for each other")
             waiting = later
         return found
-
-
-def operands_of(x: Expression) -> tuple[Expression, ...]:
-    """Return what an expression is computed from."""
-    match x:
-        case Map():
-            return x.operands
-        case Take():
-            return (x.operand, x.indices)
-        case Contract():
-            return (x.a, x.b)
-        case Join():
-            return x.parts
-        case Reduce() | Pad() | Copy():
-            return (x.operand,)
-        case _ if isinstance(x, VIEWS):
-            return (x.operand,)
-        case _:
-            return ()

@@ -137,7 +137,7 @@ class NestBuilder:
         return len(self.found.places) - 1
 
     def _take(self, x: Take) -> int:
-        located = self.grouping.views.locate(x.operand)
+        located = self.grouping.views.locate(self.grouping.sources[x])
         before, after = located.strides[: x.axis], located.strides[x.axis + 1 :]
         strides = (*before, *(0,) * x.indices.rank, *after)
         index = self._index(x)
@@ -192,7 +192,7 @@ def merged(nesting: Nesting, *, fixed: int = 0) -> Nesting:
             groups.append([axis])
     places = [p._replace(strides=tuple(p.strides[g[-1]] for g in groups)) for p in nesting.places]
     renamed = {g[0]: number for number, g in enumerate(groups)}
-    steps = [s._replace(axis=renamed[s.axis]) if isinstance(s, Position) else s for s in nesting.steps]
+    steps = [Position(s.element, renamed[s.axis]) if isinstance(s, Position) else s for s in nesting.steps]
     sizes: list[Size] = []
     for g in groups:
         size: Size = 1

@@ -303,7 +303,7 @@ class _Run:
         else:
             source = self.results[buffer.slot] if buffer.kind == "output" else self.slots[buffer.slot]
             memory = np.require(source, None, "CA").reshape(-1).view(np.uint8)
-        found: Array = np.ndarray(sizes, dtype, memory, start, steps) if memory.size else np.empty(sizes, dtype)
+        found: Array = np.empty(sizes, dtype) if 0 in sizes else np.ndarray(sizes, dtype, memory, start, steps)
         found.flags.writeable = False
         return found
 

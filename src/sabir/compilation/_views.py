@@ -6,7 +6,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.ir import Expr
-from sabir.loops import Expand, Expression, Join, Number, Pad, Permute, Reshape, Size, Sizes, Slice, Stored
+from sabir.loops import (
+    Contract,
+    Expand,
+    Expression,
+    Extent,
+    Join,
+    Map,
+    Number,
+    Pad,
+    Permute,
+    Reduce,
+    Reshape,
+    Size,
+    Sizes,
+    Slice,
+    Stored,
+    Take,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +47,32 @@ class Copy(Expression):
 
 
 VIEWS = (Permute, Reshape, Expand, Slice)
+
+
+def is_number(x: Expression) -> bool:
+    """Return whether an expression is one number, or a view of it."""
+    while isinstance(x, VIEWS):
+        x = x.operand
+    return isinstance(x, (Number, Extent))
+
+
+def operands_of(x: Expression) -> tuple[Expression, ...]:
+    """Return what an expression is computed from."""
+    match x:
+        case Map():
+            return x.operands
+        case Take():
+            return (x.operand, x.indices)
+        case Contract():
+            return (x.a, x.b)
+        case Join():
+            return x.parts
+        case Reduce() | Pad() | Copy():
+            return (x.operand,)
+        case _ if isinstance(x, VIEWS):
+            return (x.operand,)
+        case _:
+            return ()
 
 
 class Views:

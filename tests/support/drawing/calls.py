@@ -22,6 +22,7 @@ from support.drawing.views import (
     concat,
     cut,
     expand,
+    filled,
     flatten,
     pad,
     reshape,
@@ -36,7 +37,7 @@ from support.drawing.views import (
 CALLS = {
     unary: 3, binary: 6, transpose: 3, matmul: 5, reduction: 5, softmax: 3, reshape: 4, normalisation: 3, cut: 3, concat: 3,
     where: 2, gather: 3, pad: 2, attention: 3, heads: 2, expand: 2, split: 2, unsqueeze: 1, squeeze: 1, flatten: 1, tile: 1,
-    shape_as_number: 1, domain_of_function: 2, jump: 1, compare: 2, logic: 1, cast: 2, clip: 1, of_integers: 1, extreme: 2,
+    shape_as_number: 1, filled: 1, domain_of_function: 2, jump: 1, compare: 2, logic: 1, cast: 2, clip: 1, of_integers: 1, extreme: 2,
     gemm: 2, evaluated: 1, selected: 1, branch: 1, loop: 1,
 }  # fmt: skip
 _WEIGHTED = [call for call, weight in CALLS.items() for _ in range(weight)]

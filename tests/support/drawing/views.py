@@ -175,3 +175,11 @@ def shape_as_number(g: Graphs):
     size = g.b.Gather(g.b.Shape(x.value), [axis])
     value = g.b.Cast(size, to="float") if kind == "float" else size
     return g.result(value, kind, (g.one,), max(x.shape[axis]), 0.0, 1.0)
+
+
+def filled(g: Graphs):
+    """One number in the shape of a value, which needs no memory."""
+    x = g.some()
+    kind = g.pick(["float", "float", "int64"])
+    value = g.b.ConstantOfShape(g.b.Shape(x.value), value=np.array([2], dtype_of(kind)))
+    return g.result(value, kind, x.shape, 2, 0.0, 1.0)
