@@ -39,7 +39,9 @@ def test_threads_are_bounded(model, threads):
 def test_bad_options_are_told(model):
     with pytest.raises(UnsupportedError, match="no engine 'gpu'; the engines are auto, compiled, reference"):
         sabir.Session(model, engine="gpu")
-    with pytest.raises(UnsupportedError, match="no engine .'compiled'.; the engines are auto, compiled, reference"):
+    with pytest.raises(
+        UnsupportedError, match="no engine .'compiled'.; the engines are auto, compiled, reference"
+    ):
         sabir.Session(model, engine=["compiled"])
     for threads in (0, "2", 1.5):
         with pytest.raises(UnsupportedError, match="threads must be a number, 1 or more, or None; got "):

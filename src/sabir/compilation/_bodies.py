@@ -103,7 +103,7 @@ class CompiledBody:
         if prepared is None:
             return None
         lowered = lower(prepared, sizes)
-        prepared = prepared._replace(guards=(*prepared.guards, *lowered.guards))
+        prepared = lowered.settled()
         plan = build(lowered, list(self._plan.results), self._host)
         return CompiledProgram(
             prepared,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation._groups import Group, GroupKind
-from sabir.compilation._views import VIEWS, Copy, Views, operands_of
+from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of
 from sabir.loops import (
     Best,
     Contract,
@@ -88,10 +88,8 @@ class Grouping:
 
     def _read(self, slot: int) -> Expression:
         """Return an operand of an evaluated call; a number, expanded or not, gets memory of its own."""
-        x = base = self.lowered.expressions[slot]
-        while isinstance(base, VIEWS):
-            base = base.operand
-        if isinstance(base, (Number, Extent)):
+        x = self.lowered.expressions[slot]
+        if is_number(x):
             x = self.lowered.expressions[slot] = Copy(x.element, x.shape, x)
         return x
 
@@ -149,8 +147,9 @@ class Grouping:
 
     def _copies(self) -> None:
         """Group the copies that views turned out to need."""
-        while self.views.copies:
-            copy = self.views.copies.pop(0)
+        copies = self.views.copies
+        self.views.copies = []  # an earlier one may have to be there for a later one
+        for copy in copies:
             self._visited.add(copy)
             self._assign(copy)
             self.stored[copy] = None
@@ -239,7 +238,7 @@ class Grouping:
 
     def _in_memory(self, x: Expression) -> Expression:
         """Return an expression that lies in memory: a copy, where it is one number behind views."""
-        if not isinstance(self.views.locate(x).base, (Number, Extent)):
+        if not is_number(x):
             return x
         copy = Copy(x.element, x.shape, x)
         self._assign(copy)
@@ -313,7 +312,7 @@ class Grouping:
             a = Copy(a.element, a.shape, a)
             self._assign(a)
         self.operands[x] = a, b
-        scores = self._scores(x) if a is x.a and b is x.b else None
+        scores = self._scores(x) if a is x.a else None
         if scores is not None:
             self._attention(x, scores)
             return
@@ -332,7 +331,7 @@ class Grouping:
         rows = self.of.get(x.a)
         if rows is None or rows.kind != "nest" or rows.space != x.a.shape or x.b.rank != x.rank:
             return None
-        if rows.reduced != (x.a.rank - 1,) or self.views.locate(x.b).strides[-1] != 1:
+        if rows.reduced != (x.a.rank - 1,) or self.views.locate(self.operands[x][1]).strides[-1] != 1:
             return None
         read = {o for m in rows.members for o in operands_of(m) if o in self.of and self.of[o] is not rows}
         products = {self.of[o] for o in read if self.of[o].kind == "product" and o.shape == rows.space}
@@ -354,7 +353,7 @@ class Grouping:
         for member in scores.members:
             self.stored.pop(member, None)
             self.of[member].kind = "gone"
-        needed = self.need(x.b)
+        needed = self.need(self.operands[x][1])
         group = self._group("attention")
         group.space, group.scores = x.shape, scores
         group.members.append(x)

@@ -54,6 +54,14 @@ class Lowered:
     guards: tuple[Guard, ...] = ()
     aliases: dict[str, Size] = field(default_factory=dict[str, "Size"])
 
+    def settled(self) -> Prepared:
+        """Return the program with what lowering found of its sizes, and what it assumed."""
+        types = [
+            _with_aliases(self, t) if isinstance(t, TensorType) and t.shape is not None else t
+            for t in self.prepared.types
+        ]
+        return self.prepared._replace(types=types, guards=(*self.prepared.guards, *self.guards))
+
 
 def lower(prepared: Prepared, sizes: Mapping[str, int]) -> Lowered:
     """Return the lowered plan of a program.
@@ -85,7 +93,7 @@ def _lower_call(found: Lowered, place: int) -> None:
     outputs = [slot for slot in call.outputs if slot != ABSENT]
     if all(slot in prepared.constants for slot in outputs):
         return
-    if all(_is_known(_type(found, slot)) for slot in outputs):
+    if all(_is_known(found, _type(found, slot)) for slot in outputs):
         for slot in outputs:
             _store(found, slot)
         return
@@ -176,11 +184,13 @@ def _store(found: Lowered, slot: int) -> None:
     found.expressions[slot] = Stored(kind.element.name, shape_of(kind), slot, kind.known)
 
 
-def _is_known(kind: Type | None) -> bool:
-    """Return whether all contents of a tensor are known, symbolic sizes among them."""
-    return (
-        isinstance(kind, TensorType)
-        and kind.known is not None
-        and kind.element.name in ELEMENTS
-        and all(isinstance(item, (int, float, bool, Expr)) for item in kind.known)
-    )
+def _is_known(found: Lowered, kind: Type | None) -> bool:
+    """Return whether all contents of a tensor are known, symbolic sizes among them.
+
+    Those of an empty one always are; if only its call decides how long its other axes are, it is computed.
+    """
+    if not isinstance(kind, TensorType) or kind.known is None or kind.element.name not in ELEMENTS:
+        return False
+    if any(isinstance(d, Expr) and d.symbols & found.prepared.unknown for d in kind.shape or ()):
+        return False
+    return all(isinstance(item, (int, float, bool, Expr)) for item in kind.known)

@@ -271,8 +271,8 @@ def _attention_places(builder: PlanBuilder, first: Contract, second: Contract) -
         bare = Nesting(contract.shape, (False,) * contract.rank)
         return _chosen(_with_operands(bare, contract, a, b), head).places
 
-    queries, keys = placed(first, locate(builder.grouping.operands[first][0]), locate(first.b))
-    values = locate(second.b)
+    queries, keys = placed(first, *map(locate, builder.grouping.operands[first]))
+    values = locate(builder.grouping.operands[second][1])
     _, found = placed(second, values, values)
     strides = (*found.strides[:-2], values.strides[-2], 0)
     return _AttentionPlaces(head, queries, keys, found._replace(strides=strides))
@@ -303,7 +303,9 @@ def _chosen(nesting: Nesting, head: Sequence[int]) -> Nesting:
     count = len(nesting.sizes)
     axes = [*head, count - 2, count - 1]
     renamed = {axis: number for number, axis in enumerate(axes)}
-    steps = [s._replace(axis=renamed.get(s.axis, 0)) if isinstance(s, Position) else s for s in nesting.steps]
+    steps = [
+        Position(s.element, renamed.get(s.axis, 0)) if isinstance(s, Position) else s for s in nesting.steps
+    ]
     return Nesting(
         tuple(nesting.sizes[axis] for axis in axes),
         tuple(nesting.reduced[axis] for axis in axes),

@@ -223,7 +223,7 @@ def merged(nesting: Nesting, *, fixed: int = 0) -> Nesting:
             groups.append([axis])
     places = [p._replace(strides=tuple(p.strides[g[-1]] for g in groups)) for p in nesting.places]
     renamed = {g[0]: number for number, g in enumerate(groups)}
-    steps = [s._replace(axis=renamed[s.axis]) if isinstance(s, Position) else s for s in nesting.steps]
+    steps = [Position(s.element, renamed[s.axis]) if isinstance(s, Position) else s for s in nesting.steps]
     sizes: list[Size] = []
     for g in groups:
         size: Size = 1
@@ -280,8 +280,14 @@ def _inner(nesting: Nesting) -> int:
 
 
 def _advances(nesting: Nesting, axis: int) -> int:
-    """Return how many places lie side by side along an axis; stores count more."""
+    """Return how many places lie side by side along an axis; stores count more.
+
+    Those that are one number for a whole fold do not count: so a row is summed alike in every batch.
+    """
     stored = {number for number, _ in nesting.stores}
+    folds = any(nesting.reduced)
     return sum(
-        (2 if number in stored else 1) * (p.strides[axis] == 1) for number, p in enumerate(nesting.places)
+        (2 if number in stored else 1) * (p.strides[axis] == 1)
+        for number, p in enumerate(nesting.places)
+        if not folds or any(s != 0 and r for s, r in zip(p.strides, nesting.reduced, strict=True))
     )

@@ -131,7 +131,7 @@ def prepare(
             value.type = kind
     scheduled = schedule(copy, registry, newer_opsets=newer_opsets)
     program = scheduled.program
-    plan = make_plan(program, [v.slot for v in program.outputs])
+    plan = make_plan(program, list(dict.fromkeys(v.slot for v in program.outputs)))
     by_slot: list[Type | None] = [None] * program.size
     for value in program.values:
         by_slot[value.slot] = value.type

@@ -357,7 +357,7 @@ class PlanRun:
             source = self.results[buffer.slot] if buffer.kind == "output" else self.slots[buffer.slot]
             memory = np.require(source, None, ["C", "A"]).reshape(-1).view(np.uint8)
         found: Array = (
-            np.ndarray(sizes, dtype, memory, start, steps) if memory.size else np.empty(sizes, dtype)
+            np.empty(sizes, dtype) if 0 in sizes else np.ndarray(sizes, dtype, memory, start, steps)
         )
         found.flags.writeable = False
         return found

@@ -12,6 +12,7 @@ from sabir.loops import (
     Cumulate,
     Expand,
     Expression,
+    Extent,
     Join,
     Map,
     Number,
@@ -49,6 +50,13 @@ class Copy(Expression):
 
 
 VIEWS = (Permute, Reshape, Expand, Slice)
+
+
+def is_number(x: Expression) -> bool:
+    """Return whether an expression is one number, or a view of it."""
+    while isinstance(x, VIEWS):
+        x = x.operand
+    return isinstance(x, (Number, Extent))
 
 
 def operands_of(x: Expression) -> tuple[Expression, ...]:

@@ -49,7 +49,7 @@ def _pointwise(body: Body) -> None:
     e, nest = body.e, body.nest
     if not nest.axes:
         with e.when(e.compare("icmp eq", Register("%thread", INDEX), e.index(0))):
-            _store(body, [number for _, number in nest.stores], Point([]))
+            _store(body, nest.stores, Point([]))
         return
     inner = nest.inner
     chunks = e.binary("udiv", e.add(body.sizes[inner], BLOCK - 1), e.index(BLOCK))
@@ -79,16 +79,14 @@ def _short_rows(body: Body, outer: Sequence[int], chunks: Register) -> None:
 def _row(body: Body, around: Point, chunk: Register) -> None:
     """Emit a chunk of a row along the inner axis."""
     e, size = body.e, body.sizes[body.nest.inner]
-    values = [number for _, number in body.nest.stores]
-    start = e.mul(chunk, BLOCK)
-    _hoist(body, values, around)
-    along(body, around, start, e.least(e.add(start, BLOCK), size), lambda point: _store(body, values, point))
+    stores, start = body.nest.stores, e.mul(chunk, BLOCK)
+    _hoist(body, [number for _, number in stores], around)
+    along(body, around, start, e.least(e.add(start, BLOCK), size), lambda point: _store(body, stores, point))
 
 
-def _store(body: Body, values: Sequence[int], point: Point) -> None:
-    for access, number in body.nest.stores:
-        if number in values:
-            body.write(access, body.value(number, point), point)
+def _store(body: Body, stores: Sequence[tuple[int, int]], point: Point) -> None:
+    for access, number in stores:
+        body.write(access, body.value(number, point), point)
 
 
 def _hoist(body: Body, roots: Sequence[int], point: Point) -> None:
@@ -142,7 +140,7 @@ def _rows(body: Body, passes: Passes) -> None:
         row = Point(indices)
         for number, roots in enumerate(passes.roots):
             row_pass(body, passes, scratch, number, roots, row)
-        _store(body, [n for _, n in nest.stores if not passes.varies[n]], row)
+        _store(body, passes.after(), row)
 
 
 def row_pass(
@@ -160,7 +158,7 @@ def row_pass(
         scratch.fetch(number, point)
         for n in folds:
             accumulators[n].add(copy, body.wide(passes.operand(n), point), point)
-        _store(body, stored, point)
+        _store(body, passes.inside(number), point)
         scratch.keep(number, point)
 
     _over_reduced(body, row, each, copies, roots_of_loops)
@@ -257,15 +255,14 @@ def _columns(body: Body, passes: Passes) -> None:
     with jobs(body, outer, blocks) as (indices, (block,)):
         place = e.mul(block, lanes)
         column = Point(at(indices, inner, place), lanes, mask_of(body, place, body.sizes[inner]))
-        for roots in passes.roots:
-            _column_pass(body, passes, roots, column)
-        _store(body, [n for _, n in nest.stores if not passes.varies[n]], column)
+        for number in range(len(passes.roots)):
+            _column_pass(body, passes, number, column)
+        _store(body, passes.after(), column)
 
 
-def _column_pass(body: Body, passes: Passes, roots: Sequence[int], column: Point) -> None:
+def _column_pass(body: Body, passes: Passes, number: int, column: Point) -> None:
     nest = body.nest
-    folds = [n for n in roots if isinstance(nest.steps[n], Fold)]
-    stored = [n for n in roots if not isinstance(nest.steps[n], Fold)]
+    folds = [n for n in passes.roots[number] if isinstance(nest.steps[n], Fold)]
     accumulators = {n: Accumulator(body, n, nest.lanes, 1, columns=True) for n in folds}
     axes = [axis for axis in range(nest.axes) if nest.reduced[axis]]
 
@@ -278,7 +275,7 @@ def _column_pass(body: Body, passes: Passes, roots: Sequence[int], column: Point
         here = Point(point.indices, point.lanes, point.mask, outer=column)
         for n in folds:
             accumulators[n].add(0, body.wide(passes.operand(n), here), here)
-        _store(body, stored, here)
+        _store(body, passes.inside(number), here)
 
     inside(column, axes)
     for n in folds:

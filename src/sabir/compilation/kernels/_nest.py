@@ -24,7 +24,11 @@ class Access(NamedTuple):
         return f"{self.element}[{','.join('01n'[s] for s in self.strides)}]"
 
 
-class Load(NamedTuple):
+# the steps are no tuples: those of two classes would be equal
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
     """The element of an access."""
 
     element: str
@@ -34,7 +38,8 @@ class Load(NamedTuple):
         return f"load a{self.access}"
 
 
-class Take(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Take:
     """The element of an access moved along one more axis by an index; `size` bounds it."""
 
     element: str
@@ -45,17 +50,25 @@ class Take(NamedTuple):
         return f"take a{self.access} at %{self.place}"
 
 
-class Constant(NamedTuple):
-    """A number."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """A number; 0 and -0 are two."""
 
     element: str
     number: float
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
     def __str__(self) -> str:
         return f"{self.element} {self.number!r}"
 
 
-class SizeArgument(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SizeArgument:
     """A size, converted to the element type."""
 
     element: str
@@ -65,7 +78,8 @@ class SizeArgument(NamedTuple):
         return f"{self.element} size {self.place}"
 
 
-class Position(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Position:
     """The index along an axis."""
 
     element: str
@@ -75,7 +89,8 @@ class Position(NamedTuple):
         return f"index {self.axis}"
 
 
-class Accumulated(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Accumulated:
     """The sum of a product, of which an epilogue computes the result."""
 
     element: str
@@ -84,7 +99,8 @@ class Accumulated(NamedTuple):
         return "product"
 
 
-class Apply(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Apply:
     """A scalar function of earlier values."""
 
     element: str
@@ -97,7 +113,8 @@ class Apply(NamedTuple):
         )
 
 
-class Fold(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fold:
     """An earlier value combined along the reduced axes."""
 
     element: str

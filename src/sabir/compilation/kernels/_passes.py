@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sabir.compilation.kernels._nest import ANY, NEXT, Accumulated, Apply, Fold, Load, Nest, Position, Take
+from sabir.compilation.kernels._nest import (
+    ANY,
+    NEXT,
+    STILL,
+    Accumulated,
+    Apply,
+    Fold,
+    Load,
+    Nest,
+    Position,
+    Take,
+)
 
 _CHEAP = frozenset(["add", "sub", "mul", "neg", "abs", "cast", "where", "min", "max"])
 _COSTLY = frozenset([
@@ -54,6 +65,17 @@ class Passes(NamedTuple):
         assert isinstance(step, Fold)  # ruff: ignore[assert]  for the type checker
         return step.operand
 
+    def inside(self, number: int) -> list[tuple[int, int]]:
+        """Return the stores of a pass that belong into the loops over the reduced axes."""
+        roots = self.roots[number]
+        return [
+            (a, n) for a, n in self.nest.stores if n in roots and _is_inside(self.nest, a, n, self.varies)
+        ]
+
+    def after(self) -> list[tuple[int, int]]:
+        """Return the stores of one number a row, which follow all passes."""
+        return [(a, n) for a, n in self.nest.stores if not _is_inside(self.nest, a, n, self.varies)]
+
 
 def passes_of(nest: Nest, *, keep: bool) -> Passes:
     """Return the passes of a nest; with `keep`, costly values of earlier passes are kept."""
@@ -63,7 +85,7 @@ def passes_of(nest: Nest, *, keep: bool) -> Passes:
         varies[number] = _varies(nest, number, varies)
         stage[number] = max((stage[o] + isinstance(step, Fold) for o in _operands(nest, number)), default=0)
     folds = [n for n, step in enumerate(nest.steps) if isinstance(step, Fold)]
-    stored = dict.fromkeys(value for _, value in nest.stores if varies[value])
+    stored = dict.fromkeys(value for access, value in nest.stores if _is_inside(nest, access, value, varies))
     count = 1 + max([stage[n] - 1 for n in folds] + [stage[n] for n in stored])
     roots = [
         [n for n in folds if stage[n] - 1 == number] + [n for n in stored if stage[n] == number]
@@ -77,6 +99,13 @@ def passes_of(nest: Nest, *, keep: bool) -> Passes:
         kept |= {n: stage[n] for n in fetched[-1]}
     costly = any(isinstance(s, Apply) and s.op in _COSTLY for s in nest.steps)
     return Passes(nest, roots, kept, fetched, varies, costly)
+
+
+def _is_inside(nest: Nest, access: int, number: int, varies: list[bool]) -> bool:
+    """Return whether a store goes along the reduced axes; one number may fill all the places along them."""
+    if varies[number] or isinstance(nest.steps[number], Fold):
+        return varies[number]
+    return any(s != STILL and r for s, r in zip(nest.accesses[access].strides, nest.reduced, strict=True))
 
 
 def _operands(nest: Nest, number: int) -> tuple[int, ...]:
