@@ -28,11 +28,8 @@ def decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
     """Return the index along each axis for the number of a job; 0 for axes that it does not count."""
     e = body.e
     indices = [e.index(0)] * body.nest.axes
-    for axis in reversed(axes[1:]):
-        indices[axis] = e.binary("urem", job, body.sizes[axis])
-        job = e.binary("udiv", job, body.sizes[axis])
-    if axes:
-        indices[axes[0]] = job
+    for axis, digit in zip(axes, _digits(e, job, [body.sizes[axis] for axis in axes]), strict=True):
+        indices[axis] = digit
     return indices
 
 
@@ -42,31 +39,35 @@ def jobs(
 ) -> Generator[tuple[list[Register], list[Register]]]:
     """Emit this thread's jobs: one for each place of some axes, and for each number below each of `parts`.
 
-    Yields the index along each axis, 0 for those that are not counted, and the numbers. Only those of the first
-    job are divisions; each job counts on for the next one.
+    Yields the index along each axis, 0 for those that are not counted, and the numbers. Only those of the
+    first job are divisions; each job counts on for the next one.
     """
     e = body.e
     sizes = [*(body.sizes[axis] for axis in axes), *parts]
     low, high = e.share(product_of(e, sizes))
     with e.when(e.compare("icmp slt", low, high)):
-        digits: list[Register] = []
-        rest = low
-        for size in reversed(sizes[1:]):
-            digits.append(e.binary("urem", rest, size))
-            rest = e.binary("udiv", rest, size)
-        counters = [e.variable(digit) for digit in (rest, *reversed(digits))][: len(sizes)]
+        counters = [e.variable(digit) for digit in _digits(e, low, sizes)]
         with e.loop(low, high):
             now = [e.get(counter) for counter in counters]
             indices = [e.index(0)] * body.nest.axes
             for axis, digit in zip(axes, now, strict=False):
                 indices[axis] = digit
-            yield indices, now[len(axes) :]
+            yield indices, now[len(axes) :]  # ruff: ignore[fallible-context-manager]  no text survives an exception
             carry = e.index(1)
             for counter, digit, size in reversed([*zip(counters, now, sizes, strict=True)]):
                 after = e.add(digit, carry)
                 wraps = e.compare("icmp eq", after, size)
                 e.assign(counter, e.select(wraps, e.index(0), after))
                 carry = e.convert("zext", wraps, "i64")
+
+
+def _digits(e: Emitter, number: Register, sizes: Sequence[Register]) -> list[Register]:
+    """Return the digits of a number, the first of which has any size."""
+    found: list[Register] = []
+    for size in reversed(sizes[1:]):
+        found.append(e.binary("urem", number, size))
+        number = e.binary("udiv", number, size)
+    return [number, *reversed(found)] if sizes else []
 
 
 @contextlib.contextmanager
@@ -86,9 +87,9 @@ def strips(
         yield indices, start, e.least(e.add(start, width), body.sizes[inner])
 
 
-def mask_of(body: Body, place: Register, stop: Register) -> Register:
+def mask_of(body: Body, place: Register, stop: Register, lanes: int = 0) -> Register:
     """Return which lanes from a place on lie before the end."""
-    e, lanes = body.e, body.nest.lanes
+    e, lanes = body.e, lanes or body.nest.lanes
     count = e.least(e.binary("sub", stop, place), e.index(lanes))
     left = e.splat(e.convert("trunc", count, "i32"), lanes)
     numbers = Register(f"<{', '.join(f'i32 {n}' for n in range(lanes))}>", left.kind)
