@@ -26,7 +26,21 @@ from sabir.compilation.kernels import (
     can_transpose,
     element_bytes,
 )
-from sabir.loops import Best, Contract, Count, Cumulate, Expression, Extent, Map, Number, Reduce, Scatter, Size, Sizes, Take
+from sabir.loops import (
+    Best,
+    Contract,
+    Count,
+    Cumulate,
+    Expression,
+    Extent,
+    Map,
+    Number,
+    Reduce,
+    Scatter,
+    Size,
+    Sizes,
+    Take,
+)
 
 if TYPE_CHECKING:
     from sabir.compilation._grouping import Grouping

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from sabir.compilation.kernels._body import Point, from_memory, memory_kind
 from sabir.compilation.kernels._emitter import BOOL, Emitter, Register
 from sabir.compilation.kernels._jobs import at, jobs, mask_of
-from sabir.compilation.kernels._nest import ANY, NEXT, SHORT, Fold, Load, Nest
+from sabir.compilation.kernels._nest import ANY, NEXT, SHORT, Accumulated, Fold, Load, Nest
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -33,7 +33,11 @@ def axis_of_reads(nest: Nest) -> int | None:
 
     Every store advances by one along the inner axis, and a load along another.
     """
-    if nest.axes <= 1 or len(nest.steps) > _MOST_STEPS or any(isinstance(s, Fold) for s in nest.steps):
+    if (
+        nest.axes <= 1
+        or len(nest.steps) > _MOST_STEPS
+        or any(isinstance(s, (Accumulated, Fold)) for s in nest.steps)
+    ):
         return None
     if any(nest.accesses[access].strides[nest.inner] != NEXT for access, _ in nest.stores):
         return None
