@@ -66,7 +66,7 @@ def check_tuples(shape, counts, width, dtype=np.float32, reductions=REDUCTIONS):
     indices = np.stack(columns, -1) if width else np.zeros((*counts, 0), np.int64)
     cases = {f'reduction = "{r}"': (r,) for r in reductions}
     check("ScatterND", data, indices, updates,
-          lambda r: expected_tuples(data, indices, updates, r), cases, ["indices"])  # fmt: skip
+          lambda r: expected_tuples(data, indices, updates, r), cases, [width])  # fmt: skip
 
 
 def test_elements():

@@ -39,6 +39,28 @@ def test_every_element_type():
             same_bits(results["y"], y, (dtype, shape, order))
 
 
+def test_axes_that_are_known_to_be_short():
+    shapes = [((100, n), (1, 0)) for n in (2, 3, 4)] + [((n, 100), (1, 0)) for n in (2, 3, 4)]
+    shapes += [
+        ((2, 37, 5, 3), (0, 3, 1, 2)),
+        ((2, 3, 37, 5), (0, 2, 3, 1)),
+        ((3, 4), (1, 0)),
+        ((2, 0), (1, 0)),
+    ]
+    for dtype in NAMES:
+        for shape, order in shapes:
+            x = numbers(shape, dtype)
+            y = x.transpose(order)
+            model = model_of(f"y = Transpose <perm = {list(order)}> (x)", {"x": x}, {"y": y}, fixed=(2, 3, 4))
+            same_bits(kernels_only(model, {"x": x})["y"], y, (dtype, shape, order))
+    x, z = numbers((70, 3), np.float32), numbers((3, 70), np.float32)
+    for a, b in ((x, z), (z, x)):
+        body = "t = Transpose (a) s = Add (t, b) y = Cast <to = 7> (s)"
+        y = (a.T + b).astype(np.int64)
+        feeds = {"a": a, "b": b}
+        same_bits(kernels_only(model_of(body, feeds, {"y": y}, fixed=(3,)), feeds)["y"], y, a.shape)
+
+
 def test_steps_between_the_sides():
     for shape in ((40, 23), (3, 70), (7, 5, 3, 33)):
         x, z = numbers(shape, np.float32), numbers(shape[::-1], np.float32)

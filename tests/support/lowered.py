@@ -16,18 +16,17 @@ NAMES = {
 def model_of(line, inputs, outputs, opset=21, fixed=()):
     """Return the model of one call; inputs and outputs are arrays by name; their sizes stay open, equal ones are one symbol.
 
-    The last size of inputs whose names are in `fixed` is a number.
+    The sizes in `fixed` are numbers.
     """
-    ports = ", ".join(f"{typed(x, fixed=name in fixed)} {name}" for name, x in inputs.items())
-    results = ", ".join(f"{typed(x)} {name}" for name, x in outputs.items())
+    ports = ", ".join(f"{typed(x, fixed)} {name}" for name, x in inputs.items())
+    results = ", ".join(f"{typed(x, fixed)} {name}" for name, x in outputs.items())
     return sabir.parse(
         f'<ir_version: 10, opset_import: ["" : {opset}]>\ng ({ports}) => ({results}) {{ {line} }}'
     )
 
 
-def typed(x, *, fixed=False):
-    sizes = [f"d{n}" for n in x.shape]
-    sizes = ",".join([*sizes[:-1], str(x.shape[-1])] if fixed else sizes)
+def typed(x, fixed):
+    sizes = ",".join(str(n) if n in fixed else f"d{n}" for n in x.shape)
     return f"{NAMES[x.dtype]}[{sizes}]" if x.ndim else NAMES[x.dtype]
 
 

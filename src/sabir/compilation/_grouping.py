@@ -139,7 +139,7 @@ class Grouping:
                 case Join() | Pad():
                     self._parts(x)
                 case Cumulate() | Best():
-                    self._single(x, x.operand.shape, (x.axis,))
+                    self._single(x, [x.operand], x.axis)
                 case Scatter():
                     self._scatter(x)
                 case _:
@@ -246,11 +246,9 @@ class Grouping:
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        if (
-            group.kind in {"single", "evaluate", "gone"}
-            or len(group.members) >= _MOST_MEMBERS
-            or isinstance(x, Take)
-        ):
+        if group.kind in {"single", "evaluate", "gone"} or isinstance(x, Take):
+            return False
+        if len(group.members) >= _MOST_MEMBERS:
             return False
         inside = [o for o in direct if self.of.get(o) is group]
         if isinstance(x, Reduce):
@@ -288,11 +286,11 @@ class Grouping:
             if x.into is not None:
                 self.writers[x.into].append(group)
 
-    def _single(self, x: Expression, space: Sizes, reduced: tuple[int, ...]) -> Group:
-        """Let a kernel compute an expression alone: nothing joins its loops."""
-        needed = [g for o in operands_of(x) for g in self.need(o)]
-        group = self._start(x, space)
-        group.kind, group.reduced = "single", reduced
+    def _single(self, x: Expression, reads: Sequence[Expression], axis: int) -> Group:
+        """Let a kernel compute an expression alone, in loops over the last that it reads: nothing joins them."""
+        needed = [g for o in reads for g in self.need(o)]
+        group = self._start(x, reads[-1].shape)
+        group.kind, group.reduced = "single", (axis,)
         self.stored[x] = None
         self._depend(group, needed)
         return group
@@ -302,7 +300,7 @@ class Grouping:
         self.writers[x] = []
         copy = Copy(x.element, x.shape, x.operand, x, (0,) * x.rank)
         self._assign(copy)
-        group = self._single(x, x.updates.shape, (x.axis,))
+        group = self._single(x, [x.indices, x.updates], x.axis)
         self._depend(group, [self.of[copy]])
         self.writers[x].append(group)
 

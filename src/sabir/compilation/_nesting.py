@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation._views import Copy, Located, broadcast_strides
 from sabir.compilation.kernels import (
     ANY,
     NEXT,
+    SHORT,
     STILL,
     Access,
     Accumulated,
@@ -22,6 +23,7 @@ from sabir.compilation.kernels import (
     Step,
     Stride,
     TakeStep,
+    can_transpose,
     element_bytes,
 )
 from sabir.loops import (
@@ -245,7 +247,7 @@ def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> 
     """Return the nest of merged loops; `inner` is the axis of vectors, by default the best."""
     elements = [s.element for s in nesting.steps] + [p.element for p in nesting.places]
     widest = max([4, *(element_bytes(e) for e in elements)])
-    return Nest(
+    nest = Nest(
         axes=len(nesting.sizes),
         reduced=nesting.reduced,
         inner=_inner(nesting) if inner is None else inner,
@@ -255,6 +257,10 @@ def nest_of(nesting: Nesting, vector_bits: int, *, inner: int | None = None) -> 
         sizes=len(nesting.arguments),
         lanes=vector_bits // 8 // widest,
     )
+    if not can_transpose(nest):
+        return nest
+    short = [axis for axis, size in enumerate(nesting.sizes) if isinstance(size, int) and size <= SHORT]
+    return replace(nest, short=tuple(short))
 
 
 def _class(stride: Size) -> Stride:

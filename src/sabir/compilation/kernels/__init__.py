@@ -8,6 +8,7 @@ from sabir.compilation.kernels._loops import nest_text
 from sabir.compilation.kernels._nest import (
     ANY,
     NEXT,
+    SHORT,
     STILL,
     Access,
     Accumulated,
@@ -33,12 +34,13 @@ from sabir.compilation.kernels._product import (
 )
 from sabir.compilation.kernels._scattering import Scattering, scattering_text
 from sabir.compilation.kernels._selection import Selection, record_bytes, selection_text
+from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
-    "ANY", "NEXT", "STILL",
-    "Access", "Accumulated", "Apply", "Attention", "Constant", "Cumulation", "Fold", "Layout", "Load",
-    "Nest", "Packing", "Position", "Product", "ProductLayout", "Scattering", "Selection", "SizeArgument",
-    "Step", "Stride", "TakeStep", "attention_text", "cumulation_text", "element_bytes", "memory_test_text",
-    "multiply_test_text", "nest_text", "packing_text", "passes_of", "product_text", "record_bytes",
-    "scattering_text", "selection_text",
+    "ANY", "NEXT", "SHORT", "STILL", "Access", "Accumulated", "Apply", "Attention", "Constant",
+    "Cumulation", "Fold", "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout",
+    "Scattering", "Selection", "SizeArgument", "Step", "Stride", "TakeStep", "attention_text",
+    "can_transpose", "cumulation_text", "element_bytes", "memory_test_text", "multiply_test_text",
+    "nest_text", "packing_text", "passes_of", "product_text", "record_bytes", "scattering_text",
+    "selection_text",
 ]  # fmt: skip

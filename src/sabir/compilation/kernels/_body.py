@@ -119,6 +119,10 @@ class Body:
 
     # ------------------------------------------------------------ memory
 
+    def stride(self, access: int, axis: int) -> Register:
+        """Return how many bytes an access moves along an axis, where that is an argument."""
+        return self._strides[access, axis]
+
     def address(self, number: int, point: Point) -> Register:
         """Emit the address of an access; the outer axes come first, so that their part leaves inner loops."""
         e, access, found = self.e, self.nest.accesses[number], self._bases[number]

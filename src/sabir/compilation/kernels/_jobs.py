@@ -28,11 +28,8 @@ def decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
     """Return the index along each axis for the number of a job; 0 for axes that it does not count."""
     e = body.e
     indices = [e.index(0)] * body.nest.axes
-    for axis in reversed(axes[1:]):
-        indices[axis] = e.binary("urem", job, body.sizes[axis])
-        job = e.binary("udiv", job, body.sizes[axis])
-    if axes:
-        indices[axes[0]] = job
+    for axis, digit in zip(axes, _digits(e, job, [body.sizes[axis] for axis in axes]), strict=True):
+        indices[axis] = digit
     return indices
 
 
@@ -49,12 +46,7 @@ def jobs(
     sizes = [*(body.sizes[axis] for axis in axes), *parts]
     low, high = e.share(product_of(e, sizes))
     with e.when(e.compare("icmp slt", low, high)):
-        digits: list[Register] = []
-        rest = low
-        for size in reversed(sizes[1:]):
-            digits.append(e.binary("urem", rest, size))
-            rest = e.binary("udiv", rest, size)
-        counters = [e.variable(digit) for digit in (rest, *reversed(digits))][: len(sizes)]
+        counters = [e.variable(digit) for digit in _digits(e, low, sizes)]
         with e.loop(low, high):
             now = [e.get(counter) for counter in counters]
             indices = [e.index(0)] * body.nest.axes
@@ -67,6 +59,15 @@ def jobs(
                 wraps = e.compare("icmp eq", after, size)
                 e.assign(counter, e.select(wraps, e.index(0), after))
                 carry = e.convert("zext", wraps, "i64")
+
+
+def _digits(e: Emitter, number: Register, sizes: Sequence[Register]) -> list[Register]:
+    """Return the digits of a number, the first of which has any size."""
+    found: list[Register] = []
+    for size in reversed(sizes[1:]):
+        found.append(e.binary("urem", number, size))
+        number = e.binary("udiv", number, size)
+    return [number, *reversed(found)] if sizes else []
 
 
 @contextlib.contextmanager
@@ -86,9 +87,9 @@ def strips(
         yield indices, start, e.least(e.add(start, width), body.sizes[inner])
 
 
-def mask_of(body: Body, place: Register, stop: Register) -> Register:
+def mask_of(body: Body, place: Register, stop: Register, lanes: int = 0) -> Register:
     """Return which lanes from a place on lie before the end."""
-    return lanes_before(body.e, place, stop, body.nest.lanes)
+    return lanes_before(body.e, place, stop, lanes or body.nest.lanes)
 
 
 def lanes_before(e: Emitter, place: Register, end: Register, lanes: int) -> Register:

@@ -12,6 +12,7 @@ Stride: TypeAlias = Literal[0, 1, 2]  # 0: does not move; 1: the next element; 2
 STILL: Literal[0] = 0
 NEXT: Literal[1] = 1
 ANY: Literal[2] = 2
+SHORT = 4
 
 
 class Access(NamedTuple):
@@ -145,10 +146,12 @@ class Nest:
     stores: tuple[tuple[int, int], ...]
     sizes: int = 0  # how many size arguments steps read
     lanes: int = field(default=16)
+    short: tuple[int, ...] = ()  # axes with at most SHORT elements, where the loops differ for these
 
     def __str__(self) -> str:
         marks = "".join("r" if r else "k" for r in self.reduced)
-        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}"]
+        short = f" short {self.short}" if self.short else ""
+        lines = [f"nest {marks} inner {self.inner} lanes {self.lanes}{short}"]
         lines += [f"  a{i}: {a}" for i, a in enumerate(self.accesses)]
         lines += [f"  %{i} = {s}" for i, s in enumerate(self.steps)]
         lines += [f"  store %{value} to a{access}" for access, value in self.stores]

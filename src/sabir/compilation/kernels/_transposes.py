@@ -6,21 +6,25 @@ row. Elementwise steps are computed on the rows that are written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from sabir.compilation.kernels._body import Point, from_memory, memory_kind
+from sabir.compilation.kernels._emitter import BOOL, Emitter, Register
 from sabir.compilation.kernels._jobs import at, jobs, mask_of
-from sabir.compilation.kernels._nest import ANY, NEXT, Fold, Load, Nest
+from sabir.compilation.kernels._nest import ANY, NEXT, SHORT, Accumulated, Fold, Load, Nest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from sabir.compilation.kernels._body import Body
-    from sabir.compilation.kernels._emitter import Emitter, Register
+
+_Range: TypeAlias = "tuple[Register, Register, int]"  # the first, the end, the step
 
 _MOST_STEPS = 8  # the code of a tile repeats them for each row
 _LINES = 4  # vectors along the read axis of one job
 _ALONG = 256  # elements along the written axis of one job
+_LONG = 1024  # elements of one job along the other axis of a short one
 _LANE = 16  # bytes between which the shuffles of every width move elements cheaply
 
 
@@ -29,7 +33,11 @@ def axis_of_reads(nest: Nest) -> int | None:
 
     Every store advances by one along the inner axis, and a load along another.
     """
-    if nest.axes <= 1 or len(nest.steps) > _MOST_STEPS or any(isinstance(s, Fold) for s in nest.steps):
+    if (
+        nest.axes <= 1
+        or len(nest.steps) > _MOST_STEPS
+        or any(isinstance(s, (Accumulated, Fold)) for s in nest.steps)
+    ):
         return None
     if any(nest.accesses[access].strides[nest.inner] != NEXT for access, _ in nest.stores):
         return None
@@ -46,28 +54,71 @@ def _is_read_across(nest: Nest, step: Load) -> bool:
     return strides[nest.inner] == ANY and NEXT in strides
 
 
+def can_transpose(nest: Nest) -> bool:
+    """Return whether a nest is a transposing copy, whose loops depend on which axes are short."""
+    return axis_of_reads(nest) is not None
+
+
 def transposing(body: Body, across: int) -> None:
     """Emit the loops over tiles, which are read along the axis `across`."""
-    e, inner, lanes = body.e, body.nest.inner, body.nest.lanes
-    outer, width = [a for a in range(body.nest.axes) if a not in {across, inner}], lanes * _LINES
-    groups, chunks = _parts(e, body.sizes[across], width), _parts(e, body.sizes[inner], _ALONG)
+    e, inner = body.e, body.nest.inner
+    outer = [axis for axis in range(body.nest.axes) if axis not in {across, inner}]
+    shape = _Shape.of(body.nest, across)
+    groups, chunks = _parts(e, body.sizes[across], shape.group), _parts(e, body.sizes[inner], shape.chunk)
     with jobs(body, outer, groups, chunks) as (indices, (group, chunk)):
-        first, last = _bounds(e, group, width, body.sizes[across])
-        start, stop = _bounds(e, chunk, _ALONG, body.sizes[inner])
-        with e.loop(start, stop, lanes) as place, e.loop(first, last, lanes) as row:
-            _tile(body, across, at(at(indices, across, row), inner, place), (last, stop))
+        first, last = _bounds(e, group, shape.group, body.sizes[across])
+        start, stop = _bounds(e, chunk, shape.chunk, body.sizes[inner])
+        with _tiles(e, (first, last, shape.wide), (start, stop, shape.deep)) as (row, place):
+            _tile(body, across, shape, at(at(indices, across, row), inner, place), (last, stop))
 
 
-def _tile(body: Body, across: int, corner: list[Register], ends: tuple[Register, Register]) -> None:
-    """Emit the copy of one tile, under masks where it is not whole."""
-    e, lanes = body.e, body.nest.lanes
-    places = corner[across], corner[body.nest.inner]
-    inside = [e.compare("icmp sle", e.add(n, lanes), end) for n, end in zip(places, ends, strict=True)]
-    whole = e.binary("and", *inside)
+def _tile(
+    body: Body, across: int, shape: _Shape, corner: list[Register], ends: tuple[Register, Register]
+) -> None:
+    """Emit a tile whole, and bounded by the ends of both axes; it is never whole along a short axis."""
+    e = body.e
+    sides = [(corner[across], shape.wide, ends[0]), (corner[body.nest.inner], shape.deep, ends[1])]
+    whole = e.constant(BOOL, 1)
+    bounds: list[Register | None] = []
+    for first, count, end in sides:
+        is_short = count < body.nest.lanes
+        bounds.append(end if is_short else None)
+        if not is_short:
+            whole = e.binary("and", whole, e.compare("icmp sle", e.add(first, count), end))
     with e.when(whole):
-        _Tile(body, across, corner, None).copy()
-    with e.when(e.binary("xor", whole, e.constant(whole.kind, 1))):
-        _Tile(body, across, corner, ends).copy()
+        _Tile(body, across, shape, corner, *bounds).copy()
+    with e.when(e.binary("xor", whole, e.constant(BOOL, 1))):
+        _Tile(body, across, shape, corner, *ends).copy()
+
+
+@contextlib.contextmanager
+def _tiles(e: Emitter, wide: _Range, deep: _Range) -> Generator[tuple[Register, Register]]:
+    """Emit the loops over the tiles of a job; that along a short axis, of one turn, is the outer one."""
+    if wide[2] < deep[2]:
+        with e.loop(*wide) as row, e.loop(*deep) as place:
+            yield row, place
+    else:
+        with e.loop(*deep) as place, e.loop(*wide) as row:
+            yield row, place
+
+
+class _Shape(NamedTuple):
+    """The elements of a tile and of a job along the axis of reads and along that of writes."""
+
+    wide: int
+    deep: int
+    group: int
+    chunk: int
+
+    @staticmethod
+    def of(nest: Nest, across: int) -> _Shape:
+        """Return the tiles of a nest: square ones, or narrow ones where an axis is short."""
+        lanes = nest.lanes
+        if lanes > SHORT and across in nest.short:
+            return _Shape(SHORT, lanes, SHORT, _LONG)
+        if lanes > SHORT and nest.inner in nest.short:
+            return _Shape(lanes, SHORT, _LONG, SHORT)
+        return _Shape(lanes, lanes, lanes * _LINES, _ALONG)
 
 
 def _parts(e: Emitter, size: Register, width: int) -> Register:
@@ -81,43 +132,44 @@ def _bounds(e: Emitter, number: Register, width: int, size: Register) -> tuple[R
 
 
 class _Tile:
-    """One tile at a corner; `ends` bound both axes where it is not whole."""
+    """One tile at a corner; `last` and `stop` bound the axes of reads and writes where it is not whole."""
 
     def __init__(
-        self, body: Body, across: int, corner: list[Register], ends: tuple[Register, Register] | None
-    ) -> None:
-        self.body, self.e, self.across, self.corner, self.ends = body, body.e, across, corner, ends
+        self, body: Body, across: int, shape: _Shape, corner: list[Register], last: Register | None,
+        stop: Register | None,
+    ) -> None:  # fmt: skip
+        self.body, self.e, self.across, self.shape, self.corner = body, body.e, across, shape, corner
+        self.last, self.stop = last, stop
 
     def copy(self) -> None:
         """Emit the loads, the transposition and the stores."""
-        body, e, nest = self.body, self.e, self.body.nest
+        body, e, nest, deep = self.body, self.e, self.body.nest, self.shape.deep
         tiles: dict[int, list[Register]] = {}
         for number, step in enumerate(nest.steps):
             if isinstance(step, Load) and _is_read_across(nest, step):
                 tiles[number] = transposed(body, self._rows(step))
-        mask = None if self.ends is None else mask_of(body, self.corner[nest.inner], self.ends[1])
-        for n in range(nest.lanes):
+        mask = None if self.stop is None else mask_of(body, self.corner[nest.inner], self.stop, deep)
+        for n in range(self.shape.wide):
             row = e.add(self.corner[self.across], n)
             values = {number: rows[n] for number, rows in tiles.items()}
-            point = Point(at(self.corner, self.across, row), nest.lanes, mask, values)
-            if self.ends is None:
+            point = Point(at(self.corner, self.across, row), deep, mask, values)
+            if self.last is None:
                 self._store(point)
                 continue
-            with e.when(e.compare("icmp slt", row, self.ends[0])):
+            with e.when(e.compare("icmp slt", row, self.last)):
                 self._store(point)
 
     def _rows(self, step: Load) -> list[Register]:
         """Emit the loads of a tile along the axis of reads; rows past the end repeat the last."""
-        body, e, nest = self.body, self.e, self.body.nest
-        place, mask = self.corner[nest.inner], None
+        body, e, inner, wide = self.body, self.e, self.body.nest.inner, self.shape.wide
+        mask = None if self.last is None else mask_of(body, self.corner[self.across], self.last, wide)
         rows: list[Register] = []
-        if self.ends is not None:
-            mask = mask_of(body, self.corner[self.across], self.ends[0])
-        for n in range(nest.lanes):
-            index = e.add(place, n)
-            index = index if self.ends is None else e.least(index, e.add(self.ends[1], -1))
-            address = body.address(step.access, Point(at(self.corner, nest.inner, index)))
-            rows.append(e.load(address, memory_kind(step.element, nest.lanes), mask))
+        base, stride = body.address(step.access, Point(self.corner)), body.stride(step.access, inner)
+        most = None if self.stop is None else e.add(e.binary("sub", self.stop, self.corner[inner]), -1)
+        for n in range(self.shape.deep):
+            index = e.index(n) if most is None else e.least(e.index(n), most)
+            address = e.offset(base, e.binary("mul", index, stride))
+            rows.append(e.load(address, memory_kind(step.element, wide), mask))
         return rows
 
     def _store(self, point: Point) -> None:
@@ -129,17 +181,54 @@ class _Tile:
 
 
 def transposed(body: Body, rows: Sequence[Register]) -> list[Register]:
+    """Emit the columns of a tile: as many rows as lanes, or `SHORT` of one of both."""
+    deep, wide = len(rows), rows[0].kind.lanes
+    if wide < deep:
+        joined = [_joined(body, rows[n::wide]) for n in range(wide)]
+        return _zipped_parts(body, joined, wide)[0]
+    if deep < wide:
+        (columns,) = _zipped_parts(body, rows, deep)
+        return [_part(body, columns[n % deep], n // deep * deep, deep) for n in range(wide)]
+    return _square(body, rows)
+
+
+def _joined(body: Body, rows: Sequence[Register]) -> Register:
+    """Emit one vector of several, one after the other."""
+    while len(rows) > 1:
+        kind = rows[0].kind
+        wide = kind._replace(lanes=2 * kind.lanes)
+        places = ", ".join(f"i32 {n}" for n in range(wide.lanes))
+        rows = [
+            body.e.value(wide, f"shufflevector {x}, {y}, <{wide.lanes} x i32> <{places}>")
+            for x, y in zip(rows[::2], rows[1::2], strict=True)
+        ]
+    return rows[0]
+
+
+def _part(body: Body, x: Register, first: int, count: int) -> Register:
+    places = ", ".join(f"i32 {first + n}" for n in range(count))
+    kind = x.kind._replace(lanes=count)
+    return body.e.value(kind, f"shufflevector {x}, {x.kind} poison, <{count} x i32> <{places}>")
+
+
+def _zipped_parts(body: Body, rows: Sequence[Register], part: int) -> list[list[Register]]:
+    """Transpose parts of as many rows as a part has elements; return the columns of each group of rows."""
+    groups = [[row] for row in rows]
+    unit = 1
+    while unit < part:
+        groups = [_zipped(body, a, b, unit, part) for a, b in zip(groups[::2], groups[1::2], strict=True)]
+        unit *= 2
+    return groups
+
+
+def _square(body: Body, rows: Sequence[Register]) -> list[Register]:
     """Emit the columns of a square tile of as many rows as lanes.
 
     First, parts of 16 bytes are transposed by interleaving pairs of rows, then these parts change places.
     """
     lanes, kind = len(rows), rows[0].kind
     part = min(lanes, _LANE // (kind.bits // 8))
-    groups = [[row] for row in rows]  # of one more row at each step; within a group by column
-    unit = 1
-    while unit < part:
-        groups = [_zipped(body, a, b, unit, part) for a, b in zip(groups[::2], groups[1::2], strict=True)]
-        unit *= 2
+    groups = _zipped_parts(body, rows, part)
     # groups[g][c] has, in part p, column c of part p for the rows of the group g
     found: list[Register | None] = [None] * lanes
     for column in range(part):
