@@ -14,7 +14,7 @@ def order_of(row, largest):
 
     def key(index):
         value = row[index].item()
-        is_nan = value != value  # ruff: ignore[comparison-with-itself]
+        is_nan = value != value  # ruff: ignore[comparison-with-itself]  NaN alone differs from itself
         number = 0 if is_nan else value
         return (not is_nan, -number, index) if largest else (is_nan, number, index)
 

@@ -204,7 +204,7 @@ class UnsupportedError(SabirError):
     >>> sabir.Session(model, engine='turbo')
     Traceback (most recent call last):
         ...
-    sabir.UnsupportedError: there is no engine 'turbo'; the engines are auto, numpy
+    sabir.UnsupportedError: there is no engine 'turbo'; the engines are auto, compiled, reference
     """
 
 

@@ -287,7 +287,7 @@ class Grouping:
                 self.writers[x.into].append(group)
 
     def _single(self, x: Expression, reads: Sequence[Expression], axis: int) -> Group:
-        """Let a kernel compute an expression alone, in loops over the last that it reads: nothing joins them."""
+        """Let a kernel compute an expression alone, in loops over the last that it reads."""
         needed = [g for o in reads for g in self.need(o)]
         group = self._start(x, reads[-1].shape)
         group.kind, group.reduced = "single", (axis,)

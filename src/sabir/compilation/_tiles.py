@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+_AVX2 = 16  # vector registers of a processor without AVX-512
 _FEW = 4  # rows up to which a product runs at the speed of memory, and wants several panels at a time
 _TARGET_JOBS = 16  # jobs that a product is divided into at least, where it has the rows
 _MOST_ROWS = 256  # rows of a job: their part of `a` stays in the cache of a core
@@ -21,12 +22,12 @@ def tile_for(rows: int, registers: int) -> Tile:
     """Return the tile for a number of rows: the accumulators fill the registers, and few rows are wasted."""
     most = (registers - VECTORS - 1) // VECTORS
     if rows <= 1:
-        return Tile(1, 4 if registers > 16 else 2)  # ruff: ignore[magic-value-comparison]  those of AVX2
+        return Tile(1, 4 if registers > _AVX2 else 2)
     if rows <= min(_FEW, most):
-        return Tile(rows, max(1, min(2, most // rows)) if registers > 16 else 1)  # ruff: ignore[magic-value-comparison]
+        return Tile(rows, max(1, min(2, most // rows)) if registers > _AVX2 else 1)
     if rows <= most:
         return Tile(rows, 1)
-    least = most - 3 if registers > 16 else most  # ruff: ignore[magic-value-comparison]
+    least = most - 3 if registers > _AVX2 else most
     return Tile(
         min(range(least, most + 1), key=lambda r: (-(-rows // r) * r * (1 + 0.02 * (8 - r) ** 2), r)), 1
     )

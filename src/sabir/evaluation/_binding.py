@@ -59,6 +59,13 @@ class CallBinder:
     """Binds the calls of one model; a function is bound once for all its calls.
 
     `numbers` counts the elements of all constants bound so far, those of functions and subgraphs too.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> from sabir.scheduling import schedule
+    >>> CallBinder(strict=False).bind(schedule(model, STANDARD).program.calls[0]).label
+    "Relu with output 'y'"
     """
 
     def __init__(

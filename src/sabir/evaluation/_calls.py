@@ -27,6 +27,12 @@ SlotValues: TypeAlias = "list[Any]"  # the values of one run of a graph, by slot
 class Run:
     """The state that the calls of one run share.
 
+    >>> from sabir.base import Budget, Limits
+    >>> from sabir.evaluation._declared import Dimensions
+    >>> run = Run(Budget(Limits()), Dimensions(), print, strict=False)
+    >>> run.inside_function().budget is run.budget
+    True
+
     `dims` has the sizes of dimension variables. `mismatch` takes a place and how the value there contradicts
     its declared type; where `strict`, it raises.
     """
@@ -51,6 +57,9 @@ class BoundCall(NamedTuple):
     `checks` refuses operands of types that are not admitted, and outputs that would be too large. A `nested`
     function calls subgraphs or functions: it gets the run and the slots first. The rest is as in a
     `ScheduledCall`.
+
+    >>> BoundCall(np.add, (1, 2), (3,), 'Add').clearing((1,)).dead
+    (1,)
     """
 
     function: Callable[..., Any]
@@ -69,7 +78,16 @@ class BoundCall(NamedTuple):
 
 
 def run_call(call: BoundCall, slots: SlotValues, sizes: list[int], run: Run) -> None:
-    """Make one call; `sizes` has the bytes of the value in each slot."""
+    """Make one call; `sizes` has the bytes of the value in each slot.
+
+    >>> from sabir.base import Budget, Limits
+    >>> from sabir.evaluation._declared import Dimensions
+    >>> slots = [None, np.float32([1, 2]), None]
+    >>> run = Run(Budget(Limits()), Dimensions(), print, strict=False)
+    >>> run_call(BoundCall(np.negative, (1,), (2,), 'Neg'), slots, [0, 0, 0], run)
+    >>> slots[2]
+    array([-1., -2.], dtype=float32)
+    """
     operands = [slots[slot] for slot in call.inputs]
     try:
         _compute(call, operands, slots, sizes, run)

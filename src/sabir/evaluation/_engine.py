@@ -45,6 +45,15 @@ class Front:
 
     It is made of a schedule and the defaults of inputs by slot. With `strict` a value that contradicts its
     declared type raises EvaluationError; else it is a SabirWarning, once for each place.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> from sabir.scheduling import schedule
+    >>> front = Front(schedule(model, STANDARD), {})
+    >>> run, inputs = front.start({'x': [1.0, 2.0]})
+    >>> inputs
+    [array([1., 2.], dtype=float32)]
     """
 
     def __init__(
@@ -183,7 +192,15 @@ class Runner:
 
 
 def warn(message: str) -> None:
-    """Issue a SabirWarning at the line outside Sabir that called it."""
+    """Issue a SabirWarning at the line outside Sabir that called it.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter('always')
+    ...     warn('the file is odd')
+    >>> print(caught[0].message)
+    the file is odd
+    """
     depth, frame = 1, inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("sabir."):
         depth, frame = depth + 1, frame.f_back

@@ -18,6 +18,15 @@ class BoundPlan:
     """A plan, ready to run; several threads may run it at once.
 
     `cost` is how many nodes one run goes through, each run of a subgraph counted once.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> from sabir.scheduling import schedule
+    >>> from sabir.evaluation._binding import BoundProgram
+    >>> program = schedule(model, STANDARD).program
+    >>> BoundProgram(program, CallBinder(strict=False)).plan([program.outputs[0].slot]).cost
+    1
     """
 
     __slots__ = ("_captures", "_constants", "_inputs", "_results", "calls", "cost")
