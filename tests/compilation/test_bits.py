@@ -31,8 +31,14 @@ BATCHED = {  # from x, whose first axis is the batch: a row depends on its own r
         "float[N,4,21,8] x, float[1,4,8,35] k, float[1,4,35,16] v",
         "p = MatMul(x, k) s = Softmax(p) y = MatMul(s, v)",
     ),
-    "attention of one sequence": ("float[N,5,32] x", "y = Attention <q_num_heads=4, kv_num_heads=4> (x, x, x)"),
-    "functions": ("float[N,77] x", "a = Erf(x) b = Tanh(a) c = Sigmoid(x) d = Exp(b) e = Mul(c, d) y = Sin(e)"),
+    "attention of one sequence": (
+        "float[N,5,32] x",
+        "y = Attention <q_num_heads=4, kv_num_heads=4> (x, x, x)",
+    ),
+    "functions": (
+        "float[N,77] x",
+        "a = Erf(x) b = Tanh(a) c = Sigmoid(x) d = Exp(b) e = Mul(c, d) y = Sin(e)",
+    ),
 }
 CONSTANTS = "int64[1] last = {-1}, int64[1] one = {1}, int64[2] two = {2, 3}"
 
@@ -40,7 +46,11 @@ CONSTANTS = "int64[1] last = {-1}, int64[1] one = {1}, int64[2] two = {2, 3}"
 def model_of(name):
     inputs, nodes = BATCHED[name]
     kind = inputs.partition("[")[0]
-    return sabir.parse(f"{HEAD} ({inputs}) => ({kind} y) <{CONSTANTS}> {{ {nodes} }}".replace("(float y)", "(float[] y)").replace("(double y)", "(double[] y)"))
+    return sabir.parse(
+        f"{HEAD} ({inputs}) => ({kind} y) <{CONSTANTS}> {{ {nodes} }}".replace(
+            "(float y)", "(float[] y)"
+        ).replace("(double y)", "(double[] y)")
+    )
 
 
 def feeds_of(model, rng):
@@ -48,7 +58,9 @@ def feeds_of(model, rng):
     found = {}
     for value in model.graph.inputs:
         shape = [50 if str(d) == "N" else int(d) for d in value.type.shape]
-        found[value.name] = (rng.standard_normal(shape) * 10 ** rng.uniform(-2, 0.5, shape)).astype(value.type.element.dtype)
+        found[value.name] = (rng.standard_normal(shape) * 10 ** rng.uniform(-2, 0.5, shape)).astype(
+            value.type.element.dtype
+        )
     return found
 
 
