@@ -64,6 +64,15 @@ def test_a_choice_on_unknown_conditions_keeps_what_both_sides_share():
     assert known(build) == (N, 3, None)
 
 
+def test_a_choice_knows_its_contents_beside_an_operand_of_unknown_size():
+    b = Builder(21)
+    x = b.input("x", "float", [2, None])
+    b.output(b.Where(b.initializer("c", np.array([[True, False, False], [False, True, True]])), x, 2.0))
+    engine = Inference(b.model(), strict=True)
+    engine.run()
+    assert engine.types[b.graph.outputs[0]].known == (None, 2, 2, 2, None, None)
+
+
 def test_casts_keep_sizes_where_the_type_holds_them():
     assert known(lambda b, s: b.Cast(b.Cast(s, to=1), to=7)) == (N, 3, M)
     assert known(lambda b, s: b.Cast(s, to=6)) == (N, 3, M)

@@ -40,17 +40,18 @@ def infer(condition: TensorType, x: TensorType, y: TensorType, /) -> TensorType:
     result = TensorType(broadcasting.merged(x, y).element, broadcasting.merged(condition, x, y).shape)
     if not isinstance(result.size, int) or result.size > contents.MOST:
         return result
-    known = [_contents(t) for t in (condition, x, y)]
+    if result.size == 0:
+        return result.with_known(())
+    shape = [d for d in result.shape or () if isinstance(d, int)]
+    known = [np.broadcast_to(_contents(t), shape) for t in (condition, x, y)]
     rows = list(starmap(_chosen, np.broadcast(*known)))
     return result if None in rows and all(r is None for r in rows) else result.with_known(rows)
 
 
 def _contents(t: TensorType) -> Array:
-    """Return the contents as objects, all of them None where they are unknown."""
+    """Return the contents as objects; None, which broadcasts, where they are unknown."""
     known = contents.objects(t)
-    if known is not None:
-        return known
-    return np.full([d for d in t.shape or () if isinstance(d, int)], None, object)
+    return np.array(None, object) if known is None else known
 
 
 def _chosen(condition: Item, x: Item, y: Item) -> Item:
