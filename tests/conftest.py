@@ -1,6 +1,7 @@
 """What all tests start from."""
 
 import gc
+import getpass
 import os
 import signal
 import tempfile
@@ -11,10 +12,9 @@ import pytest
 from support import cases
 from support.engines import ENGINES
 
-# Kernels are compiled once for all processes of a run of the tests, and not into the user's cache.
+# Kernels are compiled once for all processes and runs of the tests, and not into the user's cache.
 if "SABIR_CACHE" not in os.environ:
-    _run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
-    _folder = Path(tempfile.gettempdir()) / f"sabir-tests-{_run}"
+    _folder = Path(tempfile.gettempdir()) / f"sabir-tests-{getpass.getuser()}"
     _folder.mkdir(mode=0o700, exist_ok=True)
     os.environ["SABIR_CACHE"] = str(_folder)
 
