@@ -101,7 +101,8 @@ def cut(x: Array, sizes: Sequence[Dim], axis: int) -> tuple[Array, ...]:
 def lower_parts(x: Expression, sizes: Sequence[Dim], axis: int) -> tuple[Expression, ...]:
     """Return the parts as tensor expressions; raises NotLowered where it is open whether they add up."""
     numbers = [n for n in sizes if n is not None]
-    if total(sizes) != x.shape[axis] or not all(map(is_nonnegative, numbers)):
+    whole = total(sizes)
+    if whole is None or not all(map(is_nonnegative, numbers)) or not loops.equal(whole, x.shape[axis]):
         raise NotLowered(f"whether sizes {[*map(str, sizes)]} add up to {x.shape[axis]} is open")
     found: list[Expression] = []
     start: Size = 0
