@@ -20,7 +20,7 @@ def model(write, tmp_path, monkeypatch):
     return write(MODEL)
 
 
-def test_a_model_is_compiled_into_the_cache(cli, model, tmp_path):
+def test_what_was_compiled_is_reported(cli, model):
     code, out, err = cli("compile", model, "--dim", "N=3")
     assert (code, err) == (0, "")
     assert out.startswith(
@@ -30,7 +30,6 @@ def test_a_model_is_compiled_into_the_cache(cli, model, tmp_path):
     assert "   computed by kernels     2 in 2 calls of kernels\n" in out
     assert "   evaluated               1\n" in out
     assert "   1   NonZero:13 has no kernel yet   NonZero with output 'z'\n" in out
-    assert len(list((tmp_path / "cache" / "objects").iterdir())) == 4
 
 
 def test_a_size_of_one_is_assumed_and_told(cli, model):

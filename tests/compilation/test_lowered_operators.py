@@ -133,7 +133,7 @@ def test_a_search_along_an_axis_that_a_run_makes_empty_is_an_error_of_the_run():
 
 
 def test_operands_that_no_longer_fit_are_an_error_of_the_run():
-    x = np.float32([[1, 5, 2], [7, 0, 9]])
+    x = np.array([[1, 5, 2], [7, 0, 9]], np.float32)
     text = """
         <ir_version: 10, opset_import: ["" : 6]>
         g (float[N,M] x, float[K] b) => (float[N,M] y) { y = Add <broadcast = 1> (x, b) }

@@ -124,7 +124,7 @@ def test_an_index_outside_is_the_error_of_the_interpreter(call):
         engine.run(feeds)
         feeds["i"][1, 4] = feeds["j"][1, 0] = index
         messages = []
-        for session in (sabir.Session(model, engine="numpy"), engine):
+        for session in (sabir.Session(model, engine="reference"), engine):
             with pytest.raises(sabir.EvaluationError, match="outside") as caught:
                 session.run(feeds)
             messages.append(str(caught.value))
@@ -140,7 +140,7 @@ def test_more_updates_than_the_tensor_has_rows():
     d, i, u = np.zeros((2, 5), np.float32), np.ones((3, 4), np.int64), np.ones((3, 4), np.float32)
     assert kernels_only(model, {"d": d, "i": i, "u": u})["y"].tolist() == [[0] * 5, [1] * 4 + [0]]
     messages = []
-    for engine in ("numpy", "compiled"):
+    for engine in ("reference", "compiled"):
         with pytest.raises(sabir.EvaluationError) as caught:
             sabir.Session(model, engine=engine).run({"d": d[:, :3], "i": i, "u": u})
         messages.append(str(caught.value))

@@ -9,7 +9,7 @@ from sabir.compilation._explaining import kind_of, spec_text
 from sabir.compilation._instance import parts_of
 from sabir.compilation._lowering import lower
 from sabir.compilation._origins import Origins
-from sabir.compilation._plan import Entry
+from sabir.compilation._plan import Entry, Mismatch
 from sabir.compilation._program import specs_of, text_of
 from sabir.compilation.native import disassemble, optimized
 from sabir.loops import Expression, Extent, Number, Stored
@@ -172,8 +172,10 @@ def _layout(program: CompiledProgram, number: int, sizes: Sizes) -> PartLayout |
     """Return the layout of a part; None where an evaluated call decides its sizes."""
     try:
         return program.layout(number, sizes)
-    except KeyError:
-        return None
+    except Mismatch as error:
+        if isinstance(error.__cause__, KeyError):
+            return None
+        raise
 
 
 def _part(layout: PartLayout | None) -> str:
