@@ -25,7 +25,12 @@ SHARED = {
     "gt": np.greater,
     "ge": np.greater_equal,
 }
-BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor, "shl": np.left_shift}
+BITS = {
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "shl": np.left_shift,
+}
 OF_INTEGERS = SHARED | BITS | {"shr": np.right_shift}
 UNSIGNED = {"div", "mod", "fmod", "min", "max", "lt", "le", "gt", "ge", "shr"}  # which need another name
 ONE_INTEGER = {"neg": np.negative, "abs": np.abs, "sign": np.sign, "bitwise_not": np.invert}
