@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import traceback
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ LIMITS = sabir.Limits(
     constant_bytes=1 << 22, elements=1 << 18, nodes=20_000, depth=32, iterations=300, seconds=2.0
 )
 LONGEST_MESSAGE = 2000
+ENGINES = "SABIR_FUZZ_ENGINES"  # a variable of the environment with the engines that run models, with commas
 
 
 class FoundError(AssertionError):
@@ -77,9 +79,22 @@ def infer(model: sabir.Model) -> None:
 
 
 def evaluate(model: sabir.Model) -> None:
-    """Run it on small feeds of the declared types."""
+    """Run it on small feeds of the declared types, in each engine that was asked for; they must end alike."""
+    ends = {engine: _end(model, engine) for engine in os.environ.get(ENGINES, "reference").split(",")}
+    if len(set(ends.values())) > 1 and not any("the time is up" in end for end in ends.values()):
+        raise FoundError(f"the engines differ: {ends}"[:1000])
+
+
+def _end(model: sabir.Model, engine: str) -> str:
+    """Return the error of a run, or an empty text."""
+    found: list[str] = []
     with refusals():
-        sabir.evaluate(model, feeds_for(model), limits=LIMITS)
+        try:
+            sabir.Session(model, engine=engine, limits=LIMITS).run(feeds_for(model))
+        except sabir.SabirError as error:
+            found.append(f"{type(error).__name__}: {error}")
+            raise
+    return "".join(found)
 
 
 def inline(model: sabir.Model) -> None:

@@ -1,7 +1,8 @@
 """Random mutants of good models, each put through every stage.
 
 `python fuzz/mutate.py --count 100000` makes that many, `--seconds S` stops earlier; `--seed N` makes others;
-`--jobs J` uses J processes. Each distinct find is printed once and its file kept in the folder `--keep`.
+`--jobs J` uses J processes; `--engines reference,compiled` runs models in both, which must end alike. Each
+distinct find is printed once and its file kept in the folder `--keep`.
 Exits with 1 where there was one.
 """
 
@@ -372,7 +373,11 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="the number of the first mutant")
     parser.add_argument("--keep", type=Path, help="the folder for files that break something")
+    parser.add_argument(
+        "--engines", default="reference", help="what runs models: reference, or also compiled"
+    )
     options = parser.parse_args()
+    os.environ[_common.ENGINES] = options.engines
     models = seeds()
     workers = [
         multiprocessing.Process(target=job, args=(options, models, number)) for number in range(options.jobs)

@@ -1,12 +1,14 @@
 """Run a coverage-guided target: `python fuzz/run.py wire --seconds 60`; without a name, all of them in turn.
 
-`--seed N` makes the run another one. New inputs are dropped unless `--corpus FOLDER` keeps them. A file that
-breaks something is left in `--found` (by default fuzz/found), and the exit code is 1.
+`--seed N` makes the run another one; `--engines reference,compiled` runs models in both, which must end
+alike. New inputs are dropped unless `--corpus FOLDER` keeps them. A file that breaks something is left in
+`--found` (by default fuzz/found), and the exit code is 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 TARGETS = ("wire", "text", "json", "check", "infer", "evaluate")
 LARGEST = 8192
+ENGINES = "SABIR_FUZZ_ENGINES"  # as in _common, which imports what is to be instrumented
 
 
 def main() -> int:
@@ -26,7 +29,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--corpus", type=Path, help="keep new inputs in this folder, one for each target")
     parser.add_argument("--found", type=Path, default=HERE / "found")
+    parser.add_argument(
+        "--engines", default="reference", help="what runs models: reference, or also compiled"
+    )
     options = parser.parse_args()
+    os.environ[ENGINES] = options.engines
     failed = [target for target in options.target or TARGETS if not _passes(target, options)]
     print(f"found something: {', '.join(failed)}" if failed else "nothing found", flush=True)
     return 1 if failed else 0

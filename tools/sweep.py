@@ -3,6 +3,9 @@
 `python tools/sweep.py` runs them all in child processes; `--share N` one in N; `--only TEXT` those whose name
 holds a text. A case passes where every stage gives an answer or a SabirError of at most 2000 characters,
 within 10 seconds and 1.5 GiB, and nothing is printed. Exits with 1 where one does not.
+
+With `--engine compiled` each model is run in that engine alone, which must end as the interpreter does: with
+outputs of the same types and shapes, or with the same error.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 ADDRESS_SPACE, MOST_MEMORY = 3 << 30, 3 << 29
 MOST_SECONDS, PATIENCE, MOST_TEXT = 10.0, 60.0, 2000  # of the processor; on the clock, where others work too
+ITERATIONS = 1 << 14  # of loops, where two engines are compared
+MOST_AXES = 32  # numpy does not do everything with more, which an engine may
 MILE = 5000  # models from one sign of progress to the next
 CLEAR_PEAK = "5"  # what proc(5) says to write to clear_refs
 
@@ -57,6 +62,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--share", type=int, default=1, metavar="N", help="run one case in N")
     parser.add_argument("--only", default="", metavar="TEXT", help="run the cases whose name holds TEXT")
+    parser.add_argument("--engine", choices=["reference", "compiled"], default="reference")
     parser.add_argument("--after", type=int, default=-1, help=argparse.SUPPRESS)
     parser.add_argument("--child", type=int, default=0, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -92,7 +98,7 @@ def _started(
     reading, writing = os.pipe()
     command = [
         sys.executable, __file__, "--child", str(writing), "--after", str(after),
-        "--share", str(options.share), "--only", options.only,
+        "--share", str(options.share), "--only", options.only, "--engine", options.engine,
     ]  # fmt: skip
     # ruff: ignore[subprocess-without-shell-equals-true]  this very file
     child = subprocess.Popen(command, pass_fds=(writing,))
@@ -140,12 +146,12 @@ def _child(options: argparse.Namespace) -> None:
             os.dup2(printed.fileno(), descriptor)
         for place, case in cases(wanted):
             tell(place=place, name=case.name)
-            for problem in run(case.data, case.feeds, printed.fileno()):
+            for problem in run(case.data, case.feeds, printed.fileno(), options.engine):
                 tell(name=case.name, failed=problem)
         tell(end=True)
 
 
-def run(data: bytes, feeds: dict[str, Any], printed: int) -> Iterator[str]:
+def run(data: bytes, feeds: dict[str, Any], printed: int, engine: str) -> Iterator[str]:
     """Yield what is wrong with how one case went."""
     import sabir  # ruff: ignore[import-outside-top-level]  the parent needs none of it
 
@@ -154,11 +160,14 @@ def run(data: bytes, feeds: dict[str, Any], printed: int) -> Iterator[str]:
         "infer": lambda: sabir.infer(sabir.load(data)),
         "evaluate": lambda: sabir.evaluate(sabir.load(data), feeds),
     }
+    if engine != "reference":
+        stages = {"compare": lambda: _compare(data, feeds, engine)}
     Path("/proc/self/clear_refs").write_text(CLEAR_PEAK, encoding="ascii")
     began = time.process_time()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", sabir.SabirWarning)  # as typed as an error
+        warnings.filterwarnings("always", ".*please report it", sabir.SabirWarning)
         for stage, work in stages.items():
             try:
                 work()
@@ -178,6 +187,27 @@ def run(data: bytes, feeds: dict[str, Any], printed: int) -> Iterator[str]:
         os.ftruncate(printed, 0)
         os.lseek(printed, 0, os.SEEK_SET)
         yield "printed: something"
+
+
+def _compare(data: bytes, feeds: dict[str, Any], engine: str) -> None:
+    """Run one case in an engine and in the interpreter; raises AssertionError where they do not agree."""
+    import sabir  # ruff: ignore[import-outside-top-level]  the parent needs none of it
+
+    told, limits = list[str](), sabir.Limits(iterations=ITERATIONS)
+    for name in (engine, "reference"):
+        try:
+            results = sabir.Session(data, engine=name, limits=limits).run(feeds)
+        except sabir.SabirError as error:
+            told.append(f"{type(error).__name__}: {error}")
+        else:
+            told.append(f"outputs {[_shown(x) for x in results.values()]}")
+    axes = max((x.ndim for x in feeds.values() if hasattr(x, "ndim")), default=0)
+    if told[0] != told[1] and axes < MOST_AXES:
+        raise AssertionError(f"{engine}: {told[0][:300]!r}, but reference: {told[1][-300:]!r}")
+
+
+def _shown(x: Any) -> str:
+    return f"{x.dtype}{x.shape}" if hasattr(x, "dtype") else type(x).__name__
 
 
 def _peak() -> int:

@@ -32,7 +32,7 @@ TESTS = Path(__file__).parents[1]
 ADDRESS_SPACE, MOST_MEMORY = 4 << 30, 3 << 29
 MOST_SECONDS, MOST_TEXT, MOST_TOLD = 10.0, 2000, 10_000  # of the processor, as others may want it too
 PATIENCE, MOST_CPU = 60.0, 60
-ITERATIONS = 1 << 16  # a quarter of the default, whose own test is in tests/limits
+ITERATIONS = 1 << 14  # a sixteenth of the default, whose own test is in tests/limits
 
 
 class Told(NamedTuple):
@@ -62,6 +62,9 @@ class Result(NamedTuple):
             yield f"took {self.memory >> 20} MiB"
         if self.printed:
             yield f"printed {self.printed[:200]!r}"
+        ends = {t.stage: (t.outcome, t.message) for t in self.stages}
+        if ends.get("compiled") != ends.get("evaluate"):
+            yield f"compiled: {ends.get('compiled')}, and evaluate: {ends.get('evaluate')}"
         for told in self.stages:
             if not told.typed:
                 yield f"{told.stage}: {told.outcome}: {told.message}"
@@ -205,6 +208,7 @@ def _make_warnings_errors() -> None:
 
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", SabirWarning)  # as typed as an error
+    warnings.filterwarnings("error", ".*please report it", SabirWarning)
 
 
 # the stages
@@ -244,6 +248,9 @@ def _stages(data: bytes, form: str, held: list[Any]) -> dict[str, Callable[[], A
         "evaluate": lambda: sabir.evaluate(
             held[0], feeds_for(held[0]), limits=sabir.Limits(iterations=ITERATIONS)
         ),
+        "compiled": lambda: sabir.Session(
+            held[0], engine="compiled", limits=sabir.Limits(iterations=ITERATIONS)
+        ).run(feeds_for(held[0])),
         "infer": lambda: sabir.infer(held[0]),
         "inline": lambda: sabir.inline(held[0]),
     }

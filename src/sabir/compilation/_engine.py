@@ -38,7 +38,7 @@ from sabir.compilation._profiling import ProfiledRun, profile_of
 from sabir.compilation._program import CompiledProgram
 from sabir.compilation._roofline import roofline
 from sabir.compilation.native import Control, host, team
-from sabir.evaluation import Front, Runner, warn
+from sabir.evaluation import Front, Runner, read_constant, warn
 from sabir.ir import Tensor, drop_constants
 from sabir.opsets import STANDARD
 from sabir.scheduling import make_plan, schedule
@@ -90,12 +90,17 @@ class Compiled:
         self._registry, self._limits, self._newer_opsets = registry, limits, newer_opsets
         scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
         program = scheduled.program
+        constants = run_with_limits(limits, _constants, program)
         make_plan(program, [v.slot for v in program.outputs])  # raises for a call that is invalid
-        self._defaults = [_default(program, v.slot) for v in program.inputs]
+        self._defaults = [constants.get(v.slot) for v in program.inputs]
         slots = [v.slot for v in program.inputs]
         defaults = {s: d for s, d in zip(slots, self._defaults, strict=True) if d is not None}
         numbers = sum(t.size for t in program.constants.values() if isinstance(t, Tensor))
         self._front = Front(scheduled, defaults, numbers=numbers)
+        # the limits of subgraphs must be those of the interpreter: it may take long to reach them
+        self._has_turns = any(call.cost > 1 for call in program.calls)
+        if self._has_turns:
+            self._front.numbers = run_with_limits(limits, lambda: self._runner.numbers)
         self._team = team(threads or self._host.cores)
         self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
         self._latest: CompiledProgram | None = None
@@ -148,8 +153,8 @@ class Compiled:
         except (Mismatch, EvaluationError):
             return None
         except LimitError as error:
-            if error.limit == "seconds":
-                raise
+            if error.limit == "seconds" or (error.limit == "iterations" and not self._model.functions):
+                raise  # the interpreter would take as long again to say the same
             return None
         except ACCIDENTS as error:
             problem = f"{type(error).__name__}: {error}"
@@ -345,11 +350,12 @@ def _drop(model: Model) -> None:
         drop_constants(graph)
 
 
-def _default(program: Program, slot: int) -> Array | None:
-    found = program.constants.get(slot)
-    return None if found is None else found.array()
-
-
 def _timed(_done: int, _all: int) -> None:
     """Look at the deadline between kernels that are compiled."""
     check_time()
+
+
+def _constants(program: Program) -> dict[int, Array]:
+    """Return the initializers by slot; raises what is wrong with their data."""
+    names = {v.slot: v.name for v in program.values}
+    return {slot: read_constant(names[slot], tensor) for slot, tensor in program.constants.items()}

@@ -1,6 +1,6 @@
 """The interpreter: what a model means, computed node by node on numpy arrays."""
 
-from sabir.evaluation._binding import CallBinder
+from sabir.evaluation._binding import CallBinder, read_constant
 from sabir.evaluation._calls import BoundCall, Run, run_call
 from sabir.evaluation._engine import Front, Runner, warn
 from sabir.evaluation._evaluate import evaluate, make_engine
@@ -10,5 +10,5 @@ from sabir.evaluation._requests import Request, read_request
 
 __all__ = [
     "BoundCall", "BoundPlan", "CallBinder", "Front", "ModelPort", "Request", "Run", "Runner",
-    "evaluate", "make_engine", "read_request", "run_call", "warn",
+    "evaluate", "make_engine", "read_constant", "read_request", "run_call", "warn",
 ]  # fmt: skip

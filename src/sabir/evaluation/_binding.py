@@ -142,14 +142,18 @@ def _numbers(tensor: Constant, array: Array) -> int:
     return 2 * tensor.values.size if isinstance(tensor, SparseTensor) else numbers_of(array)
 
 
-def _array(name: str, tensor: Constant) -> Array:
-    """Return a constant as an aligned read-only array: BLAS copies an unaligned operand at every call."""
+def read_constant(name: str, tensor: Constant) -> Array:
+    """Return a constant as an array; an error names it."""
     try:
-        array = tensor.array()
+        return tensor.array()
     except SabirError as error:
         raise error.located(f"initializer {quote(name)}") from error
     except ACCIDENTS as error:
         raise EvaluationError(f"initializer {quote(name)}: {error}") from error
-    aligned = np.require(array, None, "A")
+
+
+def _array(name: str, tensor: Constant) -> Array:
+    """Return a constant as an aligned read-only array: BLAS copies an unaligned operand at every call."""
+    aligned = np.require(read_constant(name, tensor), None, "A")
     aligned.flags.writeable = False
     return aligned

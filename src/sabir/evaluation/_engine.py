@@ -151,6 +151,11 @@ class Runner:
             self._front.numbers = binder.numbers  # those of the outputs: other plans do not raise the limits
 
     @property
+    def numbers(self) -> int:
+        """How many numbers the constants have, with those of functions and subgraphs: limits grow with it."""
+        return self._front.numbers
+
+    @property
     def inputs(self) -> tuple[ModelPort, ...]:
         """The inputs of the model."""
         return self._front.inputs

@@ -8,7 +8,7 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, Shape, TensorType, Value, exact_quotient, known_equal, lower_bound, product
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import contents
+from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
@@ -79,8 +79,10 @@ def evaluate_from_attribute(data: Array, /, *, shape: Ints) -> Array:
 
 
 @v1.lower
-def lower(data: Expression, /, *_: Expression, call: Lowering) -> Expression:
-    """The inferred shape tells what the operand or the attribute means."""
+def lower(data: Expression, shape: Expression | None = None, /, *, call: Lowering) -> Expression:
+    """The inferred shape tells what the operand or the attribute means; an unknown operand may be wrong."""
+    if shape is not None:
+        kernels.sizes_of(shape, "`shape`")
     return loops.reshape(data, call.shape())
 
 

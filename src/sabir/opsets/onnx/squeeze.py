@@ -8,7 +8,7 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, Shape, TensorType, Value, known_equal
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import contents
+from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
 from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.families.shapes import axes_in, with_some_dropped
@@ -98,8 +98,10 @@ def evaluate(data: Array, axes: Array | None = None, /) -> Array:
 
 
 @v1.lower
-def lower(data: Expression, /, *_: Expression | None, call: Lowering) -> Expression:
-    """The inferred shape tells what the operand or the attribute means."""
+def lower(data: Expression, axes: Expression | None = None, /, *, call: Lowering) -> Expression:
+    """The inferred shape tells what the operand or the attribute means; an unknown operand may be wrong."""
+    if axes is not None:
+        kernels.integers_of(axes, "`axes`")
     return loops.reshape(data, call.shape())
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from sabir import loops
 from sabir.ir import MAX_RANK, Builder, TensorType, Value
 from sabir.loops import Expression, Lowering
-from sabir.opsets.families import contents
+from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axes_in, shared_dim
@@ -82,7 +82,10 @@ def evaluate_from_attribute(data: Array, /, *, axes: Sequence[int]) -> Array:
 
 
 @v1.lower
-def lower(data: Expression, /, *_: Expression, call: Lowering) -> Expression:
+def lower(data: Expression, axes: Expression | None = None, /, *, call: Lowering) -> Expression:
+    """The inferred shape tells what the operand or the attribute means; an unknown operand may be wrong."""
+    if axes is not None:
+        kernels.integers_of(axes, "`axes`")
     return loops.reshape(data, call.shape())
 
 

@@ -1,0 +1,266 @@
+"""Runs models with each tensor beside pages that nobody may touch: a read or write outside of it kills the process.
+
+`python tests/compilation/guarded.py --share N` runs one in N of the examples of all operators, and products,
+rows and moves of many sizes; it prints the name of each model before it runs it. Tensors lie at the end of their
+pages, where an access past the last element is found, or with `--before` at the begin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import itertools
+import mmap
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, ClassVar
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+
+import sabir
+from sabir.base import SabirError
+from sabir.compilation import _fast, _instance, _program
+from sabir.compilation._engine import Compiled
+from sabir.compilation._plan import Entry
+from support.rooms import OPERATORS, examples_of, model_of
+
+PAGE = mmap.PAGESIZE
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_UNIQUE = itertools.count(1)
+
+
+class Guards:
+    """Where memory is put."""
+
+    before: ClassVar[bool] = False  # at the begin of its pages, or at their end
+    holes: ClassVar[dict[int, list[tuple[int, int]]]] = {}  # of arenas, by their size: pages to guard
+
+
+def _protect(address: int, size: int) -> None:
+    failed = _LIBC.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), 0)
+    assert not failed, ctypes.get_errno()
+
+
+def memory(size: int) -> np.ndarray:
+    """So many bytes between two guarded pages."""
+    pages = -(-max(size, 1) // PAGE)
+    mapped = np.frombuffer(mmap.mmap(-1, (pages + 2) * PAGE), np.uint8)
+    address = mapped.ctypes.data
+    _protect(address, PAGE)
+    _protect(address + (pages + 1) * PAGE, PAGE)
+    start = PAGE if Guards.before else (pages + 1) * PAGE - size
+    return mapped[start : start + size]
+
+
+def allocated(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An array in guarded memory, filled with what no test expects."""
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    flat = memory(size)
+    flat[...] = 0xA5
+    return np.ndarray(shape, dtype, flat)
+
+
+def guarded(array: Any) -> np.ndarray:
+    """A copy in guarded memory."""
+    copy = allocated(array.shape, array.dtype) if array.dtype.kind != "O" else array
+    copy[...] = array
+    return copy
+
+
+def aligned(size: int) -> np.ndarray:
+    """Memory that begins at a multiple of 64; an arena has guards between its tensors, too."""
+    if size in Guards.holes:
+        found = np.frombuffer(mmap.mmap(-1, size), np.uint8)
+        for start, length in Guards.holes.pop(size):
+            _protect(found.ctypes.data + start, length)
+        return found
+    rounded = -(-size // 64) * 64
+    return memory(rounded)[:size]
+
+
+def arena(plan: Any, part: Any, sizes: Any) -> tuple[dict, int]:
+    """An arena whose tensors share no page."""
+    at, offsets, holes = PAGE, {}, [(0, PAGE)]
+    for buffer in _instance._owned(plan, part):
+        size = max(sizes(buffer.size), 1)
+        pages = -(-size // PAGE) * PAGE
+        # a packed tensor is a multiple of 64 bytes, and so is its offset; others may lie anywhere
+        offsets[buffer] = at if Guards.before else at + pages - size
+        holes.append((at + pages, PAGE))
+        at += pages + PAGE
+    total = at + next(_UNIQUE) * PAGE  # by which `aligned` finds the holes again
+    Guards.holes[total] = holes
+    return offsets, total
+
+
+class Numpy:
+    """numpy, whose copies of constants are guarded."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @staticmethod
+    def ascontiguousarray(array: np.ndarray) -> np.ndarray:
+        """A guarded copy."""
+        return guarded(array)
+
+
+def install() -> None:
+    """Let the engine take all memory from here."""
+    for module in (_instance, _program, _fast):
+        for function in (allocated, aligned):
+            if hasattr(module, function.__name__):
+                setattr(module, function.__name__, function)
+    _instance._arena = arena
+    _fast._EMPTY = allocated
+    _program.np = Numpy()
+    point = _program._Run._point
+
+    def guarded_point(self: Any, buffer: Any, array: np.ndarray) -> None:
+        point(self, buffer, array if buffer.kind == "input" else guarded(array))
+
+    _program._Run._point = guarded_point
+
+
+# ---------------------------------------------------------------- models
+
+BROKEN = '<ir_version: 10, opset_import: ["" : 21]> g (float[n] x) => (float[n] y) { y = Exp (x) }'
+SIZES = (1, 2, 3, 5, 7, 8, 15, 17, 31, 33, 47, 48, 49, 65, 97)
+TEXTS = {
+    "product": "g (float[m,k] a, float[k,n] b) => (y) { p = MatMul (a, b)  y = Relu (p) }",
+    "product of doubles": "g (double[m,k] a, double[k,n] b) => (y) { y = MatMul (a, b) }",
+    "transposed product": "g (float[k,m] a, float[n,k] b) => (y) { y = Gemm <transA = 1, transB = 1> (a, b) }",
+    "long epilogue": """g (float[m,k] a, float[k,n] b) => (y) {
+        p = MatMul (a, b)  q = Gelu (p)  r = Erf (q)  s = Tanh (r)  t = Mish (s)  y = Softplus (t) }""",
+    "batches": "g (float[3,m,k] a, float[k,n] b) => (y) { y = MatMul (a, b) }",
+    "attention": """g (float[2,m,k] a, float[2,n,k] b) => (y) {
+        t = Transpose <perm = [0, 2, 1]> (b)  p = MatMul (a, t)  s = Softmax (p)  y = MatMul (s, b) }""",
+    "rows": """g (float[m,k] a, float[k,n] b) => (x, y, z) {
+        x = Softmax (a)  y = LogSoftmax <axis = 0> (b)
+        k = Constant <value_ints = [0]> ()  t = Exp (b)  u = ReduceMean (t, k)  v = Sub (t, u)  z = ReduceMax (v, k) }""",
+    "narrow types": """g (float[m,k] a, float[k,n] b) => (w, x, y, z) {
+        i = Cast <to = 3> (a)  h = Cast <to = 10> (a)  d = Cast <to = 11> (b)  z = Exp (d)
+        j = Add (i, i)  w = Cast <to = 9> (j)  x = Sqrt (h)  l = Cast <to = 7> (b)  y = Mul (l, l) }""",
+    "moves": """g (float[m,k] a, float[k,n] b) => (u, v, w, x, y) {
+        t = Transpose (a)  u = Neg (t)  v = Concat <axis = 1> (t, b)
+        p = Constant <value_ints = [1, 2, 3, 0]> ()  e = Exp (b)  w = Pad (e, p)
+        s = Constant <value_ints = [-1]> ()  f = Constant <value_ints = [-100000]> ()  o = Constant <value_ints = [1]> ()
+        r = Slice (e, s, f, o, s)  x = Abs (r)  m1 = Constant <value_ints = [-1]> ()  q = Reshape (t, m1)  y = Exp (q) }""",
+    "indices": """g (float[m,k] a, float[k,n] b) => (x, y) {
+        o = Constant <value_ints = [0]> ()  h = ArgMax <axis = 1, keepdims = 0> (b)  e = Exp (b)
+        x = Gather <axis = 0> (e, h)  l = Cast <to = 7> (a)  y = Gather <axis = 1> (e, l) }""",
+    "argument": """g (float[m,k] a, float[k,n] b) => (x, y) {
+        x = ArgMin <axis = 0> (b)  y = ArgMax <axis = -1> (a) }""",
+}  # fmt: skip
+
+
+def feeds_of(model: sabir.Model, m: int, k: int, n: int) -> dict[str, np.ndarray]:
+    """Feeds for sizes of the variables; indices among them are sometimes wrong."""
+    rng, found = np.random.default_rng([m, k, n]), {}
+    for port in model.graph.inputs:
+        sizes = [{"m": m, "k": k, "n": n}.get(str(d)) or int(str(d)) for d in port.type.shape]
+        x = rng.standard_normal(sizes) * 3
+        found[port.name] = x.astype(port.type.element.dtype)
+    return found
+
+
+def tell(text: str) -> None:
+    """Print a line at once: the next model may be the last."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def run(session: sabir.Session, feeds: dict[str, Any]) -> dict[str, Any] | None:
+    """Run twice, the second time the fast way."""
+    fed = {
+        name: guarded(x) if isinstance(x, np.ndarray) and x.dtype.kind != "O" else x
+        for name, x in feeds.items()
+    }
+    try:
+        session.run(fed)
+        return session.run(fed)
+    except SabirError:
+        return None
+
+
+def is_native(session: sabir.Session) -> bool:
+    """Whether a plan of the session has a kernel."""
+    engine = session._engine
+    if not isinstance(engine, Compiled):
+        return False
+    plans = [p.plan for programs in engine._programs.values() for p in programs]
+    return any(isinstance(e, Entry) for plan in plans for e in plan.entries)
+
+
+def examples(share: int) -> int:
+    """Run a share of the examples of all operators; return how many had kernels."""
+    count = native = 0
+    for operator in OPERATORS:
+        for number, example in enumerate(examples_of(operator)):
+            count += 1
+            if count % share or operator.at(example.opset).removed:
+                continue
+            tell(f"{operator.name} {example.opset} {number}")
+            model, feeds = model_of(operator, example)
+            try:
+                session = sabir.Session(model, engine="compiled", threads=2)
+            except SabirError:
+                continue
+            run(session, feeds)
+            native += is_native(session)
+    return native
+
+
+def sized(share: int) -> int:
+    """Run the texts for many sizes; return how many runs there were."""
+    count = 0
+    for name, text in TEXTS.items():
+        model = sabir.parse(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+        session = sabir.Session(model, engine="compiled", threads=2)
+        for m, k, n in itertools.product(SIZES, repeat=3):
+            if (m * 7 + k * 3 + n) % share and 1 not in {m, k, n}:
+                continue
+            if (m + k + n) % 5 and 1 in {m, k, n}:
+                continue
+            count += 1
+            if count % 10 == 1:
+                tell(f"{name} {m} {k} {n}")
+            run(session, feeds_of(model, m, k, n))
+        assert is_native(session), name
+    return count
+
+
+def broken(count: int) -> None:
+    """Run a kernel that goes `count` elements past the end of its tensors; the guards kill the process."""
+    session = sabir.Session(sabir.parse(BROKEN), engine="compiled", threads=1)
+    feeds = {"x": guarded(np.ones(100, np.float32))}
+    session.run(feeds)
+    ((program,),) = session._engine._programs.values()
+    (layout,) = program._layouts.values()
+    assert layout.blocks[0] == 100, "the first argument of a nest is the size of its loop"
+    layout.blocks[0] += count
+    session.run(feeds)
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--share", type=int, default=1)
+    parser.add_argument("--before", action="store_true")
+    parser.add_argument("--broken", type=int, default=0, metavar="COUNT")
+    options = parser.parse_args()
+    Guards.before = options.before
+    warnings.simplefilter("ignore")
+    install()
+    if options.broken:
+        broken(options.broken)
+        return
+    runs, native = sized(options.share), examples(options.share)
+    tell(f"done: {runs} runs of many sizes, {native} examples with kernels")
+
+
+if __name__ == "__main__":
+    main()
