@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -62,6 +63,7 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     nesting = merged(nesting, fixed=2)
     b_place, a_place = nesting.places.pop(), nesting.places.pop()
     nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
+    nest = replace(nest, lanes=_lanes(builder, contract))  # whatever the epilogue computes with
     packed = _packed(builder, contract, b_place, nesting.sizes[:-2])
     entry = Entry([], nodes=builder.origins.labels(group.members))
     rows, depth = nesting.sizes[-2], contract.b.shape[-2]
@@ -78,6 +80,11 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
         entry.choices.append((rows, limit or 0, product, arguments))
     entry.flops = 2 * depth * count_of(nesting.sizes)
     builder.entries.append(entry)
+
+
+def _lanes(builder: PlanBuilder, contract: Contract) -> int:
+    """Return the lanes of the vectors of a product: the width of its panels follows from them."""
+    return builder.host.vector_bits // 8 // element_bytes(contract.element)
 
 
 def _contract(x: Expression) -> Contract:
@@ -140,7 +147,7 @@ def _packed(builder: PlanBuilder, contract: Contract, place: Place, batch: Seque
     b = place.located
     depth, columns = contract.b.shape[-2:]
     size = element_bytes(contract.element)
-    lanes = builder.host.vector_bits // 8 // size
+    lanes = _lanes(builder, contract)
     panel = depth * (VECTORS * lanes * size)
     item = panel * panels_of(columns, lanes)
     own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
@@ -163,7 +170,7 @@ def _packing(
 ) -> Entry:  # fmt: skip
     """Return the entry that packs an operand; `batch` has the size and the stride of its batch axes."""
     size = element_bytes(contract.element)
-    lanes = builder.host.vector_bits // 8 // size
+    lanes = _lanes(builder, contract)
     packing = Packing(contract.element, len(batch), VECTORS * lanes, lanes, next_column=b.strides[-1] == 1)
     entry = Entry([], nodes=builder.origins.labels([contract]))
     arguments: list[Argument] = [*(n for n, _ in batch), *contract.b.shape[-2:]]
@@ -253,7 +260,7 @@ def _attention_reaches(
 
 def _attention(builder: PlanBuilder, rows: Nesting, results: Nesting, second: Contract) -> Attention:
     count, columns = second.shape[-2:]
-    lanes = builder.host.vector_bits // 8 // element_bytes(second.element)
+    lanes = _lanes(builder, second)
     tile = tile_for(count if isinstance(count, int) else _USUAL_ROWS, builder.host.registers)
     vectors = min(2, -(-columns // lanes)) if isinstance(columns, int) else 2
     return Attention(
