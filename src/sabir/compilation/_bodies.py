@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import ACCIDENTS, SabirError
+from sabir.base import ACCIDENTS, LimitError, SabirError
 from sabir.compilation._building import build
 from sabir.compilation._lowering import lower
 from sabir.compilation._prepare import Prepared, folded, pattern_of
 from sabir.compilation._program import CompiledProgram, Mismatch
 from sabir.elements import element
+from sabir.evaluation import warn
 from sabir.ir import TensorType, symbol
 from sabir.scheduling import OperatorCall
 from sabir.schema import Call, as_results
@@ -80,10 +81,15 @@ class CompiledBody:
         prepared = prepare_body(self._program, self._plan, kinds)
         if prepared is None:
             return None
-        lowered = lower(prepared, sizes)
-        prepared = lowered.settled()
-        plan = build(lowered, list(self._plan.results), self._host)
-        return CompiledProgram(prepared, plan, self._team, frozenset(sizes))
+        try:
+            lowered = lower(prepared, sizes)
+            plan = build(lowered, list(self._plan.results), self._host)
+            return CompiledProgram(lowered.settled(), plan, self._team, frozenset(sizes))
+        except LimitError:
+            raise
+        except (SabirError, AssertionError, *ACCIDENTS) as error:
+            warn(f"no plan could be compiled for a subgraph, so the interpreter runs it: {type(error).__name__}: {error}")
+            return None
 
 
 def _kind(value: Any) -> Type | None:
@@ -99,13 +105,14 @@ def prepare_body(program: Program, plan: Plan, kinds: Mapping[int, Type | None])
         types[slot] = kind
     for slot, array in arrays.items():
         types[slot] = TensorType(element(array.dtype), tuple(array.shape))
+    unknown: set[str] = set()
     for place, _ in plan.steps:
         call = program.calls[place]
         if not isinstance(call, OperatorCall) or call.captures or all(s in arrays for s in call.outputs if s):
             continue
         for number, (slot, kind) in enumerate(zip(call.outputs, _inferred(call, types), strict=False)):
-            types[slot] = _settled(kind, f"b{place}.{number}")
-    return Prepared(program, plan, types, arrays, tuple(kinds))
+            types[slot] = _settled(kind, f"b{place}.{number}", unknown)
+    return Prepared(program, plan, types, arrays, tuple(kinds), (), frozenset(unknown))
 
 
 def _inferred(call: OperatorCall, types: Sequence[Type | None]) -> tuple[Type | None, ...]:
@@ -121,10 +128,11 @@ def _inferred(call: OperatorCall, types: Sequence[Type | None]) -> tuple[Type | 
         return ()
 
 
-def _settled(kind: Type | None, name: str) -> Type | None:
-    """Return a type whose unknown sizes have names; a shape that depends on minima stays as it is."""
+def _settled(kind: Type | None, name: str, unknown: set[str]) -> Type | None:
+    """Return a type whose `unknown` sizes have names; a shape that depends on minima stays as it is."""
     if not isinstance(kind, TensorType) or kind.shape is None:
         return kind
+    unknown.update(f"{name}.{axis}" for axis, d in enumerate(kind.shape) if d is None)
     shape = tuple(symbol(f"{name}.{axis}") if d is None else d for axis, d in enumerate(kind.shape))
     return TensorType(kind.element, shape, kind.known)
 
