@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sabir
+from sabir.compilation import _bodies
 from sabir.elements import element
 from support.differences import check
 
@@ -74,7 +75,19 @@ FOUND = {  # inputs, outputs and constants; nodes; the shapes of the inputs
 
 @pytest.mark.parametrize("name", FOUND)
 def test_what_once_went_wrong(name):
-    signature, nodes, shapes = FOUND[name]
+    compare(*FOUND[name])
+
+
+def test_an_empty_value_of_which_no_rule_gives_the_sizes_in_a_subgraph(monkeypatch):
+    monkeypatch.setattr(_bodies, "_ENOUGH", 0)  # small ones are interpreted
+    branches = "then_branch = t () => (z) { s = Where(c, a, a) z = CumSum(s, n) }, else_branch = e () => (z) { z = Neg(a) }"
+    inputs = "bool p, bool[A,0] c, int64[B,0] a"
+    compare(
+        f"({inputs}) => (int64[?,?] y) <int64 n = {{0}}>", f"y = If <{branches}> (p)", [(), (3, 0), (3, 0)]
+    )
+
+
+def compare(signature, nodes, shapes):
     model = sabir.parse(f"{HEAD} g {signature} {{ {nodes} }}")
     rng = np.random.default_rng(0)
     feeds = [

@@ -137,13 +137,14 @@ def prepare_body(program: Program, plan: Plan, kinds: Mapping[int, Type | None])
         types[slot] = kind
     for slot, array in arrays.items():
         types[slot] = TensorType(element(array.dtype), tuple(array.shape))
+    unknown: set[str] = set()
     for place, _ in plan.steps:
         call = program.calls[place]
         if not isinstance(call, OperatorCall) or call.captures or all(s in arrays for s in call.outputs if s):
             continue
         for number, (slot, kind) in enumerate(zip(call.outputs, _inferred(call, types), strict=False)):
-            types[slot] = _settled(kind, f"b{place}.{number}")
-    return Prepared(program, plan, types, arrays, tuple(kinds))
+            types[slot] = _settled(kind, f"b{place}.{number}", unknown)
+    return Prepared(program, plan, types, arrays, tuple(kinds), (), frozenset(unknown))
 
 
 def _inferred(call: OperatorCall, types: Sequence[Type | None]) -> tuple[Type | None, ...]:
@@ -161,10 +162,11 @@ def _inferred(call: OperatorCall, types: Sequence[Type | None]) -> tuple[Type | 
         return ()
 
 
-def _settled(kind: Type | None, name: str) -> Type | None:
-    """Return a type whose unknown sizes have names; a shape that depends on minima stays as it is."""
+def _settled(kind: Type | None, name: str, unknown: set[str]) -> Type | None:
+    """Return a type whose `unknown` sizes have names; a shape that depends on minima stays as it is."""
     if not isinstance(kind, TensorType) or kind.shape is None:
         return kind
+    unknown.update(f"{name}.{axis}" for axis, d in enumerate(kind.shape) if d is None)
     shape = tuple(symbol(f"{name}.{axis}") if d is None else d for axis, d in enumerate(kind.shape))
     return TensorType(kind.element, shape, kind.known)
 

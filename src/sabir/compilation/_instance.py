@@ -95,10 +95,16 @@ class Sizes:
 
 
 def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
-    """Return the parts of a plan; each but the first begins after a step that decides sizes."""
+    """Return the parts of a plan; each but the first begins after a step that decides sizes.
+
+    Raises AssertionError for a plan that needs a size before it is decided.
+    """
     known, first, found = set(given), 0, list[Part]()
     base = 1 + max([SCRATCH, *(b.number for b in plan.buffers)])
     for number, entry in enumerate(plan.entries):
+        open_ = _needed(entry) - known
+        if open_:
+            raise AssertionError(f"entry {number} needs {', '.join(sorted(open_))} before a run decides it")
         if isinstance(entry, Step):
             new = {
                 s for b in entry.writes.values() for d in b.shape if isinstance(d, Expr) for s in d.symbols
@@ -109,6 +115,21 @@ def parts_of(plan: Plan, given: frozenset[str]) -> list[Part]:
                 first = number + 1
     found.append(Part(first, len(plan.entries), base + len(found)))
     return found
+
+
+def _needed(entry: Entry | Step) -> set[str]:
+    """Return the symbols of the sizes that an entry is laid out with."""
+    found: list[object] = []
+    if isinstance(entry, Step):
+        for buffer, offset, strides, shape in entry.reads.values():
+            found += [buffer.size, offset, *strides, *shape]
+    else:
+        found += [entry.scratch, *(b.size for b in entry.buffers)]
+        for limit, _, _, arguments in entry.choices:
+            found.append(limit)
+            for a in arguments:
+                found += [a.bytes] if isinstance(a, Offset) else a.sizes if isinstance(a, Computed) else [a]
+    return {s for size in found if isinstance(size, Expr) for s in size.symbols}
 
 
 def lay_out(
