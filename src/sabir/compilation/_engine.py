@@ -55,7 +55,8 @@ class Compiled:
     """A model compiled to native kernels: a snapshot, which several threads may run at once.
 
     A plan is compiled for each pattern of shapes, at the latest when a run first needs it. What it cannot do
-    the interpreter does: requests of other values than the outputs, and runs that contradict the declarations.
+    the interpreter does: requests of other values than the outputs, and runs that contradict the
+    declarations.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
@@ -135,7 +136,7 @@ class Compiled:
     def _tried(
         self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control
     ) -> dict[str, Any] | None:
-        """Return the results of a run of a plan, None where the interpreter is to run, or to say what is wrong."""
+        """Return the results of a plan; None where the interpreter is to run, or to say what is wrong."""
         try:
             return self._run(feeds, names, control)
         except (Mismatch, EvaluationError):
@@ -245,7 +246,8 @@ class Compiled:
                 raise
             self._refused.add(pattern)
             warn(
-                f"no plan could be compiled, so the interpreter runs the model: {type(error).__name__}: {error}"
+                "no plan could be compiled, so the interpreter runs the model: "
+                f"{type(error).__name__}: {error}"
             )
             return None
         finally:
