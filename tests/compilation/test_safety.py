@@ -161,6 +161,10 @@ TURNS = """g (float[n] x) => (float[n] y) { go = Constant <value = bool {1}> () 
     y = Loop (most, go, x) <body = b (int64 i, bool c, float[n] v) => (bool c, float[n] w) { w = Neg (v) }> }"""
 LONG = {
     "native rows": (ROWS, {"x": np.ones((700, 700), np.float32)}),
+    "one native row": (
+        "g (float[n,n] x) => (y) { y = MatMul (x, x) }",
+        {"x": np.ones((900, 900), np.float32)},
+    ),
     "turns of a small body": (TURNS, {"x": np.zeros(20, np.float32)}),
     "turns of a native body": (TURNS, {"x": np.zeros(1 << 15, np.float32)}),
 }

@@ -177,7 +177,10 @@ class Compiled:
         fast = self._fast
         if fast is None or (self._limits is None and has_limits()):
             return None  # limits of the caller's: only the other way looks at them
-        return fast(feeds)
+        try:
+            return fast(feeds)
+        except MemoryError:
+            return None  # the other way says what there is no memory for
 
     def cancel(self) -> None:
         """Stop the runs that other threads are in: they raise CancelledError."""

@@ -100,12 +100,13 @@ class FastRun:
             done = execute(self._team, rows, done, block[3], frame.table_address, self.control, _nothing)
             if done < block[3]:
                 raise CancelledError("the run was cancelled")
-        if frame.errors.value:
+        failed = frame.errors.value
+        if failed:
             frame.errors.value = 0
-            frames.append(frame)
-            return None
-        frames.append(frame)
-        return results
+        frames.append(frame)  # from now on another thread may have it
+        if self.control.cancelled:
+            raise CancelledError("the run was cancelled")
+        return None if failed else results
 
     def _frame(self) -> _Frame:
         return _Frame(

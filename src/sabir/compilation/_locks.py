@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sabir.base import budget
+from sabir.base import CancelledError, budget
 from sabir.compilation.native import Control
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Stops:
 
     @contextmanager
     def run(self) -> Generator[Control]:
-        """Let a run, under the budget in force, be stopped."""
+        """Let a run under the budget in force be stopped: it raises CancelledError, even if it could end."""
         present = budget()
         key = id(present)
         with self._lock:
@@ -60,6 +60,8 @@ class Stops:
             outer = self._budgets.setdefault(key, (present, present.deadline))
         try:
             yield control
+            if control.cancelled:
+                raise CancelledError("the run was cancelled")
         finally:
             self._budgets.pop(key, None)
             present.deadline, present.cancelled = outer[1], False
