@@ -143,7 +143,11 @@ def _numbers(tensor: Constant, array: Array) -> int:
 
 
 def read_constant(name: str, tensor: Constant) -> Array:
-    """Return a constant as an array; an error names it."""
+    """Return a constant as an array; an error names it.
+
+    >>> read_constant('w', sabir.ir.ArrayTensor(np.float32([1, 2])))
+    array([1., 2.], dtype=float32)
+    """
     try:
         return tensor.array()
     except SabirError as error:
