@@ -117,12 +117,12 @@ def install() -> None:
     _instance._arena = arena
     _fast._EMPTY = allocated
     _program.np = Numpy()
-    point = _program._Run._point
+    point = _program.PlanRun._point
 
     def guarded_point(self: Any, buffer: Any, array: np.ndarray) -> None:
         point(self, buffer, array if buffer.kind == "input" else guarded(array))
 
-    _program._Run._point = guarded_point
+    _program.PlanRun._point = guarded_point
 
 
 # ---------------------------------------------------------------- models

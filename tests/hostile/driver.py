@@ -63,7 +63,7 @@ class Result(NamedTuple):
         if self.printed:
             yield f"printed {self.printed[:200]!r}"
         ends = {t.stage: (t.outcome, t.message) for t in self.stages}
-        if ends.get("compiled") != ends.get("evaluate"):
+        if ends.get("compiled") != ends.get("evaluate") and not self.lacks_memory(ends):
             yield f"compiled: {ends.get('compiled')}, and evaluate: {ends.get('evaluate')}"
         for told in self.stages:
             if not told.typed:
@@ -74,6 +74,13 @@ class Result(NamedTuple):
                 yield f"{told.stage}: a message with control characters: {told.message[:200]!r}"
             if told.seconds > MOST_SECONDS:
                 yield f"{told.stage}: {told.seconds:.1f} s"
+
+    @staticmethod
+    def lacks_memory(ends: dict[str, tuple[str, str]]) -> bool:
+        """Whether only the reference had no memory: kernels need no intermediate tensors."""
+        outcome, message = ends.get("evaluate", ("", ""))
+        lacks = {"EvaluationError": "Unable to allocate", "LimitError": "Limits(memory="}.get(outcome)
+        return ends.get("compiled") == ("ok", "") and lacks is not None and lacks in message
 
     @property
     def refused(self) -> bool:

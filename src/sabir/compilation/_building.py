@@ -154,7 +154,11 @@ class PlanBuilder:
         self, nest: Nest, nesting: Nesting, entry: Entry, scratch: Size, own: Place | None = None
     ) -> list[Argument]:
         """Return the arguments of a nest; the kernel itself places its last access where `own` is given."""
-        entry.reaches += [] if entry.choices else reaches_of(nesting, self.buffer)
+        if not entry.choices:
+            entry.reaches += reaches_of(nesting, self.buffer)
+            if own is None and not nesting.takes:  # an index out of range counts for an empty result too
+                entry.axes = len(nesting.sizes)
+                entry.writes = [self.buffer(nesting.places[n].located.base) for n, _ in nesting.stores]
         found: list[Argument] = [*nesting.sizes]
         places = nesting.places if own is None else [*nesting.places, own]
         for place, access in zip(places, nest.accesses, strict=True):

@@ -155,7 +155,10 @@ def lay_out(
         if isinstance(entry, Entry):
             _, _, spec, arguments = _choice(entry, sizes)
             kernels.append(addresses[spec])
-            blocks.append([_argument(a, sizes, offsets, arenas) for a in arguments])
+            block = [_argument(a, sizes, offsets, arenas) for a in arguments]
+            if entry.writes and not any(sizes(b.size) for b in entry.writes):
+                block[: entry.axes] = [0] * entry.axes  # 2 ** 40 rows of no elements take no time
+            blocks.append(block)
     rows, memory = _rows(kernels, blocks)
     scratch = -(-scratch // ALIGNMENT) * ALIGNMENT
     return PartLayout(rows, memory, _runs(entries, part.first), arena, scratch, offsets, outputs, needed)

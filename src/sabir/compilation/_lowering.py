@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import ACCIDENTS, SabirError
 from sabir.compilation._prepare import Guard
-from sabir.ir import Expr, TensorType
+from sabir.ir import MAX_RANK, Expr, TensorType
 from sabir.loops import (
     ELEMENTS,
     Assumptions,
@@ -162,6 +162,8 @@ def _check(found: Lowered, kind: Type | None, x: object) -> None:
         raise NotLowered("no kernel computes an output")
     if not isinstance(kind, TensorType) or kind.element.name != x.element:
         raise NotLowered(f"an output is {kind}, and the kernel computes {x.element}")
+    if len(kind.shape or ()) > MAX_RANK:
+        raise NotLowered(f"an output has {len(kind.shape or ())} axes")
     shape = shape_of(kind)
     for inferred, size in zip(shape, x.shape, strict=False):
         if isinstance(inferred, Expr) and inferred != size and str(inferred) in found.prepared.unknown:
@@ -179,7 +181,7 @@ def _store(found: Lowered, slot: int) -> None:
         kind = TensorType(kind.element, tuple(array.shape), kind.known)
     if not isinstance(kind, TensorType) or kind.element.name not in ELEMENTS or kind.shape is None:
         return
-    if None in kind.shape:
+    if None in kind.shape or len(kind.shape) > MAX_RANK:
         return
     found.expressions[slot] = Stored(kind.element.name, shape_of(kind), slot, kind.known)
 
@@ -190,6 +192,8 @@ def _is_known(found: Lowered, kind: Type | None) -> bool:
     Those of an empty one always are; if only its call decides how long its other axes are, it is computed.
     """
     if not isinstance(kind, TensorType) or kind.known is None or kind.element.name not in ELEMENTS:
+        return False
+    if len(kind.shape or ()) > MAX_RANK:
         return False
     if any(isinstance(d, Expr) and d.symbols & found.prepared.unknown for d in kind.shape or ()):
         return False

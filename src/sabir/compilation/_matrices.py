@@ -174,6 +174,7 @@ def _packing(
     packing = Packing(contract.element, len(batch), VECTORS * lanes, lanes, next_column=b.strides[-1] == 1)
     entry = Entry([], nodes=builder.origins.labels([contract]))
     arguments: list[Argument] = [*(n for n, _ in batch), *contract.b.shape[-2:]]
+    entry.writes, entry.axes = [target], len(arguments)
     arguments += builder.pointer(b, contract.element, entry)
     arguments += [stride * size for stride in (*(s for _, s in batch), *b.strides[-2:])]
     counts = [*(n for n, _ in batch), contract.b.shape[-2]]
@@ -238,6 +239,7 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
     builder.use(packed.buffer, entry)
     arguments += [*packed.arguments(), packed.panel, *packed.strides]
     arguments += _operand_arguments(builder, places.values, entry)
+    entry.writes, entry.axes = [], 0  # two nests have sizes
     entry.choices.append((None, 0, attention, [*arguments, first.b.shape[-2], kept]))
     entry.reaches += _attention_reaches(builder, places, results.sizes, first)
     entry.flops = 2 * count_of(first.shape) * (first.b.shape[-2] + second.shape[-1])

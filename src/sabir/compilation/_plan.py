@@ -88,7 +88,8 @@ class Entry:
     """A kernel and its arguments. `choices` are kernels for sizes up to a limit; the last is for all others.
 
     `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes, `reaches` is what
-    it touches of tensors in memory.
+    it touches of tensors in memory. The first arguments are the sizes of so many `axes`; where all `writes`
+    are empty tensors, no loop needs to turn.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]
@@ -97,6 +98,8 @@ class Entry:
     flops: Size = 0
     buffers: list[Buffer] = field(default_factory=list[Buffer])
     reaches: list[Reach] = field(default_factory=list["Reach"])
+    writes: list[Buffer] = field(default_factory=list[Buffer])
+    axes: int = 0
 
 
 @dataclass(slots=True, eq=False)
