@@ -22,7 +22,7 @@ import numpy as np
 
 import sabir
 from sabir.base import SabirError
-from sabir.compilation import _fast, _instance, _program
+from sabir.compilation import _fast, _instance, _program, _running, _weights
 from sabir.compilation._engine import Compiled
 from sabir.compilation._plan import Entry
 from support.rooms import OPERATORS, examples_of, model_of
@@ -110,19 +110,19 @@ class Numpy:
 
 def install() -> None:
     """Let the engine take all memory from here."""
-    for module in (_instance, _program, _fast):
+    for module in (_instance, _running, _weights):
         for function in (allocated, aligned):
             if hasattr(module, function.__name__):
                 setattr(module, function.__name__, function)
     _instance._arena = arena
     _fast._EMPTY = allocated
-    _program.np = Numpy()
-    point = _program.PlanRun._point
+    _program.np = _running.np = Numpy()
+    point = _running.PlanRun._point
 
     def guarded_point(self: Any, buffer: Any, array: np.ndarray) -> None:
         point(self, buffer, array if buffer.kind == "input" else guarded(array))
 
-    _program.PlanRun._point = guarded_point
+    _running.PlanRun._point = guarded_point
 
 
 # ---------------------------------------------------------------- models

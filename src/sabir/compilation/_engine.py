@@ -191,6 +191,8 @@ class Compiled:
         """Give back the memory that runs have left for the next ones."""
         self._fast = None
         self._fast_runs = {}
+        for program in [p for programs in list(self._programs.values()) for p in programs]:
+            program.arenas.clear()
 
     def _remember(
         self,

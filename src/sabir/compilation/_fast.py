@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sabir.base import CancelledError
-from sabir.compilation._instance import PartLayout, aligned
 from sabir.compilation._plan import ERRORS, SCRATCH, Buffer, Entry
 from sabir.compilation.native import Control, Frame, execute, team
 from sabir.compilation.native._entrance import FIRST, INPUT, OUTPUT, InputSpec, entrance, works
@@ -21,7 +20,7 @@ from sabir.elements import element
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.compilation._instance import Sizes
+    from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._program import CompiledProgram
     from sabir.ir import Array
 
@@ -126,7 +125,8 @@ class _Frame(Frame):
         table = program.table.copy()
         self.errors = ctypes.c_int64(0)
         table[ERRORS] = ctypes.addressof(self.errors)
-        arena, scratch = aligned(layout.arena_bytes), aligned(layout.scratch_bytes * threads.threads)
+        take = program.arenas.take
+        arena, scratch = take(layout.arena_bytes), take(layout.scratch_bytes * threads.threads)
         table[program.parts[0].arena] = arena.ctypes.data
         table[SCRATCH] = scratch.ctypes.data
         known = [(b, program.known(b, sizes)) for b in program.plan.buffers if b.kind == "known"]

@@ -10,7 +10,7 @@ from sabir.compilation._instance import parts_of
 from sabir.compilation._lowering import lower
 from sabir.compilation._origins import Origins
 from sabir.compilation._plan import Entry, Mismatch
-from sabir.compilation._program import specs_of, text_of
+from sabir.compilation._texts import specs_of, text_of
 from sabir.compilation.native import disassemble, optimized
 from sabir.loops import Expression, Extent, Number, Stored
 from sabir.scheduling import ABSENT

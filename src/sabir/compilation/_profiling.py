@@ -12,8 +12,8 @@ import numpy as np
 
 from sabir.base import UnsupportedError
 from sabir.compilation._explaining import kind_of
-from sabir.compilation._plan import BufferNumber, Entry
-from sabir.compilation._program import Mismatch, PlanRun
+from sabir.compilation._plan import BufferNumber, Entry, Mismatch
+from sabir.compilation._running import PlanRun
 from sabir.compilation.kernels import STILL, Layout, Nest, Product, TakeStep, element_bytes
 
 if TYPE_CHECKING:

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from sabir.compilation.native._cores import usable_cores
     from sabir.compilation.native._entrance import Frame
     from sabir.compilation.native._entries import Entry
-    from sabir.compilation.native._objects import Library
+    from sabir.compilation.native._objects import Library, Source
     from sabir.compilation.native._target import Host, host
     from sabir.compilation.native._team import Control, Team, execute, team
 
 # imported on first use: the cache works without LLVM, whose library takes 50 ms to load
 _LATER = {
     "Cache": "_cache", "cache": "_cache", "Entry": "_entries", "Frame": "_entrance", "Host": "_target",
-    "host": "_target", "Library": "_objects", "disassemble": "_compile", "optimized": "_compile",
+    "host": "_target", "Library": "_objects", "Source": "_objects",
+    "disassemble": "_compile", "optimized": "_compile",
     "Control": "_team", "Team": "_team", "execute": "_team", "team": "_team",
     "usable_cores": "_cores",
 }  # fmt: skip
@@ -31,6 +32,6 @@ _LATER = {
 __getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
-    "Cache", "Control", "Entry", "Frame", "Host", "Library", "Team",
+    "Cache", "Control", "Entry", "Frame", "Host", "Library", "Source", "Team",
     "cache", "disassemble", "execute", "host", "optimized", "team", "usable_cores",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import itertools
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabir.base import UnsupportedError
 from sabir.compilation.native._cache import cache
@@ -19,7 +19,22 @@ if TYPE_CHECKING:
     from typing import Self
 
 KIND = "objects"
+
+
+class Source(NamedTuple):
+    """The text of a kernel, and a shorter text that it follows from: only a kernel to compile has it written.
+
+    >>> from sabir.compilation.native import Library, Source
+    >>> len(Library.load([Source('nothing', lambda: 'define void @kernel() { ret void }')]).addresses)
+    1
+    """
+
+    name: str
+    text: Callable[[], str]
+
+
 _FORMAT = "1"  # another number for another way to make objects from texts
+_FROM_NAME = "name: "  # no text of a module begins so
 
 
 class _Group:
@@ -50,11 +65,14 @@ class Library:
         self.compiled = compiled
 
     @classmethod
-    def load(cls, texts: Sequence[str], *, progress: Callable[[int, int], None] | None = None) -> Self:
+    def load(
+        cls, texts: Sequence[str | Source], *, progress: Callable[[int, int], None] | None = None
+    ) -> Self:
         """Load the code of kernels: what the process has already, what the cache has, and the rest compiled.
 
-        Each text is an LLVM module with one function, `@kernel`, that calls intrinsics only. `progress` is
-        called with the number of texts that are done and of all. Several threads may load at once.
+        Each text is an LLVM module with one function, `@kernel`, that calls intrinsics only. The name of a
+        Source must say all that its text depends on. `progress` is called with the number of texts that are
+        done and of all. Several threads may load at once.
 
         Raises UnsupportedError where this machine is not supported, or a text is not valid or needs what the
         processor lacks.
@@ -99,9 +117,10 @@ _LOADED: weakref.WeakValueDictionary[bytes, _Code] = weakref.WeakValueDictionary
 _NUMBERS = itertools.count()  # the linker takes no name twice
 
 
-def _key(text: str, target: Host) -> bytes:
+def _key(text: str | Source, target: Host) -> bytes:
     """Return the name of a text's object: it depends on all that the object depends on."""
-    parts = (_FORMAT, versions(), target.triple, target.cpu, target.features, text)
+    said = text if isinstance(text, str) else f"{_FROM_NAME}{text.name}"
+    parts = (_FORMAT, versions(), target.triple, target.cpu, target.features, said)
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()
 
 
@@ -115,8 +134,8 @@ def _cached(key: bytes) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def _compiled(key: bytes, text: str) -> bytes:
-    image = object_of(text, _symbol(key))
+def _compiled(key: bytes, text: str | Source) -> bytes:
+    image = object_of(text if isinstance(text, str) else text.text(), _symbol(key))
     cache().put(KIND, key, image)
     return image
 

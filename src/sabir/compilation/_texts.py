@@ -1,0 +1,74 @@
+"""The texts of the kernels of a plan."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache, partial
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from sabir.compilation import kernels
+from sabir.compilation._plan import Entry
+from sabir.compilation.kernels import (
+    Attention,
+    Cumulation,
+    Nest,
+    Packing,
+    Product,
+    Scattering,
+    Selection,
+    attention_text,
+    cumulation_text,
+    nest_text,
+    packing_text,
+    product_text,
+    scattering_text,
+    selection_text,
+)
+from sabir.compilation.native import Source
+
+if TYPE_CHECKING:
+    from sabir.compilation._plan import Plan, Spec
+
+
+def text_of(spec: Spec) -> str:
+    """Return the LLVM module of a kernel."""
+    match spec:
+        case Nest():
+            return nest_text(spec)
+        case Product():
+            return product_text(spec)
+        case Attention():
+            return attention_text(spec)
+        case Packing():
+            return packing_text(spec)
+        case Cumulation():
+            return cumulation_text(spec)
+        case Scattering():
+            return scattering_text(spec)
+        case Selection():
+            return selection_text(spec)
+
+
+def source_of(spec: Spec) -> Source:
+    """Return the text of a kernel, to be written if the kernel is in no cache."""
+    return Source(f"{writers()} {spec!r}", partial(text_of, spec))
+
+
+@cache
+def writers() -> str:
+    """Return a digest of the modules that write the texts of kernels."""
+    digest = hashlib.sha256()
+    for file in sorted(resources.files(kernels).iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".py"):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def specs_of(plan: Plan) -> list[Spec]:
+    """Return the kernels of a plan, each once, in order."""
+    entries = [e for e in (*plan.setup, *plan.entries) if isinstance(e, Entry)]
+    return list(dict.fromkeys(spec for e in entries for _, _, spec, _ in e.choices))
+
+
+__all__ = ["source_of", "specs_of", "text_of"]

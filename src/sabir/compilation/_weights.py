@@ -1,0 +1,152 @@
+"""Packed weights: constants in the order in which products read them.
+
+All sessions of a process share what they pack of the same bytes. What was packed of a file is kept on disk
+too, and mapped by the next process. Only bytes that cannot change are shared: a mapped file, known by its
+identity, and the `bytes` object that a model was loaded from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir.compilation._instance import ALIGNMENT, Sizes, aligned
+from sabir.compilation._locks import ProcessLock
+from sabir.compilation._plan import Buffer, BufferNumber, Entry, Offset
+from sabir.compilation.native import cache
+from sabir.files import MappedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sabir.ir import Array
+
+KIND = "weights"
+_FORMAT = "1"  # another number for another order of packed weights
+_LEAST = 1 << 20  # bytes that are worth a file
+_SETTLED = 2.0  # seconds: a file changed later than that may change again without another time stamp
+
+
+class Packed:
+    """The packed bytes of one constant. It keeps the constant, so that its address stays its own."""
+
+    __slots__ = ("__weakref__", "array", "source")
+
+    def __init__(self, array: Array, source: Array) -> None:
+        self.array, self.source = array, source
+
+
+class _Task(NamedTuple):
+    """One constant to pack: the entry that does it, the constant, and the key of the result if it has one."""
+
+    entry: Entry
+    source: Array
+    key: bytes | None
+    is_durable: bool
+
+
+_SHARED: weakref.WeakValueDictionary[bytes, Packed] = weakref.WeakValueDictionary()
+_LOCK = ProcessLock()
+
+
+def packed_weights(
+    entries: Sequence[Entry], constants: Mapping[int, Array],
+    pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None],
+) -> dict[Buffer, Packed]:  # fmt: skip
+    """Return the result of each entry by its buffer; `pack` runs those that nobody has run before."""
+    tasks = [_task(entry, constants) for entry in entries]
+    found: dict[Buffer, Packed] = {}
+    missing: list[_Task] = []
+    for task in tasks:
+        shared = _SHARED.get(task.key) if task.key else None
+        if shared is None:
+            missing.append(task)
+        else:
+            found[task.entry.writes[0]] = shared
+    if not missing:
+        return found
+    for task, array in zip(missing, _made(missing, pack), strict=True):
+        made = Packed(array, task.source)
+        with _LOCK:  # another session may have packed the same meanwhile
+            found[task.entry.writes[0]] = made if task.key is None else _SHARED.setdefault(task.key, made)
+    return found
+
+
+def _made(
+    tasks: Sequence[_Task], pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None]
+) -> list[Array]:
+    """Return the packed bytes of each task: from the disk, or else packed now and written to the disk."""
+    sizes = [Sizes({})(task.entry.writes[0].size) for task in tasks]
+    starts = np.cumsum([0, *(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)]).tolist()
+    key = _file_key(tasks) if starts[-1] >= _LEAST else None
+    data = cache().get(KIND, key) if key else None
+    if data is not None and len(data) == starts[-1]:
+        whole: Array = np.frombuffer(data, np.uint8)
+        return [whole[start : start + size] for start, size in zip(starts, sizes, strict=False)]
+    whole = aligned(starts[-1])
+    parts = [whole[start : start + size] for start, size in zip(starts, sizes, strict=False)]
+    entries = [task.entry for task in tasks]
+    pack(entries, {entry.writes[0]: part for entry, part in zip(entries, parts, strict=True)})
+    whole.flags.writeable = False
+    if key is not None:
+        # hundreds of megabytes take the disk a second: the session need not wait for it
+        view: Any = whole
+        threading.Thread(target=cache().put, args=(KIND, key, memoryview(view)), name="sabir-cache").start()
+    return parts
+
+
+# ---------------------------------------------------------------- keys
+
+
+def _task(entry: Entry, constants: Mapping[int, Array]) -> _Task:
+    source = constants[entry.buffers[0].slot]
+    identity, is_durable = _identity(source)
+    if identity is None:
+        return _Task(entry, source, None, is_durable=False)
+    ((_, _, spec, arguments),) = entry.choices
+    shown = [_shown(a) for a in arguments]
+    text = f"{_FORMAT} {spec!r} {shown} {source.dtype.str} {source.shape} {source.strides} {identity}"
+    return _Task(entry, source, hashlib.sha256(text.encode()).digest(), is_durable)
+
+
+def _shown(argument: Any) -> str:
+    """Return the text of an argument; the numbers of buffers differ from plan to plan."""
+    if isinstance(argument, BufferNumber):
+        return "buffer"
+    return str(argument.bytes) if isinstance(argument, Offset) else str(argument)
+
+
+def _file_key(tasks: Sequence[_Task]) -> bytes | None:
+    """Return the key of a file with the results of all tasks; None where one has no identity on disk."""
+    keys = [task.key for task in tasks if task.key is not None and task.is_durable]
+    return hashlib.sha256(b"".join(keys)).digest() if len(keys) == len(tasks) else None
+
+
+def _identity(array: Array) -> tuple[str | None, bool]:
+    """Return what identifies the bytes of an array for as long as they exist, and whether it outlives us."""
+    owner = _owner(array)
+    place = int(array.ctypes.data)
+    if isinstance(owner, MappedFile):
+        status = os.fstat(owner.descriptor)
+        start = int(np.frombuffer(owner, np.uint8).ctypes.data)
+        file = f"{status.st_dev}.{status.st_ino}.{status.st_size}.{status.st_mtime_ns}.{status.st_ctime_ns}"
+        if max(status.st_mtime, status.st_ctime) + _SETTLED < time.time():
+            return f"file {file} {place - start}", True
+    return (f"memory {place}", False) if isinstance(owner, (bytes, MappedFile)) else (None, False)
+
+
+def _owner(array: Array) -> object:
+    """Return the object that owns the memory of an array."""
+    owner: Any = array
+    while isinstance(owner, (np.ndarray, memoryview)):
+        owner = owner.base if isinstance(owner, np.ndarray) else owner.obj
+    return owner
+
+
+__all__ = ["Packed", "packed_weights"]
