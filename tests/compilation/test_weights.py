@@ -13,7 +13,7 @@ from sabir.compilation.native import cache
 SIZE = 640  # 1.6 MB: large enough to be kept on disk
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("SABIR_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("sabir.files._reading._SMALLEST_MAPPED", 1 << 20)
@@ -70,6 +70,7 @@ def test_sessions_of_one_model_share_their_weights(folder):
     assert packed(first) is not packed(other)
 
 
+@pytest.mark.usefixtures("folder")
 def test_weights_in_arrays_are_not_shared():
     weights = np.ones((SIZE, SIZE), np.float32)
     model = model_of(weights)

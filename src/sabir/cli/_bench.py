@@ -29,6 +29,7 @@ from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
 from sabir.cli._peers import PEERS, peer
+from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, bytes_text, plain, seconds_text
 from sabir.cli._usage import FAULTY
 from sabir.compilation import Compiled
@@ -135,6 +136,8 @@ def bench(  # ruff: ignore[too-many-arguments]  each is an option
     session = Session(loaded, engine=chosen, threads=threads, newer_opsets=newer_opsets, registry=registry)
     feeds = gather(session.inputs, feed_options({p.name for p in session.inputs}, inputs, dims, shapes, seed))
     values = values_of(feeds.values)
+    with counting_bar("compiling") as progress:
+        session.compile(values, progress)
     results = session.run(values)
     memory = peak_memory()
     programs: dict[str, Callable[[Mapping[str, Any]], Any]] = {session.engine: session.run}

@@ -29,6 +29,7 @@ from sabir.cli._json import JsonOption, write_json
 from sabir.cli._limits import LimitOption
 from sabir.cli._models import ModelPath, load_any, shown
 from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry_of
+from sabir.cli._progress import counting_bar
 from sabir.cli._results import as_json as value_as_json
 from sabir.cli._results import save_archive, save_each, summary, type_text
 from sabir.cli._screen import Screen, plain, seconds_text
@@ -131,7 +132,10 @@ def run(  # ruff: ignore[too-many-arguments]  each is an option
     normalization = Normalization(_numbers("--mean", mean), _numbers("--std", std))
     options = feed_options({p.name for p in session.inputs}, inputs, dims, shapes, seed, normalization)
     feeds = gather(session.inputs, options)
-    results, seconds = _timed(session, {name: feed.value for name, feed in feeds.values.items()}, repeat)
+    values = {name: feed.value for name, feed in feeds.values.items()}
+    with counting_bar("compiling") as progress:
+        session.compile(values, progress)
+    results, seconds = _timed(session, values, repeat)
     saved = [] if output is None else list(_saved(session, results, output))
     if as_json:
         write_json(_as_json(session, feeds, results, seconds, saved))

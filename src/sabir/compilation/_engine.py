@@ -172,13 +172,19 @@ class Compiled:
         self._remember(program, names, inputs, sizes)
         return found
 
-    def run_fast(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return all outputs for feeds like those of the last run, in the least time; None for others."""
+    def run_fast(
+        self, feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None = None
+    ) -> dict[str, Any] | None:
+        """Return all outputs for feeds like those of the last run, in the least time; None for others.
+
+        An output is written into the array that `buffers` has for it, if that fits and no feed shares its
+        memory, else into an array of its own.
+        """
         fast = self._fast
         if fast is None or (self._limits is None and has_limits()):
             return None  # limits of the caller's: only the other way looks at them
         try:
-            return fast(feeds)
+            return fast(feeds, buffers)
         except MemoryError:
             return None  # the other way says what there is no memory for
 

@@ -7,7 +7,7 @@ depends on shapes alone. Later runs with arrays of the same types and shapes onl
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -66,7 +66,9 @@ class FastRun:
         self._team = team(1) if _work(program, sizes) < _LITTLE else program.team
         self._frames: list[_Frame] = []
 
-    def __call__(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
+    def __call__(
+        self, feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None = None
+    ) -> dict[str, Any] | None:
         """Run the plan; None where the feeds are not those that it was laid out for."""
         if len(feeds) != self._count:
             return None
@@ -87,7 +89,8 @@ class FastRun:
             place += INPUT
         results: dict[str, Any] = {}
         for name, shape, dtype in self._outputs:
-            results[name] = made = _EMPTY(shape, dtype)
+            made = None if buffers is None else _fitting(buffers.get(name), shape, dtype, arrays)
+            results[name] = made = _EMPTY(shape, dtype) if made is None else made
             block[place] = id(made)
             place += OUTPUT
         done = self._enter(frame.address)
@@ -149,6 +152,16 @@ def fast_run(
     if len({b.number for b in plain}) < len(plain):
         return None
     return FastRun(program, layout, sizes, names, outputs, control)
+
+
+def _fitting(
+    buffer: Array | None, shape: tuple[int, ...], dtype: np.dtype[Any], feeds: Sequence[Any]
+) -> Array | None:
+    """Return the buffer for an output if kernels can write into it: it fits, and they read nothing there."""
+    if buffer is None or buffer.shape != shape or buffer.dtype != dtype:
+        return None
+    arrays = [cast("Array", feed) for feed in feeds if isinstance(feed, np.ndarray)]
+    return None if any(np.may_share_memory(buffer, array) for array in arrays) else buffer
 
 
 def _nothing() -> None:

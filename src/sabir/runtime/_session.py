@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from sabir.base import Limits, UnsupportedError
@@ -9,6 +10,7 @@ from sabir.compilation import Compiled
 from sabir.evaluation import make_engine, read_request
 from sabir.ir import OptionalType
 from sabir.opsets import STANDARD
+from sabir.runtime._buffers import check_buffers, write_buffers
 from sabir.runtime._engines import Options, engine_named
 from sabir.runtime._node_args import NodeArg, node_arg
 from sabir.runtime._threads import ThreadLimit
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation import Explanation
     from sabir.evaluation import ModelPort
-    from sabir.ir import Model
+    from sabir.ir import Array, Model
     from sabir.runtime._engines import Engine
     from sabir.schema import Registry
 
@@ -75,9 +77,7 @@ class Session:
             return make(loaded, options)
 
         self._engine = make_engine(model, bind)
-        self._run_fast: Callable[[dict[str, Any]], dict[str, Any] | None] | None = getattr(
-            self._engine, "run_fast", None
-        )
+        self._run_fast: Callable[..., dict[str, Any] | None] | None = getattr(self._engine, "run_fast", None)
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
@@ -109,6 +109,20 @@ class Session:
             )
         return self._engine.explain(shapes)
 
+    def compile(self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None = None) -> None:
+        """Compile what a run with feeds of these shapes needs, so that the first such run is quick.
+
+        Nothing is run; an engine that does not compile does nothing. `progress` is called with the number of
+        kernels that are ready and of all. Raises FeedError for feeds that a run would refuse.
+
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+        >>> sabir.Session(model).compile({'x': np.zeros(1000, np.float32)})
+        """
+        if isinstance(self._engine, Compiled):
+            with contextlib.suppress(UnsupportedError):  # a warning has said why the interpreter runs it
+                self._engine.compile(feeds, progress)
+
     def get_inputs(self) -> list[NodeArg]:
         """Return the inputs without a default as onnxruntime describes them; `inputs` says more."""
         return [node_arg(p) for p in self.inputs if not p.optional or isinstance(p.type, OptionalType)]
@@ -119,29 +133,57 @@ class Session:
 
     @overload
     def run(
-        self, feeds: Mapping[str, Any] | Sequence[Any], outputs: str | Sequence[str] | None = None
+        self,
+        feeds: Mapping[str, Any] | Sequence[Any],
+        outputs: str | Sequence[str] | None = None,
+        *,
+        out: Mapping[str, Array] | None = None,
     ) -> dict[str, Any]: ...
 
     @overload
-    def run(self, feeds: str | Sequence[str] | None, outputs: Mapping[str, Any]) -> list[Any]: ...
+    def run(
+        self,
+        feeds: str | Sequence[str] | None,
+        outputs: Mapping[str, Any],
+        *,
+        out: Mapping[str, Array] | None = None,
+    ) -> list[Any]: ...
 
-    def run(self, feeds: Any, outputs: Any = None) -> dict[str, Any] | list[Any]:
+    def run(
+        self, feeds: Any, outputs: Any = None, *, out: Mapping[str, Array] | None = None
+    ) -> dict[str, Any] | list[Any]:
         """Return the requested outputs (all by default) by name, in arrays that are the caller's own.
 
         `feeds` maps input names to values, or has one value for each input in order; `outputs` is the name of
         a value of the main graph, or several. In onnxruntime's order, `run(names, feeds)`, the result is a
         list in the order of the names, as onnxruntime returns it; without names it has all outputs.
 
-        Raises FeedError for feeds that do not match the inputs, EvaluationError where a node fails.
+        `out` has arrays by the names of outputs: the results are written into these, and are valid once the
+        run returns. They must have the element type and the shape of the output, row by row.
+
+        Raises FeedError for feeds that do not match the inputs and for arrays of `out` that do not match the
+        outputs, EvaluationError where a node fails.
+
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+        >>> y = np.empty(2, np.float32)
+        >>> sabir.Session(model).run({'x': np.float32([-1, 2])}, out={'y': y})['y'] is y
+        True
+        >>> y
+        array([0., 2.], dtype=float32)
         """
-        if outputs is None and type(feeds) is dict:  # the common form needs no look at the others
+        if outputs is None and type(feeds) is dict and out is None:  # the common form
             fast = self._run_fast
             found = None if fast is None else fast(cast("dict[str, Any]", feeds))
             if found is not None:
                 return found
             return self._run(cast("dict[str, Any]", feeds), None)
         request = read_request(feeds, outputs, self.inputs)
-        results = self._run(request.feeds, request.outputs)
+        results = (
+            self._run(request.feeds, request.outputs)
+            if out is None
+            else self._run_into(request.feeds, request.outputs, out)
+        )
         if not request.outputs_first:
             return results
         return [results[name] for name in request.outputs or results]
@@ -163,6 +205,14 @@ class Session:
         release = getattr(self._engine, "release", None)
         if release is not None:
             release()
+
+    def _run_into(
+        self, feeds: Mapping[str, Any], outputs: Sequence[str] | None, out: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        buffers = check_buffers(out, [p.name for p in self.outputs] if outputs is None else outputs)
+        fast = self._run_fast if outputs is None else None
+        found = None if fast is None else fast(feeds, buffers)
+        return write_buffers(self._run(feeds, outputs) if found is None else found, buffers)
 
     def _run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
         if self.threads is None:
