@@ -19,6 +19,7 @@ from sabir.ir import Expr, TensorType, choose_extremes, dim_max, dim_min, drop_c
 from sabir.rewrite import InlineFunctions, run_passes
 from sabir.scheduling import OperatorCall, make_plan, schedule
 from sabir.schema import as_results
+from sabir.simplification import Simplify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,8 +122,8 @@ def prepare(
     def convert(body: Model, opsets: Mapping[str, int]) -> None:
         convert_in_place(body, opsets, registry)
 
-    if copy.functions:
-        run_passes(copy, [InlineFunctions(registry, convert=convert)])
+    inline = [InlineFunctions(registry, convert=convert)] if copy.functions else []
+    run_passes(copy, [*inline, Simplify(registry=registry)])
     graph = copy.graph
     _apply_pattern(graph, pattern)
     typing = _Typing(copy, registry, sizes)

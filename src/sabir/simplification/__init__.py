@@ -1,0 +1,8 @@
+"""Simplification: rewrites that are declared with the models that prove them, and applied as one pass."""
+
+from sabir.simplification._apply import Simplify
+from sabir.simplification._declaration import Match, Rewrite
+from sabir.simplification._pattern import Pattern
+from sabir.simplification._table import REWRITES
+
+__all__ = ["REWRITES", "Match", "Pattern", "Rewrite", "Simplify"]

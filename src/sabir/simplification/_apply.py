@@ -1,0 +1,189 @@
+"""The pass that applies rewrites until none matches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sabir.base import SabirError
+from sabir.ir import Tensor
+from sabir.opsets import STANDARD
+from sabir.rewrite import Rewriter, apply_rules, remove_released
+from sabir.schema import Unconvertible, Version
+from sabir.simplification._declaration import Match
+from sabir.simplification._pattern import COMMUTATIVE, Absent, Pattern
+from sabir.simplification._table import REWRITES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.ir import Array, Model, Node, Value
+    from sabir.rewrite import DetachedBuilder
+    from sabir.schema import Registry
+    from sabir.simplification._declaration import Rewrite
+    from sabir.simplification._pattern import Operand
+
+
+class Simplify:
+    """The pass that applies rewrites, all that there are by default, until none matches.
+
+    Nodes that nothing reads afterwards are removed. `applied` has the names of the rewrites of the last run,
+    one for each node that was replaced.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { a = Relu (x)  y = Relu (a) }''')
+    >>> Simplify().run(model), len(model.graph)
+    (True, 1)
+    """
+
+    name = "simplify"
+
+    def __init__(self, rewrites: Sequence[Rewrite] = REWRITES, *, registry: Registry = STANDARD) -> None:
+        """Take the rewrites to apply, in their order where several match a node."""
+        self._registry = registry
+        self._by_op: dict[str, list[Rewrite]] = {}
+        for rewrite in rewrites:
+            self._by_op.setdefault(rewrite.pattern.op, []).append(rewrite)
+        self.applied: list[str] = []
+
+    def run(self, model: Model) -> bool:
+        """Rewrite a model, and return whether anything changed."""
+        self.applied = []
+        rewriter = Rewriter(model, registry=self._registry)
+
+        def rule(node: Node) -> Sequence[Node] | None:
+            if node.domain or node.op not in self._by_op:
+                return None
+            for rewrite in self._by_op[node.op]:
+                nodes = _rewritten(rewriter, rewrite, node)
+                if nodes is not None:
+                    self.applied.append(rewrite.name)
+                    return nodes
+            return None
+
+        return apply_rules(model, rule)
+
+
+def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node) -> list[Node] | None:
+    """Return the nodes that replace a node, None where the rewrite does not apply."""
+    matcher = _Matcher(rewriter, shared=rewrite.shared)
+    if not matcher.matches_node(rewrite.pattern, node):
+        return None
+    match = matcher.match(node)
+    read = [v for inner in matcher.inner for v in inner.inputs if v is not None]
+    released = [v for inner in matcher.inner for v in inner.outputs if v is not None]
+
+    def build(b: DetachedBuilder) -> Value:
+        made = rewrite.build(b, match)
+        if made is None:
+            raise Unconvertible("the rewrite does not apply")
+        return made
+
+    label = node.name
+    try:
+        nodes = rewriter.replace(node, build)
+    except SabirError:  # a model that is not valid stays as it is: the run reports it
+        return None
+    if nodes and label and not nodes[-1].name:
+        nodes[-1].name = label
+    remove_released(rewriter.model, [*released, *read], registry=rewriter.registry)
+    return nodes
+
+
+class _Matcher:
+    """One attempt to match a pattern."""
+
+    def __init__(self, rewriter: Rewriter, *, shared: bool) -> None:
+        self._rewriter, self._shared = rewriter, shared
+        self._values: dict[str, Value] = {}
+        self._constants: dict[str, Array] = {}
+        self._nodes: dict[str, Node] = {}
+        self.inner: list[Node] = []
+
+    def match(self, root: Node) -> Match:
+        """Return what was matched."""
+        return Match(
+            root,
+            self._values,
+            self._constants,
+            self._nodes,
+            lambda: self._rewriter.inference,
+            self._attributes,
+        )
+
+    def matches_node(self, pattern: Pattern, node: Node) -> bool:
+        """Return whether a node is a call that the pattern describes, and note what its names stand for."""
+        if node.op != pattern.op or node.domain or not isinstance(self._callee(node), Version):
+            return False
+        if any(output is not None for output in node.outputs[1:]) or node.outputs[:1] == (None,):
+            return False
+        operands = list(node.inputs)
+        while operands and operands[-1] is None:
+            operands.pop()
+        if len(operands) != len(pattern.operands):
+            return False
+        orders = [operands]
+        if pattern.op in COMMUTATIVE and len(operands) == 2:  # ruff: ignore[magic-value-comparison]  two sides
+            orders.append(operands[::-1])
+        return any(self._all_match(pattern, node, order) for order in orders)
+
+    def _all_match(self, pattern: Pattern, node: Node, operands: Sequence[Value | None]) -> bool:
+        before = dict(self._values), dict(self._constants), dict(self._nodes), list(self.inner)
+        if all(self._matches(p, v, node) for p, v in zip(pattern.operands, operands, strict=True)):
+            if pattern.name:
+                self._nodes[pattern.name] = node
+            return True
+        self._values, self._constants, self._nodes, self.inner = before
+        return False
+
+    def _matches(self, pattern: Operand, value: Value | None, reader: Node) -> bool:
+        if isinstance(pattern, Absent) or value is None:
+            return isinstance(pattern, Absent) and value is None
+        if isinstance(pattern, Pattern):
+            node = value.node
+            if (
+                node is None
+                or node.graph is not reader.graph
+                or not node.outputs
+                or node.outputs[0] is not value
+            ):
+                return False
+            if not self._shared and len(list(value.uses)) > 1:
+                return False
+            self.inner.append(node)
+            return self.matches_node(pattern, node)
+        if self._values.setdefault(pattern.name, value) is not value:
+            return False
+        if pattern.is_constant:
+            data = _data(value)
+            if data is None:
+                return False
+            self._constants[pattern.name] = data
+        return True
+
+    def _callee(self, node: Node) -> object:
+        if node.graph is None:
+            return None
+        return self._rewriter.scope_of(node.graph).callee(node)
+
+    def _attributes(self, node: Node) -> Mapping[str, Any]:
+        scope = self._rewriter.scope_of(node.graph) if node.graph is not None else self._rewriter.scope
+        version = scope.callee(node)
+        if scope.is_open(node) or not isinstance(version, Version):
+            raise Unconvertible("an attribute comes from the call of a function")
+        values = scope.arguments(node.attributes)
+        formals = version.formal.attributes
+        return {n: values[n].value if n in values else f.default for n, f in formals.items()}
+
+
+def _data(value: Value) -> Array | None:
+    """Return the data of an initializer that no feed replaces, or of a node Constant with a tensor."""
+    data = value.constant
+    if data is not None:
+        return data.array() if isinstance(data, Tensor) and not value.is_input else None
+    node = value.node
+    if node is None or node.op != "Constant" or node.domain or "value" not in node.attributes:
+        return None
+    tensor = node.attributes["value"].value
+    return np.asarray(tensor.array()) if isinstance(tensor, Tensor) else None
