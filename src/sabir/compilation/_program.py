@@ -18,6 +18,7 @@ from sabir.compilation.kernels import (
     Product,
     Scattering,
     Selection,
+    Sliding,
     attention_text,
     cumulation_text,
     nest_text,
@@ -25,6 +26,7 @@ from sabir.compilation.kernels import (
     product_text,
     scattering_text,
     selection_text,
+    sliding_text,
 )
 from sabir.compilation.native import Control, Library, execute
 from sabir.elements import element
@@ -63,6 +65,8 @@ def text_of(spec: Spec) -> str:
             return scattering_text(spec)
         case Selection():
             return selection_text(spec)
+        case Sliding():
+            return sliding_text(spec)
 
 
 def specs_of(plan: Plan) -> list[Spec]:
