@@ -17,7 +17,15 @@ from sabir.compilation._plan import (
     Offset,
     count_of,
 )
-from sabir.compilation._tiles import VECTORS, Tile, rows_of_a_job, tiles
+from sabir.compilation._tiles import (
+    VECTORS,
+    Tile,
+    blocks_of,
+    rows_of_a_job,
+    scratch_rows,
+    tiles,
+    window_tile,
+)
 from sabir.compilation.kernels import (
     Packing,
     Product,
@@ -54,28 +62,61 @@ class _Packed(NamedTuple):
 def add_product(builder: PlanBuilder, group: Group) -> None:
     """Add the entry of a product and its epilogue, and before it that of packing where the operand varies."""
     contract = contract_of(group.members[0])
-    a, b = map(builder.grouping.views.locate, builder.grouping.operands[contract])
-    nesting = with_operands(nesting_of(group, builder.grouping), contract, a, b)
+    nesting = with_operands(
+        nesting_of(group, builder.grouping),
+        contract,
+        *map(builder.grouping.views.locate, builder.grouping.operands[contract]),
+    )
     nesting, row_axes = _merged(nesting, contract)
-    b_place, a_place = nesting.places.pop(), nesting.places.pop()
+    b, a = nesting.places.pop(), nesting.places.pop()
     nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
     nest = replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
-    depth = _depth(contract, a)
-    packed = packed_operand(builder, contract, b_place, nesting.sizes[: -row_axes - 1])
-    entry = Entry([], nodes=builder.origins.labels(group.members))
     rows = count_of(nesting.sizes[-row_axes - 1 : -1])
-    extents = list(zip(nesting.sizes[:-1], a_place.strides[:-1], strict=True))
-    entry.reaches.append(builder.reach(a, contract.element, [*extents, *depth]))
-    for limit, tile in tiles(rows if isinstance(rows, int) else None, builder.host.registers):
-        product = replace(_tiled(nest, contract, tile), row_axes=row_axes, depth_axes=len(depth))
-        arguments = builder.arguments(nest, nesting, entry, 0)
-        arguments += builder.pointer(a_place.located, contract.element, entry)
+    choices = _tiles(builder, contract, rows)
+    packed = packed_operand(builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors)
+    entry = Entry([], nodes=builder.origins.labels(group.members))
+    depth = _depth(contract, a.located)
+    entry.flops = 2 * count_of([n for n, _ in depth]) * count_of(nesting.sizes)
+    entry.reaches.append(
+        builder.reach(
+            a.located, contract.element, [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth]
+        )
+    )
+    for limit, tile in choices:
+        product = replace(_tiled(nest, contract, tile), row_axes=row_axes)
+        product, blocks = _blocked(product, depth, rows, entry)
+        arguments = builder.arguments(nest, nesting, entry, entry.scratch)
+        arguments += builder.pointer(a.located, contract.element, entry)
         builder.use(packed.buffer, entry)
         arguments += packed.arguments()
-        arguments += _product_arguments(product, depth, a_place, nesting.sizes, packed)
+        arguments += _product_arguments(product, blocks, a, nesting.sizes, packed)
         entry.choices.append((rows, limit or 0, product, arguments))
-    entry.flops = 2 * count_of([n for n, _ in depth]) * count_of(nesting.sizes)
     builder.entries.append(entry)
+
+
+def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[int | None, Tile]]:
+    """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
+    known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
+    if contract.rows == 1 or not isinstance(columns, int):
+        return tiles(known, builder.host.registers)
+    lanes = lanes_of(builder, contract.element)
+    return [(None, window_tile(known, columns, lanes, builder.host.registers))]
+
+
+def _blocked(
+    product: Product, depth: list[tuple[Size, Size]], rows: Size, entry: Entry
+) -> tuple[Product, list[tuple[Size, Size]]]:
+    """Return the product and its axes of `k`, by whose first one large panels are divided."""
+    width = product.width * product.panels * element_bytes(product.element)
+    blocks = blocks_of(count_of([n for n, _ in depth]), width, rows, product.rows)
+    if blocks == 1 or product.panels > 1:
+        return replace(product, depth_axes=len(depth)), depth
+    if len(depth) == 1:
+        ((count, _),) = depth
+        part = count // blocks
+        depth = [(blocks, part), (part, 1)]
+    entry.scratch = scratch_rows(rows, product.rows) * width
+    return replace(product, depth_axes=len(depth), blocked=True), depth
 
 
 def _merged(nesting: Nesting, contract: Contract) -> tuple[Nesting, int]:
@@ -127,9 +168,9 @@ def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
     """Return the product in tiles, with no more panels at a time than there are, all of them whole groups."""
     columns, panels = contract.b.shape[-1], 1
     if isinstance(columns, int):
-        count = -(-columns // (VECTORS * nest.lanes))
+        count = -(-columns // (tile.vectors * nest.lanes))
         panels = max(n for n in range(1, tile.panels + 1) if count % n == 0)
-    return Product(nest, contract.element, tile.rows, VECTORS, panels)
+    return Product(nest, contract.element, tile.rows, tile.vectors, panels)
 
 
 def _product_arguments(
@@ -175,15 +216,17 @@ def _batch_strides(contract: Contract, shape: Sizes, located: Located) -> list[S
 # ---------------------------------------------------------------- packing
 
 
-def packed_operand(builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size]) -> _Packed:
-    """Return the packed second operand, whose places along the batch axes `place` has.
+def packed_operand(
+    builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size], vectors: int = VECTORS
+) -> _Packed:  # fmt: skip
+    """Return the second operand in panels of `vectors`; `place` has its places along the batch axes.
 
     A constant is packed once, when the plan is made, and for all products of it.
     """
     first = contract.b.rank - 1 - contract.depth
     axes = list(zip(contract.b.shape[first:], place.located.strides[first:], strict=True))
     own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
-    panels = Panels(contract.element, own, axes[:-1], axes[-1], VECTORS * lanes_of(builder, contract.element))
+    panels = Panels(contract.element, own, axes[:-1], axes[-1], vectors * lanes_of(builder, contract.element))
     found = packed_panels(builder, contract, place.located, panels)
     return _Packed(found, panels.panel, _packed_strides(panels.item, batch, place.strides))
 

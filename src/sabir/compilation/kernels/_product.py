@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
 from sabir.compilation.kernels._emitter import Emitter, Kind, Register, Variable
@@ -31,7 +31,9 @@ class Product:
 
     `depth_axes` are the axes of `k`; along the last one `a` lies side by side. A tile has `rows` rows by
     `panels` panels of `vectors` vectors. With `prefetch` the next panels are brought into the cache while
-    these are computed: weights come from memory.
+    these are computed: weights come from memory. A `blocked` one computes all rows of a job for each index of
+    the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
+    The sums wait in scratch memory.
     """
 
     nest: Nest
@@ -42,6 +44,7 @@ class Product:
     prefetch: bool = True
     row_axes: int = 1
     depth_axes: int = 1
+    blocked: bool = False
 
     @property
     def batch(self) -> int:
@@ -55,7 +58,7 @@ class Product:
 
     def __str__(self) -> str:
         tile = f"tile {self.rows}x{self.panels}x{self.vectors}{' prefetch' if self.prefetch else ''}"
-        axes = f" rows {self.row_axes} depth {self.depth_axes}"
+        axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
         return f"product {self.element} {tile}{axes if self.is_windowed else ''}\n{self.nest}"
 
     @property
@@ -89,6 +92,15 @@ def product_text(product: Product) -> str:
     return _Emission(product).text()
 
 
+class _Job(NamedTuple):
+    """The rows `first` to `last` of an item of the batch, and the first of the columns."""
+
+    batch: list[Register]
+    first: Register
+    last: Register
+    column: Register
+
+
 class _Emission:
     def __init__(self, product: Product) -> None:
         self.product, self.e = product, Emitter()
@@ -100,7 +112,11 @@ class _Emission:
         self.panel_bytes, self.job_rows = e.argument(layout.panel_bytes), e.argument(layout.job_rows)
         self.depths = [e.argument(layout.depths + n) for n in range(product.depth_axes)]
         self.depth_strides = [e.argument(layout.depth_strides + n) for n in range(product.depth_axes - 1)]
+        if product.blocked:
+            self.blocks, self.block_stride = self.depths.pop(0), self.depth_strides.pop(0)
+            self.last_block = e.add(self.blocks, -1)
         self.depth = product_of(e, self.depths)
+        self.vectors = product.panels * product.vectors
         self.batch_sizes = self.body.sizes[: product.batch]
         self.row_sizes, self.columns = self.body.sizes[product.batch : -1], self.body.sizes[-1]
         self.row_count = product_of(e, self.row_sizes)
@@ -143,15 +159,59 @@ class _Emission:
         panel = e.mul(group, product.panels)
         start = e.offset(b, e.mul(panel, self.panel_bytes))
         bases = [e.offset(start, e.mul(self.panel_bytes, p)) for p in range(product.panels)]
-        column = e.mul(panel, product.width)
-        ahead = e.offset(start, e.mul(self.panel_bytes, product.panels)) if product.prefetch else None
-        lines = self._lines_a_step(first, last)
-        with e.loop(first, last, product.rows) as row:
-            block = e.binary("udiv", e.binary("sub", row, first), e.index(product.rows))
-            places = self._places(row, last)
+        job = _Job(indices, first, last, e.mul(panel, product.width))
+        if not product.blocked:
+            ahead = e.offset(start, e.mul(self.panel_bytes, product.panels)) if product.prefetch else None
+            self._tiles(job, a, bases, ahead, None)
+            return
+        with e.loop(e.index(0), self.blocks) as block:
+            bytes_ = e.mul(self.depth, product.width * element_bytes(product.element))
+            here = e.offset(start, e.mul(block, bytes_))
+            a = e.offset(a, e.mul(block, self.block_stride))
+            self._tiles(job, a, [here], e.offset(here, bytes_), block)
+
+    def _tiles(
+        self, job: _Job, a: Register, bases: Sequence[Register], ahead: Register | None,
+        block: Register | None,
+    ) -> None:  # fmt: skip
+        """Emit the tiles of a job for all of `k`, or for a block of it."""
+        e, product = self.e, self.product
+        lines = self._lines_a_step(job.first, job.last)
+        with e.loop(job.first, job.last, product.rows) as row:
+            number = e.binary("udiv", e.binary("sub", row, job.first), e.index(product.rows))
+            places = self._places(row, job.last)
             rows = [self._row(a, place) for place in places]
-            sums = self._sums(rows, bases, self._prefetching(ahead, block, lines))
-            self._epilogue(indices, row, last, column, sums, places)
+            zero = e.constant(self.vector, 0)
+            sums = [[e.variable(zero) for _ in range(self.vectors)] for _ in rows]
+            prefetching = self._prefetching(ahead, number, lines)
+            if block is None:
+                self._add(sums, rows, bases, prefetching)
+                self._epilogue(job, row, sums, places)
+            else:
+                with self._waiting(number, sums, block):
+                    self._add(sums, rows, bases, prefetching)
+                with e.when(e.compare("icmp eq", block, self.last_block)):
+                    self._epilogue(job, row, sums, places)
+
+    @contextlib.contextmanager
+    def _waiting(self, tile: Register, sums: list[list[Variable]], block: Register) -> Generator[None]:
+        """Emit that the sums of a tile come from where they waited, and wait for the next block."""
+        e = self.e
+        kept = self._kept(tile, sums)
+        with e.when(e.compare("icmp sgt", block, e.index(0))):
+            for slot, address in kept:
+                e.assign(slot, e.load(address, self.vector, align=64))
+        yield  # ruff: ignore[fallible-context-manager]  an error ends the emission
+        with e.when(e.compare("icmp slt", block, self.last_block)):
+            for slot, address in kept:
+                e.store(e.get(slot), address, align=64)
+
+    def _kept(self, tile: Register, sums: list[list[Variable]]) -> list[tuple[Variable, Register]]:
+        """Return where the sums of a tile wait for the next block of `k`."""
+        e, size = self.e, self.product.nest.lanes * element_bytes(self.product.element)
+        slots = [slot for row in sums for slot in row]
+        base = e.offset(self.body.own_scratch(), e.mul(tile, len(slots) * size))
+        return [(slot, e.offset(base, e.index(n * size))) for n, slot in enumerate(slots)]
 
     def _places(self, row: Register, last: Register) -> list[list[Register]]:
         """Return the index along each axis of rows for each row of a tile; the last row is repeated."""
@@ -191,15 +251,13 @@ class _Emission:
             return None
         return self.e.offset(ahead, self.e.mul(self.e.mul(block, lines), self.depth)), lines
 
-    def _sums(
-        self, rows: Sequence[Register], bases: Sequence[Register], ahead: tuple[Register, Register] | None
-    ) -> list[list[Variable]]:
-        """Emit the loop over `k`; return the accumulators of each row."""
+    def _add(
+        self, sums: list[list[Variable]], rows: Sequence[Register], bases: Sequence[Register],
+        ahead: tuple[Register, Register] | None,
+    ) -> None:  # fmt: skip
+        """Emit the loops over `k`, which add to the sums of each row."""
         e, product = self.e, self.product
         size, lanes = element_bytes(product.element), product.nest.lanes
-        zero = e.constant(self.vector, 0)
-        count = product.panels * product.vectors
-        sums = [[e.variable(zero) for _ in range(count)] for _ in rows]
         step = product.width * size
         with self._outer_depth() as (before, moved), e.loop(e.index(0), self.depths[-1]) as inner:
             k = e.add(before, inner) if before is not None else inner
@@ -219,7 +277,6 @@ class _Emission:
                 wide = e.splat(x, lanes)
                 for slot, y in zip(accumulators, columns, strict=True):
                     e.assign(slot, e.fma(wide, y, e.get(slot)))
-        return sums
 
     @contextlib.contextmanager
     def _outer_depth(self) -> Generator[tuple[Register | None, Register | None]]:
@@ -240,49 +297,36 @@ class _Emission:
     # ------------------------------------------------------------ the results of a tile
 
     def _epilogue(
-        self,
-        indices: list[Register],
-        row: Register,
-        last: Register,
-        column: Register,
-        sums: list[list[Variable]],
-        places: Sequence[list[Register]],
+        self, job: _Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
     ) -> None:
         e, product = self.e, self.product
         lanes = product.nest.lanes
-        count = product.panels * product.vectors
         if sum(isinstance(s, Apply) for s in product.nest.steps) > _UNROLLED:
-            self._looped(indices, row, last, column, sums)
+            self._looped(job, row, sums)
             return
         for m in range(product.rows):
             here = e.add(row, m)
-            with e.when(e.compare("icmp slt", here, last)):
-                place = [*indices, *places[m]] if product.row_axes > 1 else [*indices, here]
-                for v in range(count):
-                    self._store(place, e.add(column, v * lanes), e.get(sums[m][v]))
+            with e.when(e.compare("icmp slt", here, job.last)):
+                place = places[m] if product.row_axes > 1 else [here]
+                for v in range(self.vectors):
+                    column = e.add(job.column, v * lanes)
+                    self._store([*job.batch, *place], column, e.get(sums[m][v]))
 
-    def _looped(
-        self,
-        indices: list[Register],
-        row: Register,
-        last: Register,
-        column: Register,
-        sums: list[list[Variable]],
-    ) -> None:
+    def _looped(self, job: _Job, row: Register, sums: list[list[Variable]]) -> None:
         """Emit a long epilogue once, in a loop over the vectors of the tile, which wait on the stack."""
         e, product = self.e, self.product
-        lanes, count = product.nest.lanes, product.panels * product.vectors
+        lanes, count = product.nest.lanes, self.vectors
         size = lanes * element_bytes(product.element)
         tile = e.stack(product.rows * count * size)
         for m in range(product.rows):
             for v in range(count):
                 e.store(e.get(sums[m][v]), e.offset(tile, e.index((m * count + v) * size)), align=64)
-        rows = e.least(e.index(product.rows), e.binary("sub", last, row))
+        rows = e.least(e.index(product.rows), e.binary("sub", job.last, row))
         with e.loop(e.index(0), e.mul(rows, count)) as place:
             m, v = e.binary("udiv", place, e.index(count)), e.binary("urem", place, e.index(count))
             x = e.load(e.offset(tile, e.mul(place, size)), self.vector, align=64)
             here = digits(e, e.add(row, m), self.row_sizes)
-            self._store([*indices, *here], e.add(column, e.mul(v, lanes)), x)
+            self._store([*job.batch, *here], e.add(job.column, e.mul(v, lanes)), x)
 
     def _store(self, indices: list[Register], column: Register, x: Register) -> None:
         e, nest, lanes = self.e, self.product.nest, self.product.nest.lanes

@@ -137,7 +137,7 @@ class _Emission:
             for tap, moved in steps:
                 w = None
                 if weights is not None:
-                    w = e.load(e.offset(weights, e.mul(tap, lanes * size)), kind, align=64)
+                    w = e.load(e.offset(weights, e.mul(tap, lanes * size)), kind, align=lanes * size)
                 for point, base, total in zip(points, bases, sums, strict=True):
                     x = e.splat(body.read(self.input, point, e.offset(base, moved)), lanes)
                     e.assign(total, self._with(e.get(total), x, w))

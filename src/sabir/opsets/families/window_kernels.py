@@ -26,7 +26,7 @@ def convolved(
 ) -> Expression:  # fmt: skip
     """Return `x` (N, C, ...) convolved with `w` (M, C/group, ...) as Conv does it."""
     window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
-    if x.shape[1] != mul(w.shape[1], group):
+    if not loops.equal(x.shape[1], _known(mul(w.shape[1], group))):
         raise NotLowered(f"whether {x.shape[1]} channels match weights of {w.shape[1]} is open")
     each = exact_quotient(w.shape[0], group)
     if each is None:
