@@ -21,6 +21,7 @@ from sabir.compilation._tiles import (
     VECTORS,
     Tile,
     blocks_of,
+    is_usual,
     rows_of_a_job,
     scratch_rows,
     tiles,
@@ -97,10 +98,12 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
 def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[int | None, Tile]]:
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
-    if contract.rows == 1 or not isinstance(columns, int):
-        return tiles(known, builder.host.registers)
-    lanes = lanes_of(builder, contract.element)
-    return [(None, window_tile(known, columns, lanes, builder.host.registers))]
+    lanes, registers = lanes_of(builder, contract.element), builder.host.registers
+    if not isinstance(columns, int) or contract.rows == 1:
+        return tiles(known, registers)
+    if contract.depth == 1 and (known is None or is_usual(columns, lanes)):
+        return tiles(known, registers)
+    return [(None, window_tile(known, columns, lanes, registers))]
 
 
 def _blocked(
@@ -166,11 +169,13 @@ def contract_of(x: Expression) -> Contract:
 
 def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
     """Return the product in tiles, with no more panels at a time than there are, all of them whole groups."""
-    columns, panels = contract.b.shape[-1], 1
+    columns, width = contract.b.shape[-1], tile.vectors * nest.lanes
+    panels, whole = 1, False
     if isinstance(columns, int):
-        count = -(-columns // (tile.vectors * nest.lanes))
+        count = -(-columns // width)
         panels = max(n for n in range(1, tile.panels + 1) if count % n == 0)
-    return Product(nest, contract.element, tile.rows, tile.vectors, panels)
+        whole = columns % width == 0
+    return Product(nest, contract.element, tile.rows, tile.vectors, panels, whole=whole)
 
 
 def _product_arguments(

@@ -51,6 +51,12 @@ def tiles(rows: int | None, registers: int) -> list[tuple[int | None, Tile]]:
     return [(1, tile_for(1, registers)), (_FEW, tile_for(_FEW, registers)), (None, tile_for(128, registers))]
 
 
+def is_usual(columns: int, lanes: int) -> bool:
+    """Return whether panels of the usual width hold columns almost without a rest."""
+    width = VECTORS * lanes
+    return _up(columns, width) * width * 50 <= columns * 51
+
+
 def window_tile(rows: int | None, columns: int, lanes: int, registers: int) -> Tile:
     """Return the tile of a convolution: rows and columns leave little of it unused.
 

@@ -33,7 +33,7 @@ class Product:
     `panels` panels of `vectors` vectors. With `prefetch` the next panels are brought into the cache while
     these are computed: weights come from memory. A `blocked` one computes all rows of a job for each index of
     the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
-    The sums wait in scratch memory.
+    The sums wait in scratch memory. In a `whole` one the columns fill all panels.
     """
 
     nest: Nest
@@ -45,6 +45,7 @@ class Product:
     row_axes: int = 1
     depth_axes: int = 1
     blocked: bool = False
+    whole: bool = False
 
     @property
     def batch(self) -> int:
@@ -59,7 +60,8 @@ class Product:
     def __str__(self) -> str:
         tile = f"tile {self.rows}x{self.panels}x{self.vectors}{' prefetch' if self.prefetch else ''}"
         axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
-        return f"product {self.element} {tile}{axes if self.is_windowed else ''}\n{self.nest}"
+        axes = axes if self.is_windowed else ""
+        return f"product {self.element} {tile}{axes}{' whole' if self.whole else ''}\n{self.nest}"
 
     @property
     def is_windowed(self) -> bool:
@@ -330,7 +332,8 @@ class _Emission:
 
     def _store(self, indices: list[Register], column: Register, x: Register) -> None:
         e, nest, lanes = self.e, self.product.nest, self.product.nest.lanes
-        point = Point([*indices, column], lanes, lanes_before(e, column, self.columns, lanes))
+        mask = None if self.product.whole else lanes_before(e, column, self.columns, lanes)
+        point = Point([*indices, column], lanes, mask)
         for number, step in enumerate(nest.steps):
             if isinstance(step, Accumulated):
                 point.values[number] = x
