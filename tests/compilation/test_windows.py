@@ -93,6 +93,27 @@ def test_sizes_that_only_a_run_knows():
         same(model, *({"x": integers(shape, 4)} for shape in shapes))
 
 
+def test_transposed_convolutions():
+    for shape, weights, attributes in [
+        ((2, 3, 5), (3, 4, 3), {"strides": [2], "pads": [1, 0]}),
+        ((1, 4, 5, 6), (4, 17, 2, 2), {"strides": [2, 2]}),
+        ((2, 3, 4, 5), (3, 2, 3, 4), {"strides": [2, 3], "pads": [1, 0, 2, 3], "output_padding": [1, 2]}),
+        ((1, 2, 4, 3), (2, 3, 2, 3), {"strides": [3, 2], "dilations": [2, 4], "auto_pad": "SAME_UPPER"}),
+        ((1, 6, 3, 4), (6, 2, 3, 3), {"group": 3, "strides": [2, 1], "auto_pad": "SAME_LOWER"}),
+        ((1, 5, 4, 4), (5, 1, 3, 3), {"group": 5, "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        ((1, 2, 3, 3), (2, 2, 1, 1), {"strides": [2, 3], "output_padding": [1, 0]}),
+        ((1, 2, 3, 2, 3), (2, 3, 2, 3, 2), {"strides": [1, 2, 2]}),
+        ((0, 2, 3), (2, 3, 2), {"strides": [2]}),
+    ]:
+        for symbolic in (False, True):
+            b = sabir.Builder(opsets={"": 21})
+            x = b.input("x", "float", [f"d{i}" if symbolic and i != 1 else d for i, d in enumerate(shape)])
+            bias = integers((weights[1] * attributes.get("group", 1),), 2)
+            y = b.ConvTranspose(x, integers(weights, 1), bias, **attributes)
+            b.output(b.Relu(y), "y")
+            same(b.model(), {"x": integers(shape, 3)})
+
+
 def test_weights_that_vary():
     model = sabir.parse(f"""{HEAD}
         g (float[N,4,H,W] x, float[6,4,3,3] w, float[4,1,3,3] v, float[6] b) => (y, z) {{

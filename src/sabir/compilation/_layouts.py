@@ -92,7 +92,7 @@ class _Layouts:
     def _inner(self, x: Expression) -> Expression | None:
         """Return the expression in the order (N, ..., C) of which another one is the view as (N, C, ...)."""
         if isinstance(x, Permute) and x.rank >= _LEAST_RANK and x.axes == _first(x.rank):
-            return x.operand if x.operand in self.last else None
+            return x.operand if x.operand in self.last or x.rank > _LEAST_RANK else None
         return None
 
     def _sunk(self, x: Expression, operands: list[Expression]) -> Expression | None:

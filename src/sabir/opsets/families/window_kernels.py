@@ -26,25 +26,30 @@ def convolved(
 ) -> Expression:  # fmt: skip
     """Return `x` (N, C, ...) convolved with `w` (M, C/group, ...) as Conv does it."""
     window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
-    if not loops.equal(x.shape[1], _known(mul(w.shape[1], group))):
+    if not loops.equal(x.shape[1], known(mul(w.shape[1], group))):
         raise NotLowered(f"whether {x.shape[1]} channels match weights of {w.shape[1]} is open")
     each = exact_quotient(w.shape[0], group)
     if each is None:
         raise NotLowered(f"whether {w.shape[0]} filters can be divided into {group} groups is open")
-    found = windows_of(x, window, 0)
-    taps = len(window.kernel)
-    if group > 1 and w.shape[1] == 1 and each == 1:
-        y = loops.slide("sum", found, taps, loops.squeeze(w, [1]))
-    elif group > 1:
-        y = _in_groups(found, w, group, each)
-    else:
-        *rows, channel = range(found.rank - taps)
-        a = loops.permute(found, [*rows, *range(channel + 1, found.rank), channel])
-        y = _products(a, loops.permute(w, [*range(2, w.rank), 1, 0]), taps, len(rows))
-    y = channels_first(y)
+    y = channels_first(filtered(windows_of(x, window, 0), w, group, each))
     if bias is None:
         return y
-    return loops.apply("add", y, loops.reshape(bias, (w.shape[0], *(1,) * taps)))
+    return loops.apply("add", y, loops.reshape(bias, (w.shape[0], *(1,) * len(window.kernel))))
+
+
+def filtered(found: Expression, w: Expression, group: int, each: Size) -> Expression:
+    """Return the windows (N, windows..., C, taps...) times filters (M, C/group, taps...): (N, windows..., M).
+
+    `each` is M/group.
+    """
+    taps = w.rank - 2
+    if group > 1 and w.shape[1] == 1 and each == 1:
+        return loops.slide("sum", found, taps, loops.squeeze(w, [1]))
+    if group > 1:
+        return _in_groups(found, w, group, each)
+    *rows, channel = range(found.rank - taps)
+    a = loops.permute(found, [*rows, *range(channel + 1, found.rank), channel])
+    return _products(a, loops.permute(w, [*range(2, w.rank), 1, 0]), taps, len(rows))
 
 
 def _in_groups(found: Expression, w: Expression, group: int, each: Size) -> Expression:
@@ -85,7 +90,7 @@ def windows_of(x: Expression, window: Window, number: float) -> Expression:
     kernel = [k for k in window.kernel if isinstance(k, int)]
     if len(kernel) < len(window.kernel) or math.prod(kernel) > _MOST_TAPS:
         raise NotLowered("the windows are larger than kernels combine, or of unknown size")
-    counts = [_known(n) for n in window.outputs(x.shape[2:])]
+    counts = [known(n) for n in window.outputs(x.shape[2:])]
     before, after = padding_of(window, x.shape[2:], counts)
     last = channels_last(x)
     if any(n != 0 for n in (*before, *after)):
@@ -111,12 +116,13 @@ def padding_of(
             pair = (less, more) if window.same == "UPPER" else (more, less)
         else:
             pair = begin, dim_max(end, sub(whole, add(length, begin))) if window.ceil else end
-        before.append(_known(pair[0]))
-        after.append(_known(pair[1]))
+        before.append(known(pair[0]))
+        after.append(known(pair[1]))
     return before, after
 
 
-def _known(size: Dim) -> Size:
+def known(size: Dim) -> Size:
+    """Return a size; raises NotLowered where it is unknown."""
     if size is None:
         raise NotLowered("a size is too large, or unknown")
     return size
