@@ -160,6 +160,12 @@ TEXTS = {
         w = MaxPool <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (u)
         z = Constant <value_ints = [0]> ()  l = Unsqueeze (b, z)
         x = AveragePool <kernel_shape = [3], pads = [2, 1]> (l)  t = Relu (u)  y = Flatten (t) }""",
+    "images": """g (float[m,k] a, float[k,n] b) => (x, y, z) {
+        o = Constant <value_ints = [0, 1]> ()  c = Unsqueeze (a, o)  s = Constant <value_ints = [2, 5, 1, 1]> ()
+        d = Expand (c, s)  f = Constant <value_ints = [5, 18, 3, 2]> ()  w = ConstantOfShape (f)
+        x = ConvTranspose <strides = [2, 3], pads = [1, 0, 0, 1]> (d, w)  e = Exp (b)  g = Unsqueeze (e, o)
+        r = Constant <value_floats = [1.0, 1.0, 2.0, 0.5]> ()  y = Resize <mode = "linear"> (g, , r)
+        z = Resize <nearest_mode = "ceil"> (x, , r) }""",
     "argument": """g (float[m,k] a, float[k,n] b) => (x, y) {
         x = ArgMin <axis = 0> (b)  y = ArgMax <axis = -1> (a) }""",
 }  # fmt: skip

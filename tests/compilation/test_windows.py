@@ -229,3 +229,40 @@ def test_an_image_has_the_same_bits_in_any_batch_on_any_number_of_threads():
 def test_a_padding_without_end_is_left_to_the_interpreter():
     model = conv("1,1,4", (1, 1, 2), pads=[0, 1 << 40], strides=[1 << 40])
     assert Compiled(model).run({"x": np.ones((1, 1, 4), np.float32)})["y"].shape == (1, 1, 2)
+
+
+def test_resampling_by_known_scales_and_sizes():
+    transformations = (
+        "half_pixel",
+        "asymmetric",
+        "align_corners",
+        "pytorch_half_pixel",
+        "half_pixel_symmetric",
+    )
+    roundings = ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
+    nearest = [
+        {"mode": "nearest", "coordinate_transformation_mode": t, "nearest_mode": r}
+        for t, r in itertools.product(transformations, roundings)
+    ]
+    linear = [{"mode": "linear", "coordinate_transformation_mode": t} for t in transformations]
+    x = integers((1, 3, 6, 5), 1)
+    for attributes in (*nearest, *linear):
+        for scales in ([1, 1, 2, 2], [1, 1, 0.5, 1.5], [1, 1, 2.6, 1 / 3]):
+            b = sabir.Builder(opsets={"": 21})
+            y = b.Resize(b.input("x", "float", [1, 3, 6, 5]), None, np.float32(scales), **attributes)
+            b.output(b.Neg(y), "y")
+            same(b.model(), {"x": x}, tolerance=1e-5, threads=1)
+
+
+def test_resampling_of_sizes_that_only_a_run_knows():
+    model = sabir.parse(f"""{HEAD}
+        g (float[N,3,H,W] x, float[4,3,1,1] w) => (y, z) {{
+            scales = Constant <value_floats = [1.0, 1.0, 2.0, 3.0]> ()
+            c = Conv (x, w)
+            y = Resize <mode = "linear"> (c, , scales)
+            r = Resize <mode = "nearest"> (c, , scales)
+            z = Sigmoid (r)
+        }}""")
+    w = integers((4, 3, 1, 1), 2)
+    feeds = [{"x": integers((n, 3, h, 4), h), "w": w} for n, h in ((1, 5), (2, 3), (3, 1))]
+    same(model, *feeds, tolerance=1e-6)

@@ -66,7 +66,7 @@ def window_tile(rows: int | None, columns: int, lanes: int, registers: int) -> T
     found = [
         Tile(r, 1, v)
         for v, (most, _) in _WIDTHS.items()
-        for r in range(1, min(most, (registers - v) // v) + 1)
+        for r in range(1, min(most, (registers - v - 1) // v) + 1)
     ]
 
     def cost(tile: Tile) -> tuple[float, int]:
