@@ -25,7 +25,7 @@ from sabir.compilation._tiles import (
     rows_of_a_job,
     scratch_rows,
     tiles,
-    window_tile,
+    window_tiles,
 )
 from sabir.compilation.kernels import (
     Packing,
@@ -101,9 +101,9 @@ def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[i
     lanes, registers = lanes_of(builder, contract.element), builder.host.registers
     if not isinstance(columns, int) or contract.rows == 1:
         return tiles(known, registers)
-    if contract.depth == 1 and (known is None or is_usual(columns, lanes)):
+    if contract.depth == 1 and is_usual(columns, lanes):
         return tiles(known, registers)
-    return [(None, window_tile(known, columns, lanes, registers))]
+    return window_tiles(known, columns, lanes, registers)
 
 
 def _blocked(

@@ -57,11 +57,20 @@ def is_usual(columns: int, lanes: int) -> bool:
     return _up(columns, width) * width * 50 <= columns * 51
 
 
-def window_tile(rows: int | None, columns: int, lanes: int, registers: int) -> Tile:
-    """Return the tile of a convolution: rows and columns leave little of it unused.
+def window_tiles(rows: int | None, columns: int, lanes: int, registers: int) -> list[tuple[int | None, Tile]]:
+    """Return the tiles of a convolution for numbers of rows up to a limit; one, if the number is known.
 
-    The weights are packed for this product alone, so that panels may have any width.
+    Rows and columns leave little of a tile unused. The weights are packed for this product alone, so that
+    panels may have any width.
     """
+    tile = _window_tile(rows, columns, lanes, registers)
+    if rows is not None:
+        return [(None, tile)]
+    few = min(_FEW, tile.rows)
+    return [(1, Tile(1, 1, tile.vectors)), (few, Tile(few, 1, tile.vectors)), (None, tile)]
+
+
+def _window_tile(rows: int | None, columns: int, lanes: int, registers: int) -> Tile:
     count, vectors = rows or _USUAL_ROWS, -(-columns // lanes)
     found = [
         Tile(r, 1, v)
