@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.compilation._attending import add_scores, scores_of
 from sabir.compilation._groups import Group, GroupKind
+from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of, pad_parts
 from sabir.loops import (
     Best,

@@ -112,7 +112,7 @@ class _Layouts:
                     return None
                 inside = tuple(self._aligned(o, x.rank) for o in operands)
                 return self._first(
-                    x, replace(x, shape=_moved(x.shape), parts=inside, axis=_places(x.rank)[x.axis])
+                    x, replace(x, shape=_moved(x.shape), parts=inside, axis=_first(x.rank)[x.axis])
                 )
             case Reduce() | Slice() | Expand() | Pad() | Take():
                 inner = self._inner(operands[0])
@@ -123,7 +123,7 @@ class _Layouts:
     def _of_one(
         self, x: Reduce | Slice | Expand | Pad | Take, inner: Expression, operands: list[Expression]
     ) -> Expression | None:
-        places, shape = _places(x.rank), _moved(x.shape)
+        places, shape = _first(x.rank), _moved(x.shape)
         match x:
             case Reduce():
                 axes = tuple(sorted(places[axis] for axis in x.axes))
@@ -158,16 +158,13 @@ class _Layouts:
 
 
 def _first(rank: int) -> tuple[int, ...]:
+    """Return the order that makes (N, C, ...) of (N, ..., C): where each axis of the first is in the second."""
     return (0, rank - 1, *range(1, rank - 1))
 
 
 def _last(rank: int) -> tuple[int, ...]:
+    """Return the order that makes (N, ..., C) of (N, C, ...)."""
     return (0, *range(2, rank), 1)
-
-
-def _places(rank: int) -> tuple[int, ...]:
-    """Return where each axis of (N, C, ...) is in (N, ..., C)."""
-    return _first(rank)
 
 
 def _moved(shape: Sizes) -> Sizes:

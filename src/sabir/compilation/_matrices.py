@@ -1,4 +1,4 @@
-"""The entries of products and of attention: tiles, packed operands, and the places of both in memory."""
+"""The entries of products, also of convolutions: tiles, packed operands, and the places of both in memory."""
 
 from __future__ import annotations
 
@@ -27,11 +27,7 @@ from sabir.compilation._tiles import (
     tiles,
     window_tiles,
 )
-from sabir.compilation.kernels import (
-    Packing,
-    Product,
-    element_bytes,
-)
+from sabir.compilation.kernels import Packing, Product, element_bytes
 from sabir.loops import Contract, Expression, Size, Stored
 
 if TYPE_CHECKING:
@@ -42,8 +38,6 @@ if TYPE_CHECKING:
     from sabir.compilation._views import Located
     from sabir.compilation.kernels import Nest
     from sabir.loops import Sizes
-
-_USUAL_ROWS = 128  # the tile of a product whose number of rows is symbolic is that for so many
 
 
 class _Packed(NamedTuple):
@@ -118,7 +112,8 @@ def _blocked(
         ((count, _),) = depth
         part = count // blocks
         depth = [(blocks, part), (part, 1)]
-    entry.scratch = scratch_rows(rows, product.rows) * width
+    if isinstance(entry.scratch, int):  # of all choices
+        entry.scratch = max(entry.scratch, scratch_rows(rows, product.rows) * width)
     return replace(product, depth_axes=len(depth), blocked=True), depth
 
 
@@ -150,9 +145,9 @@ def _depth(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
             found[-1] = found[-1][0] * size, stride
         else:
             found.append((size, stride))
-    if contract.depth == 1 or (found and found[-1][1] == 1):
-        return [(found[-1][0], 1)] if contract.depth == 1 else found
-    return [*found, (1, 1)]
+    if contract.depth == 1:
+        return [(found[0][0], 1)]
+    return found if found and found[-1][1] == 1 else [*found, (1, 1)]
 
 
 def lanes_of(builder: PlanBuilder, element: str) -> int:

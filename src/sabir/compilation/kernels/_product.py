@@ -202,11 +202,11 @@ class _Emission:
         kept = self._kept(tile, sums)
         with e.when(e.compare("icmp sgt", block, e.index(0))):
             for slot, address in kept:
-                e.assign(slot, e.load(address, self.vector, align=64))
+                e.assign(slot, e.load(address, self.vector))
         yield  # ruff: ignore[fallible-context-manager]  an error ends the emission
         with e.when(e.compare("icmp slt", block, self.last_block)):
             for slot, address in kept:
-                e.store(e.get(slot), address, align=64)
+                e.store(e.get(slot), address)
 
     def _kept(self, tile: Register, sums: list[list[Variable]]) -> list[tuple[Variable, Register]]:
         """Return where the sums of a tile wait for the next block of `k`."""
