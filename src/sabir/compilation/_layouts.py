@@ -158,7 +158,7 @@ class _Layouts:
 
 
 def _first(rank: int) -> tuple[int, ...]:
-    """Return the order that makes (N, C, ...) of (N, ..., C): where each axis of the first is in the second."""
+    """Return the order that makes (N, C, ...) of (N, ..., C); it says where each axis of the first is."""
     return (0, rank - 1, *range(1, rank - 1))
 
 

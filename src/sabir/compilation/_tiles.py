@@ -13,8 +13,8 @@ _TARGET_JOBS = 16  # jobs that a product is divided into at least, where it has 
 _USUAL_ROWS = 1024  # of a convolution whose number of rows is symbolic
 # by the vectors of a panel of a convolution: the most rows of a tile, each with a pointer, and how near such
 # tiles come to the speed of the machine
-_WIDTHS = {1: (10, 0.55), 2: (10, 0.86), 3: (7, 0.95), 4: (6, 1.0)}
-_LATENCY = 14  # multiplications of a step: fewer wait for each other
+_WIDTHS = {1: (10, 0.6), 2: (10, 0.86), 3: (7, 0.95), 4: (6, 1.0)}
+_LATENCY = 10  # multiplications of a step: fewer wait for each other
 _OVERHEAD = 1.5  # of a step, in multiplications
 _LARGE_PANEL = 3 << 17  # bytes of a panel that the cache of a core holds beside the next one
 _MOST_ROWS = 256  # rows of a job: their part of `a` stays in the cache of a core

@@ -106,8 +106,7 @@ def _numerators(found: Coordinates, length: Size, factor: int) -> tuple[Expressi
 
 
 def _clipped(index: Expression, size: Size) -> Expression:
-    last = loops.apply("sub", loops.sized("int64", size), 1)
-    return loops.apply("max", loops.apply("min", index, last), 0)
+    return loops.apply("max", loops.apply("min", index, loops.sized("int64", size - 1)), 0)
 
 
 def _nearest(x: Expression, axis: int, length: Size, found: Coordinates, rounding: str) -> Expression:
