@@ -84,7 +84,7 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
         arguments += builder.pointer(a.located, contract.element, entry)
         builder.use(packed.buffer, entry)
         arguments += packed.arguments()
-        arguments += _product_arguments(product, blocks, a, nesting.sizes, packed)
+        arguments += _product_arguments(product, blocks, a, nesting.sizes, packed, builder.host.cores)
         entry.choices.append((rows, limit or 0, product, arguments))
     builder.entries.append(entry)
 
@@ -174,12 +174,14 @@ def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
 
 
 def _product_arguments(
-    product: Product, depth: Sequence[tuple[Size, Size]], a: Place, sizes: Sequence[Size], packed: _Packed
-) -> list[Argument]:
+    product: Product, depth: Sequence[tuple[Size, Size]], a: Place, sizes: Sequence[Size], packed: _Packed,
+    cores: int,
+) -> list[Argument]:  # fmt: skip
     """Return the arguments after the pointers to both operands."""
     size = element_bytes(product.element)
     batch, rows, columns = sizes[: product.batch], sizes[product.batch : -1], sizes[-1]
-    job = partial(_job_rows, tile_rows=product.rows, width=product.width * product.panels)
+    width = product.width * product.panels
+    job = partial(_job_rows, tile_rows=product.rows, width=width, cores=cores)
     job_rows = Computed(job, (count_of(rows), columns, count_of(batch)))
     strides = [stride * size for stride in a.strides[:-1]]
     counts, steps = zip(*depth, strict=True)
@@ -189,8 +191,8 @@ def _product_arguments(
     ]  # fmt: skip
 
 
-def _job_rows(rows: int, columns: int, batch: int, *, tile_rows: int, width: int) -> int:
-    return rows_of_a_job(rows, columns, batch, tile_rows=tile_rows, width=width)
+def _job_rows(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:
+    return rows_of_a_job(rows, columns, batch, tile_rows=tile_rows, width=width, cores=cores)
 
 
 def with_operands(nesting: Nesting, contract: Contract, a: Located, b: Located) -> Nesting:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 _AVX2 = 16  # vector registers of a processor without AVX-512
 _FEW = 4  # rows up to which a product runs at the speed of memory, and wants several panels at a time
-_TARGET_JOBS = 16  # jobs that a product is divided into at least, where it has the rows
+_JOBS = 4  # of each core, into which a product is divided at least, where it has the rows
 _USUAL_ROWS = 1024  # of a convolution whose number of rows is symbolic
 # by the vectors of a panel of a convolution: the most rows of a tile, each with a pointer, and how near such
 # tiles come to the speed of the machine
@@ -86,10 +86,10 @@ def _window_tile(rows: int | None, columns: int, lanes: int, registers: int) -> 
     return min(found, key=cost)
 
 
-def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width: int) -> int:
-    """Return how many rows one job computes, so that all threads have jobs."""
+def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:
+    """Return how many rows one job computes, so that threads on all cores have jobs."""
     groups = max(1, batch) * max(1, -(-columns // width))
-    chunks = max(-(-_TARGET_JOBS // groups), -(-rows // _MOST_ROWS), 1) if rows else 1
+    chunks = max(_up(_JOBS * cores, groups), -(-rows // _MOST_ROWS), 1) if rows else 1
     return max(tile_rows, _up(_up(rows, chunks), tile_rows) * tile_rows)
 
 

@@ -134,12 +134,24 @@ class _Emission:
             jobs = e.mul(jobs, size)
         low, high = e.share(jobs)
         with e.loop(low, high) as job:
-            rest = e.binary("udiv", job, groups)
-            group, chunk = e.binary("urem", job, groups), e.binary("urem", rest, chunks)
-            indices = self._batch_indices(e.binary("udiv", rest, chunks))
+            indices, group, chunk = self._decoded(job, groups, chunks)
             first = e.mul(chunk, self.job_rows)
             self._job(indices, group, first, e.least(e.add(first, self.job_rows), self.row_count))
         return e.text()
+
+    def _decoded(
+        self, job: Register, groups: Register, chunks: Register
+    ) -> tuple[list[Register], Register, Register]:
+        """Return the batch indices, the group of panels and the chunk of rows of a job.
+
+        Panels that the cache does not hold are read for one chunk after another, others for a chunk in turn.
+        """
+        e, blocked = self.e, self.product.blocked
+        inner, outer = (chunks, groups) if blocked else (groups, chunks)
+        rest = e.binary("udiv", job, inner)
+        first, second = e.binary("urem", job, inner), e.binary("urem", rest, outer)
+        indices = self._batch_indices(e.binary("udiv", rest, outer))
+        return (indices, second, first) if blocked else (indices, first, second)
 
     def _batch_indices(self, batch: Register) -> list[Register]:
         e, found = self.e, list[Register]()
