@@ -59,7 +59,7 @@ def test_what_a_plan_is_made_of(cli, model):
         return out
 
     texts = {form: shown(form) for form in LISTINGS}
-    assert "  h: float[N,2] = contract(x, w)\n" in texts["loops"]
+    assert "  h: float[N,2] = contract(x, w, rows=1, depth=1)\n" in texts["loops"]
     assert "1 product: MatMul with output 'h', Relu with output 'y'\n" in texts["schedule"]
     assert texts["plan"].startswith("sizes: N = 3\n")
     assert "define void @kernel" in texts["llvm"]

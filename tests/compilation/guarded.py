@@ -152,6 +152,20 @@ TEXTS = {
     "indices": """g (float[m,k] a, float[k,n] b) => (x, y) {
         o = Constant <value_ints = [0]> ()  h = ArgMax <axis = 1, keepdims = 0> (b)  e = Exp (b)
         x = Gather <axis = 0> (e, h)  l = Cast <to = 7> (a)  y = Gather <axis = 1> (e, l) }""",
+    "windows": """g (float[m,k] a, float[k,n] b) => (u, v, w, x, y) {
+        o = Constant <value_ints = [0, 1]> ()  c = Unsqueeze (a, o)  s = Constant <value_ints = [3, 17, 1, 1]> ()
+        d = Expand (c, s)  f = Constant <value_ints = [21, 17, 3, 2]> ()  g = ConstantOfShape (f)
+        u = Conv <pads = [1, 1, 1, 1]> (d, g)  h = Constant <value_ints = [17, 1, 2, 3]> ()  i = ConstantOfShape (h)
+        v = Conv <group = 17, pads = [2, 1, 0, 1], strides = [1, 2]> (d, i)
+        w = MaxPool <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (u)
+        z = Constant <value_ints = [0]> ()  l = Unsqueeze (b, z)
+        x = AveragePool <kernel_shape = [3], pads = [2, 1]> (l)  t = Relu (u)  y = Flatten (t) }""",
+    "images": """g (float[m,k] a, float[k,n] b) => (x, y, z) {
+        o = Constant <value_ints = [0, 1]> ()  c = Unsqueeze (a, o)  s = Constant <value_ints = [2, 5, 1, 1]> ()
+        d = Expand (c, s)  f = Constant <value_ints = [5, 18, 3, 2]> ()  w = ConstantOfShape (f)
+        x = ConvTranspose <strides = [2, 3], pads = [1, 0, 0, 1]> (d, w)  e = Exp (b)  g = Unsqueeze (e, o)
+        r = Constant <value_floats = [1.0, 1.0, 2.0, 0.5]> ()  y = Resize <mode = "linear"> (g, , r)
+        z = Resize <nearest_mode = "ceil"> (x, , r) }""",
     "argument": """g (float[m,k] a, float[k,n] b) => (x, y) {
         x = ArgMin <axis = 0> (b)  y = ArgMax <axis = -1> (a) }""",
 }  # fmt: skip

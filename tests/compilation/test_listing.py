@@ -60,7 +60,7 @@ inputs
 constants
   w: float[4,2]
 MatMul with output 'h'
-  h: float[N,2] = contract(x, w)
+  h: float[N,2] = contract(x, w, rows=1, depth=1)
 Relu with output 'y'
   y: float[N,2] = max(h, 0)
 NonZero with output 'found'

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.compilation._attention import add_attention
 from sabir.compilation._bounds import Reach, reaches_of, values_of
 from sabir.compilation._grouping import Grouping
-from sabir.compilation._matrices import add_attention, add_product
+from sabir.compilation._layouts import channels_last
+from sabir.compilation._matrices import add_product
 from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
 from sabir.compilation._origins import Origins
 from sabir.compilation._plan import (
@@ -23,6 +25,7 @@ from sabir.compilation._plan import (
     count_of,
 )
 from sabir.compilation._singles import single_of
+from sabir.compilation._sliding import add_windows
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
 from sabir.loops import Expression, Size, Sizes, Stored
 
@@ -39,6 +42,7 @@ _WORD = 64  # bytes to which parts of scratch memory are rounded
 
 def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
     """Return the plan that computes the values in the slots `outputs`."""
+    lowered.expressions = channels_last(lowered.expressions)
     grouping = Grouping(lowered)
     grouping.run(outputs)
     plan = PlanBuilder(lowered, grouping, host).run()
@@ -68,6 +72,8 @@ class PlanBuilder:
                 add_product(self, group)
             elif group.kind == "attention":
                 add_attention(self, group)
+            elif group.kind == "windows":
+                add_windows(self, group)
             elif group.kind == "single":
                 self._single(group)
             else:
@@ -127,12 +133,8 @@ class PlanBuilder:
         buffer.use(len(self.entries))
         entry.buffers.append(buffer)
 
-    def reach(
-        self, located: Located, element: str, counts: Sequence[Size], strides: Sequence[Size],
-        inner: tuple[Size, Size],
-    ) -> Reach:  # fmt: skip
-        """Return what an operand that is read row by row touches."""
-        extents = [*zip(counts, strides, strict=True), inner]
+    def reach(self, located: Located, element: str, extents: Sequence[tuple[Size, Size]]) -> Reach:
+        """Return what an operand touches that is read along axes of some sizes and strides."""
         return Reach(self.buffer(located.base), element_bytes(element), located.offset, extents)
 
     # ------------------------------------------------------------ kernels

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation._groups import Group, GroupKind
-from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of
+from sabir.compilation._scores import add_scores, scores_of
+from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of, pad_parts
 from sabir.loops import (
     Best,
     Contract,
@@ -23,11 +24,14 @@ from sabir.loops import (
     Map,
     Number,
     Pad,
+    Permute,
     Reduce,
     Reshape,
     Scatter,
+    Slide,
     Stored,
     Take,
+    Windows,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +41,11 @@ if TYPE_CHECKING:
     from sabir.loops import Size, Sizes
 
 _MOST_MEMBERS = 48  # of one group: its code must stay small
+
+
+def _reads_channels(user: object) -> bool:
+    """Whether an expression reads the last axis of its operand side by side."""
+    return isinstance(user, (Windows, Slide)) or (isinstance(user, Contract) and user.rows > 1)
 
 
 class Grouping:
@@ -52,7 +61,7 @@ class Grouping:
             Expression, list[Group]
         ] = {}  # of a Join or a Pad: the groups that write its parts
         self._visited: set[Expression] = set()
-        self._users: dict[Expression, list[object]] = {}
+        self.users: dict[Expression, list[object]] = {}
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
         self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
@@ -68,16 +77,17 @@ class Grouping:
                 roots.append((place, step, found))
         last = [self._output(slot) for slot in outputs if slot in self.lowered.expressions]
         roots.append((len(prepared.program.calls), None, last))
-        results = set(self.outputs.values())
         seen: set[Expression] = set()
+        reshapes: list[Reshape] = []
         for _, step, found in roots:
             for x in found if step is not None else ():
-                self._users.setdefault(x, []).append(step)
+                self.users.setdefault(x, []).append(step)
             for x in self._postorder(found, seen):
                 for o in operands_of(x):
-                    self._users.setdefault(o, []).append(x)
-                if isinstance(x, Reshape) and getattr(x.operand, "operand", None) not in results:
-                    self.views.prefer(x)
+                    self.users.setdefault(o, []).append(x)
+                if isinstance(x, Reshape):
+                    reshapes.append(x)
+        self._prefer(reshapes)
         for place, step, found in roots:
             self._visit(found)
             if step is not None:
@@ -85,6 +95,14 @@ class Grouping:
             else:
                 for x in found:
                     self.need(x)
+
+    def _prefer(self, reshapes: Iterable[Reshape]) -> None:
+        """Let what reshapes read lie in their order, unless a convolution or a pooling reads it too."""
+        results = set(self.outputs.values())
+        for x in reshapes:
+            base = x.operand.operand if isinstance(x.operand, Permute) else x.operand
+            if base not in results and not any(map(_reads_channels, self.users.get(base, ()))):
+                self.views.prefer(x)
 
     def _read(self, slot: int) -> Expression:
         """Return an operand of an evaluated call; a number, expanded or not, gets memory of its own."""
@@ -102,12 +120,12 @@ class Grouping:
         return x
 
     def _evaluated(self, step: Evaluated, place: int, found: Sequence[Expression]) -> None:
-        group = self._group("evaluate")
+        group = self.new_group("evaluate")
         group.step, group.place = step, place
         for x in found:
-            self._depend(group, self.need(x))
+            self.depend(group, self.need(x))
         for slot in step.reads:
-            self._depend(group, self._filled.get(slot, ()))
+            self.depend(group, self._filled.get(slot, ()))
         for slot in self.lowered.prepared.program.calls[place].outputs:
             self._filled[slot] = (group,)
             x = self.lowered.expressions.get(slot)
@@ -136,6 +154,8 @@ class Grouping:
                     self._assign(x)
                 case Contract():
                     self._product(x)
+                case Slide():
+                    self._slide(x)
                 case Join() | Pad():
                     self._parts(x)
                 case Cumulate() | Best():
@@ -171,12 +191,13 @@ class Grouping:
 
     # ------------------------------------------------------------ groups
 
-    def _group(self, kind: GroupKind) -> Group:
+    def new_group(self, kind: GroupKind) -> Group:
+        """Add an empty group."""
         group = Group(kind, len(self.groups))
         self.groups.append(group)
         return group
 
-    def _depend(self, group: Group, on: Iterable[Group]) -> None:
+    def depend(self, group: Group, on: Iterable[Group]) -> None:
         """Let a group run after others, and all that run after it."""
         more = 0
         for other in on:
@@ -213,7 +234,7 @@ class Grouping:
         group = self._start(x, x.operand.shape if isinstance(x, Reduce) else x.shape)
         if isinstance(x, Reduce):
             group.reduced = x.axes
-        self._depend(group, needed)
+        self.depend(group, needed)
         self._wrote(x, group)
 
     def _operands(self, x: Expression) -> tuple[list[Expression], list[Expression]]:
@@ -255,7 +276,7 @@ class Grouping:
             fits = group.kind == "nest" and x.operand.shape == group.space
             return fits and group.reduced in {None, x.axes} and len(set(x.axes)) > 0
         if x.shape == group.space:
-            if group.kind in {"product", "attention"}:
+            if group.kind in {"product", "attention", "windows"}:
                 return all(o.shape == group.space for o in inside)
             return all(o.shape in {group.space, group.narrow()} for o in inside)
         return group.reduced is not None and x.shape == group.narrow()
@@ -270,11 +291,11 @@ class Grouping:
         self.of[x] = group
         if isinstance(x, Reduce):
             group.reduced = x.axes
-        self._depend(group, needed)
+        self.depend(group, needed)
         self._wrote(x, group)
 
     def _start(self, x: Expression, space: Sizes) -> Group:
-        group = self._group("nest")
+        group = self.new_group("nest")
         group.space = space
         group.members.append(x)
         self.of[x] = group
@@ -292,7 +313,7 @@ class Grouping:
         group = self._start(x, reads[-1].shape)
         group.kind, group.reduced = "single", (axis,)
         self.stored[x] = None
-        self._depend(group, needed)
+        self.depend(group, needed)
         return group
 
     def _scatter(self, x: Scatter) -> None:
@@ -301,7 +322,7 @@ class Grouping:
         copy = Copy(x.element, x.shape, x.operand, x, (0,) * x.rank)
         self._assign(copy)
         group = self._single(x, [x.indices, x.updates], x.axis)
-        self._depend(group, [self.of[copy]])
+        self.depend(group, [self.of[copy]])
         self.writers[x].append(group)
 
     def _product(self, x: Contract) -> None:
@@ -310,67 +331,35 @@ class Grouping:
             a = Copy(a.element, a.shape, a)
             self._assign(a)
         self.operands[x] = a, b
-        scores = self._scores(x) if a is x.a else None
+        scores = scores_of(self, x) if a is x.a else None
         if scores is not None:
-            self._attention(x, scores)
+            add_scores(self, x, scores)
             return
         needed = [g for o in (a, b) for g in self.need(o)]
-        group = self._group("product")
+        group = self.new_group("product")
         group.space = x.shape
         group.members.append(x)
         self.of[x] = group
-        self._depend(group, needed)
+        self.depend(group, needed)
 
-    def _scores(self, x: Contract) -> Group | None:
-        """Return the first product and the rows that feed only this product, where they become one kernel.
-
-        The rows fold along the keys, as Softmax does, and the values lie row by row.
-        """
-        rows = self.of.get(x.a)
-        if rows is None or rows.kind != "nest" or rows.space != x.a.shape or x.b.rank != x.rank:
-            return None
-        if rows.reduced != (x.a.rank - 1,) or self.views.locate(self.operands[x][1]).strides[-1] != 1:
-            return None
-        read = {o for m in rows.members for o in operands_of(m) if o in self.of and self.of[o] is not rows}
-        products = {self.of[o] for o in read if self.of[o].kind == "product" and o.shape == rows.space}
-        if len(products) != 1:
-            return None
-        (product,) = products
-        inside = {*product.members, *rows.members}
-        if any(user not in inside and user is not x for m in inside for user in self._users.get(m, ())):
-            return None
-        if inside & set(self.outputs.values()) or product.space[:-2] != x.shape[:-2]:
-            return None
-        others = [g for g in self.groups if rows.after >> g.number & 1 and g is not product]
-        if any(g.after >> product.number & 1 for g in others):
-            return None
-        return Group("nest", -1, rows.space, rows.reduced, [*product.members, *rows.members],
-                     after=(product.after | rows.after) & ~(1 << product.number))  # fmt: skip
-
-    def _attention(self, x: Contract, scores: Group) -> None:
-        for member in scores.members:
-            self.stored.pop(member, None)
-            self.of[member].kind = "gone"
-        needed = self.need(self.operands[x][1])
-        group = self._group("attention")
-        group.space, group.scores = x.shape, scores
+    def _slide(self, x: Slide) -> None:
+        """Let one kernel combine the elements of windows."""
+        operand, *weights = map(self._in_memory, operands_of(x))
+        self.operands[x] = operand, weights[0] if weights else operand
+        needed = [g for o in (operand, *weights) for g in self.need(o)]
+        group = self.new_group("windows")
+        group.space = x.shape
         group.members.append(x)
-        group.after |= scores.after
-        for member in scores.members:
-            self.of[member] = group
         self.of[x] = group
-        self._depend(group, needed)
+        self.depend(group, needed)
 
     def _parts(self, x: Join | Pad) -> None:
         """Let the groups of the parts write them where they belong."""
         self.writers[x] = []
         self.stored[x] = None
         if isinstance(x, Pad):
-            fill = Copy(x.element, x.shape, Number(x.element, (), x.number), x, (0,) * x.rank)
-            self._assign(fill)
-            copy = Copy(x.element, x.operand.shape, x.operand, x, x.before)
-            self._assign(copy)
-            self._depend(self.of[copy], [self.of[fill]])
+            for copy in pad_parts(x):
+                self._assign(copy)
             return
         start: Size = 0
         for part in x.parts:

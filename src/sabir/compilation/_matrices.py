@@ -1,4 +1,4 @@
-"""The entries of products and of attention: tiles, packed operands, and the places of both in memory."""
+"""The entries of products, also of convolutions: tiles, packed operands, and the places of both in memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of, nesting_of
+from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
 from sabir.compilation._plan import (
     Argument,
     Buffer,
@@ -17,28 +17,27 @@ from sabir.compilation._plan import (
     Offset,
     count_of,
 )
-from sabir.compilation._tiles import VECTORS, Tile, rows_of_a_job, tile_for, tiles
-from sabir.compilation._views import Located
-from sabir.compilation.kernels import (
-    Accumulated,
-    Attention,
-    Load,
-    Packing,
-    Position,
-    Product,
-    element_bytes,
+from sabir.compilation._tiles import (
+    VECTORS,
+    Tile,
+    blocks_of,
+    is_usual,
+    rows_of_a_job,
+    scratch_rows,
+    tiles,
+    window_tiles,
 )
+from sabir.compilation.kernels import Packing, Product, element_bytes
 from sabir.loops import Contract, Expression, Size, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.compilation._bounds import Reach
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._groups import Group
+    from sabir.compilation._views import Located
     from sabir.compilation.kernels import Nest
-
-_USUAL_ROWS = 128  # the tile of a product whose number of rows is symbolic is that for so many
+    from sabir.loops import Sizes
 
 
 class _Packed(NamedTuple):
@@ -57,37 +56,107 @@ class _Packed(NamedTuple):
 
 def add_product(builder: PlanBuilder, group: Group) -> None:
     """Add the entry of a product and its epilogue, and before it that of packing where the operand varies."""
-    contract = _contract(group.members[0])
-    a, b = map(builder.grouping.views.locate, builder.grouping.operands[contract])
-    nesting = _with_operands(nesting_of(group, builder.grouping), contract, a, b)
-    nesting = merged(nesting, fixed=2)
-    b_place, a_place = nesting.places.pop(), nesting.places.pop()
-    nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
-    nest = replace(nest, lanes=_lanes(builder, contract))  # whatever the epilogue computes with
-    packed = _packed(builder, contract, b_place, nesting.sizes[:-2])
-    entry = Entry([], nodes=builder.origins.labels(group.members))
-    rows, depth = nesting.sizes[-2], contract.b.shape[-2]
-    entry.reaches.append(
-        builder.reach(a, contract.element, nesting.sizes[:-1], a_place.strides[:-1], (depth, 1))
+    contract = contract_of(group.members[0])
+    nesting = with_operands(
+        nesting_of(group, builder.grouping),
+        contract,
+        *map(builder.grouping.views.locate, builder.grouping.operands[contract]),
     )
-    for limit, tile in tiles(rows if isinstance(rows, int) else None, builder.host.registers):
-        product = _tiled(nest, contract, tile)
-        arguments = builder.arguments(nest, nesting, entry, 0)
-        arguments += builder.pointer(a_place.located, contract.element, entry)
+    nesting, row_axes = _merged(nesting, contract)
+    b, a = nesting.places.pop(), nesting.places.pop()
+    nest = nest_of(nesting, builder.host.vector_bits, inner=len(nesting.sizes) - 1)
+    nest = replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
+    rows = count_of(nesting.sizes[-row_axes - 1 : -1])
+    choices = _tiles(builder, contract, rows)
+    packed = packed_operand(builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors)
+    entry = Entry([], nodes=builder.origins.labels(group.members))
+    depth = _depth(contract, a.located)
+    entry.flops = 2 * count_of([n for n, _ in depth]) * count_of(nesting.sizes)
+    entry.reaches.append(
+        builder.reach(
+            a.located, contract.element, [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth]
+        )
+    )
+    for limit, tile in choices:
+        product = replace(_tiled(nest, contract, tile), row_axes=row_axes)
+        product, blocks = _blocked(product, depth, rows, entry)
+        arguments = builder.arguments(nest, nesting, entry, entry.scratch)
+        arguments += builder.pointer(a.located, contract.element, entry)
         builder.use(packed.buffer, entry)
         arguments += packed.arguments()
-        arguments += _product_arguments(product, contract, a_place, nesting.sizes, packed)
+        arguments += _product_arguments(product, blocks, a, nesting.sizes, packed, builder.host.cores)
         entry.choices.append((rows, limit or 0, product, arguments))
-    entry.flops = 2 * depth * count_of(nesting.sizes)
     builder.entries.append(entry)
 
 
-def _lanes(builder: PlanBuilder, contract: Contract) -> int:
+def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[int | None, Tile]]:
+    """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
+    known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
+    lanes, registers = lanes_of(builder, contract.element), builder.host.registers
+    if not isinstance(columns, int) or contract.rows == 1:
+        return tiles(known, registers)
+    if contract.depth == 1 and is_usual(columns, lanes):
+        return tiles(known, registers)
+    return window_tiles(known, columns, lanes, registers)
+
+
+def _blocked(
+    product: Product, depth: list[tuple[Size, Size]], rows: Size, entry: Entry
+) -> tuple[Product, list[tuple[Size, Size]]]:
+    """Return the product and its axes of `k`, by whose first one large panels are divided."""
+    width = product.width * product.panels * element_bytes(product.element)
+    blocks = blocks_of(count_of([n for n, _ in depth]), width, rows, product.rows)
+    if blocks == 1 or product.panels > 1:
+        return replace(product, depth_axes=len(depth)), depth
+    if len(depth) == 1:
+        ((count, _),) = depth
+        part = count // blocks
+        depth = [(blocks, part), (part, 1)]
+    if isinstance(entry.scratch, int):  # of all choices
+        entry.scratch = max(entry.scratch, scratch_rows(rows, product.rows) * width)
+    return replace(product, depth_axes=len(depth), blocked=True), depth
+
+
+def _merged(nesting: Nesting, contract: Contract) -> tuple[Nesting, int]:
+    """Return the loops over as few axes as the operands allow, and how many of these are axes of rows."""
+    if contract.rows == 1:
+        return merged(nesting, fixed=2), 1
+    count = len(nesting.sizes)
+    first = count - 1 - contract.rows
+    nesting.reduced = tuple(first <= axis < count - 1 for axis in range(count))  # keeps rows apart
+    found = merged(nesting, fixed=1)
+    rows = sum(found.reduced)
+    if not rows:
+        found.sizes = (*found.sizes[:-1], 1, found.sizes[-1])
+        found.places = [p._replace(strides=(*p.strides[:-1], 0, p.strides[-1])) for p in found.places]
+        rows = 1
+    found.reduced = (False,) * len(found.sizes)
+    return found, rows
+
+
+def _depth(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
+    """Return sizes and strides of the axes of `k`: as few as possible, the last of which has stride 1."""
+    first = contract.a.rank - contract.depth
+    found: list[tuple[Size, Size]] = []
+    for size, stride in zip(contract.a.shape[first:], a.strides[first:], strict=True):
+        if size == 1 and contract.depth > 1:
+            continue
+        if found and found[-1][1] == stride * size:
+            found[-1] = found[-1][0] * size, stride
+        else:
+            found.append((size, stride))
+    if contract.depth == 1:
+        return [(found[0][0], 1)]
+    return found if found and found[-1][1] == 1 else [*found, (1, 1)]
+
+
+def lanes_of(builder: PlanBuilder, element: str) -> int:
     """Return the lanes of the vectors of a product: the width of its panels follows from them."""
-    return builder.host.vector_bits // 8 // element_bytes(contract.element)
+    return builder.host.vector_bits // 8 // element_bytes(element)
 
 
-def _contract(x: Expression) -> Contract:
+def contract_of(x: Expression) -> Contract:
+    """Return the first member of a group as the product that it is."""
     if not isinstance(x, Contract):
         raise TypeError("the group begins with a product")
     return x
@@ -95,94 +164,132 @@ def _contract(x: Expression) -> Contract:
 
 def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
     """Return the product in tiles, with no more panels at a time than there are, all of them whole groups."""
-    columns, panels = contract.b.shape[-1], 1
+    columns, width = contract.b.shape[-1], tile.vectors * nest.lanes
+    panels, whole = 1, False
     if isinstance(columns, int):
-        count = -(-columns // (VECTORS * nest.lanes))
+        count = -(-columns // width)
         panels = max(n for n in range(1, tile.panels + 1) if count % n == 0)
-    return Product(nest, contract.element, tile.rows, VECTORS, panels)
+        whole = columns % width == 0
+    return Product(nest, contract.element, tile.rows, tile.vectors, panels, whole=whole)
 
 
 def _product_arguments(
-    product: Product, contract: Contract, a: Place, sizes: Sequence[Size], packed: _Packed
-) -> list[Argument]:
+    product: Product, depth: Sequence[tuple[Size, Size]], a: Place, sizes: Sequence[Size], packed: _Packed,
+    cores: int,
+) -> list[Argument]:  # fmt: skip
     """Return the arguments after the pointers to both operands."""
-    size = element_bytes(contract.element)
-    *batch, rows, _ = sizes
-    depth, columns = contract.b.shape[-2:]
-    job = partial(_job_rows, tile_rows=product.rows, width=product.width * product.panels)
-    job_rows = Computed(job, (rows, columns, count_of(batch)))
-    strides = [stride * size for stride in a.strides[:-2]]
-    return [a.strides[-2] * size, packed.panel, depth, job_rows, *strides, *packed.strides]
+    size = element_bytes(product.element)
+    batch, rows, columns = sizes[: product.batch], sizes[product.batch : -1], sizes[-1]
+    width = product.width * product.panels
+    job = partial(_job_rows, tile_rows=product.rows, width=width, cores=cores)
+    job_rows = Computed(job, (count_of(rows), columns, count_of(batch)))
+    strides = [stride * size for stride in a.strides[:-1]]
+    counts, steps = zip(*depth, strict=True)
+    return [
+        *strides[product.batch :], packed.panel, *counts, *(step * size for step in steps[:-1]), job_rows,
+        *strides[: product.batch], *packed.strides,
+    ]  # fmt: skip
 
 
-def _job_rows(rows: int, columns: int, batch: int, *, tile_rows: int, width: int) -> int:
-    return rows_of_a_job(rows, columns, batch, tile_rows=tile_rows, width=width)
+def _job_rows(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:
+    return rows_of_a_job(rows, columns, batch, tile_rows=tile_rows, width=width, cores=cores)
 
 
-def _with_operands(nesting: Nesting, contract: Contract, a: Located, b: Located) -> Nesting:
+def with_operands(nesting: Nesting, contract: Contract, a: Located, b: Located) -> Nesting:
     """Add the operands as places, so that axes merge only where both allow it."""
-    nesting.places.append(
-        Place(a, contract.element, (*_batch_strides(contract, contract.a, a), a.strides[-2], 0))
-    )
-    nesting.places.append(Place(b, contract.element, (*_batch_strides(contract, contract.b, b), 0, 0)))
+    last = contract.a.rank - contract.depth
+    rows = a.strides[last - contract.rows : last]
+    still = (0,) * (contract.rows + 1)
+    batch = _batch_strides(contract, contract.a.shape[: last - contract.rows], a)
+    nesting.places.append(Place(a, contract.element, (*batch, *rows, 0)))
+    batch = _batch_strides(contract, contract.b.shape[: -1 - contract.depth], b)
+    nesting.places.append(Place(b, contract.element, (*batch, *still)))
     return nesting
 
 
-def _batch_strides(contract: Contract, operand: Expression, located: Located) -> list[Size]:
+def _batch_strides(contract: Contract, shape: Sizes, located: Located) -> list[Size]:
     """Return the strides of an operand along the batch axes of the product, 0 where it is broadcast."""
-    head = contract.rank - 2
-    missing = head - (operand.rank - 2)
-    own = zip(operand.shape[:-2], located.strides[:-2], contract.shape[missing:head], strict=True)
+    head = contract.rank - contract.rows - 1
+    missing = head - len(shape)
+    own = zip(shape, located.strides[: len(shape)], contract.shape[missing:head], strict=True)
     return [0] * missing + [0 if d == 1 and w != 1 else s for d, s, w in own]
 
 
 # ---------------------------------------------------------------- packing
 
 
-def _packed(builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size]) -> _Packed:
-    """Return the packed second operand, whose places along the batch axes `place` has.
+def packed_operand(
+    builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size], vectors: int = VECTORS
+) -> _Packed:  # fmt: skip
+    """Return the second operand in panels of `vectors`; `place` has its places along the batch axes.
 
     A constant is packed once, when the plan is made, and for all products of it.
     """
-    b = place.located
-    depth, columns = contract.b.shape[-2:]
-    size = element_bytes(contract.element)
-    lanes = _lanes(builder, contract)
-    panel = depth * (VECTORS * lanes * size)
-    item = panel * panels_of(columns, lanes)
+    first = contract.b.rank - 1 - contract.depth
+    axes = list(zip(contract.b.shape[first:], place.located.strides[first:], strict=True))
     own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
-    strides = _packed_strides(item, batch, place.strides)
+    panels = Panels(contract.element, own, axes[:-1], axes[-1], vectors * lanes_of(builder, contract.element))
+    found = packed_panels(builder, contract, place.located, panels)
+    return _Packed(found, panels.panel, _packed_strides(panels.item, batch, place.strides))
+
+
+class Panels(NamedTuple):
+    """A matrix `[batch..., k..., n]` in panels of a width: the size and the stride of each of its axes."""
+
+    element: str
+    batch: Sequence[tuple[Size, Size]]
+    depth: Sequence[tuple[Size, Size]]
+    columns: tuple[Size, Size]
+    width: int
+
+    @property
+    def panel(self) -> Size:
+        """The bytes of a panel."""
+        return count_of([n for n, _ in self.depth]) * (self.width * element_bytes(self.element))
+
+    @property
+    def item(self) -> Size:
+        """The bytes of the panels of an item of the batch."""
+        return self.panel * ((self.columns[0] + (self.width - 1)) // self.width)
+
+
+def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
+    """Return the memory of packed panels, which an entry before all that follow fills."""
     constant = isinstance(b.base, Stored) and b.base.slot in builder.lowered.prepared.constants
-    key = (b.base, f"{b.offset}/{b.strides}/{depth}/{columns}/{own}") if constant else (contract, "packed")
+    layout = f"{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
+    key = (b.base, layout) if constant else (x, "packed")
     found = builder.buffers.get(key)
     if found is None:
         kind: BufferKind = "packed" if constant else "arena"
-        count = count_of([n for n, _ in own])
-        found = builder.buffers[key] = builder.new_buffer(kind, contract.element, (), size=item * count)
-        entry = _packing(builder, contract, b, own, found, item)
+        size = panels.item * count_of([n for n, _ in panels.batch])
+        found = builder.buffers[key] = builder.new_buffer(kind, panels.element, (), size=size)
+        entry = _packing(builder, x, b, panels, found)
         (builder.setup if constant else builder.entries).append(entry)
-    return _Packed(found, panel, strides)
+    return found
 
 
-def _packing(
-    builder: PlanBuilder, contract: Contract, b: Located, batch: Sequence[tuple[Size, Size]], target: Buffer,
-    item: Size,
-) -> Entry:  # fmt: skip
-    """Return the entry that packs an operand; `batch` has the size and the stride of its batch axes."""
-    size = element_bytes(contract.element)
-    lanes = _lanes(builder, contract)
-    packing = Packing(contract.element, len(batch), VECTORS * lanes, lanes, next_column=b.strides[-1] == 1)
-    entry = Entry([], nodes=builder.origins.labels([contract]))
-    arguments: list[Argument] = [*(n for n, _ in batch), *contract.b.shape[-2:]]
+def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, target: Buffer) -> Entry:
+    """Return the entry that packs an operand."""
+    size = element_bytes(panels.element)
+    batch, depth, columns = panels.batch, panels.depth, panels.columns
+    packing = Packing(
+        panels.element, len(batch), panels.width, lanes_of(builder, panels.element),
+        next_column=columns[1] == 1, depth_axes=len(depth),
+    )  # fmt: skip
+    axes = [*batch, *depth, columns]
+    entry = Entry([], nodes=builder.origins.labels([x]))
+    arguments: list[Argument] = [n for n, _ in axes]
     entry.writes, entry.axes = [target], len(arguments)
-    arguments += builder.pointer(b, contract.element, entry)
-    arguments += [stride * size for stride in (*(s for _, s in batch), *b.strides[-2:])]
-    counts = [*(n for n, _ in batch), contract.b.shape[-2]]
-    strides = [*(s for _, s in batch), b.strides[-2]]
-    columns = contract.b.shape[-1], b.strides[-1]
-    entry.reaches.append(builder.reach(b, contract.element, counts, strides, columns))
+    arguments += builder.pointer(b, panels.element, entry)
+    arguments += [stride * size for _, stride in axes]
+    entry.reaches.append(builder.reach(b, panels.element, axes))
     builder.use(target, entry)
-    entry.choices.append((None, 0, packing, [*arguments, BufferNumber(target), Offset(target, 0), item]))
+    entry.choices.append((
+        None,
+        0,
+        packing,
+        [*arguments, BufferNumber(target), Offset(target, 0), panels.item],
+    ))
     return entry
 
 
@@ -200,124 +307,3 @@ def panels_of(columns: Size, lanes: int) -> Size:
     """Return how many panels columns fill."""
     width = VECTORS * lanes
     return (columns + (width - 1)) // width
-
-
-# ---------------------------------------------------------------- attention
-
-
-class _AttentionPlaces(NamedTuple):
-    """The operands of attention over the batch axes `head` that are not of size 1."""
-
-    head: list[int]
-    queries: Place
-    keys: Place
-    values: Place
-
-
-def add_attention(builder: PlanBuilder, group: Group) -> None:
-    """Add the entry of two products and the rows of scores between them."""
-    scores = group.scores
-    if scores is None:
-        raise TypeError("attention has scores")
-    first, second = _contract(scores.members[0]), _contract(group.members[0])
-    places = _attention_places(builder, first, second)
-    rows, results = (
-        _rows_of_scores(builder, scores, second.a, places.head),
-        _chosen(nesting_of(group, builder.grouping), places.head),
-    )
-    packed = _packed(builder, first, places.keys, [second.shape[axis] for axis in places.head])
-    attention = _attention(builder, rows, results, second)
-    entry = Entry([], nodes=builder.origins.labels([*scores.members, *group.members]))
-    size = element_bytes(second.element)
-    kept = builder.scratch(attention.scores, rows)
-    width = attention.vectors * attention.lanes
-    entry.scratch = kept + panels_of(first.b.shape[-1], attention.lanes) * (attention.rows * width * size)
-    row = rows.places.pop()  # the row of scores, which the kernel places itself
-    arguments = builder.arguments(attention.scores, rows, entry, entry.scratch, own=row)
-    arguments += builder.arguments(attention.output, results, entry, entry.scratch)
-    arguments += _operand_arguments(builder, places.queries, entry)
-    builder.use(packed.buffer, entry)
-    arguments += [*packed.arguments(), packed.panel, *packed.strides]
-    arguments += _operand_arguments(builder, places.values, entry)
-    entry.writes, entry.axes = [], 0  # two nests have sizes
-    entry.choices.append((None, 0, attention, [*arguments, first.b.shape[-2], kept]))
-    entry.reaches += _attention_reaches(builder, places, results.sizes, first)
-    entry.flops = 2 * count_of(first.shape) * (first.b.shape[-2] + second.shape[-1])
-    builder.entries.append(entry)
-
-
-def _attention_reaches(
-    builder: PlanBuilder, places: _AttentionPlaces, sizes: Sequence[Size], first: Contract
-) -> list[Reach]:
-    """Return what the queries and the values touch; the packed keys are whole."""
-    queries, values = places.queries, places.values
-    *batch, rows, columns = sizes
-    depth, keys = first.b.shape[-2:]
-    element = first.element
-    return [
-        builder.reach(queries.located, element, [*batch, rows], queries.strides[:-1], (depth, 1)),
-        builder.reach(values.located, element, [*batch, keys], values.strides[:-1], (columns, 1)),
-    ]
-
-
-def _attention(builder: PlanBuilder, rows: Nesting, results: Nesting, second: Contract) -> Attention:
-    count, columns = second.shape[-2:]
-    lanes = _lanes(builder, second)
-    tile = tile_for(count if isinstance(count, int) else _USUAL_ROWS, builder.host.registers)
-    vectors = min(2, -(-columns // lanes)) if isinstance(columns, int) else 2
-    return Attention(
-        nest_of(rows, builder.host.vector_bits, inner=len(rows.sizes) - 1),
-        nest_of(results, builder.host.vector_bits, inner=len(results.sizes) - 1),
-        second.element, tile.rows, VECTORS, max(1, vectors), lanes,
-    )  # fmt: skip
-
-
-def _attention_places(builder: PlanBuilder, first: Contract, second: Contract) -> _AttentionPlaces:
-    locate = builder.grouping.views.locate
-    head = [axis for axis in range(second.rank - 2) if second.shape[axis] != 1]
-
-    def placed(contract: Contract, a: Located, b: Located) -> list[Place]:
-        bare = Nesting(contract.shape, (False,) * contract.rank)
-        return _chosen(_with_operands(bare, contract, a, b), head).places
-
-    queries, keys = placed(first, *map(locate, builder.grouping.operands[first]))
-    values = locate(builder.grouping.operands[second][1])
-    _, found = placed(second, values, values)
-    strides = (*found.strides[:-2], values.strides[-2], 0)
-    return _AttentionPlaces(head, queries, keys, found._replace(strides=strides))
-
-
-def _operand_arguments(builder: PlanBuilder, place: Place, entry: Entry) -> list[Argument]:
-    """Return where an operand lies, its bytes from row to row, and its strides along the batch axes."""
-    size = element_bytes(place.element)
-    *batch, row, _ = place.strides
-    pointer = builder.pointer(place.located, place.element, entry)
-    return [*pointer, row * size, *(stride * size for stride in batch)]
-
-
-def _rows_of_scores(builder: PlanBuilder, scores: Group, result: Expression, head: Sequence[int]) -> Nesting:
-    """Return the nest over the rows of scores, which reads and writes them as its last place."""
-    nests = NestBuilder(scores, builder.grouping)
-    nesting = nests.run()
-    located = Located(result, 0, (0,) * (len(scores.space) - 1) + (1,))
-    nesting.places.append(Place(located, result.element, located.strides))
-    own = len(nesting.places) - 1
-    nesting.steps = [Load(s.element, own) if isinstance(s, Accumulated) else s for s in nesting.steps]
-    nesting.stores = [(own, nests.numbers[result])]
-    return _chosen(nesting, head)
-
-
-def _chosen(nesting: Nesting, head: Sequence[int]) -> Nesting:
-    """Return a nest over some of its batch axes and the last two; the other axes have size 1."""
-    count = len(nesting.sizes)
-    axes = [*head, count - 2, count - 1]
-    renamed = {axis: number for number, axis in enumerate(axes)}
-    steps = [
-        Position(s.element, renamed.get(s.axis, 0)) if isinstance(s, Position) else s for s in nesting.steps
-    ]
-    return Nesting(
-        tuple(nesting.sizes[axis] for axis in axes),
-        tuple(nesting.reduced[axis] for axis in axes),
-        [p._replace(strides=tuple(p.strides[axis] for axis in axes)) for p in nesting.places],
-        steps, nesting.stores, nesting.takes, nesting.arguments,
-    )  # fmt: skip

@@ -39,6 +39,7 @@ from sabir.loops import (
     Scatter,
     Size,
     Sizes,
+    Slide,
     Take,
 )
 
@@ -111,7 +112,7 @@ class NestBuilder:
                 return self._take(x)
             case Scatter():
                 return self._scatter(x)
-            case Contract():
+            case Contract() | Slide():
                 return self._step(Accumulated(x.element))
             case Count():
                 return self._position(x)

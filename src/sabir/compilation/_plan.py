@@ -14,6 +14,7 @@ from sabir.compilation.kernels import (
     Product,
     Scattering,
     Selection,
+    Sliding,
     element_bytes,
 )
 
@@ -80,7 +81,7 @@ class Computed(NamedTuple):
 
 
 Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
-Spec: TypeAlias = Nest | Product | Attention | Packing | Cumulation | Scattering | Selection
+Spec: TypeAlias = Nest | Product | Attention | Packing | Cumulation | Scattering | Selection | Sliding
 
 
 @dataclass(slots=True, eq=False)

@@ -17,6 +17,7 @@ from sabir.compilation.kernels import (
     Product,
     Scattering,
     Selection,
+    Sliding,
     attention_text,
     cumulation_text,
     nest_text,
@@ -24,6 +25,7 @@ from sabir.compilation.kernels import (
     product_text,
     scattering_text,
     selection_text,
+    sliding_text,
 )
 from sabir.compilation.native import Source
 
@@ -48,6 +50,8 @@ def text_of(spec: Spec) -> str:
             return scattering_text(spec)
         case Selection():
             return selection_text(spec)
+        case Sliding():
+            return sliding_text(spec)
 
 
 def source_of(spec: Spec) -> Source:

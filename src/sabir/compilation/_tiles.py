@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from sabir.loops import Size
 
 _AVX2 = 16  # vector registers of a processor without AVX-512
 _FEW = 4  # rows up to which a product runs at the speed of memory, and wants several panels at a time
-_TARGET_JOBS = 16  # jobs that a product is divided into at least, where it has the rows
+_JOBS = 4  # of each core, into which a product is divided at least, where it has the rows
+_USUAL_ROWS = 1024  # of a convolution whose number of rows is symbolic
+# by the vectors of a panel of a convolution: the most rows of a tile, each with a pointer, and how near such
+# tiles come to the speed of the machine
+_WIDTHS = {1: (10, 0.6), 2: (10, 0.86), 3: (7, 0.95), 4: (6, 1.0)}
+_LATENCY = 10  # multiplications of a step: fewer wait for each other
+_OVERHEAD = 1.5  # of a step, in multiplications
+_LARGE_PANEL = 3 << 17  # bytes of a panel that the cache of a core holds beside the next one
 _MOST_ROWS = 256  # rows of a job: their part of `a` stays in the cache of a core
 VECTORS = 3  # of a panel: the one width in which weights are packed on a machine
 
 
 class Tile(NamedTuple):
-    """Rows and panels that one kernel computes at a time."""
+    """Rows and panels that one kernel computes at a time, and the vectors of a panel."""
 
     rows: int
     panels: int
+    vectors: int = VECTORS
 
 
 def tile_for(rows: int, registers: int) -> Tile:
@@ -40,13 +51,65 @@ def tiles(rows: int | None, registers: int) -> list[tuple[int | None, Tile]]:
     return [(1, tile_for(1, registers)), (_FEW, tile_for(_FEW, registers)), (None, tile_for(128, registers))]
 
 
-def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width: int) -> int:
-    """Return how many rows one job computes, so that all threads have jobs."""
+def is_usual(columns: int, lanes: int) -> bool:
+    """Return whether panels of the usual width hold columns almost without a rest."""
+    width = VECTORS * lanes
+    return _up(columns, width) * width * 50 <= columns * 51
+
+
+def window_tiles(rows: int | None, columns: int, lanes: int, registers: int) -> list[tuple[int | None, Tile]]:
+    """Return the tiles of a convolution for numbers of rows up to a limit; one, if the number is known.
+
+    Rows and columns leave little of a tile unused. The weights are packed for this product alone, so that
+    panels may have any width.
+    """
+    tile = _window_tile(rows, columns, lanes, registers)
+    if rows is not None:
+        return [(None, tile)]
+    few = min(_FEW, tile.rows)
+    return [(1, Tile(1, 1, tile.vectors)), (few, Tile(few, 1, tile.vectors)), (None, tile)]
+
+
+def _window_tile(rows: int | None, columns: int, lanes: int, registers: int) -> Tile:
+    count, vectors = rows or _USUAL_ROWS, -(-columns // lanes)
+    found = [
+        Tile(r, 1, v)
+        for v, (most, _) in _WIDTHS.items()
+        for r in range(1, min(most, (registers - v - 1) // v) + 1)
+    ]
+
+    def cost(tile: Tile) -> tuple[float, int]:
+        step = max(tile.rows * tile.vectors, _LATENCY) + _OVERHEAD
+        tiles = _up(count, tile.rows) * _up(vectors, tile.vectors)
+        return step * tiles / _WIDTHS[tile.vectors][1], -tile.rows * tile.vectors
+
+    return min(found, key=cost)
+
+
+def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:
+    """Return how many rows one job computes, so that threads on all cores have jobs."""
     groups = max(1, batch) * max(1, -(-columns // width))
-    chunks = max(-(-_TARGET_JOBS // groups), -(-rows // _MOST_ROWS), 1) if rows else 1
+    chunks = max(_up(_JOBS * cores, groups), -(-rows // _MOST_ROWS), 1) if rows else 1
     return max(tile_rows, _up(_up(rows, chunks), tile_rows) * tile_rows)
 
 
 def _up(count: int, step: int) -> int:
     """Return how many steps cover a count."""
     return -(-count // step)
+
+
+def scratch_rows(rows: Size, tile_rows: int) -> int:
+    """Return how many rows a job has at most, whole tiles."""
+    most = min(rows, _MOST_ROWS) if isinstance(rows, int) else _MOST_ROWS
+    return _up(most, tile_rows) * tile_rows + tile_rows
+
+
+def blocks_of(depth: Size, width: int, rows: Size, tile_rows: int) -> int:
+    """Return in how many blocks of `k` the panels of a product fit into the cache; `width` counts bytes.
+
+    It is 1 where each panel is read once, or where `k` cannot be divided.
+    """
+    if not isinstance(depth, int) or (isinstance(rows, int) and rows <= tile_rows):
+        return 1
+    least = _up(depth * width, _LARGE_PANEL)
+    return next((n for n in range(least, min(4 * least, depth) + 1) if depth % n == 0), 1)

@@ -24,8 +24,10 @@ from sabir.loops import (
     Size,
     Sizes,
     Slice,
+    Slide,
     Stored,
     Take,
+    Windows,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class Copy(Expression):
     starts: Sizes = ()
 
 
-VIEWS = (Permute, Reshape, Expand, Slice)
+VIEWS = (Permute, Reshape, Expand, Slice, Windows)
 
 
 def is_number(x: Expression) -> bool:
@@ -72,6 +74,8 @@ def operands_of(x: Expression) -> tuple[Expression, ...]:
             return (x.a, x.b)
         case Join():
             return x.parts
+        case Slide():
+            return (x.operand,) if x.weights is None else (x.operand, x.weights)
         case Reduce() | Cumulate() | Best() | Pad() | Copy():
             return (x.operand,)
         case _ if isinstance(x, VIEWS):
@@ -144,6 +148,8 @@ class Views:
                 return of._replace(strides=broadcast_strides(x.operand.shape, of.strides, x.shape))
             case Reshape():
                 return self._reshaped(x, of)
+            case Windows():
+                return of._replace(strides=window_strides(x, of.strides))
             case _:
                 raise TypeError(f"{type(x).__name__} is no view")
 
@@ -155,6 +161,31 @@ class Views:
         self.copies.append(copy)
         self._found[copy] = Located(copy, 0, row_major(copy.shape))
         return Located(copy, 0, row_major(x.shape))
+
+
+def pad_parts(x: Pad) -> list[Copy]:
+    """Return the copies that fill a padded tensor: the operand, and what is before and after it."""
+    inside, found = list(x.operand.shape), [Copy(x.element, x.operand.shape, x.operand, x, x.before)]
+    number = Number(x.element, (), x.number)
+    starts: list[Size] = list(x.before)
+    for axis in reversed(range(x.rank)):
+        whole, past = x.shape[axis], x.before[axis] + inside[axis]
+        for start, count in ((0, x.before[axis]), (past, whole - past)):
+            if count != 0:
+                shape = (*inside[:axis], count, *inside[axis + 1 :])
+                corner = (*starts[:axis], start, *starts[axis + 1 :])
+                found.append(Copy(x.element, shape, number, x, corner))
+        inside[axis], starts[axis] = whole, 0
+    return found
+
+
+def window_strides(x: Windows, strides: Sizes) -> Sizes:
+    """Return the strides of windows for those of the tensor along which they slide."""
+    found = list(strides)
+    for axis, step in zip(x.axes, x.strides, strict=True):
+        found[axis] = strides[axis] * step
+    elements = (strides[axis] * step for axis, step in zip(x.axes, x.dilations, strict=True))
+    return (*found, *elements)
 
 
 def row_major(shape: Sequence[Size]) -> Sizes:

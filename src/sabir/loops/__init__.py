@@ -24,8 +24,10 @@ from sabir.loops._expressions import (
     Size,
     Sizes,
     Slice,
+    Slide,
     Stored,
     Take,
+    Windows,
 )
 from sabir.loops._operations import (
     ARITY,
@@ -56,12 +58,14 @@ from sabir.loops._operations import (
     take,
     where,
 )
+from sabir.loops._windows import convolve, slide, windows
 
 __all__ = [
     "ARITY", "ELEMENTS", "FLOATS", "INTEGERS", "Assumptions", "Best", "Contract", "Count", "Cumulate",
-    "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad", "Permute",
-    "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Stored", "Take", "apply", "assuming",
-    "best", "broadcast", "cast", "check_element", "contract", "count", "cumulate", "cut", "equal",
-    "expand", "join", "known_sizes", "mean", "narrow", "number", "pad", "permute", "reduce", "reshape",
-    "same_shape", "scatter", "shape_of", "sized", "squeeze", "take", "where",
+    "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
+    "Permute", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "Stored", "Take",
+    "Windows", "apply", "assuming", "best", "broadcast", "cast", "check_element", "contract",
+    "convolve", "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow",
+    "number", "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized",
+    "slide", "squeeze", "take", "where", "windows",
 ]  # fmt: skip

@@ -127,10 +127,42 @@ class Best(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contract(Expression):
-    """Matrix products: `[..., M, K]` by `[..., K, N]`; the leading axes broadcast."""
+    """Sums of products: `[..., rows..., depth...]` by `[..., depth..., N]`; the leading axes broadcast.
+
+    Matrix products have one axis of `rows` and one of `depth`; convolutions have several of both.
+    """
 
     a: Expression = field(default_factory=lambda: Number("float", ()))
     b: Expression = field(default_factory=lambda: Number("float", ()))
+    rows: int = 1
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows(Expression):
+    """The windows that slide along some axes, each of which counts windows in the shape.
+
+    The elements of a window are further axes at the end, one for each of `axes`. All windows lie inside.
+    """
+
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    axes: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slide(Expression):
+    """The elements of windows combined: the last axes of the operand, so many as there are `taps`.
+
+    `op` is `sum`, `max` or `min`. With `weights`, whose axes are the last ones of the operand, it is the sum
+    of products.
+    """
+
+    op: str = ""
+    operand: Expression = field(default_factory=lambda: Number("float", ()))
+    weights: Expression | None = None
+    taps: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

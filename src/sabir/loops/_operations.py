@@ -175,6 +175,8 @@ def contract(a: Expression, b: Expression) -> Expression:
         raise NotLowered(f"products of {a.element} have no kernel yet")
     if not equal(a.shape[-1], b.shape[-2]):  # a kernel would read past the end
         raise NotLowered(f"whether the sizes {a.shape[-1]} and {b.shape[-2]} are equal is open")
+    if b.rank == 2 and a.rank > 2:  # ruff: ignore[magic-value-comparison]  matrices
+        return Contract(a.element, (*a.shape[:-1], b.shape[-1]), a, b, a.rank - 1)
     batch = broadcast(a.shape[:-2], b.shape[:-2])
     return Contract(a.element, (*batch, a.shape[-2], b.shape[-1]), a, b)
 

@@ -14,7 +14,7 @@ from sabir.compilation.kernels._nest import Fold
 if TYPE_CHECKING:
     from sabir.compilation.kernels._body import Body, Point
 
-_FUNCTIONS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+FUNCTIONS_OF_FOLDS = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
 _POSITIONS = {"argmax": "gt", "argmin": "lt"}
 
 
@@ -32,7 +32,7 @@ class Accumulator:
         element = body.nest.steps[step.operand].element
         self._element, self._kind = element, kind_of(element, lanes)
         self._copies = 1 if step.op in _POSITIONS else copies
-        start = body.e.constant(self._kind, _start(step.op, element))
+        start = body.e.constant(self._kind, start_of(step.op, element))
         self._values = [body.e.variable(start) for _ in range(self._copies)]
         self._places = (
             body.e.variable(body.e.constant(Kind("i64", lanes), -1)) if step.op in _POSITIONS else None
@@ -45,7 +45,7 @@ class Accumulator:
         if self._places is not None:
             self._add_place(x, before, point)
             return
-        after = function_of(_FUNCTIONS[self._fold.op], self._element)(e, (before, x))
+        after = function_of(FUNCTIONS_OF_FOLDS[self._fold.op], self._element)(e, (before, x))
         if point.mask is not None and not self._columns:
             after = e.select(point.mask, after, before)
         e.assign(slot, after)
@@ -92,7 +92,7 @@ class Accumulator:
         if self._places is not None:
             return self._best_place(e.get(self._values[0]), e.get(self._places))
         values = [e.get(v) for v in self._values]
-        function = function_of(_FUNCTIONS[self._fold.op], self._element)
+        function = function_of(FUNCTIONS_OF_FOLDS[self._fold.op], self._element)
         while len(values) > 1:
             values = [function(e, (a, b)) for a, b in zip(values[::2], values[1::2], strict=True)]
         x = values[0]
@@ -120,7 +120,7 @@ class Accumulator:
         return place
 
 
-def _start(op: str, element: str) -> float:
+def start_of(op: str, element: str) -> float:
     """Return the number that changes no result."""
     if op in {"sum", "prod"}:
         return 0 if op == "sum" else 1

@@ -28,7 +28,7 @@ def decoded(body: Body, job: Register, axes: Sequence[int]) -> list[Register]:
     """Return the index along each axis for the number of a job; 0 for axes that it does not count."""
     e = body.e
     indices = [e.index(0)] * body.nest.axes
-    for axis, digit in zip(axes, _digits(e, job, [body.sizes[axis] for axis in axes]), strict=True):
+    for axis, digit in zip(axes, digits(e, job, [body.sizes[axis] for axis in axes]), strict=True):
         indices[axis] = digit
     return indices
 
@@ -46,7 +46,7 @@ def jobs(
     sizes = [*(body.sizes[axis] for axis in axes), *parts]
     low, high = e.share(product_of(e, sizes))
     with e.when(e.compare("icmp slt", low, high)):
-        counters = [e.variable(digit) for digit in _digits(e, low, sizes)]
+        counters = [e.variable(digit) for digit in digits(e, low, sizes)]
         with e.loop(low, high):
             now = [e.get(counter) for counter in counters]
             indices = [e.index(0)] * body.nest.axes
@@ -61,8 +61,8 @@ def jobs(
                 carry = e.convert("zext", wraps, "i64")
 
 
-def _digits(e: Emitter, number: Register, sizes: Sequence[Register]) -> list[Register]:
-    """Return the digits of a number, the first of which has any size."""
+def digits(e: Emitter, number: Register, sizes: Sequence[Register]) -> list[Register]:
+    """Emit the index along each of some axes for the number of a place; the first may have any size."""
     found: list[Register] = []
     for size in reversed(sizes[1:]):
         found.append(e.binary("urem", number, size))

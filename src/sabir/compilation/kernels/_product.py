@@ -1,4 +1,8 @@
-"""Matrix products: tiles of rows by packed panels of columns, with an epilogue computed on the tile.
+"""Products: tiles of rows by packed panels of columns, with an epilogue computed on the tile.
+
+A matrix product has one axis of rows and one of `k`. A convolution has several of both: its rows are the
+places of windows, its `k` are the elements of a window. All rows are equally far from their elements, so one
+offset serves a whole tile.
 
 `b` lies in panels: `[panel][k][width]`, the columns of the last one filled up with zeros. Every sum runs over
 `k` in order in one accumulator, so that a row has the same bits whatever tile, batch or thread computes it.
@@ -6,32 +10,30 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from sabir.compilation.kernels._body import (
-    Body,
-    Point,
-    element_bytes,
-    kind_of,
-    pointer_at,
-)
-from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register, Variable
-from sabir.compilation.kernels._jobs import lanes_before
+from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
+from sabir.compilation.kernels._emitter import Emitter, Kind, Register, Variable
+from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
 from sabir.compilation.kernels._nest import Accumulated, Apply, Nest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
 _UNROLLED = 6  # steps of an epilogue that is emitted for each vector of a tile
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product whose epilogue is a nest over `batch` axes, rows and columns.
+    """A product whose epilogue is a nest over `batch` axes, axes of rows, and columns.
 
-    A tile has `rows` rows by `panels` panels of `vectors` vectors. With `prefetch` the next panels are
-    brought into the cache while these are computed: weights come from memory.
+    `depth_axes` are the axes of `k`; along the last one `a` lies side by side. A tile has `rows` rows by
+    `panels` panels of `vectors` vectors. With `prefetch` the next panels are brought into the cache while
+    these are computed: weights come from memory. A `blocked` one computes all rows of a job for each index of
+    the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
+    The sums wait in scratch memory. In a `whole` one the columns fill all panels.
     """
 
     nest: Nest
@@ -40,11 +42,15 @@ class Product:
     vectors: int
     panels: int = 1
     prefetch: bool = True
+    row_axes: int = 1
+    depth_axes: int = 1
+    blocked: bool = False
+    whole: bool = False
 
     @property
     def batch(self) -> int:
         """The number of batch axes."""
-        return self.nest.axes - 2
+        return self.nest.axes - self.row_axes - 1
 
     @property
     def width(self) -> int:
@@ -53,20 +59,32 @@ class Product:
 
     def __str__(self) -> str:
         tile = f"tile {self.rows}x{self.panels}x{self.vectors}{' prefetch' if self.prefetch else ''}"
-        return f"product {self.element} {tile}\n{self.nest}"
+        axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
+        axes = axes if self.is_windowed else ""
+        return f"product {self.element} {tile}{axes}{' whole' if self.whole else ''}\n{self.nest}"
+
+    @property
+    def is_windowed(self) -> bool:
+        """Whether there are several axes of rows, or of `k`."""
+        return self.row_axes > 1 or self.depth_axes > 1
 
 
 class ProductLayout:
     """Where the arguments of a product lie, after those of its nest.
 
-    `a` and `b`: buffer and offset, then the stride of a row of `a` in bytes, the bytes of a panel of `b`, the
-    size of `k`, the rows of a job, and the strides of the batch axes of `a` and of `b`, in bytes.
+    `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
+    of `b`, the sizes of the axes of `k`, the strides of `a` along all of them but the last, the rows of a
+    job, and the strides of the batch axes of `a` and of `b`, in bytes.
     """
 
     def __init__(self, product: Product, nest_count: int) -> None:
         self.a, self.b = nest_count, nest_count + 2
-        self.row_stride, self.panel_bytes, self.depth, self.job_rows = range(nest_count + 4, nest_count + 8)
-        self.a_batch = nest_count + 8
+        self.row_strides = nest_count + 4
+        self.panel_bytes = self.row_strides + product.row_axes
+        self.depths = self.panel_bytes + 1
+        self.depth_strides = self.depths + product.depth_axes
+        self.job_rows = self.depth_strides + product.depth_axes - 1
+        self.a_batch = self.job_rows + 1
         self.b_batch = self.a_batch + product.batch
         self.count = self.b_batch + product.batch
 
@@ -76,6 +94,15 @@ def product_text(product: Product) -> str:
     return _Emission(product).text()
 
 
+class _Job(NamedTuple):
+    """The rows `first` to `last` of an item of the batch, and the first of the columns."""
+
+    batch: list[Register]
+    first: Register
+    last: Register
+    column: Register
+
+
 class _Emission:
     def __init__(self, product: Product) -> None:
         self.product, self.e = product, Emitter()
@@ -83,9 +110,18 @@ class _Emission:
         self.layout = ProductLayout(product, self.body.layout.count)
         e, layout = self.e, self.layout
         self.a, self.b = self.body.pointer(layout.a), self.body.pointer(layout.b)
-        self.row_stride, self.panel_bytes = e.argument(layout.row_stride), e.argument(layout.panel_bytes)
-        self.depth, self.job_rows = e.argument(layout.depth), e.argument(layout.job_rows)
-        *self.batch_sizes, self.row_count, self.columns = self.body.sizes
+        self.row_strides = [e.argument(layout.row_strides + n) for n in range(product.row_axes)]
+        self.panel_bytes, self.job_rows = e.argument(layout.panel_bytes), e.argument(layout.job_rows)
+        self.depths = [e.argument(layout.depths + n) for n in range(product.depth_axes)]
+        self.depth_strides = [e.argument(layout.depth_strides + n) for n in range(product.depth_axes - 1)]
+        if product.blocked:
+            self.blocks, self.block_stride = self.depths.pop(0), self.depth_strides.pop(0)
+            self.last_block = e.add(self.blocks, -1)
+        self.depth = product_of(e, self.depths)
+        self.vectors = product.panels * product.vectors
+        self.batch_sizes = self.body.sizes[: product.batch]
+        self.row_sizes, self.columns = self.body.sizes[product.batch : -1], self.body.sizes[-1]
+        self.row_count = product_of(e, self.row_sizes)
         self.vector = kind_of(product.element, product.nest.lanes)
 
     def text(self) -> str:
@@ -98,12 +134,24 @@ class _Emission:
             jobs = e.mul(jobs, size)
         low, high = e.share(jobs)
         with e.loop(low, high) as job:
-            rest = e.binary("udiv", job, groups)
-            group, chunk = e.binary("urem", job, groups), e.binary("urem", rest, chunks)
-            indices = self._batch_indices(e.binary("udiv", rest, chunks))
+            indices, group, chunk = self._decoded(job, groups, chunks)
             first = e.mul(chunk, self.job_rows)
             self._job(indices, group, first, e.least(e.add(first, self.job_rows), self.row_count))
         return e.text()
+
+    def _decoded(
+        self, job: Register, groups: Register, chunks: Register
+    ) -> tuple[list[Register], Register, Register]:
+        """Return the batch indices, the group of panels and the chunk of rows of a job.
+
+        Panels that the cache does not hold are read for one chunk after another, others for a chunk in turn.
+        """
+        e, blocked = self.e, self.product.blocked
+        inner, outer = (chunks, groups) if blocked else (groups, chunks)
+        rest = e.binary("udiv", job, inner)
+        first, second = e.binary("urem", job, inner), e.binary("urem", rest, outer)
+        indices = self._batch_indices(e.binary("udiv", rest, outer))
+        return (indices, second, first) if blocked else (indices, first, second)
 
     def _batch_indices(self, batch: Register) -> list[Register]:
         e, found = self.e, list[Register]()
@@ -125,17 +173,81 @@ class _Emission:
         panel = e.mul(group, product.panels)
         start = e.offset(b, e.mul(panel, self.panel_bytes))
         bases = [e.offset(start, e.mul(self.panel_bytes, p)) for p in range(product.panels)]
-        column = e.mul(panel, product.width)
-        ahead = e.offset(start, e.mul(self.panel_bytes, product.panels)) if product.prefetch else None
-        lines = self._lines_a_step(first, last)
-        with e.loop(first, last, product.rows) as row:
-            block = e.binary("udiv", e.binary("sub", row, first), e.index(product.rows))
-            rows = [
-                e.offset(a, e.mul(e.least(e.add(row, m), e.add(last, -1)), self.row_stride))
-                for m in range(product.rows)
-            ]
-            sums = self._sums(rows, bases, self._prefetching(ahead, block, lines))
-            self._epilogue(indices, row, last, column, sums)
+        job = _Job(indices, first, last, e.mul(panel, product.width))
+        if not product.blocked:
+            ahead = e.offset(start, e.mul(self.panel_bytes, product.panels)) if product.prefetch else None
+            self._tiles(job, a, bases, ahead, None)
+            return
+        with e.loop(e.index(0), self.blocks) as block:
+            bytes_ = e.mul(self.depth, product.width * element_bytes(product.element))
+            here = e.offset(start, e.mul(block, bytes_))
+            a = e.offset(a, e.mul(block, self.block_stride))
+            self._tiles(job, a, [here], e.offset(here, bytes_), block)
+
+    def _tiles(
+        self, job: _Job, a: Register, bases: Sequence[Register], ahead: Register | None,
+        block: Register | None,
+    ) -> None:  # fmt: skip
+        """Emit the tiles of a job for all of `k`, or for a block of it."""
+        e, product = self.e, self.product
+        lines = self._lines_a_step(job.first, job.last)
+        with e.loop(job.first, job.last, product.rows) as row:
+            number = e.binary("udiv", e.binary("sub", row, job.first), e.index(product.rows))
+            places = self._places(row, job.last)
+            rows = [self._row(a, place) for place in places]
+            zero = e.constant(self.vector, 0)
+            sums = [[e.variable(zero) for _ in range(self.vectors)] for _ in rows]
+            prefetching = self._prefetching(ahead, number, lines)
+            if block is None:
+                self._add(sums, rows, bases, prefetching)
+                self._epilogue(job, row, sums, places)
+            else:
+                with self._waiting(number, sums, block):
+                    self._add(sums, rows, bases, prefetching)
+                with e.when(e.compare("icmp eq", block, self.last_block)):
+                    self._epilogue(job, row, sums, places)
+
+    @contextlib.contextmanager
+    def _waiting(self, tile: Register, sums: list[list[Variable]], block: Register) -> Generator[None]:
+        """Emit that the sums of a tile come from where they waited, and wait for the next block."""
+        e = self.e
+        kept = self._kept(tile, sums)
+        with e.when(e.compare("icmp sgt", block, e.index(0))):
+            for slot, address in kept:
+                e.assign(slot, e.load(address, self.vector))
+        yield  # ruff: ignore[fallible-context-manager]  an error ends the emission
+        with e.when(e.compare("icmp slt", block, self.last_block)):
+            for slot, address in kept:
+                e.store(e.get(slot), address)
+
+    def _kept(self, tile: Register, sums: list[list[Variable]]) -> list[tuple[Variable, Register]]:
+        """Return where the sums of a tile wait for the next block of `k`."""
+        e, size = self.e, self.product.nest.lanes * element_bytes(self.product.element)
+        slots = [slot for row in sums for slot in row]
+        base = e.offset(self.body.own_scratch(), e.mul(tile, len(slots) * size))
+        return [(slot, e.offset(base, e.index(n * size))) for n, slot in enumerate(slots)]
+
+    def _places(self, row: Register, last: Register) -> list[list[Register]]:
+        """Return the index along each axis of rows for each row of a tile; the last row is repeated."""
+        e, product = self.e, self.product
+        if product.row_axes == 1:
+            return [[e.least(e.add(row, m), e.add(last, -1))] for m in range(product.rows)]
+        found = [digits(e, row, self.row_sizes)]
+        for m in range(1, product.rows):
+            carry = e.convert("zext", e.compare("icmp slt", e.add(row, m), last), "i64")
+            place: list[Register] = []
+            for digit, size in zip(found[-1][:0:-1], self.row_sizes[:0:-1], strict=True):
+                after = e.add(digit, carry)
+                wraps = e.compare("icmp eq", after, size)
+                place.append(e.select(wraps, e.index(0), after))
+                carry = e.convert("zext", wraps, "i64")
+            found.append([e.add(found[-1][0], carry), *place[::-1]])
+        return found
+
+    def _row(self, base: Register, place: Sequence[Register]) -> Register:
+        for index, stride in zip(place, self.row_strides, strict=True):
+            base = self.e.offset(base, self.e.mul(index, stride))
+        return base
 
     def _lines_a_step(self, first: Register, last: Register) -> Register:
         """Return how many bytes of the next panels each step of `k` brings in."""
@@ -153,17 +265,16 @@ class _Emission:
             return None
         return self.e.offset(ahead, self.e.mul(self.e.mul(block, lines), self.depth)), lines
 
-    def _sums(
-        self, rows: Sequence[Register], bases: Sequence[Register], ahead: tuple[Register, Register] | None
-    ) -> list[list[Variable]]:
-        """Emit the loop over `k`; return the accumulators of each row."""
+    def _add(
+        self, sums: list[list[Variable]], rows: Sequence[Register], bases: Sequence[Register],
+        ahead: tuple[Register, Register] | None,
+    ) -> None:  # fmt: skip
+        """Emit the loops over `k`, which add to the sums of each row."""
         e, product = self.e, self.product
         size, lanes = element_bytes(product.element), product.nest.lanes
-        zero = e.constant(self.vector, 0)
-        count = product.panels * product.vectors
-        sums = [[e.variable(zero) for _ in range(count)] for _ in rows]
         step = product.width * size
-        with e.loop(e.index(0), self.depth) as k:
+        with self._outer_depth() as (before, moved), e.loop(e.index(0), self.depths[-1]) as inner:
+            k = e.add(before, inner) if before is not None else inner
             columns: list[Register] = []
             for base in bases:
                 here = e.offset(base, e.mul(k, step))
@@ -173,146 +284,70 @@ class _Emission:
                 ]
             if ahead is not None:
                 e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
+            along = e.mul(inner, size)
+            along = e.add(moved, along) if moved is not None else along
             for row, accumulators in zip(rows, sums, strict=True):
-                x = e.load(e.offset(row, e.mul(k, size)), Kind(self.vector.scalar))
+                x = e.load(e.offset(row, along), Kind(self.vector.scalar))
                 wide = e.splat(x, lanes)
                 for slot, y in zip(accumulators, columns, strict=True):
                     e.assign(slot, e.fma(wide, y, e.get(slot)))
-        return sums
+
+    @contextlib.contextmanager
+    def _outer_depth(self) -> Generator[tuple[Register | None, Register | None]]:
+        """Emit the loops over all axes of `k` but the last: how many `k` precede, and the offset in `a`."""
+        e = self.e
+        with contextlib.ExitStack() as loops:
+            before: Register | None = None
+            moved: Register | None = None
+            for size, stride in zip(self.depths, self.depth_strides, strict=False):
+                place = loops.enter_context(e.loop(e.index(0), size))
+                step = e.mul(place, stride)
+                before = place if before is None else e.add(e.mul(before, size), place)
+                moved = step if moved is None else e.add(moved, step)
+            if before is not None:
+                before = e.mul(before, self.depths[-1])
+            yield before, moved
 
     # ------------------------------------------------------------ the results of a tile
 
     def _epilogue(
-        self,
-        indices: list[Register],
-        row: Register,
-        last: Register,
-        column: Register,
-        sums: list[list[Variable]],
+        self, job: _Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
     ) -> None:
         e, product = self.e, self.product
         lanes = product.nest.lanes
-        count = product.panels * product.vectors
         if sum(isinstance(s, Apply) for s in product.nest.steps) > _UNROLLED:
-            self._looped(indices, row, last, column, sums)
+            self._looped(job, row, sums)
             return
         for m in range(product.rows):
             here = e.add(row, m)
-            with e.when(e.compare("icmp slt", here, last)):
-                for v in range(count):
-                    self._store(indices, here, e.add(column, v * lanes), e.get(sums[m][v]))
+            with e.when(e.compare("icmp slt", here, job.last)):
+                place = places[m] if product.row_axes > 1 else [here]
+                for v in range(self.vectors):
+                    column = e.add(job.column, v * lanes)
+                    self._store([*job.batch, *place], column, e.get(sums[m][v]))
 
-    def _looped(
-        self,
-        indices: list[Register],
-        row: Register,
-        last: Register,
-        column: Register,
-        sums: list[list[Variable]],
-    ) -> None:
+    def _looped(self, job: _Job, row: Register, sums: list[list[Variable]]) -> None:
         """Emit a long epilogue once, in a loop over the vectors of the tile, which wait on the stack."""
         e, product = self.e, self.product
-        lanes, count = product.nest.lanes, product.panels * product.vectors
+        lanes, count = product.nest.lanes, self.vectors
         size = lanes * element_bytes(product.element)
         tile = e.stack(product.rows * count * size)
         for m in range(product.rows):
             for v in range(count):
                 e.store(e.get(sums[m][v]), e.offset(tile, e.index((m * count + v) * size)), align=64)
-        rows = e.least(e.index(product.rows), e.binary("sub", last, row))
+        rows = e.least(e.index(product.rows), e.binary("sub", job.last, row))
         with e.loop(e.index(0), e.mul(rows, count)) as place:
             m, v = e.binary("udiv", place, e.index(count)), e.binary("urem", place, e.index(count))
             x = e.load(e.offset(tile, e.mul(place, size)), self.vector, align=64)
-            self._store(indices, e.add(row, m), e.add(column, e.mul(v, lanes)), x)
+            here = digits(e, e.add(row, m), self.row_sizes)
+            self._store([*job.batch, *here], e.add(job.column, e.mul(v, lanes)), x)
 
-    def _store(self, indices: list[Register], row: Register, column: Register, x: Register) -> None:
+    def _store(self, indices: list[Register], column: Register, x: Register) -> None:
         e, nest, lanes = self.e, self.product.nest, self.product.nest.lanes
-        point = Point([*indices, row, column], lanes, lanes_before(e, column, self.columns, lanes))
+        mask = None if self.product.whole else lanes_before(e, column, self.columns, lanes)
+        point = Point([*indices, column], lanes, mask)
         for number, step in enumerate(nest.steps):
             if isinstance(step, Accumulated):
                 point.values[number] = x
         for access, number in nest.stores:
             self.body.write(access, self.body.value(number, point), point)
-
-
-# ---------------------------------------------------------------- packing
-
-
-@dataclass(frozen=True, slots=True)
-class Packing:
-    """The copy of a matrix `[batch..., k, n]` into panels; with `next_column` columns lie side by side."""
-
-    element: str
-    batch: int
-    width: int
-    lanes: int
-    next_column: bool
-
-    def __str__(self) -> str:
-        order = "rows" if self.next_column else "columns"
-        return f"pack {self.element} width {self.width} lanes {self.lanes} batch {self.batch} from {order}"
-
-
-def packing_text(packing: Packing) -> str:
-    """Return the LLVM module of a packing kernel.
-
-    Arguments: the sizes of the batch axes, `k`, `n`; source buffer and offset, its strides in bytes along the
-    batch axes, `k` and `n`; target buffer and offset, the bytes of a batch item of the target.
-    """
-    return _PackingEmission(packing).text()
-
-
-class _PackingEmission:
-    def __init__(self, packing: Packing) -> None:
-        self.packing, self.e = packing, Emitter()
-        e, count = self.e, packing.batch
-        self.sizes = [e.argument(axis) for axis in range(count)]
-        self.depth, self.columns = e.argument(count), e.argument(count + 1)
-        self.source = pointer_at(e, count + 2)
-        self.strides = [e.argument(count + 4 + axis) for axis in range(count)]
-        self.down, self.across = e.argument(2 * count + 4), e.argument(2 * count + 5)
-        self.target, self.item = pointer_at(e, 2 * count + 6), e.argument(2 * count + 8)
-        self.element_bytes = element_bytes(packing.element)
-
-    def text(self) -> str:
-        """Return the module: every job packs one panel."""
-        e, width = self.e, self.packing.width
-        panels = e.binary("udiv", e.add(self.columns, width - 1), e.index(width))
-        jobs = panels
-        for count in self.sizes:
-            jobs = e.mul(jobs, count)
-        low, high = e.share(jobs)
-        with e.loop(low, high) as job:
-            panel, batch = e.binary("urem", job, panels), e.binary("udiv", job, panels)
-            to = e.offset(self.target, e.mul(batch, self.item))
-            to = e.offset(to, e.mul(e.mul(panel, width * self.element_bytes), self.depth))
-            self._panel(self._matrix(batch), e.mul(panel, width), to)
-        return e.text()
-
-    def _matrix(self, batch: Register) -> Register:
-        """Return where the matrix of one item of the batch begins."""
-        e, base = self.e, self.source
-        for count, stride in zip(reversed(self.sizes), reversed(self.strides), strict=True):
-            base = e.offset(base, e.mul(e.binary("urem", batch, count), stride))
-            batch = e.binary("udiv", batch, count)
-        return base
-
-    def _panel(self, matrix: Register, column: Register, to: Register) -> None:
-        e, packing = self.e, self.packing
-        with e.loop(e.index(0), self.depth) as k:
-            row = e.offset(matrix, e.mul(k, self.down))
-            line = e.offset(to, e.mul(k, packing.width * self.element_bytes))
-            for v in range(0, packing.width, packing.lanes):
-                x = self._vector(row, e.add(column, v))
-                e.store(x, e.offset(line, e.index(v * self.element_bytes)), align=64)
-
-    def _vector(self, row: Register, column: Register) -> Register:
-        """Return some columns of a row; those past the end are 0."""
-        e, lanes = self.e, self.packing.lanes
-        kind = kind_of(self.packing.element, lanes)
-        mask = lanes_before(e, column, self.columns, lanes)
-        start = e.offset(row, e.mul(column, self.across))
-        if self.packing.next_column:
-            return e.load(start, kind, mask)
-        steps = Register(f"<{', '.join(f'i64 {n}' for n in range(lanes))}>", INDEX._replace(lanes=lanes))
-        offsets = e.binary("mul", e.splat(self.across, lanes), steps)
-        return e.gather(e.value(Kind("ptr", lanes), f"getelementptr i8, {start}, {offsets}"), kind, mask)

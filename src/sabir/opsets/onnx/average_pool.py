@@ -9,8 +9,10 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import TensorType
+from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_type, reduce_windows
+from sabir.opsets.families.window_kernels import averaged
 from sabir.opsets.families.windows import AUTO_PAD, CEIL_MODE, DILATIONS, KERNEL_SHAPE, PADS, STRIDES, Window
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
@@ -53,6 +55,11 @@ def evaluate(x: Array, /, *, count_include_pad: int = 0, **window: Any) -> Array
         part = slice(start, start + step)
         y[:, :, part] /= functools.reduce(np.multiply.outer, rest, first[part]).astype(y.dtype)
     return y.astype(x.dtype, copy=False)
+
+
+@v1.lower
+def lower(x: Expression, /, *, count_include_pad: int = 0, **window: Any) -> Expression:
+    return averaged(x, Window.of(**window), include_padding=bool(count_include_pad))
 
 
 @average_pool.examples

@@ -7,9 +7,11 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType
+from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import ATTRIBUTES, convolve, convolved_shape
 from sabir.opsets.families.ranks import check_shape
+from sabir.opsets.families.window_kernels import convolved
 from sabir.opsets.families.windows import Window
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
@@ -56,6 +58,14 @@ def evaluate(
         check_shape("B", b, len(w))
         y += widened(b).reshape(-1, *(1,) * (x.ndim - 2))
     return y.astype(x.dtype, copy=False)
+
+
+@v1.lower
+def lower(
+    x: Expression, w: Expression, b: Expression | None = None, /, *, group: int,
+    kernel_shape: Sequence[int] | None, **window: Any,
+) -> Expression:  # fmt: skip
+    return convolved(x, w, b, group=group, kernel_shape=kernel_shape, **window)
 
 
 @conv.examples

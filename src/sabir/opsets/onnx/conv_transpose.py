@@ -8,6 +8,7 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, known_equal, mod, mul
+from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import (
     FILTER_SHAPE,
@@ -19,6 +20,7 @@ from sabir.opsets.families.convolution import (
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.transposed import Transposed
+from sabir.opsets.families.transposed_kernels import convolved_transposed
 from sabir.opsets.families.windows import AUTO_PADS, DILATIONS, STRIDES, Window
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
@@ -128,6 +130,14 @@ def evaluate(
         check_shape("B", b, w.shape[1] * group)
         y += widened(b).reshape(-1, *(1,) * (x.ndim - 2))
     return y.astype(x.dtype, copy=False)
+
+
+@v1.lower
+def lower(
+    x: Expression, w: Expression, b: Expression | None = None, /, *, group: int,
+    kernel_shape: Sequence[int] | None, **window: Any,
+) -> Expression:  # fmt: skip
+    return convolved_transposed(x, w, b, _windows(kernel_of(w.shape, kernel_shape), **window), group)
 
 
 @conv_transpose.examples

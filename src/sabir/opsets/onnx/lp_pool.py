@@ -8,7 +8,10 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
+from sabir.opsets.families import reduction_kernels
 from sabir.opsets.families.pooling import pooled_type, powers, reduce_windows, roots, whole_order
+from sabir.opsets.families.window_kernels import pooled
 from sabir.opsets.families.windows import AUTO_PAD, CEIL_MODE, DILATIONS, KERNEL_SHAPE, PADS, STRIDES, Window
 from sabir.opsets.typing import Array
 from sabir.schema import (
@@ -74,6 +77,11 @@ def _window(*, kernel_shape: Sequence[int] | None, **window: Any) -> Window:
 def evaluate(x: Array, /, *, p: float, **window: Any) -> Array:
     sums = reduce_windows(powers(x, p), _window(**window).axes(x.shape[2:]), np.add, 0)
     return roots(sums, p).astype(x.dtype, copy=False)
+
+
+@v1.lower
+def lower(x: Expression, /, *, p: float, **window: Any) -> Expression:
+    return reduction_kernels.roots(pooled(reduction_kernels.powers(x, p), _window(**window), "sum"), p)
 
 
 @v2.upgrade

@@ -10,8 +10,10 @@ import numpy as np
 from sabir.base import check_elements
 from sabir.elements import element
 from sabir.ir import TensorType
+from sabir.loops import Expression, Lowering, NotLowered
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_type, reduce_windows, taps_backwards
+from sabir.opsets.families.window_kernels import pooled
 from sabir.opsets.families.windows import (
     AUTO_PAD,
     CEIL_MODE,
@@ -122,6 +124,14 @@ def _indices(x: Array, best: Array, axes: Sequence[WindowAxis], storage_order: i
         np.copyto(found[..., *target], where[source], where=hit)
     planes = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * len(counted)
     return np.where(found < 0, found, found + planes.reshape(*x.shape[:2], *(1,) * len(axes)))
+
+
+@v1.lower
+def lower(x: Expression, /, *, storage_order: int = 0, call: Lowering, **window: Any) -> Expression:
+    del storage_order
+    if call.wants(1):
+        raise NotLowered("no kernel computes the indices of the maxima")
+    return pooled(x, Window.of(**window), "max")
 
 
 @max_pool.examples

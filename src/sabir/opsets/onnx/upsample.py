@@ -9,9 +9,11 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.ir import Attribute as Fact
 from sabir.ir import Builder, Item, TensorType, Value
+from sabir.loops import Expression, Lowering, NotLowered
 from sabir.opsets.families import contents
 from sabir.opsets.families.ranks import as_list, check_rank
 from sabir.opsets.families.resampling import Interpolation, ResampledAxis, resample, scaled
+from sabir.opsets.families.resampling_kernels import by_scales, scales_of
 from sabir.opsets.typing import Array
 from sabir.schema import (
     BOOL,
@@ -151,6 +153,33 @@ def evaluate_attribute(x: Array, /, *, mode: str, scales: Sequence[float]) -> Ar
 @v9.evaluate
 def evaluate(x: Array, scales: Array, /, *, mode: str) -> Array:
     return _enlarged(x, as_list("scales", scales), mode)
+
+
+@v1.lower
+def lower_image(
+    x: Expression, /, *, mode: str, height_scale: float, width_scale: float, call: Lowering
+) -> Expression:
+    return _lowered(x, (1.0, 1.0, height_scale, width_scale), mode, call)
+
+
+@v7.lower
+def lower_attribute(x: Expression, /, *, mode: str, scales: Sequence[float], call: Lowering) -> Expression:
+    return _lowered(x, scales, mode, call)
+
+
+@v9.lower
+def lower(x: Expression, scales: Expression, /, *, mode: str, call: Lowering) -> Expression:
+    found = scales_of(scales)
+    if found is None:
+        raise NotLowered("the scales are known at run time only")
+    return _lowered(x, found, mode, call)
+
+
+def _lowered(x: Expression, scales: Sequence[float], mode: str, call: Lowering) -> Expression:
+    if len(scales) != x.rank or any(s < 1 for s in scales):
+        raise NotLowered("the scales are not at least 1, one for each axis")
+    how = Interpolation("linear" if mode in _LINEAR else mode, "asymmetric", "floor")
+    return by_scales(x, scales, range(x.rank), call.shape(), how)
 
 
 def _enlarged(x: Array, scales: Sequence[float], mode: str) -> Array:

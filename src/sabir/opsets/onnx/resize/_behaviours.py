@@ -7,9 +7,11 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression, Lowering, NotLowered, known_sizes
 from sabir.opsets.families.calls import previous_opset
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.resampling import CROP, OUTWARD, Interpolation, resample
+from sabir.opsets.families.resampling_kernels import by_scales, by_sizes, scales_of
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.onnx.resize._history import FOR_NN, v10, v11, v13, v18
@@ -110,6 +112,46 @@ def _interpolation(attributes: Mapping[str, Any]) -> Interpolation:
         bool(attributes["exclude_outside"]),
         attributes["extrapolation_value"],
     )
+
+
+# ---------------------------------------------------------------- kernels
+
+
+@v10.lower
+def lower_scales(x: Expression, scales: Expression, /, *, mode: str, call: Lowering) -> Expression:
+    how = Interpolation(mode, "asymmetric", OUTWARD)
+    return by_scales(x, _known_scales(scales), range(x.rank), call.shape(), how)
+
+
+@v11.lower
+def lower(
+    x: Expression,
+    roi: Expression | None = None,
+    scales: Expression | None = None,
+    sizes: Expression | None = None,
+    /,
+    *,
+    call: Lowering,
+    **attributes: Any,
+) -> Expression:
+    del roi
+    named = attributes.get("axes")
+    numbers = tuple(range(x.rank)) if named is None else axes_in(named, x.rank)
+    how = _interpolation(attributes)
+    if sizes is None or sizes.shape == (0,):
+        return by_scales(x, _known_scales(scales), numbers, call.shape(), how)
+    wanted = known_sizes(sizes)
+    if wanted is None or (scales is not None and scales.shape != (0,)):
+        raise NotLowered("the sizes are known at run time only")
+    policy = attributes.get("keep_aspect_ratio_policy", STRETCH)
+    return by_sizes(x, wanted, numbers, call.shape(), how, policy)
+
+
+def _known_scales(scales: Expression | None) -> list[float]:
+    found = scales_of(scales)
+    if not found:
+        raise NotLowered("the scales are known at run time only")
+    return found
 
 
 # ---------------------------------------------------------------- adapters

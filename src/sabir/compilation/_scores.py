@@ -1,0 +1,63 @@
+"""Attention: two products, and between them rows of scores that no other kernel needs, as one group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.compilation._groups import Group
+from sabir.compilation._views import operands_of
+from sabir.loops import Contract
+
+if TYPE_CHECKING:
+    from sabir.compilation._grouping import Grouping
+
+
+def scores_of(grouping: Grouping, x: Contract) -> Group | None:
+    """Return the first product and the rows that feed only this product, where they become one kernel.
+
+    The rows fold along the keys, as Softmax does, and the values lie row by row.
+    """
+    rows = grouping.of.get(x.a)
+    if rows is None or rows.kind != "nest" or rows.space != x.a.shape or x.b.rank != x.rank:
+        return None
+    values = grouping.operands[x][1]
+    if rows.reduced != (x.a.rank - 1,) or grouping.views.locate(values).strides[-1] != 1:
+        return None
+    of = grouping.of
+    read = {o for m in rows.members for o in operands_of(m) if o in of and of[o] is not rows}
+    products = {of[o] for o in read if of[o].kind == "product" and o.shape == rows.space}
+    if len(products) != 1:
+        return None
+    (product,) = products
+    if not all(map(_is_of_matrices, (x, product.members[0]))):
+        return None
+    inside = {*product.members, *rows.members}
+    if any(user not in inside and user is not x for m in inside for user in grouping.users.get(m, ())):
+        return None
+    if inside & set(grouping.outputs.values()) or product.space[:-2] != x.shape[:-2]:
+        return None
+    others = [g for g in grouping.groups if rows.after >> g.number & 1 and g is not product]
+    if any(g.after >> product.number & 1 for g in others):
+        return None
+    return Group("nest", -1, rows.space, rows.reduced, [*product.members, *rows.members],
+                 after=(product.after | rows.after) & ~(1 << product.number))  # fmt: skip
+
+
+def _is_of_matrices(x: object) -> bool:
+    return isinstance(x, Contract) and x.rows == x.depth == 1
+
+
+def add_scores(grouping: Grouping, x: Contract, scores: Group) -> None:
+    """Make one group of the scores and of the product that reads them."""
+    for member in scores.members:
+        grouping.stored.pop(member, None)
+        grouping.of[member].kind = "gone"
+    needed = grouping.need(grouping.operands[x][1])
+    group = grouping.new_group("attention")
+    group.space, group.scores = x.shape, scores
+    group.members.append(x)
+    group.after |= scores.after
+    for member in scores.members:
+        grouping.of[member] = group
+    grouping.of[x] = group
+    grouping.depend(group, needed)

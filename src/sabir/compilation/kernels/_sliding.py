@@ -1,0 +1,170 @@
+"""Windows combined element by element: poolings, and convolutions of each channel alone.
+
+Vectors lie along the channels, or along any axis where there is one channel. Several windows that follow each
+other are computed at a time, so that a vector of weights is loaded once for all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sabir.compilation.kernels._body import Body, Point, element_bytes, function_of, kind_of
+from sabir.compilation.kernels._emitter import Emitter, Register, Variable
+from sabir.compilation.kernels._folds import FUNCTIONS_OF_FOLDS, start_of
+from sabir.compilation.kernels._jobs import at, jobs, mask_of
+from sabir.compilation.kernels._nest import Accumulated, Nest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+_CHUNK = 1024  # elements along the vectors that one job computes
+_UNROLLED = 16  # elements of a window along its last axis for which no loop is emitted
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """Windows of `taps` elements combined by `op`, and a nest that computes the results of that.
+
+    The last access of the nest is the first element of each window. `weighted` ones are sums of products
+    with weights that lie `[channels / lanes][taps][lanes]`. So many `places` are computed at a time.
+    """
+
+    nest: Nest
+    element: str
+    op: str
+    taps: tuple[int, ...]
+    weighted: bool
+    places: int
+
+    def __str__(self) -> str:
+        shape = "x".join(map(str, self.taps))
+        weighted = " weighted" if self.weighted else ""
+        return f"windows {self.op} {self.element} {shape}{weighted} places {self.places}\n{self.nest}"
+
+
+def sliding_text(sliding: Sliding) -> str:
+    """Return the LLVM module of a kernel over windows.
+
+    Arguments after those of the nest: the strides in bytes along the axes of a window, and of weighted ones
+    the buffer and the offset of the weights.
+    """
+    return _Emission(sliding).text()
+
+
+class _Emission:
+    def __init__(self, sliding: Sliding) -> None:
+        self.sliding, self.e = sliding, Emitter()
+        nest = sliding.nest
+        self.body = Body(self.e, nest)
+        place = self.body.layout.end
+        self.strides = [self.e.argument(place + n) for n in range(len(sliding.taps))]
+        self.weights = self.body.pointer(place + len(sliding.taps)) if sliding.weighted else None
+        self.input = len(nest.accesses) - 1
+        outer = [axis for axis in range(nest.axes) if axis != nest.inner]
+        self.others, self.across = outer[:-1], (outer[-1] if outer else None)
+
+    def text(self) -> str:
+        e, body, sliding = self.e, self.body, self.sliding
+        length = body.sizes[body.nest.inner]
+        chunks = e.binary("udiv", e.add(length, _CHUNK - 1), e.index(_CHUNK))
+        count = e.index(1) if self.across is None else body.sizes[self.across]
+        groups = e.binary("udiv", e.add(count, sliding.places - 1), e.index(sliding.places))
+        with jobs(body, self.others, groups, chunks) as (indices, (group, chunk)):
+            start = e.mul(chunk, _CHUNK)
+            stop = e.least(e.add(start, _CHUNK), length)
+            first = e.mul(group, sliding.places)
+            past = e.add(first, sliding.places)
+            self._cases(indices, (first, past, count), start, stop)
+        return e.text()
+
+    def _cases(
+        self, indices: list[Register], places: tuple[Register, Register, Register], start: Register,
+        stop: Register,
+    ) -> None:  # fmt: skip
+        """Emit a whole group of windows at once, and those of the last group one by one."""
+        e, (first, past, count) = self.e, places
+        if self.sliding.places == 1:
+            self._along(indices, first, 1, start, stop)
+            return
+        with e.when(e.compare("icmp sle", past, count)):
+            self._along(indices, first, self.sliding.places, start, stop)
+        with e.when(e.compare("icmp sgt", past, count)), e.loop(first, count) as place:
+            self._along(indices, place, 1, start, stop)
+
+    def _along(
+        self, indices: list[Register], first: Register, places: int, start: Register, stop: Register
+    ) -> None:
+        """Emit the loop along the vectors of some windows, and what is left under a mask."""
+        e, lanes = self.e, self.body.nest.lanes
+        whole = e.add(start, e.binary("and", e.binary("sub", stop, start), e.index(-lanes)))
+        with e.loop(start, whole, lanes) as place:
+            self._windows(indices, first, places, place, None)
+        with e.when(e.compare("icmp slt", whole, stop)):
+            self._windows(indices, first, places, whole, mask_of(self.body, whole, stop))
+
+    def _windows(
+        self, indices: list[Register], first: Register, places: int, channel: Register,
+        mask: Register | None,
+    ) -> None:  # fmt: skip
+        e, body = self.e, self.body
+        points: list[Point] = []
+        for m in range(places):
+            here = indices if self.across is None else at(indices, self.across, e.add(first, m))
+            points.append(Point(at(here, body.nest.inner, channel), body.nest.lanes, mask))
+        sums = self._combined(points, channel)
+        for point, total in zip(points, sums, strict=True):
+            for number, step in enumerate(body.nest.steps):
+                if isinstance(step, Accumulated):
+                    point.values[number] = e.get(total)
+            for access, number in body.nest.stores:
+                body.write(access, body.value(number, point), point)
+
+    def _combined(self, points: Sequence[Point], channel: Register) -> list[Variable]:
+        """Emit the loops over the elements of windows; return the result of each window."""
+        e, body, sliding = self.e, self.body, self.sliding
+        lanes, size = body.nest.lanes, element_bytes(sliding.element)
+        kind = kind_of(sliding.element, lanes)
+        start = e.constant(kind, start_of(sliding.op, sliding.element))
+        sums = [e.variable(start) for _ in points]
+        bases = [body.address(self.input, point) for point in points]
+        weights = None
+        if self.weights is not None:
+            weights = e.offset(self.weights, e.mul(channel, math.prod(sliding.taps) * size))
+        with self._taps() as steps:
+            for tap, moved in steps:
+                w = None
+                if weights is not None:
+                    w = e.load(e.offset(weights, e.mul(tap, lanes * size)), kind, align=lanes * size)
+                for point, base, total in zip(points, bases, sums, strict=True):
+                    x = e.splat(body.read(self.input, point, e.offset(base, moved)), lanes)
+                    e.assign(total, self._with(e.get(total), x, w))
+        return sums
+
+    def _with(self, total: Register, x: Register, w: Register | None) -> Register:
+        if w is not None:
+            return self.e.fma(x, w, total)
+        op = FUNCTIONS_OF_FOLDS[self.sliding.op]
+        return function_of(op, self.sliding.element)(self.e, (total, x))
+
+    @contextlib.contextmanager
+    def _taps(self) -> Generator[list[tuple[Register, Register]]]:
+        """Emit loops over the elements of a window: their numbers and offsets, several in one turn."""
+        e = self.e
+        *outer, last = self.sliding.taps
+        if last > _UNROLLED:
+            outer, last = [*outer, last], 1
+        with contextlib.ExitStack() as loops:
+            tap, moved = e.index(0), e.index(0)
+            for number, size in enumerate(outer):
+                place = loops.enter_context(e.loop(e.index(0), e.index(size)))
+                step = e.mul(place, self.strides[number])
+                tap = e.add(e.mul(tap, size), place) if number else place
+                moved = e.add(moved, step) if number else step
+            found = [(tap, moved)]
+            if len(outer) < len(self.strides):
+                steps = [e.mul(self.strides[-1], n) for n in range(last)]
+                found = [(e.add(e.mul(tap, last), n), e.add(moved, step)) for n, step in enumerate(steps)]
+            yield found

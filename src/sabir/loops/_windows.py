@@ -1,0 +1,59 @@
+"""Windows that slide over tensors, and what is computed of them: convolutions and poolings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.loops._assumptions import equal
+from sabir.loops._expressions import FLOATS, Contract, Expression, Slide, Windows
+from sabir.loops._operations import NotLowered, broadcast, check_element
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.loops._expressions import Size
+
+
+def windows(
+    x: Expression, axes: Sequence[int], kernel: Sequence[int], counts: Sequence[Size],
+    strides: Sequence[int], dilations: Sequence[int],
+) -> Expression:  # fmt: skip
+    """Return the windows of `x` along some axes; their elements are further axes at the end.
+
+    `counts` says how many windows there are along each of the axes; the caller pads `x` so that all lie
+    inside.
+    """
+    check_element(x.element)
+    shape = list(x.shape)
+    for axis, count in zip(axes, counts, strict=True):
+        shape[axis] = count
+    return Windows(x.element, (*shape, *kernel), x, tuple(axes), tuple(strides), tuple(dilations))
+
+
+def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) -> Expression:
+    """Return the `sum`, `max` or `min` over the last axes of windows, or their sum times weights.
+
+    The axes of the weights are the last ones of the windows. Raises NotLowered where their sizes may differ.
+    """
+    check_element(x.element)
+    if weights is not None:
+        if x.element not in FLOATS or weights.element != x.element:
+            raise NotLowered(f"sums of products of {x.element} have no kernel yet")
+        if not all(map(equal, weights.shape, x.shape[x.rank - weights.rank :])):
+            raise NotLowered("whether the weights fit the windows is open")
+    return Slide(x.element, x.shape[: x.rank - taps], op, x, weights, taps)
+
+
+def convolve(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
+    """Return `[..., rows..., depth...]` by `[..., depth..., N]`: sums of products over all axes of the depth.
+
+    The leading axes broadcast. Raises NotLowered for elements that are no floats, and for sizes that may
+    differ.
+    """
+    if a.element not in FLOATS or a.element != b.element:
+        raise NotLowered(f"products of {a.element} have no kernel yet")
+    if not all(map(equal, a.shape[a.rank - depth :], b.shape[-1 - depth : -1])):
+        raise NotLowered("whether the sizes of the operands are equal is open")
+    batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
+    between = a.shape[a.rank - depth - rows : a.rank - depth]
+    return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth)

@@ -1,0 +1,168 @@
+"""Convolutions and poolings as tensor expressions, computed with the channels last."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sabir import loops
+from sabir.ir import add, dim_max, exact_quotient, floor_div, mul, sub
+from sabir.loops import INTEGERS, Expression, NotLowered
+from sabir.opsets.families.convolution import kernel_of
+from sabir.opsets.families.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.ir import Dim
+    from sabir.loops import Size
+
+_MOST_TAPS = 4096  # of a window that a kernel combines
+
+
+def convolved(
+    x: Expression, w: Expression, bias: Expression | None, *, group: int,
+    kernel_shape: Sequence[int] | None, **attributes: Any,
+) -> Expression:  # fmt: skip
+    """Return `x` (N, C, ...) convolved with `w` (M, C/group, ...) as Conv does it."""
+    window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
+    if not loops.equal(x.shape[1], known(mul(w.shape[1], group))):
+        raise NotLowered(f"whether {x.shape[1]} channels match weights of {w.shape[1]} is open")
+    each = exact_quotient(w.shape[0], group)
+    if each is None:
+        raise NotLowered(f"whether {w.shape[0]} filters can be divided into {group} groups is open")
+    y = channels_first(filtered(windows_of(x, window, 0), w, group, each))
+    if bias is None:
+        return y
+    return loops.apply("add", y, loops.reshape(bias, (w.shape[0], *(1,) * len(window.kernel))))
+
+
+def filtered(found: Expression, w: Expression, group: int, each: Size) -> Expression:
+    """Return the windows (N, windows..., C, taps...) times filters (M, C/group, taps...): (N, windows..., M).
+
+    `each` is M/group.
+    """
+    taps = w.rank - 2
+    if group > 1 and w.shape[1] == 1 and each == 1:
+        return loops.slide("sum", found, taps, loops.squeeze(w, [1]))
+    if group > 1:
+        return _in_groups(found, w, group, each)
+    *rows, channel = range(found.rank - taps)
+    a = loops.permute(found, [*rows, *range(channel + 1, found.rank), channel])
+    return _products(a, loops.permute(w, [*range(2, w.rank), 1, 0]), taps, len(rows))
+
+
+def _in_groups(found: Expression, w: Expression, group: int, each: Size) -> Expression:
+    """Return the products of each group, side by side."""
+    taps = w.rank - 2
+    *rows, channel = range(found.rank - taps)
+    split = (*found.shape[:channel], group, w.shape[1], *found.shape[channel + 1 :])
+    a = loops.reshape(found, split)
+    a = loops.permute(a, [channel, *rows, *range(channel + 2, a.rank), channel + 1])
+    filters = loops.reshape(w, (group, each, *w.shape[1:]))
+    b = loops.permute(filters, [0, *range(3, filters.rank), 2, 1])
+    y = _products(a, b, taps, len(rows))
+    y = loops.permute(y, [*range(1, channel + 1), 0, channel + 1])
+    return loops.reshape(y, (*y.shape[:channel], w.shape[0]))
+
+
+def _products(a: Expression, b: Expression, taps: int, rows: int) -> Expression:
+    """Return the sums over the taps and the channels, the last axes of `a`; taps of size 1 go."""
+    first = a.rank - 1 - taps
+    ones = [n for n in range(taps) if a.shape[first + n] == 1]
+    a = loops.squeeze(a, [first + n for n in ones])
+    b = loops.squeeze(b, [b.rank - 2 - taps + n for n in ones])
+    return loops.convolve(a, b, rows, 1 + taps - len(ones))
+
+
+def channels_last(x: Expression) -> Expression:
+    """Return (N, C, ...) as (N, ..., C)."""
+    return loops.permute(x, [0, *range(2, x.rank), 1])
+
+
+def channels_first(x: Expression) -> Expression:
+    """Return (N, ..., C) as (N, C, ...)."""
+    return loops.permute(x, [0, x.rank - 1, *range(1, x.rank - 1)])
+
+
+def windows_of(x: Expression, window: Window, number: float) -> Expression:
+    """Return the windows of `x` (N, C, ...) as (N, windows..., C, taps...); the padding is a number."""
+    kernel = [k for k in window.kernel if isinstance(k, int)]
+    if len(kernel) < len(window.kernel) or math.prod(kernel) > _MOST_TAPS:
+        raise NotLowered("the windows are larger than kernels combine, or of unknown size")
+    counts = [known(n) for n in window.outputs(x.shape[2:])]
+    before, after = padding_of(window, x.shape[2:], counts)
+    last = channels_last(x)
+    if any(n != 0 for n in (*before, *after)):
+        last = loops.pad(last, (0, *before, 0), (0, *after, 0), number)
+    axes = range(1, last.rank - 1)
+    return loops.windows(last, axes, kernel, counts, window.strides, window.dilations)
+
+
+def padding_of(
+    window: Window, lengths: Sequence[Size], counts: Sequence[Size]
+) -> tuple[list[Size], list[Size]]:
+    """Return how many elements are added before and after each axis, so that all windows lie inside."""
+    before: list[Size] = []
+    after: list[Size] = []
+    for i, (length, count) in enumerate(zip(lengths, counts, strict=True)):
+        reach = add(mul(sub(window.kernel[i], 1), window.dilations[i]), 1)
+        whole = add(mul(sub(count, 1), window.strides[i]), reach)
+        begin, end = window.pads[i]
+        if window.same:
+            missing = dim_max(0, sub(whole, length))
+            less = floor_div(missing, 2)
+            more = sub(missing, less)
+            pair = (less, more) if window.same == "UPPER" else (more, less)
+        else:
+            pair = begin, dim_max(end, sub(whole, add(length, begin))) if window.ceil else end
+        before.append(known(pair[0]))
+        after.append(known(pair[1]))
+    return before, after
+
+
+def known(size: Dim) -> Size:
+    """Return a size; raises NotLowered where it is unknown."""
+    if size is None:
+        raise NotLowered("a size is too large, or unknown")
+    return size
+
+
+# ---------------------------------------------------------------- poolings
+
+
+def pooled(x: Expression, window: Window, op: str) -> Expression:
+    """Return the elements of each window of `x` (N, C, ...) combined by `sum` or `max`."""
+    return channels_first(loops.slide(op, windows_of(x, window, _empty(op, x.element)), len(window.kernel)))
+
+
+def _empty(op: str, element: str) -> float:
+    """Return what padding contains: it changes no result."""
+    if op == "sum":
+        return 0
+    if element not in INTEGERS:
+        return -math.inf
+    return 0 if element.startswith("u") else -(1 << (int(element.removeprefix("int")) - 1))
+
+
+def averaged(x: Expression, window: Window, *, include_padding: bool) -> Expression:
+    """Return the mean of each window of `x` (N, C, ...), of the elements that are inside the input.
+
+    With `include_padding` those of the padding count too, but not those past its end.
+    """
+    total = pooled(x, window, "sum")
+    padded = any(n != 0 for pair in window.pads for n in pair)
+    if not window.ceil and (include_padding or not (padded or window.same)):
+        return loops.apply("div", total, math.prod(k for k in window.kernel if isinstance(k, int)))
+    lengths = x.shape[2:]
+    counts = total.shape[2:]
+    before, after = padding_of(window, lengths, counts)
+    if include_padding:
+        ends = after if window.same else [end for _, end in window.pads]
+        lengths = tuple(b + n + e for b, n, e in zip(before, lengths, ends, strict=True))
+        before, after = [0] * len(ends), [a - e for a, e in zip(after, ends, strict=True)]
+    ones = loops.expand(loops.number(x.element, 1), (1, *lengths, 1))
+    inside = loops.pad(ones, (0, *before, 0), (0, *after, 0), 0)
+    kernel = [k for k in window.kernel if isinstance(k, int)]
+    found = loops.windows(inside, range(1, inside.rank - 1), kernel, counts, window.strides, window.dilations)
+    return loops.apply("div", total, channels_first(loops.slide("sum", found, len(kernel))))

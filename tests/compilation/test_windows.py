@@ -1,0 +1,269 @@
+"""Convolutions and poolings as kernels: whatever the window, they compute what the interpreter does."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sabir
+from sabir.compilation import Compiled
+from sabir.evaluation import Runner
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]>'
+
+
+def integers(shape: tuple[int, ...], seed: int, dtype: str = "float32") -> np.ndarray:
+    """Small integers, of which sums of products are exact in any order."""
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
+
+
+def same(
+    model: sabir.Model, *feeds: dict[str, np.ndarray], tolerance: float = 0, threads: int = 2
+) -> Compiled:
+    """Run a model in both engines; no call may be left to the interpreter."""
+    compiled, runner = Compiled(model, threads=threads), Runner(model)
+    for feed in feeds:
+        expected = runner.run(feed)
+        for name, y in compiled.run(feed).items():
+            assert y.dtype == expected[name].dtype
+            assert y.shape == expected[name].shape
+            np.testing.assert_allclose(y, expected[name], rtol=tolerance, atol=tolerance)
+    assert compiled.explain().evaluated == ()
+    return compiled
+
+
+def conv(
+    x: str,
+    weights: tuple[int, ...],
+    *,
+    bias: bool = True,
+    element: str = "float",
+    after: str = "",
+    **attributes: Any,
+) -> sabir.Model:
+    """A model of a Conv of `x: TYPE` with constant weights, and what follows it."""
+    b = sabir.Builder(opsets={"": 21})
+    shape = [int(d) if d.isdigit() else d for d in x.split(",")]
+    dtype = {"float": "float32", "double": "float64"}[element]
+    operands: list[Any] = [b.input("x", element, shape), integers(weights, 1, dtype)]
+    if bias:
+        operands.append(integers(weights[:1], 2, dtype))
+    y = b.Conv(*operands, **attributes)
+    b.output(getattr(b, after)(y) if after else y, "y")
+    return b.model()
+
+
+@pytest.mark.parametrize("element", ["float", "double"])
+def test_convolutions_of_one_to_three_dimensions(element: str):
+    dtype = {"float": "float32", "double": "float64"}[element]
+    cases: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+        ((2, 3, 11), (5, 3, 4), {"strides": [2], "pads": [1, 3]}),
+        ((2, 3, 9, 7), (17, 3, 3, 3), {"pads": [1, 1, 1, 1]}),
+        ((1, 16, 8, 9), (33, 16, 1, 1), {}),
+        ((3, 4, 8, 9), (6, 4, 1, 1), {"strides": [2, 3]}),
+        ((1, 5, 10, 12), (7, 5, 2, 3), {"dilations": [3, 2], "strides": [1, 2], "pads": [2, 0, 1, 4]}),
+        ((1, 1, 9, 9), (3, 1, 3, 3), {"dilations": [2, 2]}),
+        ((2, 6, 7, 7), (9, 2, 3, 3), {"group": 3, "pads": [1, 0, 0, 1]}),
+        ((1, 6, 5, 5), (12, 1, 3, 3), {"group": 6}),
+        ((2, 18, 7, 9), (18, 1, 3, 3), {"group": 18, "pads": [1, 1, 1, 1]}),
+        ((1, 4, 8, 8), (4, 1, 5, 5), {"group": 4, "strides": [3, 2], "pads": [2, 2, 2, 2]}),
+        ((1, 20, 19), (20, 1, 18), {"group": 20, "dilations": [1]}),
+        ((1, 2, 5, 6, 7), (3, 2, 2, 3, 2), {"strides": [1, 2, 1], "pads": [0, 1, 0, 1, 0, 2]}),
+        ((1, 3, 4, 5, 6), (3, 1, 2, 2, 2), {"group": 3, "dilations": [2, 1, 3]}),
+        ((0, 3, 5, 5), (4, 3, 3, 3), {"pads": [1, 1, 1, 1]}),
+        ((1, 2048, 3, 5), (70, 2048, 1, 1), {}),
+        ((1, 130, 5, 5), (70, 130, 4, 4), {"pads": [2, 2, 2, 2]}),
+    ]
+    for shape, weights, attributes in cases:
+        model = conv(",".join(map(str, shape)), weights, element=element, **attributes)
+        same(model, {"x": integers(shape, 3, dtype)})
+
+
+def test_sizes_that_only_a_run_knows():
+    for auto_pad, strides, group in itertools.product(
+        ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"), ([1, 1], [2, 3]), (1, 6)
+    ):
+        model = conv(
+            "N,6,H,W", (6, 6 // group, 3, 2), strides=strides, auto_pad=auto_pad, group=group, bias=False
+        )
+        shapes = (1, 6, 5, 8), (4, 6, 9, 6), (2, 6, 3, 2), (0, 6, 5, 5)
+        same(model, *({"x": integers(shape, 4)} for shape in shapes))
+
+
+def test_transposed_convolutions():
+    for shape, weights, attributes in [
+        ((2, 3, 5), (3, 4, 3), {"strides": [2], "pads": [1, 0]}),
+        ((1, 4, 5, 6), (4, 17, 2, 2), {"strides": [2, 2]}),
+        ((2, 3, 4, 5), (3, 2, 3, 4), {"strides": [2, 3], "pads": [1, 0, 2, 3], "output_padding": [1, 2]}),
+        ((1, 2, 4, 3), (2, 3, 2, 3), {"strides": [3, 2], "dilations": [2, 4], "auto_pad": "SAME_UPPER"}),
+        ((1, 6, 3, 4), (6, 2, 3, 3), {"group": 3, "strides": [2, 1], "auto_pad": "SAME_LOWER"}),
+        ((1, 5, 4, 4), (5, 1, 3, 3), {"group": 5, "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        ((1, 2, 3, 3), (2, 2, 1, 1), {"strides": [2, 3], "output_padding": [1, 0]}),
+        ((1, 2, 3, 2, 3), (2, 3, 2, 3, 2), {"strides": [1, 2, 2]}),
+        ((0, 2, 3), (2, 3, 2), {"strides": [2]}),
+    ]:
+        for symbolic in (False, True):
+            b = sabir.Builder(opsets={"": 21})
+            x = b.input("x", "float", [f"d{i}" if symbolic and i != 1 else d for i, d in enumerate(shape)])
+            bias = integers((weights[1] * attributes.get("group", 1),), 2)
+            y = b.ConvTranspose(x, integers(weights, 1), bias, **attributes)
+            b.output(b.Relu(y), "y")
+            same(b.model(), {"x": integers(shape, 3)})
+
+
+def test_weights_that_vary():
+    model = sabir.parse(f"""{HEAD}
+        g (float[N,4,H,W] x, float[6,4,3,3] w, float[4,1,3,3] v, float[6] b) => (y, z) {{
+            y = Conv (x, w, b)
+            z = Conv <group = 4> (x, v) }}""")
+    feeds = {"x": integers((2, 4, 6, 7), 1), "w": integers((6, 4, 3, 3), 2), "v": integers((4, 1, 3, 3), 3)}
+    same(model, feeds | {"b": integers((6,), 4)})
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
+def test_poolings(op: str):
+    for shape, attributes in [
+        ((2, 5, 9, 8), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        ((2, 18, 9, 8), {"kernel_shape": [2, 3], "strides": [2, 1], "ceil_mode": 1}),
+        ((1, 3, 9, 8), {"kernel_shape": [3, 2], "strides": [3, 3], "pads": [1, 0, 2, 1], "ceil_mode": 1}),
+        ((1, 1, 12), {"kernel_shape": [4], "dilations": [2]}),
+        ((1, 2, 7, 6, 5), {"kernel_shape": [2, 2, 2], "auto_pad": "SAME_LOWER", "strides": [2, 2, 2]}),
+        ((1, 2, 30), {"kernel_shape": [20], "strides": [3]}),
+        ((0, 2, 7), {"kernel_shape": [3]}),
+    ]:
+        for options in ({}, {"count_include_pad": 1}) if op == "AveragePool" else ({},):
+            for symbolic in (False, True):
+                b = sabir.Builder(opsets={"": 21})
+                x = b.input(
+                    "x", "float", [f"d{i}" if symbolic and i != 1 else d for i, d in enumerate(shape)]
+                )
+                b.output(getattr(b, op)(x, **attributes, **options), "y")
+                same(b.model(), {"x": integers(shape, 5)}, tolerance=1e-6)
+
+
+def test_integers_and_nan_in_pools():
+    model = sabir.parse(f"""{HEAD}
+        g (int8[1,3,7] x, uint8[1,3,7] y, float[1,1,5] z) => (a, b, c) {{
+            a = MaxPool <kernel_shape = [3], pads = [1, 1]> (x)
+            b = MaxPool <kernel_shape = [2], strides = [2]> (y)
+            c = MaxPool <kernel_shape = [3], pads = [2, 2]> (z) }}""")
+    z = np.float32([[[np.nan, -np.inf, -1, -np.inf, -np.inf]]])
+    x = np.arange(-100, -79, dtype=np.int8).reshape(1, 3, 7)
+    same(model, {"x": x, "y": x.view(np.uint8), "z": z})
+
+
+def test_a_network_stays_in_one_order():
+    """Everything but the input and the outputs is computed with the channels last; each map joins a kernel."""
+    model = sabir.parse(f"""{HEAD}
+        g (float[N,3,H,W] x, float[8,3,3,3] w, float[8,8,1,1] v, float[8,1,3,3] d, float[8] p) => (y, z, t) {{
+            a = Conv <pads = [1, 1, 1, 1]> (x, w)
+            b = Relu (a)
+            c = Conv (b, v, p)
+            s = Add (c, b)
+            r = Relu (s)
+            e = Conv <pads = [1, 1, 1, 1], group = 8> (r, d)
+            i = BatchNormalization (e, p, p, p, p)
+            m = MaxPool <kernel_shape = [2, 2]> (i)
+            j = Concat <axis = 1> (i, s)
+            l = Sigmoid (j)
+            q = GlobalAveragePool (l)
+            y = Flatten (q)
+            z = Mish (m)
+            t = Flatten (r)
+        }}""")
+    constants = {"w": (8, 3, 3, 3), "v": (8, 8, 1, 1), "d": (8, 1, 3, 3)}
+    feeds = {name: integers(shape, n) for n, (name, shape) in enumerate(constants.items())}
+    feeds["p"] = np.arange(1, 9, dtype=np.float32)
+    same(
+        model,
+        feeds | {"x": integers((2, 3, 5, 6), 7)},
+        feeds | {"x": integers((1, 3, 8, 4), 8)},
+        tolerance=1e-4,
+    )
+
+
+def test_groups_of_channels_are_split_and_shuffled():
+    model = sabir.parse(f"""{HEAD}
+        g (float[1,4,6,6] x, float[8,4,3,3] w, float[8,2,1,1] v) => (y) {{
+            shape = Constant <value_ints = [1, 2, 4, 4, 4]> ()
+            back = Constant <value_ints = [1, 8, 4, 4]> ()
+            a = Conv (x, w)
+            g = Reshape (a, shape)
+            t = Transpose <perm = [0, 2, 1, 3, 4]> (g)
+            s = Reshape (t, back)
+            b = Conv <group = 4> (s, v)
+            c, d = Split <axis = 1, num_outputs = 2> (b)
+            y = Mul (c, d)
+        }}""")
+    feeds = {"x": integers((1, 4, 6, 6), 1), "w": integers((8, 4, 3, 3), 2), "v": integers((8, 2, 1, 1), 3)}
+    same(model, feeds)
+
+
+def test_a_long_epilogue_on_several_axes_of_rows():
+    model = sabir.parse(f"""{HEAD}
+        g (float[2,3,5,7] x, float[20,3,2,2] w) => (y) {{
+            a = Conv (x, w)  b = Mish (a)  c = Tanh (b)  d = Erf (c)  e = Softplus (d)  y = Gelu (e) }}""")
+    same(model, {"x": integers((2, 3, 5, 7), 1), "w": integers((20, 3, 2, 2), 2) / 9}, tolerance=1e-5)
+
+
+def test_an_image_has_the_same_bits_in_any_batch_on_any_number_of_threads():
+    rng = np.random.default_rng(0)
+    b = sabir.Builder(opsets={"": 21})
+    x = b.input("x", "float", ["N", 7, "H", 9])
+    y = b.Conv(x, rng.random((512, 7, 3, 3), np.float32), pads=[1, 1, 1, 1])
+    y = b.Conv(y, rng.random((37, 512, 3, 3), np.float32), pads=[1, 1, 1, 1])  # in blocks of its taps
+    b.output(b.Conv(y, rng.random((37, 1, 3, 3), np.float32), group=37), "y")
+    model, image = b.model(), rng.random((5, 7, 6, 9), np.float32)
+
+    one, two = (Compiled(model, threads=n) for n in (1, 2))
+    whole = one.run({"x": image})["y"]
+
+    assert any("blocked" in kernel.spec for kernel in one.explain().kernels)
+    assert (two.run({"x": image})["y"] == whole).all()
+    for i in range(5):
+        assert (two.run({"x": image[i : i + 1]})["y"] == whole[i : i + 1]).all()
+
+
+def test_a_padding_without_end_is_left_to_the_interpreter():
+    model = conv("1,1,4", (1, 1, 2), pads=[0, 1 << 40], strides=[1 << 40])
+    assert Compiled(model).run({"x": np.ones((1, 1, 4), np.float32)})["y"].shape == (1, 1, 2)
+
+
+def test_resampling_by_known_scales_and_sizes():
+    transformations = (
+        "half_pixel",
+        "asymmetric",
+        "align_corners",
+        "pytorch_half_pixel",
+        "half_pixel_symmetric",
+    )
+    roundings = ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
+    nearest = [
+        {"mode": "nearest", "coordinate_transformation_mode": t, "nearest_mode": r}
+        for t, r in itertools.product(transformations, roundings)
+    ]
+    linear = [{"mode": "linear", "coordinate_transformation_mode": t} for t in transformations]
+    x = integers((1, 3, 6, 5), 1)
+    for attributes in (*nearest, *linear):
+        for scales in ([1, 1, 2, 2], [1, 1, 0.5, 1.5], [1, 1, 2.6, 1 / 3]):
+            b = sabir.Builder(opsets={"": 21})
+            y = b.Resize(b.input("x", "float", [1, 3, 6, 5]), None, np.float32(scales), **attributes)
+            b.output(b.Neg(y), "y")
+            same(b.model(), {"x": x}, tolerance=1e-5, threads=1)
+
+
+def test_resampling_of_sizes_that_only_a_run_knows():
+    model = sabir.parse(f"""{HEAD}
+        g (float[N,3,H,W] x, float[4,3,1,1] w) => (y, z) {{
+            scales = Constant <value_floats = [1.0, 1.0, 2.0, 3.0]> ()
+            c = Conv (x, w)
+            y = Resize <mode = "linear"> (c, , scales)
+            r = Resize <mode = "nearest"> (c, , scales)
+            z = Sigmoid (r)
+        }}""")
+    w = integers((4, 3, 1, 1), 2)
+    feeds = [{"x": integers((n, 3, h, 4), h), "w": w} for n, h in ((1, 5), (2, 3), (3, 1))]
+    same(model, *feeds, tolerance=1e-6)
