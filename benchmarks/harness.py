@@ -26,6 +26,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VEC
     os.environ[_name] = str(THREADS)
 
 MIB = 1 << 20
+PAUSE = 0.15  # seconds
 
 
 class Case(NamedTuple):

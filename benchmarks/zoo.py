@@ -1,9 +1,10 @@
-"""Every model of a folder, run by `sabir.Session` and by onnxruntime: times, and how far they differ.
+"""Every model of a folder, run by both engines of `sabir.Session` and by onnxruntime: times and memory.
 
     python benchmarks/zoo.py FOLDER [--dim batch=1 --dim seq=128]
 
 Floats are drawn from a normal distribution, integers below 100; a dimension that the file leaves open is
-the one given by `--dim`, else 1 for the first of an input and 64 for the others.
+the one given by `--dim`, else 1 for the first of an input and 64 for the others. `BENCH_THREADS` is the
+number of threads of all sides.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ import numpy as np
 import onnxruntime
 
 import sabir
+from sabir.compilation import Compiled
 from sabir.ir import TensorType
 
-ROUNDS = 5
+ROUNDS, REFERENCE_ROUNDS, FRESH_ROUNDS = 15, 3, 3
 FIRST, LATER = 1, 64  # sizes of open dimensions
 HIGHEST = 100  # integers are mostly indices into vocabularies
+GIGA = 1e9
 
 
 def main() -> None:
@@ -34,31 +37,91 @@ def main() -> None:
     paths = sorted(given.folder.glob("*.onnx"))
     if not paths:
         raise SystemExit(f"no .onnx files in {given.folder}")
+    print(
+        f"{h.THREADS} thread(s) on every side. Of peak: the part of the operations a second that a kernel of"
+    )
+    print("nothing but multiplications and additions reaches on this machine with as many threads.\n")
     rows = [_row(path, dict(sizes)) for path in paths]
-    head = ("model", "inputs", "`sabir.Session`", "onnxruntime", "ratio", "largest difference / range")
-    h.table(head, rows)
+    h.table(
+        ("model", "inputs", "compiled", "onnxruntime", "ratio", "GFLOP/s", "of peak", "evaluated nodes",
+         "reference engine", "compiled against it", "largest difference / range"), rows)  # fmt: skip
+    print("A session and its first run, each in a fresh process; cold is without a cache on disk.\n")
+    h.table(
+        ("model", "warm", "cold", "onnxruntime", "ratio, warm", "peak grows, warm", "onnxruntime's"),
+        [_start(path, dict(sizes)) for path in paths],
+    )
 
 
 def _row(path: Path, sizes: dict[str, int]) -> tuple[str, ...]:
     h.progress(path.stem)
     peer = _peer(path)
     try:
-        session = sabir.Session(path, threads=h.THREADS)
+        session = sabir.Session(path, threads=h.THREADS, engine="compiled")
         feeds = made_feeds(session, sizes)
         ours = list(session.run(feeds).values())
     except sabir.SabirError as error:  # a model that does not run is a result like the others
-        return path.stem, "", "fails", "", "", f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+        return (
+            path.stem,
+            "",
+            "fails",
+            f"{type(error).__name__}: {str(error).splitlines()[0][:120]}",
+            *[""] * 7,
+        )
     worst = max(starmap(difference, zip(ours, peer.run(None, feeds), strict=True)))
-    found = h.medians(
+    mine, other = h.blocks(
         [
-            h.Case(f"{path.stem}, sabir.Session", lambda _: session.run(feeds)),
+            h.Case(f"{path.stem}, compiled", lambda _: session.run(feeds)),
             h.Case(f"{path.stem}, onnxruntime", lambda _: peer.run(None, feeds)),
         ],
         ROUNDS,
-    )
-    mine, other = found.values()
+    ).values()
+    reference = sabir.Session(path, threads=h.THREADS, engine="reference")
+    (slow,) = h.blocks([h.Case("reference", lambda _: reference.run(feeds))], REFERENCE_ROUNDS).values()
+    compiled = Compiled(sabir.load(path), threads=h.THREADS)
+    plan = compiled.compile(feeds)
+    rate = plan.flops / mine
     shown = ", ".join(f"{name} {list(x.shape)}" for name, x in feeds.items())
-    return path.stem, shown, h.time_text(mine), h.time_text(other), h.ratio_text(other, mine), f"{worst:.1e}"
+    return (
+        path.stem, shown, h.time_text(mine), h.time_text(other), h.ratio_text(other, mine),
+        f"{rate / GIGA:.0f}", f"{rate / compiled.roofline().flops:.0%}", str(len(plan.explain().evaluated)),
+        h.time_text(slow), h.ratio_text(slow, mine), f"{worst:.1e}",
+    )  # fmt: skip
+
+
+_MAKE = """
+import sys
+sys.path.insert(0, {folder!r})
+from zoo import made_feeds
+feeds = made_feeds(sabir.Session(path, engine="reference"), {sizes!r})
+"""
+_OURS = "session = sabir.Session(path, threads={threads}); session.run(feeds)"
+_PEERS = """
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads, options.log_severity_level = {threads}, 3
+session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+session.run(None, feeds)
+"""
+
+
+def _start(path: Path, sizes: dict[str, int]) -> tuple[str, ...]:
+    """Return what a session and its first run take in a fresh process."""
+    make = _MAKE.format(folder=str(Path(__file__).parent), sizes=sizes)
+    off = "import os; os.environ['SABIR_CACHE'] = 'off'"
+    ours, peers = _OURS.format(threads=h.THREADS), _PEERS.format(threads=h.THREADS)
+    found = h.costs(
+        [
+            h.Script("warm", "import sabir, numpy", ours, make),
+            h.Script("cold", f"{off}; import sabir, numpy", ours, make),
+            h.Script("onnxruntime", "import sabir, onnxruntime", peers, make),
+        ],
+        path,
+        FRESH_ROUNDS,
+    )
+    warm, cold, other = found["warm"], found["cold"], found["onnxruntime"]
+    return (
+        path.stem, h.time_text(warm.seconds), h.time_text(cold.seconds), h.time_text(other.seconds),
+        h.ratio_text(other.seconds, warm.seconds), f"{warm.peak:.0f} MiB", f"{other.peak:.0f} MiB",
+    )  # fmt: skip
 
 
 def made_feeds(session: sabir.Session, sizes: dict[str, int]) -> dict[str, Any]:
