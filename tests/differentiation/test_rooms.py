@@ -10,7 +10,9 @@ from sabir.base import SchemaError, UnsupportedError
 from sabir.ir import TensorType, tensor_type
 from sabir.opsets import STANDARD
 from sabir.schema import Example
+from support.cases import each_of
 from support.gradients import (
+    LEAST_OPSET,
     ROOMS,
     SEED,
     check,
@@ -19,9 +21,10 @@ from support.gradients import (
     gradient_model,
     is_float,
 )
-from support.rooms import model_of
+from support.rooms import by_operator, model_of
 
 WITHOUT_FLOAT_INPUTS = {"If"}  # its branches capture; tests of subgraphs have them
+WITHOUT_ONNXRUNTIME = {"TensorScatter"}  # it has no kernel for double precision
 CALLS = [
     pytest.param(STANDARD.find("", name), example, id=f"{name}-{example.opset}-{i}")
     for name in ROOMS
@@ -44,8 +47,19 @@ def call(operator, example):
     for output in model.graph.outputs:
         if output.type.element.is_float:
             reach = [n for n in wrt if depends(model, output.name, n)]
-            pairs.append((output.name, reach))
-    return model, feeds, pairs
+            if reach:
+                pairs.append((output.name, reach))
+    return model, prepared(operator, feeds), pairs
+
+
+def prepared(operator, feeds):
+    """Feeds at which the function of an operator is smooth, where small changes alone do not find them."""
+    if operator.name == "Range":  # away from the limit at which the count changes
+        return {**feeds, "i1": feeds["i1"] - feeds["i2"] / 2}
+    if operator.name == "TopK":  # the same order, without ties
+        ranks = np.argsort(np.argsort(feeds["i0"], axis=None, kind="stable"), kind="stable")
+        return {**feeds, "i0": ranks.reshape(feeds["i0"].shape) / 10}
+    return feeds
 
 
 def depends(model, of, name):
@@ -62,10 +76,11 @@ def test_the_rooms():
     assert set(ROOMS) - {p.values[0].name for p in CALLS} == WITHOUT_FLOAT_INPUTS
     for name in ROOMS:  # the gradient is written once, for operator set 18, and holds from there on
         versions = STANDARD.find("", name).versions
-        assert [v for v in versions if "gradient" in v.behaviours] == [STANDARD.find("", name).at(18)]
+        first = max(LEAST_OPSET, versions[0].since)
+        assert [v for v in versions if "gradient" in v.behaviours] == [STANDARD.find("", name).at(first)]
 
 
-@pytest.mark.parametrize(("operator", "example"), CALLS)
+@each_of("operator, example", CALLS, group=by_operator)
 def test_gradients_equal_central_differences(operator, example):
     model, feeds, pairs = call(operator, example)
     for of, wrt in pairs:
@@ -76,7 +91,7 @@ def test_gradients_equal_central_differences(operator, example):
         check(model, feeds, of, wrt)
 
 
-@pytest.mark.parametrize("name", sorted(set(ROOMS) - WITHOUT_FLOAT_INPUTS))
+@pytest.mark.parametrize("name", sorted(set(ROOMS) - WITHOUT_FLOAT_INPUTS - WITHOUT_ONNXRUNTIME))
 def test_onnxruntime_computes_the_same(name):
     """It need not run every example; of each room it runs one."""
     for example in float_examples(name):
@@ -100,8 +115,8 @@ def test_a_gradient_holds_at_the_newest_operator_set(name):
             np.testing.assert_array_equal(results[key], value)
 
 
-@pytest.mark.parametrize(("operator", "example"), CALLS)
 @pytest.mark.parametrize("shapes", ["symbols", "unknown ranks"])
+@each_of("operator, example", CALLS, group=by_operator)
 def test_gradients_with_shapes_that_only_a_run_knows(operator, example, shapes):
     model, feeds, pairs = call(operator, example)
     expected = [sabir.evaluate(*seeded(model, feeds, *pair)) for pair in pairs]
@@ -132,7 +147,7 @@ def seeded(model, feeds, of, wrt, *, checked=True):
     }
 
 
-@pytest.mark.parametrize(("operator", "example"), CALLS)
+@each_of("operator, example", CALLS, group=by_operator)
 def test_every_operator_in_a_gradient_has_a_gradient(operator, example):
     model, _, pairs = call(operator, example)
     for of, wrt in pairs:
@@ -149,6 +164,8 @@ def test_the_gradient_of_a_gradient_exists(name):
             found, all_feeds = seeded(model, feeds, of, wrt)
             if all(np.isfinite(v).all() for v in sabir.evaluate(found, all_feeds).values()):
                 for x in wrt:
+                    if not depends(found, f"d_{of}_d_{x}", SEED):  # a gradient that is always zero
+                        continue
                     twice = gradient_model(found, f"d_{of}_d_{x}", [SEED], seed="weights")
                     weights = np.random.default_rng(3).standard_normal(feeds[x].shape)
                     sabir.evaluate(twice, {**all_feeds, "weights": weights})

@@ -7,14 +7,16 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
+from sabir.elements import INT64
 from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, known_equal
 from sabir.loops import Expression, Lowering, NotLowered, Size
 from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
 from sabir.opsets.families.indexing import INDEX_TYPES, TO_THE_END, sliced_dim, sliced_start, span
+from sabir.opsets.families.move_gradients import moved_back, numbers_of
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axes_in
-from sabir.opsets.typing import Array, Ints
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -227,6 +229,33 @@ def axes_from_front(b: Builder, data: Value, starts: Value, ends: Value, /, *oth
         dtype = axes.type.element.dtype if isinstance(axes.type, TensorType) else np.int64
         axes = b.initializer("axes", np.array(from_front(as_ints("axes", axes), data), dtype))
     return b.Slice(data, starts, ends, axes, steps)
+
+
+@v13.gradient
+def gradient(
+    g: Gradient,
+    data: Value,
+    starts: Value,
+    ends: Value,
+    axes: Value | None = None,
+    steps: Value | None = None,
+    /,
+) -> tuple[Value, None, None, None, None]:
+    """Pad what was cut off; with steps other than 1 add each element at its place."""
+    if steps is not None and not _all_ones(steps):
+        return moved_back(g, data, g.Slice(numbers_of(g, data), starts, ends, axes, steps)), *(None,) * 4
+    axes = g.Range(0, g.Size(starts), 1) if axes is None else axes
+    size, left = (g.Gather(g.sizes(x), axes) for x in (data, g.dy))
+    start = g.Cast(starts, to=INT64.number)
+    start = g.Where(g.Less(start, 0), g.Add(start, size), start)
+    before = g.Min(g.Max(start, 0), size)
+    after = g.Sub(g.Sub(size, before), left)
+    return g.Pad(g.dy, g.Concat(before, after, axis=0), None, axes), *(None,) * 4
+
+
+def _all_ones(steps: Value) -> bool:
+    known = contents.ints(steps.type.known) if isinstance(steps.type, TensorType) else None
+    return known is not None and all(step == 1 for step in known)
 
 
 @slicing.examples
