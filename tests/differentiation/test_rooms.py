@@ -47,7 +47,8 @@ def call(operator, example):
     for output in model.graph.outputs:
         if output.type.element.is_float:
             reach = [n for n in wrt if depends(model, output.name, n)]
-            if reach:
+            empty = not any(feeds[n].size for n in reach)
+            if reach and not (empty and sabir.evaluate(model, feeds)[output.name].size):
                 pairs.append((output.name, reach))
     return model, prepared(operator, feeds), pairs
 

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import ATTRIBUTES, convolve, convolved_shape
+from sabir.opsets.families.convolution_gradients import Filters, gradient_of_convolution
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.windows import Window
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 conv = Operator(
@@ -56,6 +57,25 @@ def evaluate(
         check_shape("B", b, len(w))
         y += widened(b).reshape(-1, *(1,) * (x.ndim - 2))
     return y.astype(x.dtype, copy=False)
+
+
+@v11.gradient
+def gradient(
+    g: Gradient,
+    x: Value,
+    w: Value,
+    b: Value | None = None,
+    /,
+    *,
+    pads: Ints,
+    auto_pad: str,
+    **attributes: Any,
+) -> tuple[Value, Value, Value | None]:
+    filters = Filters.of(g, w, **attributes)
+    rank = len(filters.strides)
+    edges = tuple(pads or ())[:rank] if auto_pad == "NOTSET" else ()
+    begin = None if auto_pad.startswith("SAME") else edges or (0,) * rank
+    return gradient_of_convolution(g, x, b, filters, begin, upper=auto_pad == "SAME_UPPER")
 
 
 @conv.examples

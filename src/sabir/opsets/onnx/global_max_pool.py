@@ -6,12 +6,12 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_to_one
 from sabir.opsets.families.sizes import passed_over
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 global_max_pool = Operator(
@@ -44,6 +44,15 @@ def evaluate(x: Array, /) -> Array:
 @v1.lower
 def lower(x: Expression, /) -> Expression:
     return loops.reduce("max", x, range(2, x.rank))
+
+
+@v1.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    """Of the first of equal maxima, as in PyTorch."""
+    flat = g.Flatten(x, axis=2)
+    places = g.ArgMax(flat, axis=1, keepdims=1)
+    d = g.ScatterElements(g.zeros(flat), places, g.Flatten(g.dy, axis=2), axis=1)
+    return g.Reshape(d, g.sizes(x), allowzero=1)
 
 
 @global_max_pool.examples

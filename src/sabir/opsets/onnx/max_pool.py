@@ -9,9 +9,10 @@ import numpy as np
 
 from sabir.base import check_elements
 from sabir.elements import element
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_type, reduce_windows, taps_backwards
+from sabir.opsets.families.pooling_gradients import of_maxima
 from sabir.opsets.families.windows import (
     AUTO_PAD,
     CEIL_MODE,
@@ -22,7 +23,7 @@ from sabir.opsets.families.windows import (
     Window,
     WindowAxis,
 )
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -122,6 +123,12 @@ def _indices(x: Array, best: Array, axes: Sequence[WindowAxis], storage_order: i
         np.copyto(found[..., *target], where[source], where=hit)
     planes = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * len(counted)
     return np.where(found < 0, found, found + planes.reshape(*x.shape[:2], *(1,) * len(axes)))
+
+
+@v12.gradient
+def gradient(g: Gradient, x: Value, /, *, storage_order: int, **window: Any) -> Value:
+    """Of the first of equal maxima, as in PyTorch."""
+    return of_maxima(g, x, storage_order, window)
 
 
 @max_pool.examples

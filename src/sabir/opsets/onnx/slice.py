@@ -240,7 +240,7 @@ def gradient(
     axes: Value | None = None,
     steps: Value | None = None,
     /,
-) -> tuple[Value, None, None, None, None]:
+) -> tuple[Value | None, ...]:
     """Pad what was cut off; with steps other than 1 add each element at its place."""
     if steps is not None and not _all_ones(steps):
         return moved_back(g, data, g.Slice(numbers_of(g, data), starts, ends, axes, steps)), *(None,) * 4
