@@ -122,6 +122,19 @@ def of_maxima(g: Gradient, x: Value, storage_order: int, attributes: Mapping[str
     return moved_back(g, x, g.Max(places, 0), g.Where(g.Less(places, 0), 0, g.dy))
 
 
+def of_first_maximum(g: Gradient, x: Value) -> Value:
+    """Return the gradient of GlobalMaxPool."""
+    flat = g.Flatten(x, axis=2)
+    size = g.Shape(flat, start=1)
+    shape = g.shape(flat)
+    if shape is None or not isinstance(shape[1], int) or not shape[1]:  # ArgMax needs an element
+        missing = g.Sub(1, g.Min(size, 1))
+        flat = g.Pad(flat, g.Concat([0], missing, axis=0), None, [1])
+    places = g.ArgMax(flat, axis=1, keepdims=1)
+    d = g.ScatterElements(g.zeros(flat), places, g.Flatten(g.dy, axis=2), axis=1)
+    return g.Reshape(g.Slice(d, [0], size, [1]), g.sizes(x), allowzero=1)
+
+
 def of_means(g: Gradient, x: Value, count_include_pad: int, attributes: Mapping[str, Any]) -> Value:
     """Return the gradient of AveragePool."""
     pooling = Pooling(g, x, attributes)

@@ -10,6 +10,7 @@ from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_to_one
+from sabir.opsets.families.pooling_gradients import of_first_maximum
 from sabir.opsets.families.sizes import passed_over
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
@@ -49,10 +50,7 @@ def lower(x: Expression, /) -> Expression:
 @v1.gradient
 def gradient(g: Gradient, x: Value, /) -> Value:
     """Of the first of equal maxima, as in PyTorch."""
-    flat = g.Flatten(x, axis=2)
-    places = g.ArgMax(flat, axis=1, keepdims=1)
-    d = g.ScatterElements(g.zeros(flat), places, g.Flatten(g.dy, axis=2), axis=1)
-    return g.Reshape(d, g.sizes(x), allowzero=1)
+    return of_first_maximum(g, x)
 
 
 @global_max_pool.examples

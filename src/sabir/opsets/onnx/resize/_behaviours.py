@@ -10,10 +10,11 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families.calls import previous_opset
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.resampling import CROP, OUTWARD, Interpolation, resample
+from sabir.opsets.families.resize_gradients import Resizing
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.onnx.resize._history import FOR_NN, v10, v11, v13, v18
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Unconvertible
 
 # ---------------------------------------------------------------- types
@@ -110,6 +111,22 @@ def _interpolation(attributes: Mapping[str, Any]) -> Interpolation:
         bool(attributes["exclude_outside"]),
         attributes["extrapolation_value"],
     )
+
+
+# ---------------------------------------------------------------- gradient
+
+
+@v18.gradient
+def gradient(
+    g: Gradient,
+    x: Value,
+    roi: Value | None = None,
+    scales: Value | None = None,
+    sizes: Value | None = None,
+    /,
+    **attributes: Any,
+) -> tuple[Value, None, None, None]:
+    return Resizing.of(g, x, (roi, scales, sizes), attributes).gradient(), None, None, None
 
 
 # ---------------------------------------------------------------- adapters
