@@ -68,13 +68,14 @@ class Resizing:
 
     def _weights(self, index: int, axis: int) -> Value:
         """Return the weights of the new elements along an axis in the old ones, (old, new)."""
-        g, options = self.g, dict(self.attributes)
+        g = self.g
+        options: dict[str, Any] = {**self.attributes, "axes": [1]}
         unit = identity_of(g, self.x, axis)
-        if self.sizes is not None and options["keep_aspect_ratio_policy"] != STRETCH:
+        if self.sizes is not None and self.attributes["keep_aspect_ratio_policy"] != STRETCH:
             return self._weights_in_ratio(index, axis, unit)
         bounds = [None if v is None else g.Gather(v, [index], axis=0) for v in (self.scales, self.sizes)]
         roi = None if self.roi is None else g.Gather(self.roi, [index, index + len(self.axes)], axis=0)
-        return g.Resize(unit, roi, *bounds, **{**options, "axes": [1]})
+        return g.Resize(unit, roi, *bounds, **options)
 
     def _weights_in_ratio(self, index: int, axis: int, unit: Value) -> Value:
         """Return the weights where the sizes of all axes tell the scale: resize the others too."""
@@ -83,7 +84,7 @@ class Resizing:
         lengths = g.Gather(g.sizes(self.x), list(axes), axis=0)
         apart = g.Unsqueeze(unit, [i + 1 for i, _ in enumerate(axes) if i != index])
         whole = g.Expand(apart, g.Concat(g.Shape(unit, end=1), lengths, axis=0))
-        options = {**self.attributes, "axes": [i + 1 for i, _ in enumerate(axes)]}
+        options: dict[str, Any] = {**self.attributes, "axes": [i + 1 for i, _ in enumerate(axes)]}
         resized = g.Resize(whole, None, None, self.sizes, **options)
         one = g.Slice(resized, [0] * len(axes), ends, options["axes"])
         return g.Squeeze(one, [i + 1 for i, _ in enumerate(axes) if i != index])
