@@ -71,17 +71,18 @@ class SampledAxis:
         if self.mode == "nearest":
             at = g.Round(at)
         at, sign = self._mirrored(at) if self.padding == "reflection" else (at, None)
-        far = g.Add(self._length, _FAR)
+        return self.taps(at), None if self.mode == "nearest" else sign
+
+    def taps(self, at: Value) -> list[Tap]:
+        """Return the pixels that are read for coordinates in pixels."""
+        g, far = self.g, self.g.Add(self._length, _FAR)
         at = g.Min(g.Max(g.Where(g.IsNaN(at), -_FAR, at), -_FAR), far)
         if self.mode == "nearest":
-            return [self._tap(at, 0, None, None)], None
+            return [self._tap(at, 0, None, None)]
         before = g.Floor(at)
         part = g.Sub(at, before)
-        taps = [
-            self._tap(before, offset, *weight)
-            for offset, weight in (_linear if self.mode == "linear" else _cubic)(g, part)
-        ]
-        return taps, sign
+        weights = (_linear if self.mode == "linear" else _cubic)(g, part)
+        return [self._tap(before, offset, *weight) for offset, weight in weights]
 
     def _mirrored(self, at: Value) -> tuple[Value, Value]:
         """Mirror coordinates at the limits until they are inside; return them and their directions."""
