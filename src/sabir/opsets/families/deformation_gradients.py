@@ -68,7 +68,8 @@ class Deformation:
         """The input with the channels of an offset group as those of an item."""
         g, named = self.g, self._sizes
         shape = [
-            g.Mul(named["items"], self.groups), g.Div(named["channels"], self.groups), g.Shape(self.x, start=2)
+            g.Mul(named["items"], self.groups), g.Div(named["channels"], self.groups),
+            g.Shape(self.x, start=2),
         ]  # fmt: skip
         return g.Reshape(self.x, g.Concat(*shape, axis=0), allowzero=1)
 
