@@ -13,6 +13,7 @@ from sabir.opsets import STANDARD
 from sabir.schema import Example
 from support.cases import each_of
 from support.gradients import (
+    IN_FLOAT,
     LEAST_OPSET,
     ROOMS,
     SEED,
@@ -21,9 +22,9 @@ from support.gradients import (
     check,
     check_twice,
     differentiable_operators,
+    fed,
     float_examples,
     gradient_model,
-    in_type,
     is_float,
     off_zero,
     runs_alike,
@@ -32,11 +33,21 @@ from support.gradients import (
 )
 
 WITHOUT_FLOAT_INPUTS = {"If"}  # its branches capture; tests of subgraphs have them
-NOT_IN_ONNXRUNTIME = {"Celu", "CumProd", "Dropout", "Swish", "TensorScatter"}  # random, or newer than it
+NOT_IN_ONNXRUNTIME = {
+    "TensorScatter",
+    "Attention",
+    "Celu",
+    "CumProd",
+    "Dropout",
+    "RMSNormalization",
+    "Swish",
+}  # random, or newer than it
+OF_ATTENTION = {"Concat", "Pad", "Slice"}
 NOT_IN_FLOAT16 = {"Range"}  # before operator set 27
 NAMES = sorted(set(ROOMS) - WITHOUT_FLOAT_INPUTS)
 ONCE_AT_ZERO = {"ReduceProd", "CumProd"}  # their second derivatives are right where no factor is 0
 TWICE = 2  # examples of a room whose second derivatives are compared
+SLOW = {"LSTM", "GRU", "DeformConv"}  # of these, those of one output of one example
 EVERY = [(name, f"{name}-{e.opset}-{i}") for name in NAMES for i, e in enumerate(float_examples(name))]
 CALLS = [pytest.param(name, key, id=key) for name, key in EVERY]
 
@@ -49,7 +60,8 @@ def seeded(case, of, wrt):
     """The model with gradients and its feeds."""
     shape = sabir.evaluate(case.model, case.feeds)[of].shape
     seed = np.random.default_rng(7).standard_normal(shape)
-    return shared_gradient_model(case.model, of, tuple(wrt)), {**case.feeds, SEED: seed}
+    found = shared_gradient_model(case.model, of, tuple(wrt))
+    return found, fed(found, {**case.feeds, SEED: seed})
 
 
 def test_the_rooms():
@@ -58,6 +70,11 @@ def test_the_rooms():
         operator = STANDARD.find("", name)
         newer = [v.since for v in operator.versions if "gradient" in v.behaviours]
         assert newer[0] == operator.at(max(LEAST_OPSET, operator.versions[0].since)).since
+
+
+@each_of("name", NAMES)
+def test_examples_have_gradients(name):
+    assert any(case.pairs for case in cases_of(name).values())
 
 
 @each_of("name, key", CALLS, group=by_name)
@@ -92,7 +109,7 @@ def test_a_gradient_holds_at_the_newest_operator_set(name):
         for pair in older.pairs:
             results = sabir.evaluate(*seeded(now, *pair))
             for key, value in sabir.evaluate(*seeded(older, *pair)).items():
-                np.testing.assert_array_equal(results[key], value)
+                np.testing.assert_allclose(results[key], value, rtol=1e-6, atol=1e-6)
 
 
 @each_of("name, key", CALLS, group=by_name)
@@ -131,13 +148,14 @@ def test_every_operator_in_a_gradient_has_a_gradient(name, key):
     case = cases_of(name)[key]
     for of, wrt in case.pairs:
         used = differentiable_operators(shared_gradient_model(case.model, of, tuple(wrt)))
-        assert used <= set(ROOMS), used - set(ROOMS)
+        assert used <= {*ROOMS, *OF_ATTENTION}, used - {*ROOMS, *OF_ATTENTION}
 
 
-@each_of("name", NAMES)
+@each_of("name", sorted(set(NAMES) - IN_FLOAT))  # single precision has no digits left for differences
 def test_second_derivatives_equal_central_differences(name):
-    for case in list(cases_of(name).values())[:TWICE]:
-        for of, wrt in case.pairs:
+    most = 1 if name in SLOW else None
+    for case in list(cases_of(name).values())[: most or TWICE]:
+        for of, wrt in case.pairs[:most]:
             feeds = case.feeds if name not in ONCE_AT_ZERO else off_zero(case.feeds, wrt)
             check_twice(case.model, feeds, of, wrt)
 
@@ -152,12 +170,12 @@ def test_gradients_of_narrower_types(name, dtype, tolerance):
         for of, wrt in case.pairs:
             found = gradient_model(case.narrowed(dtype), of, wrt)
             exact, all_feeds = seeded(case, of, wrt)
-            results = sabir.evaluate(found, {n: in_type(x, dtype) for n, x in all_feeds.items()})
+            results = sabir.evaluate(found, fed(found, all_feeds))
             for output, value in sabir.evaluate(exact, all_feeds).items():
-                scale = tolerance * np.abs(value).max(initial=1)
-                np.testing.assert_allclose(
-                    results[output].astype(np.float64), value, rtol=tolerance, atol=scale
-                )
+                fits = np.abs(value) < np.finfo(dtype).max
+                scale = tolerance * np.abs(value[fits]).max(initial=1)
+                near = results[output].astype(np.float64)[fits]
+                np.testing.assert_allclose(near, value[fits], rtol=tolerance, atol=scale)
 
 
 @each_of("name", ROOMS)
@@ -167,6 +185,6 @@ def test_the_signature_of_a_gradient(name):
     parameters = [*inspect.signature(version.find("gradient")).parameters.values()]
     assert parameters[0].name == "g"
     inputs = [p for p in parameters[1:] if p.kind in {p.POSITIONAL_ONLY, p.VAR_POSITIONAL}]
-    assert len(inputs) == len(version.inputs)
-    keywords = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    assert len(inputs) == len(version.inputs) or inputs[-1].kind is inspect.Parameter.VAR_POSITIONAL
+    keywords = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"call"}
     assert keywords <= {a.name for a in version.attributes}
