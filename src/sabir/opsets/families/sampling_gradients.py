@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.elements import INT64
 from sabir.opsets.families.move_gradients import as_numbers, zeros_of
-from sabir.opsets.families.scalars import element_of
+from sabir.opsets.families.scalars import Numbers, element_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,18 +25,17 @@ _OUTER = (_SLOPE, -5 * _SLOPE, 8 * _SLOPE, -4 * _SLOPE)
 
 
 class Tap(NamedTuple):
-    """A pixel near each coordinate along an axis: its index, whether it is inside, its weight.
+    """A pixel near each coordinate along an axis: its index, and its weight, which is 0 outside of the image.
 
     `slope` is the derivative of the weight by the coordinate.
     """
 
     pixel: Value
-    inside: Value
     weight: Value
     slope: Value | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SampledAxis:
     """An axis of images of `size` pixels, and the coordinate of each sample, from -1 to 1."""
 
@@ -47,21 +46,25 @@ class SampledAxis:
     padding: str
     mode: str
 
-    @property
+    @cached_property
     def _length(self) -> Value:
         return self.g.Cast(self.size, to=element_of(self.coordinate).number)
 
-    @property
+    @cached_property
     def scale(self) -> Value:
         """The number of pixels for a step of 1."""
         length = self._length
         return self.g.Div(self.g.Sub(length, 1) if self.aligned else length, 2)
 
-    @property
-    def _limits(self) -> tuple[Value | float, Value]:
-        if self.aligned:
-            return 0.0, self.g.Sub(self._length, 1)
-        return -0.5, self.g.Sub(self._length, 0.5)
+    @cached_property
+    def _reach(self) -> Value:
+        """The distance of the limits at which coordinates are mirrored."""
+        return self.g.Sub(self._length, 1) if self.aligned else self._length
+
+    @cached_property
+    def _period(self) -> Value:
+        """Twice that distance, or another number than 0."""
+        return self.g.Mul(self.g.Where(self.g.Greater(self._reach, 0), self._reach, 1), 2)
 
     def sampled(self) -> tuple[list[Tap], Value | None]:
         """Return the pixels that are read, and the sign of a step; None where nothing depends on it."""
@@ -86,14 +89,13 @@ class SampledAxis:
 
     def _mirrored(self, at: Value) -> tuple[Value, Value]:
         """Mirror coordinates at the limits until they are inside; return them and their directions."""
-        g, (low, high) = self.g, self._limits
-        reach = g.Sub(high, low)
-        period = g.Mul(g.Where(g.Greater(reach, 0), reach, 1), 2)
+        g, reach, period = self.g, self._reach, self._period
+        low = 0.0 if self.aligned else -0.5
         turn = g.Mod(g.Sub(at, low), period, fmod=1)
         turn = g.Where(g.Less(turn, 0), g.Add(turn, period), turn)
         ahead = g.LessOrEqual(turn, reach)
         inside = g.Where(ahead, turn, g.Sub(period, turn))
-        sign = g.Where(ahead, 1, g.Sub(0, g.Div(period, period)))
+        sign = g.Where(ahead, 1, Numbers.like(g, at)(-1))
         constant = g.LessOrEqual(reach, 0)
         mirrored = g.Add(g.Where(constant, 0, inside), low)
         return mirrored, g.Where(constant, 0, sign)
@@ -104,15 +106,18 @@ class SampledAxis:
             at, _ = self._mirrored(at)
         number, last = g.Cast(at, to=INT64.number), g.Sub(self.size, 1)
         pixel = g.Max(g.Min(number, last), 0)
-        inside = g.Equal(pixel, number) if self.padding != "border" else g.Equal(pixel, pixel)
-        one = as_numbers(g, g.Equal(pixel, pixel), self.coordinate)
-        return Tap(pixel, inside, one if weight is None else weight, slope)
+        inside = g.Equal(pixel, number if self.padding != "border" else pixel)
+        if weight is None:
+            return Tap(pixel, as_numbers(g, inside, self.coordinate), None)
+        if self.padding == "border":
+            return Tap(pixel, weight, slope)
+        return Tap(pixel, g.Where(inside, weight, 0), None if slope is None else g.Where(inside, slope, 0))
 
 
 def _linear(g: Gradient, part: Value) -> list[tuple[int, tuple[Value, Value]]]:
     """Return the pixels before and after, with weights and their derivatives, by the part of the way."""
-    one = g.Add(g.Mul(part, 0), 1)
-    return [(0, (g.Sub(1, part), g.Neg(one))), (1, (part, one))]
+    number = Numbers.like(g, part)
+    return [(0, (g.Sub(1, part), number(-1))), (1, (part, number(1)))]
 
 
 def _cubic(g: Gradient, part: Value) -> list[tuple[int, tuple[Value, Value]]]:
@@ -137,7 +142,6 @@ class Corner(NamedTuple):
     """One pixel for each sample: its number among those of all images, and its weight along each axis."""
 
     number: Value
-    inside: Value
     taps: tuple[Tap, ...]
 
 
@@ -148,15 +152,14 @@ def corners(g: Gradient, batch: Value, sizes: Sequence[Value], axes: Sequence[Se
         number = batch
         for tap, size in zip(taps, sizes, strict=True):
             number = g.Add(g.Mul(number, size), tap.pixel)
-        found.append(Corner(number, reduce(g.And, (t.inside for t in taps)), taps))
+        found.append(Corner(number, taps))
     return found
 
 
 def weight_of(g: Gradient, corner: Corner, derived: int | None = None) -> Value:
-    """Return the weight of a corner, zero outside, or its derivative by one coordinate."""
+    """Return the weight of a corner, or its derivative by one coordinate."""
     factors = [t.slope if i == derived else t.weight for i, t in enumerate(corner.taps)]
-    product = reduce(g.Mul, (f for f in factors if f is not None))
-    return g.Where(corner.inside, product, 0)
+    return reduce(g.Mul, (f for f in factors if f is not None))
 
 
 def of_pixels(g: Gradient, image: Value, dy: Value, found: Sequence[Corner]) -> Value:
