@@ -31,7 +31,7 @@ def test_the_values_of_one_hot_vectors():
     check(model, {"i": np.array([1, -1, 9]), "values": np.array([0.5, 2.0])}, "y", ["values"])
 
 
-@pytest.mark.parametrize("steps", ["[1, 1]", "[2, -1]"])
+@pytest.mark.parametrize("steps", ["[1, 1]", "[2, -1]", "[3, 1]"])
 def test_cuts_of_known_and_of_open_sizes(steps):
     body = f"""starts = Constant <value_ints = [1, -1]> ()
         ends = Constant <value_ints = [{2**63 - 1}, {-(2**63)}]> ()
@@ -53,3 +53,17 @@ def test_rows_that_are_read_often_are_added_up():
     feeds = {"table": np.zeros((5, 3), np.float32), "ids": np.array([4, 1, 4, -1]), SEED: seed}
     found = sabir.evaluate(model, feeds)["d_y_d_table"]
     np.testing.assert_array_equal(found, np.repeat([[0.0], [1], [0], [0], [3]], 3, axis=1))
+
+
+def test_small_steps_are_spread():
+    """Every second element, as in rotary embeddings: no numbers of elements are computed."""
+    body = """starts = Constant <value_ints = [1]> ()
+        ends = Constant <value_ints = [9]> ()
+        axes = Constant <value_ints = [-1]> ()
+        steps = Constant <value_ints = [2]> ()
+        y = Slice (x, starts, ends, axes, steps)"""
+    for length in (4, 5, 0):
+        x = np.arange(2.0 * length).reshape(1, 2, length)
+        for dims in (f"1,2,{length}", "N,M,L"):
+            found, _, _ = check(parsed(f"double[{dims}] x", "double[?,?,?]", body), {"x": x}, "y", ["x"])
+            assert "ScatterND" not in {node.op for node in found.graph}

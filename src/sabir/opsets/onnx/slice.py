@@ -46,6 +46,7 @@ v1 = slicing.first(
     ],
 )
 Operand = TypeVar("Operand")
+_MOST_GAPS = 16  # steps for which a gradient is spread with zeros, not element by element
 Tind = Constraint("Tind", INDEX_TYPES)
 
 
@@ -241,21 +242,41 @@ def gradient(
     steps: Value | None = None,
     /,
 ) -> tuple[Value | None, ...]:
-    """Pad what was cut off; with steps other than 1 add each element at its place."""
-    if steps is not None and not _all_ones(steps):
+    """Pad what was cut off and skipped; for steps back, or unknown ones, return each element to its place."""
+    spread = _with_gaps(g, data, axes, steps)
+    if spread is None:
         return moved_back(g, data, g.Slice(numbers_of(g, data), starts, ends, axes, steps)), *(None,) * 4
     axes = g.Range(0, g.Size(starts), 1) if axes is None else axes
-    size, left = (g.Gather(g.sizes(x), axes) for x in (data, g.dy))
+    size, left = (g.Gather(g.sizes(x), axes) for x in (data, spread))
     start = g.Cast(starts, to=INT64.number)
     start = g.Where(g.Less(start, 0), g.Add(start, size), start)
     before = g.Min(g.Max(start, 0), size)
     after = g.Sub(g.Sub(size, before), left)
-    return g.Pad(g.dy, g.Concat(before, after, axis=0), None, axes), *(None,) * 4
+    return g.Pad(spread, g.Concat(before, after, axis=0), None, axes), *(None,) * 4
 
 
-def _all_ones(steps: Value) -> bool:
-    known = contents.ints(steps.type.known) if isinstance(steps.type, TensorType) else None
-    return known is not None and all(step == 1 for step in known)
+def _with_gaps(g: Gradient, data: Value, axes: Value | None, steps: Value | None) -> Value | None:
+    """Return the gradient of the output with zeros after each element; None where the steps are not small."""
+    widths = [] if steps is None else _known(steps)
+    if widths is None or not all(1 <= width <= _MOST_GAPS for width in widths):
+        return None
+    numbers = range(len(widths)) if axes is None else _known(axes)
+    if all(width == 1 for width in widths):
+        return g.dy
+    if numbers is None or g.shape(data) is None:
+        return None
+    d = g.dy
+    for axis, width in zip(axes_in(numbers, g.rank(data)), widths, strict=True):
+        if width > 1:
+            apart = g.Pad(g.Unsqueeze(d, [axis + 1]), [0, width - 1], None, [axis + 1])
+            count = g.Mul(g.Shape(d, start=axis, end=axis + 1), width)
+            shape = g.Concat(g.Shape(d, end=axis), count, g.Shape(d, start=axis + 1), axis=0)
+            d = g.Reshape(apart, shape, allowzero=1)
+    return d
+
+
+def _known(x: Value) -> list[int] | None:
+    return contents.ints(x.type.known) if isinstance(x.type, TensorType) else None
 
 
 @slicing.examples
