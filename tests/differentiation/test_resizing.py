@@ -26,6 +26,19 @@ CALLS = [
 ]  # fmt: skip
 
 
+REPEATS = [
+    ("float[3] scales = {1, 2, 3}", 'mode = "nearest"'),
+    (
+        "float[3] scales = {1, 3, 1}",
+        'mode = "nearest", coordinate_transformation_mode = "pytorch_half_pixel"',
+    ),
+    (
+        "int64[3] sizes = {2, 6, 4}",
+        'mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"',
+    ),
+]
+
+
 def model_of(bounds, attributes, shape="1,3,4"):
     roi_name = "roi" if "tf_crop" in attributes else '""'
     roi = "double[6] roi = {0, 0.1, 0.2, 1, 0.8, 1.3}"
@@ -57,3 +70,10 @@ def test_sizes_that_only_a_run_knows(bounds, attributes):
 def test_an_axis_that_stays_is_not_multiplied():
     found = gradient_model(model_of(SCALES, 'mode = "linear"'), "y", ["x"])
     assert sum(node.op == "MatMul" for node in found.graph) == 2
+
+
+@each_of("bounds, attributes", REPEATS)
+def test_copies_are_added_up(bounds, attributes):
+    x = np.random.default_rng(3).standard_normal(SHAPE)
+    found, _, _ = check(model_of(bounds, attributes), {"x": x}, "y", ["x"])
+    assert "MatMul" not in {node.op for node in found.graph}

@@ -5,6 +5,7 @@ The weights along an axis are the resized identity matrix, for every interpolati
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 
     from sabir.ir import Value
     from sabir.opsets.typing import Gradient
+
+# transformations and roundings with which a whole scale repeats each element
+_REPEATING = {
+    ("asymmetric", "floor"),
+    *itertools.product(
+        ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"),
+        ("round_prefer_floor", "round_prefer_ceil"),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +62,33 @@ class Resizing:
         """Return the gradient of `x`."""
         d = self.g.dy
         for index, axis in enumerate(self.axes):
-            if not self._keeps(index, axis):
+            times = self._repeats(index, axis)
+            if times > 1:
+                d = self._summed(d, axis, times)
+            elif not self._keeps(index, axis):
                 d = along(self.g, d, axis, self._weights(index, axis))
         return d
+
+    def _repeats(self, index: int, axis: int) -> int:
+        """Return how often each element along an axis is known to be repeated; 1 where that is open."""
+        how = (self.attributes["coordinate_transformation_mode"], self.attributes["nearest_mode"])
+        if self.attributes["mode"] != "nearest" or how not in _REPEATING:
+            return 1
+        if self.scales is not None:
+            known = self.scales.type.known if isinstance(self.scales.type, TensorType) else None
+            scale = known[index] if known is not None else None
+            return int(scale) if isinstance(scale, float) and scale.is_integer() else 1
+        before, after = (shape and shape[axis] for shape in map(self.g.shape, (self.x, self.g.dy)))
+        stretches = self.attributes["keep_aspect_ratio_policy"] == STRETCH
+        if not stretches or not isinstance(before, int) or not isinstance(after, int) or not before:
+            return 1
+        return after // before if after % before == 0 else 1
+
+    def _summed(self, d: Value, axis: int, times: int) -> Value:
+        """Add up the copies of each element."""
+        g, size = self.g, self.g.Shape(self.x, start=axis, end=axis + 1)
+        shape = g.Concat(g.Shape(d, end=axis), size, [times], g.Shape(d, start=axis + 1), axis=0)
+        return g.ReduceSum(g.Reshape(d, shape, allowzero=1), [axis + 1], keepdims=0)
 
     def _keeps(self, index: int, axis: int) -> bool:
         """Whether the elements along an axis are known to stay as they are."""
