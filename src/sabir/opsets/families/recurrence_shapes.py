@@ -16,7 +16,7 @@ from sabir.schema import one_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sabir.ir import Dim
+    from sabir.ir import Dim, Value
     from sabir.opsets.typing import Array
 
 # for each value of `direction`, whether each direction of the layer runs backwards in time
@@ -27,11 +27,11 @@ DIRECTIONS, LAYOUTS = one_of(*_BACKWARDS), one_of(0, 1)
 _X, _STATE = ("seq_length", "batch_size", "input_size"), ("num_directions", "batch_size", "hidden_size")
 _PEEPHOLES = 3  # the input, output and forget gates have peepholes
 
-Tensor = TypeVar("Tensor", "TensorType", "Array")
+Tensor = TypeVar("Tensor", "TensorType", "Array", "Value")
 
 
 class RecurrentInputs(NamedTuple, Generic[Tensor]):
-    """The inputs of a recurrent layer, as types or as arrays, in the order of LSTM, which has them all."""
+    """The inputs of a recurrent layer: types, arrays or values of a graph; LSTM has all of them."""
 
     x: Tensor
     w: Tensor

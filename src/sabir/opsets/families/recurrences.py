@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -39,6 +40,14 @@ class Layer(NamedTuple):
     gates: int
     states: int
     default: tuple[str, ...]
+
+
+class Named(NamedTuple):
+    """An activation function by its name, and the parameters that it has."""
+
+    name: str
+    alpha: float | None
+    beta: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ _FORMULAS: dict[str, _Formula] = {
     "Softsign": _Formula(lambda x, _a, _b: x / (1 + np.abs(x))),
     "Softplus": _Formula(lambda x, _a, _b: np.logaddexp(x, x.dtype.type(0))),
 }
-_ANY_CASE = {name.casefold(): formula for name, formula in _FORMULAS.items()}
+_ANY_CASE = {name.casefold(): name for name in _FORMULAS}
 ACTIVATIONS = one_of(*_FORMULAS, any_case=True)
 
 
@@ -82,7 +91,20 @@ def activations_of(
     *,
     direction: str,
 ) -> list[list[Activation]]:
-    """Return the activation functions of each direction.
+    """Return the activation functions of each direction; raises InferenceError as `named_of` does."""
+    named = named_of(layer, names, alphas, betas, direction=direction)
+    return [[*starmap(_activation, functions)] for functions in named]
+
+
+def named_of(
+    layer: Layer,
+    names: Sequence[str] | None,
+    alphas: Sequence[float] | None,
+    betas: Sequence[float] | None,
+    *,
+    direction: str,
+) -> list[list[Named]]:
+    """Return the names and parameters of the activation functions of each direction.
 
     The functions that have a parameter take the values in order; those after the last value have a default.
     Raises InferenceError for a wrong number of names.
@@ -94,24 +116,31 @@ def activations_of(
             f"`activations` of a {direction} layer must be {directions * len(default)}, not {len(wanted)}"
         )
     alpha, beta = iter(alphas or ()), iter(betas or ())
-    functions = [_activation(name, alpha, beta) for name in wanted]
+    functions = [_named(name, alpha, beta) for name in wanted]
     return [functions[i : i + len(default)] for i in range(0, len(functions), len(default))]
 
 
-def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
-    formula = _ANY_CASE[name.casefold()]
+def _named(spelt: str, alphas: Iterator[float], betas: Iterator[float]) -> Named:
+    name = _ANY_CASE[spelt.casefold()]
+    formula = _FORMULAS[name]
     alpha = None if formula.alpha is None else next(alphas, formula.alpha)
     beta = None if formula.beta is None else next(betas, formula.beta)
-    return lambda x: formula.function(x, alpha, beta)
+    return Named(name, alpha, beta)
+
+
+def _activation(name: str, alpha: float | None, beta: float | None) -> Activation:
+    function = _FORMULAS[name].function
+    return lambda x: function(x, alpha, beta)
 
 
 def limited(function: Activation, clip: float | None) -> Activation:
     """Return an activation function whose input is limited to [-clip, clip]."""
-    bound = _bound(clip)
+    bound = bound_of(clip)
     return function if bound is None else lambda x: function(np.clip(x, -bound, bound))
 
 
-def _bound(clip: float | None) -> float | None:
+def bound_of(clip: float | None) -> float | None:
+    """Return the limit of the activation functions' inputs; raises InferenceError for one below 0."""
     if clip is not None and not clip >= 0:
         raise InferenceError(f"`clip` is {clip}, and must be above 0, or 0 for no clip")
     return clip or None
@@ -135,7 +164,7 @@ def infer(
     **_: Any,
 ) -> tuple[TensorType, ...]:
     """Return the type of Y, and that of each final state; other attributes do not affect them."""
-    _bound(clip)
+    bound_of(clip)
     activations_of(layer, activations, None, None, direction=direction)
     found = sizes(inputs, layer.gates, direction=direction, hidden_size=hidden_size, layout=layout)
     output, state = found.of_outputs(layout)

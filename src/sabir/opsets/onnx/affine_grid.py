@@ -11,9 +11,10 @@ from sabir.ir import Builder, Dim, TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.ranks import as_list, check_shape
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import allotted, sizes_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -59,6 +60,7 @@ v20 = affine_grid.first(
 
 _DIMENSIONS = (2, 3)
 _BATCH_AND_DEPTH = 2
+_TO_THE_END = 2**63 - 1
 
 
 @v20.infer
@@ -143,6 +145,20 @@ def _build_coordinates(b: Builder, count: Value, align_corners: int, kind: Eleme
         last = b.Cast(b.Max(b.Sub(count, one), one), to=number)
         return b.Sub(b.Mul(index, b.Div(two, last)), ones)
     return b.Sub(b.Div(b.Add(b.Mul(two, index), ones), b.Cast(count, to=number)), ones)
+
+
+@v20.gradient
+def gradient(g: Gradient, theta: Value, size: Value, /, *, align_corners: int) -> tuple[Value, None]:
+    """The products with the coordinates of the pixels, which the identity map returns."""
+    rank = _dimensions(theta.type) if isinstance(theta.type, TensorType) else None
+    rank = g.rank(g.dy) - _BATCH_AND_DEPTH if rank is None else rank
+    kind = element_of(theta)
+    still = np.eye(rank, rank + 1, dtype=kind.dtype)[None]
+    one = g.Concat([1], g.Slice(size, [1], [_TO_THE_END], [0]), axis=0)
+    pixels = g.Reshape(g.AffineGrid(still, one, align_corners=align_corners), [-1, rank])
+    moved = g.Reshape(g.dy, [0, -1, rank])
+    products = g.MatMul(g.Transpose(moved, perm=[0, 2, 1]), pixels)
+    return g.Concat(products, g.Unsqueeze(g.ReduceSum(moved, [1], keepdims=0), [2]), axis=2), None
 
 
 @affine_grid.examples

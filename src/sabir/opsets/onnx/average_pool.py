@@ -8,13 +8,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_type, reduce_windows
+from sabir.opsets.families.pooling_gradients import of_means
 from sabir.opsets.families.window_kernels import averaged
 from sabir.opsets.families.windows import AUTO_PAD, CEIL_MODE, DILATIONS, KERNEL_SHAPE, PADS, STRIDES, Window
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 _BLOCK = 1 << 16  # windows whose sums are divided at a time
@@ -60,6 +61,11 @@ def evaluate(x: Array, /, *, count_include_pad: int = 0, **window: Any) -> Array
 @v1.lower
 def lower(x: Expression, /, *, count_include_pad: int = 0, **window: Any) -> Expression:
     return averaged(x, Window.of(**window), include_padding=bool(count_include_pad))
+
+
+@v11.gradient
+def gradient(g: Gradient, x: Value, /, *, count_include_pad: int, **window: Any) -> Value:
+    return of_means(g, x, count_include_pad, window)
 
 
 @average_pool.examples

@@ -14,7 +14,7 @@ from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.families.sizes import allotted, sizes_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 center_crop_pad = Operator(
@@ -106,6 +106,13 @@ def body(b: Builder, x: Value, shape: Value, /, *, axes: Sequence[int] | None) -
     missing = b.Max(b.Sub(wanted, now), zero)
     before = b.Div(missing, two)
     return b.Pad(cut, b.Concat(before, b.Sub(missing, before), axis=0), None, named)
+
+
+@v18.gradient
+def gradient(g: Gradient, x: Value, shape: Value, /, *, axes: Sequence[int] | None) -> tuple[Value, None]:
+    """What was cropped at one side is padded there, so the same operator restores the sizes."""
+    sizes = g.sizes(x) if axes is None else g.Gather(g.sizes(x), [*axes])
+    return g.CenterCropPad(g.dy, sizes, axes=axes), None
 
 
 @center_crop_pad.examples

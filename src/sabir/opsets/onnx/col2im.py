@@ -8,13 +8,14 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, TensorType, exact_quotient, known_equal, mod, product
+from sabir.ir import Dim, TensorType, Value, exact_quotient, known_equal, mod, product
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import scatter
 from sabir.opsets.families.ranks import as_list
+from sabir.opsets.families.size_vectors import padded
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.families.windows import DILATIONS, PADS, STRIDES, Window
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 col2im = Operator(
@@ -85,6 +86,27 @@ def evaluate(x: Array, image_shape: Array, block_shape: Array, /, **window: Any)
     y: Array = np.zeros(whole, columns.dtype)
     scatter(columns, y, axes, [slice(0, n) for n in counts])
     return y.astype(x.dtype, copy=False)
+
+
+@v18.gradient
+def gradient(
+    g: Gradient, x: Value, image_shape: Value, block_shape: Value, /, *, strides: Ints, pads: Ints,
+    dilations: Ints,
+) -> tuple[Value, None, None]:  # fmt: skip
+    """Gather the blocks again, along one axis after another."""
+    axes = range(g.rank(g.dy) - 2)
+    edges = tuple(pads or (0,) * 2 * len(axes))
+    steps, gaps = (tuple(v or (1,) * len(axes)) for v in (strides, dilations))
+    image = padded(g, g.dy, edges[: len(axes)], edges[len(axes) :])
+    for axis in reversed(axes):
+        size, taps = g.Shape(image, start=axis + 2, end=axis + 3), g.Gather(block_shape, [axis])
+        room = g.Sub(g.Sub(size, 1), g.Mul(g.Sub(taps, 1), gaps[axis]))
+        count = g.Add(g.Div(room, steps[axis]), 1)
+        within, starts = (g.Range(0, g.Squeeze(n, [0]), 1) for n in (taps, count))
+        read = g.Add(g.Unsqueeze(g.Mul(within, gaps[axis]), [1]), g.Mul(starts, steps[axis]))
+        image = g.Gather(image, read, axis=axis + 2)
+    order = [2 * i + 2 + part for part in (0, 1) for i in axes]
+    return g.Reshape(g.Transpose(image, perm=[0, 1, *order]), g.sizes(x), allowzero=1), None, None
 
 
 @col2im.examples

@@ -9,10 +9,11 @@ from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value, total
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import as_input, from_front
+from sabir.opsets.families.move_gradients import moved_back, numbers_of
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import passed_over
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     BOOL,
@@ -104,6 +105,11 @@ def gather(b: Builder, x: Value, condition: Value, /, *, axis: int | None) -> Va
     if axis is None:
         return b.Gather(b.Reshape(x, as_input(b, "row", [-1])), places, axis=0)
     return b.Gather(x, places, axis=axis)
+
+
+@v11.gradient
+def gradient(g: Gradient, x: Value, condition: Value, /, *, axis: int | None) -> tuple[Value, None]:
+    return moved_back(g, x, g.Compress(numbers_of(g, x), condition, axis=axis)), None
 
 
 @compress.examples

@@ -11,8 +11,19 @@ from sabir.loops import Expression
 from sabir.opsets.families import contents
 from sabir.opsets.families.axes import from_front
 from sabir.opsets.families.shapes import axis_in, same_dim
-from sabir.opsets.typing import Array
-from sabir.schema import BFLOAT16, CLASSIC, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
+from sabir.opsets.typing import Array, Gradient
+from sabir.schema import (
+    BFLOAT16,
+    CLASSIC,
+    FLOATS,
+    Attribute,
+    Constraint,
+    Example,
+    Input,
+    Operator,
+    Output,
+    as_results,
+)
 
 concat = Operator(
     "Concat", summary="The inputs one after another along `axis`; their other dimensions must agree."
@@ -93,6 +104,14 @@ def same_axis(b: Builder, *inputs: Value, axis: int) -> Value:
 @v11.downgrade
 def axis_from_front(b: Builder, *inputs: Value, axis: int) -> Value:
     return b.Concat(*inputs, axis=from_front([axis], inputs[0])[0])
+
+
+@v13.gradient
+def gradient(g: Gradient, *inputs: Value, axis: int) -> tuple[Value, ...]:
+    if len(inputs) == 1:
+        return (g.dy,)
+    sizes = [g.Shape(x, start=axis, end=None if axis == -1 else axis + 1) for x in inputs]
+    return as_results(g.op("Split", g.dy, g.Concat(*sizes, axis=0), axis=axis, outputs=len(inputs)))
 
 
 @concat.examples

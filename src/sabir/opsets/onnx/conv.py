@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import ATTRIBUTES, convolve, convolved_shape
+from sabir.opsets.families.convolution_gradients import Filters, gradient_of_convolution
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.window_kernels import convolved
 from sabir.opsets.families.windows import Window
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 conv = Operator(
@@ -66,6 +67,25 @@ def lower(
     kernel_shape: Sequence[int] | None, **window: Any,
 ) -> Expression:  # fmt: skip
     return convolved(x, w, b, group=group, kernel_shape=kernel_shape, **window)
+
+
+@v11.gradient
+def gradient(
+    g: Gradient,
+    x: Value,
+    w: Value,
+    b: Value | None = None,
+    /,
+    *,
+    pads: Ints,
+    auto_pad: str,
+    **attributes: Any,
+) -> tuple[Value, Value, Value | None]:
+    filters = Filters.of(g, w, **attributes)
+    rank = len(filters.strides)
+    edges = tuple(pads or ())[:rank] if auto_pad == "NOTSET" else ()
+    begin = None if auto_pad.startswith("SAME") else edges or (0,) * rank
+    return gradient_of_convolution(g, x, b, filters, begin, upper=auto_pad == "SAME_UPPER")
 
 
 @conv.examples

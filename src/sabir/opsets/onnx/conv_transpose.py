@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, TensorType, known_equal, mod, mul
+from sabir.ir import Dim, TensorType, Value, known_equal, mod, mul
 from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import (
@@ -17,12 +17,14 @@ from sabir.opsets.families.convolution import (
     kernel_of,
     spatial_rank,
 )
+from sabir.opsets.families.convolution_gradients import Filters, begins, of_bias, of_filters
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import same_dim
+from sabir.opsets.families.size_vectors import combined, padded, sizes_of
 from sabir.opsets.families.transposed import Transposed
 from sabir.opsets.families.transposed_kernels import convolved_transposed
 from sabir.opsets.families.windows import AUTO_PADS, DILATIONS, STRIDES, Window
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 conv_transpose = Operator(
@@ -138,6 +140,35 @@ def lower(
     kernel_shape: Sequence[int] | None, **window: Any,
 ) -> Expression:  # fmt: skip
     return convolved_transposed(x, w, b, _windows(kernel_of(w.shape, kernel_shape), **window), group)
+
+
+@v11.gradient
+def gradient(
+    g: Gradient,
+    x: Value,
+    w: Value,
+    b: Value | None = None,
+    /,
+    *,
+    pads: Ints,
+    output_padding: Ints,
+    output_shape: Ints,
+    auto_pad: str,
+    **attributes: Any,
+) -> tuple[Value, Value, Value | None]:
+    """A convolution of the output's gradient with the same weights."""
+    filters = Filters.of(g, w, **attributes)
+    rank = len(filters.strides)
+    covered = filters.covered(g, sizes_of(g, x))
+    missing = combined(g, "Sub", covered, sizes_of(g, g.dy))
+    if output_shape or auto_pad.startswith("SAME"):
+        added = combined(g, "Add", missing, tuple(output_padding or (0,) * rank))
+        begin = begins(g, added, upper=auto_pad == "SAME_UPPER")
+    else:
+        begin = (tuple(pads or ()) if auto_pad == "NOTSET" else ())[:rank] or (0,) * rank
+    dy = padded(g, g.dy, begin, combined(g, "Sub", missing, begin))
+    dx = g.Conv(dy, w, group=filters.group, strides=filters.strides, dilations=filters.dilations)
+    return dx, of_filters(g, dy, x, filters), None if b is None else of_bias(g)
 
 
 @conv_transpose.examples

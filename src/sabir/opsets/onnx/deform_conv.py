@@ -9,14 +9,16 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, TensorType, known_equal, mul, product
+from sabir.ir import Dim, TensorType, Value, known_equal, mul, product
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.convolution import FILTER_SHAPE, GROUP, convolved_shape, kernel_of
+from sabir.opsets.families.convolution_gradients import Filters, of_bias
+from sabir.opsets.families.deformation_gradients import Deformation
 from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import spend_operations
 from sabir.opsets.families.windows import DILATIONS, PADS, STRIDES, Window, WindowAxis
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 deform_conv = Operator(
@@ -175,6 +177,18 @@ def _interpolated(image: Array, at: Sequence[Array]) -> Array:
         for g in range(groups):
             y[g] += np.take(flat[g], index[g].reshape(-1), axis=0) * weight[g].reshape(-1, 1)
     return y
+
+
+@v19.gradient
+def gradient(
+    g: Gradient, x: Value, w: Value, offset: Value, b: Value | None = None, mask: Value | None = None, /, *,
+    offset_group: int, pads: Ints, **attributes: Any,
+) -> tuple[Value | None, ...]:  # fmt: skip
+    filters = Filters.of(g, w, **attributes)
+    begin = tuple(pads or (0,) * len(filters.strides))[: len(filters.strides)]
+    call = Deformation(g, x, offset, mask, filters, begin, offset_group)
+    d_bias = None if b is None else of_bias(g)
+    return call.of_input(), call.of_filters(), call.of_offset(), d_bias, call.of_mask()
 
 
 @deform_conv.examples

@@ -10,12 +10,13 @@ from sabir.loops import Expression, Lowering
 from sabir.opsets.families.blocks import (
     BLOCKSIZE,
     MODE,
+    build_to_depth,
     build_to_space,
     infer_to_space,
     lower_to_space,
     to_space,
 )
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 depth_to_space = Operator(
@@ -62,6 +63,13 @@ def lower(x: Expression, /, *, blocksize: int, mode: str = "DCR", call: Lowering
 @v28.body
 def body(b: Builder, x: Value, /, *, blocksize: int, mode: str) -> Value:
     return build_to_space(b, x, blocksize, mode)
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /, *, blocksize: int, mode: str) -> Value:
+    if mode == "DCR":
+        return g.SpaceToDepth(g.dy, blocksize=blocksize)
+    return build_to_depth(g, g.dy, blocksize, mode)  # SpaceToDepth has a mode only from operator set 28 on
 
 
 @depth_to_space.examples

@@ -7,10 +7,10 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import Builder, Dim, TensorType, Value
-from sabir.opsets.families import axes, spectra
+from sabir.opsets.families import axes, spectra, spectrum_gradients
 from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.families.shapes import shared_dim
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 dft = Operator(
@@ -186,6 +186,29 @@ def axis_becomes_an_attribute(
 ) -> Value:
     along = LAST if axis is None else axes.as_ints("axis", axis)[0]
     return b.DFT(x, length, axis=along, inverse=inverse, onesided=onesided)
+
+
+@v17.gradient
+def gradient_by_attribute(
+    g: Gradient, x: Value, length: Value | None = None, /, *, axis: int, inverse: int, onesided: int
+) -> tuple[Value, None]:
+    along = spectrum_gradients.axis_of(g, axis)
+    return spectrum_gradients.of_dft(g, x, length, along, inverse=inverse, onesided=onesided), None
+
+
+@v20.gradient
+def gradient(
+    g: Gradient,
+    x: Value,
+    length: Value | None = None,
+    axis: Value | None = None,
+    /,
+    *,
+    inverse: int,
+    onesided: int,
+) -> tuple[Value, None, None]:
+    along = spectrum_gradients.axis_of(g, LAST if axis is None else axis)
+    return spectrum_gradients.of_dft(g, x, length, along, inverse=inverse, onesided=onesided), None, None
 
 
 @dft.examples

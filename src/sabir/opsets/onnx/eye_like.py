@@ -11,7 +11,7 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.families.scalars import element_of
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     BOOL,
@@ -77,6 +77,12 @@ def compare(b: Builder, x: Value, /, *, dtype: int | None, k: int) -> Value:
     rows, columns = (indices(b, sizes(b, x, [axis])) for axis, _ in enumerate(shape_of("input", x)))
     diagonal = b.Equal(columns, b.Add(unsqueezed(b, rows, [1]), k))
     return b.Cast(diagonal, to=element_of(x).number if dtype is None else dtype)
+
+
+@v9.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    """Zero, as only the shape is read."""
+    return g.zeros(x)
 
 
 @eye_like.examples

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from sabir import loops
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import contents
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES, check_known
+from sabir.opsets.families.move_gradients import as_tuples, zeros_of
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 gather = Operator(
@@ -65,6 +66,22 @@ def _taken(data: Array, indices: Array, axis: int) -> Array:
         return np.take(data, indices, axis)
     # slower by the index, but `take` would copy all of `data` first
     return data[*(slice(None),) * axis, indices]
+
+
+@v13.gradient
+def gradient(g: Gradient, data: Value, indices: Value, /, *, axis: int) -> tuple[Value, None]:
+    """Of rows: the axis is in front while they are added up."""
+    axis = axis if axis == 0 else axis_in(axis, g.rank(data))
+    if axis == 0:
+        return g.ScatterND(g.zeros(data), as_tuples(g, indices), g.dy, reduction="add"), None
+    rank, places = g.rank(data), g.rank(indices)
+    order = [axis, *range(axis), *range(axis + 1, rank)]
+    dy = g.Transpose(
+        g.dy, perm=[*range(axis, axis + places), *range(axis), *range(axis + places, rank + places - 1)]
+    )
+    rows = zeros_of(g, g.Gather(g.sizes(data), order), data)
+    d = g.ScatterND(rows, as_tuples(g, indices), dy, reduction="add")
+    return g.Transpose(d, perm=[order.index(i) for i in range(rank)]), None
 
 
 @gather.examples

@@ -12,7 +12,7 @@ from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.extents import numbered, shape_of, size, sizes, unsqueezed, wrapped
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES, check_index_shape, check_known, checked
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 gather_elements = Operator(
@@ -87,6 +87,11 @@ def gather_from_row(b: Builder, data: Value, indices: Value, /, *, axis: int) ->
     ]
     row = b.Reshape(data, as_input(b, "row", [-1])) if rank > 1 else data
     return b.Gather(row, numbered(b, places, counts), axis=0)
+
+
+@v13.gradient
+def gradient(g: Gradient, data: Value, indices: Value, /, *, axis: int) -> tuple[Value, None]:
+    return g.ScatterElements(g.zeros(data), indices, g.dy, axis=axis, reduction="add"), None
 
 
 @gather_elements.examples

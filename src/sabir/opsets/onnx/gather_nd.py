@@ -12,9 +12,10 @@ from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.extents import shape_of, sizes, squeezed, tuple_numbers
 from sabir.opsets.families.indexing import TUPLES, checked
+from sabir.opsets.families.move_gradients import moved_back, numbers_of
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
 gather_nd = Operator(
@@ -122,6 +123,13 @@ def gather_rows(b: Builder, data: Value, indices: Value, /) -> Value:
     if rank == width + 1:
         return found
     return b.Reshape(found, b.Concat(sizes(b, indices, axes), sizes(b, data, range(width, rank)), axis=0))
+
+
+@v13.gradient
+def gradient(g: Gradient, data: Value, indices: Value, /, *, batch_dims: int) -> tuple[Value, None]:
+    if batch_dims == 0:
+        return g.ScatterND(g.zeros(data), indices, g.dy, reduction="add"), None
+    return moved_back(g, data, g.GatherND(numbers_of(g, data), indices, batch_dims=batch_dims)), None
 
 
 @gather_nd.examples

@@ -6,12 +6,13 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_to_one
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.sizes import passed_over
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 global_average_pool = Operator("GlobalAveragePool", summary="The mean of each channel over all spatial axes.")
@@ -43,6 +44,12 @@ def evaluate(x: Array, /) -> Array:
 @v1.lower
 def lower(x: Expression, /) -> Expression:
     return loops.mean(x, range(2, x.rank))
+
+
+@v1.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    count = g.Cast(g.ReduceProd(g.Shape(x, start=2), keepdims=0), to=element_of(x).number)
+    return g.Expand(g.Div(g.dy, count), g.sizes(x))
 
 
 @global_average_pool.examples

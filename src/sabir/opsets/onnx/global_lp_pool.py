@@ -10,8 +10,9 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import reduction_kernels
 from sabir.opsets.families.pooling import pooled_to_one, powers, roots, whole_order
+from sabir.opsets.families.pooling_gradients import shares_of_norms, slopes_of_powers
 from sabir.opsets.families.sizes import passed_over
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, above
 
 global_lp_pool = Operator(
@@ -60,6 +61,12 @@ def integer_order(b: Builder, x: Value, /, *, p: float) -> Value:
 @v2.downgrade
 def float_order(b: Builder, x: Value, /, *, p: int) -> Value:
     return b.GlobalLpPool(x, p=float(p))
+
+
+@v2.gradient
+def gradient(g: Gradient, x: Value, /, *, p: int) -> Value:
+    """Zero where all elements of a channel are, as for a norm in PyTorch."""
+    return g.Mul(shares_of_norms(g, g.y(), p), slopes_of_powers(g, x, p))
 
 
 @global_lp_pool.examples

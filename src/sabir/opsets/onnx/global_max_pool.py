@@ -6,12 +6,13 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_to_one
+from sabir.opsets.families.pooling_gradients import of_first_maximum
 from sabir.opsets.families.sizes import passed_over
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 global_max_pool = Operator(
@@ -44,6 +45,12 @@ def evaluate(x: Array, /) -> Array:
 @v1.lower
 def lower(x: Expression, /) -> Expression:
     return loops.reduce("max", x, range(2, x.rank))
+
+
+@v1.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    """Of the first of equal maxima, as in PyTorch."""
+    return of_first_maximum(g, x)
 
 
 @global_max_pool.examples

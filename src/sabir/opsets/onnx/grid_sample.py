@@ -10,10 +10,11 @@ import numpy as np
 
 from sabir.base import InferenceError, check_elements
 from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import sampling_gradients
 from sabir.opsets.families.resampling import kernel, saturated
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import allotted, spend_operations
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -253,6 +254,22 @@ def rename_back(
     return b.GridSample(
         x, grid, align_corners=align_corners, padding_mode=padding_mode, mode=names.get(mode, mode)
     )
+
+
+@v16.gradient
+def gradient_of_images(
+    g: Gradient, x: Value, grid: Value, /, *, align_corners: int, padding_mode: str, mode: str
+) -> tuple[Value, Value]:
+    return sampling_gradients.of_grid_sample(
+        g, x, grid, bool(align_corners), padding_mode, _FIRST_NAMES[mode]
+    )
+
+
+@v20.gradient
+def gradient(
+    g: Gradient, x: Value, grid: Value, /, *, align_corners: int, padding_mode: str, mode: str
+) -> tuple[Value, Value]:
+    return sampling_gradients.of_grid_sample(g, x, grid, bool(align_corners), padding_mode, mode)
 
 
 @grid_sample.examples

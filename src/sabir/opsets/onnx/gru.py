@@ -7,10 +7,18 @@ from typing import Any, cast
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import products, recurrence_adapters, recurrence_examples, recurrences
+from sabir.opsets.families import (
+    gru_gradients,
+    products,
+    recurrence_adapters,
+    recurrence_examples,
+    recurrence_gradients,
+    recurrences,
+)
 from sabir.opsets.families import recurrence_ports as ports
+from sabir.opsets.families.recurrence_gradients import Direction, Gradients
 from sabir.opsets.families.recurrence_shapes import DIRECTIONS, RecurrentInputs
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Attribute, Call, Example, Input, Operator, Output, Unconvertible, one_of
 
 gru = Operator(
@@ -174,6 +182,22 @@ def drop_linear_before_reset(
 v7.upgrade(recurrence_adapters.drop_output_sequence("GRU"))
 v7.downgrade(recurrence_adapters.add_output_sequence("GRU"))
 v14.downgrade(recurrence_adapters.drop_layout("GRU", STATES))
+
+
+@v14.gradient
+def gradient(
+    g: Gradient, x: Value, w: Value, r: Value, b: Value | None = None, lens: Value | None = None,
+    h: Value | None = None, /, *, linear_before_reset: int, **attributes: Any,
+) -> tuple[Value | None, ...]:  # fmt: skip
+    functions = recurrence_gradients.functions_of(g, LAYER, x, **attributes)
+
+    def of_direction(d: Direction, number: int) -> Gradients:
+        if linear_before_reset:
+            return gru_gradients.of_late_reset(d, functions[number])
+        return gru_gradients.of_early_reset(d, functions[number])
+
+    inputs = RecurrentInputs(x, w, r, b, lens, h)
+    return recurrence_gradients.gradient(g, inputs, LAYER.states, of_direction, **attributes)[:6]
 
 
 @gru.examples

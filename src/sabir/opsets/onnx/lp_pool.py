@@ -11,9 +11,10 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import reduction_kernels
 from sabir.opsets.families.pooling import pooled_type, powers, reduce_windows, roots, whole_order
+from sabir.opsets.families.pooling_gradients import of_norms
 from sabir.opsets.families.window_kernels import pooled
 from sabir.opsets.families.windows import AUTO_PAD, CEIL_MODE, DILATIONS, KERNEL_SHAPE, PADS, STRIDES, Window
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -96,6 +97,12 @@ def integer_order(
 @v2.downgrade
 def float_order(b: Builder, x: Value, /, *, p: int, **window: Any) -> Value:
     return b.LpPool(x, p=float(p), **window)
+
+
+@v18.gradient
+def gradient(g: Gradient, x: Value, /, *, p: int, **window: Any) -> Value:
+    """Zero where all elements of a window are, as for a norm in PyTorch."""
+    return of_norms(g, x, p, window)
 
 
 @lp_pool.examples

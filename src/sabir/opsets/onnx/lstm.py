@@ -6,11 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import TensorType
-from sabir.opsets.families import products, recurrence_adapters, recurrence_examples, recurrences
+from sabir.ir import TensorType, Value
+from sabir.opsets.families import (
+    lstm_gradients,
+    products,
+    recurrence_adapters,
+    recurrence_examples,
+    recurrence_gradients,
+    recurrences,
+)
 from sabir.opsets.families import recurrence_ports as ports
+from sabir.opsets.families.recurrence_gradients import Direction, Gradients
 from sabir.opsets.families.recurrence_shapes import RecurrentInputs
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Attribute, Example, Input, Operator, Output
 
 lstm = Operator(
@@ -134,6 +142,21 @@ def _step(
 v7.upgrade(recurrence_adapters.drop_output_sequence("LSTM"))
 v7.downgrade(recurrence_adapters.add_output_sequence("LSTM"))
 v14.downgrade(recurrence_adapters.drop_layout("LSTM", STATES))
+
+
+@v14.gradient
+def gradient(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  those of the operator
+    g: Gradient, x: Value, w: Value, r: Value, b: Value | None = None, lens: Value | None = None,
+    h: Value | None = None, c: Value | None = None, p: Value | None = None, /, *, input_forget: int,
+    **attributes: Any,
+) -> tuple[Value | None, ...]:  # fmt: skip
+    functions = recurrence_gradients.functions_of(g, LAYER, x, **attributes)
+
+    def of_direction(d: Direction, number: int) -> Gradients:
+        return lstm_gradients.of_direction(d, functions[number], coupled=input_forget != 0)
+
+    inputs = RecurrentInputs(x, w, r, b, lens, h, c, p)
+    return recurrence_gradients.gradient(g, inputs, LAYER.states, of_direction, **attributes)
 
 
 @lstm.examples

@@ -9,10 +9,11 @@ import numpy as np
 
 from sabir.base import check_elements
 from sabir.elements import element
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_type, reduce_windows, taps_backwards
+from sabir.opsets.families.pooling_gradients import of_maxima
 from sabir.opsets.families.window_kernels import pooled
 from sabir.opsets.families.windows import (
     AUTO_PAD,
@@ -24,7 +25,7 @@ from sabir.opsets.families.windows import (
     Window,
     WindowAxis,
 )
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -132,6 +133,12 @@ def lower(x: Expression, /, *, storage_order: int = 0, call: Lowering, **window:
     if call.wants(1):
         raise NotLowered("no kernel computes the indices of the maxima")
     return pooled(x, Window.of(**window), "max")
+
+
+@v12.gradient
+def gradient(g: Gradient, x: Value, /, *, storage_order: int, **window: Any) -> Value:
+    """Of the first of equal maxima, as in PyTorch."""
+    return of_maxima(g, x, storage_order, window)
 
 
 @max_pool.examples

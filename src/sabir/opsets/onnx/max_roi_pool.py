@@ -6,11 +6,13 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType
+from sabir.elements import INT64
+from sabir.ir import TensorType, Value
+from sabir.opsets.families import region_gradients
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
 from sabir.opsets.families.sizes import allotted, spend_operations
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 max_roi_pool = Operator(
@@ -84,6 +86,23 @@ def _bins(first: int, last: int, count: int, length: int) -> tuple[Array, Array]
     starts = np.floor(edges[:-1]).astype(np.int64) + first
     stops = np.ceil(edges[1:]).astype(np.int64) + first
     return np.clip(starts, 0, length), np.clip(stops, 0, length)
+
+
+@v1.gradient
+def gradient(
+    g: Gradient, x: Value, rois: Value, /, *, pooled_shape: Sequence[int], spatial_scale: float
+) -> tuple[Value, None]:
+    """Of the first of equal maxima; the corners are rounded."""
+    scaled = g.Mul(rois, spatial_scale)
+    whole = g.Mul(g.Sign(scaled), g.Floor(g.Add(g.Abs(scaled), 0.5)))
+    corners = g.Cast(whole, to=INT64.number)
+    left, top, right, bottom = (g.Gather(corners, i, axis=1) for i in range(1, _ROW))
+    reads = [
+        region_gradients.whole_pixels(g, first, last, bins, g.Gather(g.sizes(x), axis), x)
+        for first, last, bins, axis in ((top, bottom, pooled_shape[0], 2), (left, right, pooled_shape[1], 3))
+    ]
+    items = g.Cast(g.Gather(rois, 0, axis=1), to=INT64.number)
+    return region_gradients.of_greatest(g, x, items, *reads), None
 
 
 @max_roi_pool.examples

@@ -8,11 +8,13 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, TensorType, add, mul, sub
+from sabir.ir import Dim, TensorType, Value, add, mul, sub
+from sabir.opsets.families.pooling_gradients import of_positions
 from sabir.opsets.families.ranks import check_alike, check_shape
+from sabir.opsets.families.size_vectors import combined, sizes_of
 from sabir.opsets.families.sizes import allotted, sizes_in
 from sabir.opsets.families.windows import KERNEL_SHAPE, LEAST_RANK, PADS, STRIDES, Window
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output, tensors
 
 max_unpool = Operator(
@@ -106,6 +108,28 @@ def evaluate(x: Array, indices: Array, output_shape: Array | None = None, /, **w
         )
     whole[tuple(slice(c) for c in covered)] = y
     return whole
+
+
+@v11.gradient
+def gradient(
+    g: Gradient,
+    x: Value,
+    indices: Value,
+    output_shape: Value | None = None,
+    /,
+    *,
+    kernel_shape: Sequence[int],
+    strides: Ints,
+    pads: Ints,
+) -> tuple[Value, None, None]:
+    """Of equal indices each has the gradient, as in PyTorch."""
+    if output_shape is None:
+        return of_positions(g, indices, None), None, None
+    rank = len(kernel_shape)
+    steps = combined(g, "Mul", combined(g, "Sub", sizes_of(g, x), 1), tuple(strides or (1,) * rank))
+    edges = tuple(pads or (0,) * 2 * rank)
+    reach = tuple(k - b - e for k, b, e in zip(kernel_shape, edges[:rank], edges[rank:], strict=True))
+    return of_positions(g, indices, combined(g, "Add", steps, reach)), None, None
 
 
 @max_unpool.examples

@@ -15,9 +15,10 @@ from sabir.opsets.families.axes import as_input, from_front
 from sabir.opsets.families.calls import typed
 from sabir.opsets.families.extents import indices, shape_of, unsqueezed, wrapped
 from sabir.opsets.families.ranks import as_number, check_one, check_shape
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import allotted
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -177,6 +178,18 @@ def compare(b: Builder, places: Value, depth: Value, values: Value, /, *, axis: 
     row = unsqueezed(b, indices(b, count), range(1, rank - axis))
     found = b.Equal(unsqueezed(b, b.Cast(places, to=INT64.number), [axis]), row)
     return b.Gather(values, b.Cast(found, to=INT64.number), axis=0)
+
+
+@v11.gradient
+def gradient(
+    g: Gradient, indices: Value, depth: Value, values: Value, /, *, axis: int
+) -> tuple[None, None, Value]:
+    kind = element_of(values).dtype
+    off, on = (
+        g.ReduceSum(g.Mul(g.dy, g.OneHot(indices, depth, np.array(chosen, kind), axis=axis)), keepdims=0)
+        for chosen in ([1, 0], [0, 1])
+    )
+    return None, None, g.Concat(g.Unsqueeze(off, [0]), g.Unsqueeze(on, [0]), axis=0)
 
 
 @one_hot.examples

@@ -11,9 +11,11 @@ from sabir.loops import Expression, Lowering, Size
 from sabir.opsets.families import contents, kernels, padding_kernels
 from sabir.opsets.families.arithmetic import as_dim
 from sabir.opsets.families.axes import as_input, as_ints, ints
+from sabir.opsets.families.move_gradients import moved_back, numbers_of
 from sabir.opsets.families.padding import by_axis, check_sources, padded
 from sabir.opsets.families.ranks import as_list, check_one, check_rank
-from sabir.opsets.typing import Array
+from sabir.opsets.families.scalars import Numbers
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -304,6 +306,29 @@ def pads_for_every_axis(
         begin, end = by_axis(as_ints("pads", pads), as_ints("axes", axes), rank)
         pads = as_input(b, "pads", [*begin, *end])
     return b.Pad(data, pads, constant, mode=mode)
+
+
+@v18.gradient
+def gradient(
+    g: Gradient,
+    data: Value,
+    pads: Value,
+    constant: Value | None = None,
+    axes: Value | None = None,
+    /,
+    *,
+    mode: str,
+) -> tuple[Value, None, Value | None, None]:
+    """Remove the padding; an element that a mode repeats gets the gradients of all copies."""
+    if mode != "constant":
+        places = g.Pad(numbers_of(g, data), pads, None, axes, mode=mode)
+        return moved_back(g, data, places), None, None if constant is None else g.zeros(constant), None
+    removed = g.Pad(g.dy, g.Neg(pads), None, axes)
+    if constant is None:
+        return removed, None, None, None
+    padding = g.Pad(g.zeros(data), pads, Numbers.like(g, data)(1), axes)
+    total = g.ReduceSum(g.Mul(g.dy, padding), keepdims=0)
+    return removed, None, g.Expand(total, g.sizes(constant)), None
 
 
 @pad.examples

@@ -16,7 +16,7 @@ from sabir.opsets.families.arithmetic import as_dim, as_item
 from sabir.opsets.families.ranks import check_one
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.sizes import allotted
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -177,6 +177,17 @@ def constant_or_counted(b: Builder, start: Value, limit: Value, delta: Value, /)
 
 def _wide_float(x: Array) -> Array:
     return _wide(x, FLOAT.number)
+
+
+@v11.gradient
+def gradient(g: Gradient, start: Value, limit: Value, delta: Value, /) -> tuple[Value, Value, Value]:
+    """Zero for the limit, which only tells how many numbers there are."""
+    steps = g.Cast(g.Range(0, g.Size(g.dy), 1), to=element_of(start).number)
+    return (
+        g.ReduceSum(g.dy, keepdims=0),
+        g.zeros(limit),
+        g.ReduceSum(g.Mul(g.dy, steps), keepdims=0),
+    )
 
 
 @arange.examples

@@ -15,7 +15,7 @@ from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.extents import indices, numbered, shape_of, sizes, unsqueezed
 from sabir.opsets.families.ranks import check_rank, check_shape
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
 reverse_sequence = Operator(
@@ -113,6 +113,13 @@ def gather_steps(b: Builder, x: Value, lengths: Value, /, *, batch_axis: int, ti
         return b.Gather(b.Reshape(x, as_input(b, "row", [-1])), numbers, axis=0)
     y = b.Gather(b.Flatten(x, axis=2), numbers, axis=0)
     return y if rank == 3 else b.Reshape(y, b.Shape(x))  # ruff: ignore[magic-value-comparison]  one more axis
+
+
+@v10.gradient
+def gradient(
+    g: Gradient, x: Value, lengths: Value, /, *, batch_axis: int, time_axis: int
+) -> tuple[Value, None]:
+    return g.ReverseSequence(g.dy, lengths, batch_axis=batch_axis, time_axis=time_axis), None
 
 
 @reverse_sequence.examples

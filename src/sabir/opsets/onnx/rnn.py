@@ -6,11 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from sabir.ir import TensorType
-from sabir.opsets.families import products, recurrence_adapters, recurrence_examples, recurrences
+from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import (
+    products,
+    recurrence_adapters,
+    recurrence_examples,
+    recurrence_gradients,
+    recurrences,
+)
 from sabir.opsets.families import recurrence_ports as ports
+from sabir.opsets.families.recurrence_gradients import Carried, Direction, Gradients
 from sabir.opsets.families.recurrence_shapes import RecurrentInputs
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Attribute, Example, Input, Operator
 
 rnn = Operator("RNN", summary="A recurrent layer, step by step: `h = tanh(W x + R h + b)`.")
@@ -100,6 +107,31 @@ def _of_directions(activations: Sequence[str], direction: str) -> Sequence[str]:
 v7.upgrade(recurrence_adapters.drop_output_sequence("RNN"))
 v7.downgrade(recurrence_adapters.add_output_sequence("RNN"))
 v14.downgrade(recurrence_adapters.drop_layout("RNN", STATES))
+
+
+@v14.gradient
+def gradient(
+    g: Gradient, x: Value, w: Value, r: Value, b: Value | None = None, lens: Value | None = None,
+    h: Value | None = None, /, **attributes: Any,
+) -> tuple[Value | None, ...]:  # fmt: skip
+    attributes["activations"] = _of_directions(attributes["activations"], attributes["direction"])
+    functions = recurrence_gradients.functions_of(g, LAYER, x, **attributes)
+
+    def of_direction(d: Direction, number: int) -> Gradients:
+        (function,), weights, states = functions[number], d.inputs.r, d.states
+        sums = g.Add(d.of_inputs(2), g.MatMul(states, g.Transpose(weights, perm=[1, 0])))
+
+        def step(b: Builder, carried: Sequence[Value], items: Sequence[Value]) -> Carried:
+            (dh,), (slope, *kept) = carried, items
+            gate = b.Mul(dh, slope)
+            before = b.MatMul(gate, weights)
+            return [b.Add(before, b.Mul(dh, kept[0])) if kept else before], [gate]
+
+        dh, gates = d.back([d.active(function.slope(sums)), *d.kept()], step, 1)
+        return d.finish(gates, [dh], of_r=gates, d_r=d.product(gates, states))
+
+    inputs = RecurrentInputs(x, w, r, b, lens, h)
+    return recurrence_gradients.gradient(g, inputs, LAYER.states, of_direction, **attributes)[:6]
 
 
 @rnn.examples

@@ -8,11 +8,13 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
+from sabir.opsets.families import region_gradients
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_rank, check_shape
+from sabir.opsets.families.region_gradients import Reads, sampled
 from sabir.opsets.families.regions import channels_last, check_regions, items_in, over_bins, regions_type
 from sabir.opsets.families.sizes import allotted, set_aside, spend_operations
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -274,6 +276,25 @@ def only_as_before(
     if coordinate_transformation_mode != _BEFORE:
         raise Unconvertible(f"RoiAlign:10 has only the mode {_BEFORE!r}")
     return b.RoiAlign(*inputs, **attributes)
+
+
+@v16.gradient
+def gradient(
+    g: Gradient, x: Value, rois: Value, batch_indices: Value, /, *, mode: str, output_height: int,
+    output_width: int, sampling_ratio: int, **attributes: Any,
+) -> tuple[Value, None, None]:  # fmt: skip
+    """By the maps alone, as in PyTorch."""
+    offset = 0.5 if attributes["coordinate_transformation_mode"] == "half_pixel" else 0.0
+    corners = g.Sub(g.Mul(rois, float(attributes["spatial_scale"])), offset)
+    left, top, right, bottom = (g.Gather(corners, i, axis=1) for i in range(_CORNERS))
+    axes = ((top, bottom, output_height, 2), (left, right, output_width, 3))
+    reads: list[Reads] = []
+    for first, last, bins, axis in axes:
+        span = g.Sub(last, first) if offset else g.Max(g.Sub(last, first), 1)
+        length = g.Gather(g.sizes(x), axis)
+        reads.append(sampled(g, first, span, bins, sampling_ratio, length))
+    pool = region_gradients.of_means if mode == "avg" else region_gradients.of_greatest
+    return pool(g, x, batch_indices, *reads), None, None
 
 
 @roi_align.examples

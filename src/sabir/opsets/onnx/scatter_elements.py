@@ -6,10 +6,11 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import scattering_kernels
+from sabir.opsets.families import scatter_gradients, scattering, scattering_kernels
 from sabir.opsets.families.calls import previous_opset
 from sabir.opsets.families.indexing import AXIS, INDEX_TYPES
 from sabir.opsets.families.scattering import DUPLICATES, EXTREMES, REDUCTION, elements, infer_elements
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 scatter_elements = Operator(
@@ -43,6 +44,20 @@ v11.lower(scattering_kernels.elements)
 def take_the_old_name(b: Builder, data: Value, indices: Value, updates: Value, /, *, axis: int) -> Value:
     with previous_opset(b):
         return b.Scatter(data, indices, updates, axis=axis)
+
+
+@v18.gradient
+def gradient(
+    g: Gradient, data: Value, indices: Value, updates: Value, /, *, axis: int, reduction: str
+) -> tuple[Value, None, Value]:
+    """Of updates for one index only the last has one, and equal extremes share theirs."""
+
+    def scatter(data: Value, updates: Value, reduction: str = scattering.NONE) -> Value:
+        return g.ScatterElements(data, indices, updates, axis=axis, reduction=reduction)
+
+    return scatter_gradients.gradient(
+        g, data, updates, reduction, scatter, lambda x: g.GatherElements(x, indices, axis=axis)
+    )
 
 
 @scatter_elements.examples

@@ -6,11 +6,12 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, Value
-from sabir.opsets.families import scattering_kernels
+from sabir.opsets.families import scatter_gradients, scattering, scattering_kernels
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.extents import shape_of, tuple_numbers
 from sabir.opsets.families.indexing import TUPLES
 from sabir.opsets.families.scattering import DUPLICATES, EXTREMES, REDUCTION, infer_tuples, tuples
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 scatter_nd = Operator(
@@ -46,6 +47,18 @@ def scatter_rows(b: Builder, data: Value, indices: Value, updates: Value, /) -> 
     rows = b.Flatten(updates, axis=len(shape_of("indices", indices)) - 1)
     chosen = b.Expand(b.Reshape(places, as_input(b, "column", [-1, 1])), b.Shape(rows))
     return b.Reshape(b.ScatterElements(matrix, chosen, rows, axis=0), b.Shape(data))
+
+
+@v18.gradient
+def gradient(
+    g: Gradient, data: Value, indices: Value, updates: Value, /, *, reduction: str
+) -> tuple[Value, None, Value]:
+    """Of updates for one tuple only the last has one, and equal extremes share theirs."""
+
+    def scatter(data: Value, updates: Value, reduction: str = scattering.NONE) -> Value:
+        return g.ScatterND(data, indices, updates, reduction=reduction)
+
+    return scatter_gradients.gradient(g, data, updates, reduction, scatter, lambda x: g.GatherND(x, indices))
 
 
 @scatter_nd.examples

@@ -7,14 +7,16 @@ import numpy as np
 
 from sabir import loops
 from sabir.base import InferenceError
+from sabir.elements import INT64
 from sabir.ir import Builder, Dim, Item, Known, TensorType, Value, known_equal
 from sabir.loops import Expression, Lowering, NotLowered, Size
 from sabir.opsets.families import contents, kernels
 from sabir.opsets.families.axes import as_input, as_ints, from_front, ints
 from sabir.opsets.families.indexing import INDEX_TYPES, TO_THE_END, sliced_dim, sliced_start, span
+from sabir.opsets.families.move_gradients import moved_back, numbers_of
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.shapes import axes_in
-from sabir.opsets.typing import Array, Ints
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -44,6 +46,7 @@ v1 = slicing.first(
     ],
 )
 Operand = TypeVar("Operand")
+_MOST_GAPS = 16  # steps for which a gradient is spread with zeros, not element by element
 Tind = Constraint("Tind", INDEX_TYPES)
 
 
@@ -227,6 +230,53 @@ def axes_from_front(b: Builder, data: Value, starts: Value, ends: Value, /, *oth
         dtype = axes.type.element.dtype if isinstance(axes.type, TensorType) else np.int64
         axes = b.initializer("axes", np.array(from_front(as_ints("axes", axes), data), dtype))
     return b.Slice(data, starts, ends, axes, steps)
+
+
+@v13.gradient
+def gradient(
+    g: Gradient,
+    data: Value,
+    starts: Value,
+    ends: Value,
+    axes: Value | None = None,
+    steps: Value | None = None,
+    /,
+) -> tuple[Value | None, ...]:
+    """Pad what was cut off and skipped; for steps back, or unknown ones, return each element to its place."""
+    spread = _with_gaps(g, data, axes, steps)
+    if spread is None:
+        return moved_back(g, data, g.Slice(numbers_of(g, data), starts, ends, axes, steps)), *(None,) * 4
+    axes = g.Range(0, g.Size(starts), 1) if axes is None else axes
+    size, left = (g.Gather(g.sizes(x), axes) for x in (data, spread))
+    start = g.Cast(starts, to=INT64.number)
+    start = g.Where(g.Less(start, 0), g.Add(start, size), start)
+    before = g.Min(g.Max(start, 0), size)
+    after = g.Sub(g.Sub(size, before), left)
+    return g.Pad(spread, g.Concat(before, after, axis=0), None, axes), *(None,) * 4
+
+
+def _with_gaps(g: Gradient, data: Value, axes: Value | None, steps: Value | None) -> Value | None:
+    """Return the gradient of the output with zeros after each element; None where the steps are not small."""
+    widths = [] if steps is None else _known(steps)
+    if widths is None or not all(1 <= width <= _MOST_GAPS for width in widths):
+        return None
+    numbers = range(len(widths)) if axes is None else _known(axes)
+    if all(width == 1 for width in widths):
+        return g.dy
+    if numbers is None or g.shape(data) is None:
+        return None
+    d = g.dy
+    for axis, width in zip(axes_in(numbers, g.rank(data)), widths, strict=True):
+        if width > 1:
+            apart = g.Pad(g.Unsqueeze(d, [axis + 1]), [0, width - 1], None, [axis + 1])
+            count = g.Mul(g.Shape(d, start=axis, end=axis + 1), width)
+            shape = g.Concat(g.Shape(d, end=axis), count, g.Shape(d, start=axis + 1), axis=0)
+            d = g.Reshape(apart, shape, allowzero=1)
+    return d
+
+
+def _known(x: Value) -> list[int] | None:
+    return contents.ints(x.type.known) if isinstance(x.type, TensorType) else None
 
 
 @slicing.examples

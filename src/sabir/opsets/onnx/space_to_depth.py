@@ -15,7 +15,7 @@ from sabir.opsets.families.blocks import (
     lower_to_depth,
     to_depth,
 )
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Constraint, Example, Input, Operator, Output
 
 space_to_depth = Operator(
@@ -61,6 +61,11 @@ def lower(x: Expression, /, *, blocksize: int, mode: str = "DCR", call: Lowering
 @v28.body
 def body(b: Builder, x: Value, /, *, blocksize: int, mode: str) -> Value:
     return build_to_depth(b, x, blocksize, mode)
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /, *, blocksize: int, mode: str = "DCR") -> Value:
+    return g.DepthToSpace(g.dy, blocksize=blocksize, mode=mode)
 
 
 @space_to_depth.examples

@@ -13,7 +13,7 @@ from sabir.opsets.families.axes import as_input, as_ints, from_front
 from sabir.opsets.families.ranks import as_list, check_shape
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.splitting import cut, equal, lower_parts, parts, parts_of, parts_of_unknown, uneven
-from sabir.opsets.typing import Array, Ints
+from sabir.opsets.typing import Array, Gradient, Ints
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -246,6 +246,12 @@ def list_all_sizes(
         raise Unconvertible("the last part may be smaller, and the size of the dimension is unknown")
     results = b.op("Split", x, as_input(b, "split", numbers), outputs=len(numbers), axis=axis)
     return as_results(results)[: len(call.outputs)]
+
+
+@v18.gradient
+def gradient(g: Gradient, x: Value, lengths: Value | None = None, /, *, axis: int) -> tuple[Value, None]:
+    parts = [g.zeros(g.y(i)) if dy is None else dy for i, dy in enumerate(g.dys)]
+    return parts[0] if len(parts) == 1 else g.Concat(*parts, axis=axis), None
 
 
 @split.examples

@@ -11,11 +11,12 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Shape, TensorType, add, floor_div, known_equal, sub
+from sabir.ir import Shape, TensorType, Value, add, floor_div, known_equal, sub
 from sabir.opsets.families import spectra
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.typing import Array
+from sabir.opsets.families.spectrum_gradients import of_stft
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 stft = Operator(
@@ -148,6 +149,19 @@ def check(signal: TensorType, /, *_: TensorType | None) -> Iterator[str]:
     if signal.shape is not None and len(signal.shape) == BARE:
         needed = f"the standard requires rank {RANK}: add a dimension of 1"
         yield f"`signal` is {signal} and is taken as real; {needed}"
+
+
+@v17.gradient
+def gradient(
+    g: Gradient,
+    signal: Value,
+    step: Value,
+    window: Value | None = None,
+    length: Value | None = None,
+    /,
+) -> tuple[Value | None, ...]:
+    d_signal, d_window = of_stft(g, signal, step, window, length)
+    return d_signal, None, d_window, None
 
 
 @stft.examples

@@ -10,7 +10,7 @@ from sabir.ir import Builder, Shape, TensorType, Value
 from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axis_in, same_dim
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -117,14 +117,28 @@ def evaluate(past: Array, update: Array, first: Array | None = None, /, *, mode:
 def scatter_elements(
     b: Builder, past: Value, update: Value, first: Value | None = None, /, *, mode: str, axis: int
 ) -> Value:
-    rank = len(shape_of("past_cache", past))
-    along = axis_in(axis, rank)
+    along = axis_in(axis, len(shape_of("past_cache", past)))
+    return b.ScatterElements(past, _places(b, past, update, first, mode, along), update, axis=along)
+
+
+def _places(b: Builder, past: Value, update: Value, first: Value | None, mode: str, along: int) -> Value:
+    """Return the index in the cache of each element of the new steps."""
+    rank = len(shape_of("update", update))
     places = unsqueezed(b, indices(b, sizes(b, update, [along])), range(1, rank - along))
     if first is not None:
         places = b.Add(unsqueezed(b, first, range(1, rank)), places)
     if mode == "circular":
         places = b.Mod(places, sizes(b, past, [along]))
-    return b.ScatterElements(past, b.Expand(places, b.Shape(update)), update, axis=along)
+    return b.Expand(places, b.Shape(update))
+
+
+@v24.gradient
+def gradient(
+    g: Gradient, past: Value, update: Value, first: Value | None = None, /, *, mode: str, axis: int
+) -> tuple[Value, Value, None]:
+    places = _places(g, past, update, first, mode, axis_in(axis, g.rank(update)))
+    kept = g.TensorScatter(g.dy, g.zeros(update), first, mode=mode, axis=axis)
+    return kept, g.GatherElements(g.dy, places, axis=axis), None
 
 
 @tensor_scatter.examples

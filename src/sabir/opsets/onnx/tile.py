@@ -14,7 +14,7 @@ from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.ranks import as_number, check_one, check_shape
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import allotted, sizes_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     CLASSIC,
@@ -144,6 +144,17 @@ def one_axis_after_another(b: Builder, x: Value, repeats: Value, /) -> Value:
                 b.initializer("axis", np.array(axis, dtype)),
             )
     return b.Identity(x) if all(c == 1 for c in counts) else x
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, repeats: Value, /) -> tuple[Value, None]:
+    """The copies along each axis, on an axis of their own, are added up."""
+    rank = g.rank(x)
+    if rank == 0:
+        return g.dy, None
+    split = g.Concat(g.Unsqueeze(repeats, [1]), g.Unsqueeze(g.sizes(x), [1]), axis=1)
+    copies = g.Reshape(g.dy, g.Reshape(split, [-1]), allowzero=1)
+    return g.ReduceSum(copies, [*range(0, 2 * rank, 2)], keepdims=0), None
 
 
 @tile.examples

@@ -16,7 +16,7 @@ from sabir.opsets.families.axes import as_input, as_ints
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import passed_over, set_aside, sizes_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -203,6 +203,11 @@ def k_becomes_an_attribute(b: Builder, x: Value, k: Value, /, *, axis: int) -> t
     if len(known) != 1:
         raise Unconvertible(f"`K` must be one number, and is {list(known)}")
     return b.TopK(x, outputs=2, axis=axis, k=known[0])
+
+
+@v11.gradient
+def gradient(g: Gradient, x: Value, k: Value, /, *, axis: int) -> tuple[Value, None]:
+    return g.ScatterElements(g.zeros(x), g.y(1), g.dy, axis=axis), None
 
 
 @top_k.examples

@@ -15,7 +15,7 @@ from sabir.opsets.families import contents
 from sabir.opsets.families.extents import indices, shape_of, sizes, unsqueezed
 from sabir.opsets.families.ranks import as_number, check_one
 from sabir.opsets.families.scalars import element_of
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output
 
 trilu = Operator(
@@ -93,6 +93,11 @@ def select(b: Builder, x: Value, k: Value | None = None, /, *, upper: int) -> Va
     zero = b.initializer("zero", np.array("" if wide is STRING else 0, wide.dtype))
     y = b.Where(outside, zero, x if wide is kind else b.Cast(x, to=wide.number))
     return y if wide is kind else b.Cast(y, to=kind.number)
+
+
+@v14.gradient
+def gradient(g: Gradient, x: Value, k: Value | None = None, /, *, upper: int) -> tuple[Value, None]:
+    return g.Trilu(g.dy, k, upper=upper), None
 
 
 @trilu.examples

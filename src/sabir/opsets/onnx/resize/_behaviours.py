@@ -12,10 +12,11 @@ from sabir.opsets.families.calls import previous_opset
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.resampling import CROP, OUTWARD, Interpolation, resample
 from sabir.opsets.families.resampling_kernels import by_scales, by_sizes, scales_of
+from sabir.opsets.families.resize_gradients import Resizing
 from sabir.opsets.families.resizing import STRETCH, of_scales, of_sizes, scaled_axes, sized_axes
 from sabir.opsets.families.shapes import axes_in
 from sabir.opsets.onnx.resize._history import FOR_NN, v10, v11, v13, v18
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Unconvertible
 
 # ---------------------------------------------------------------- types
@@ -152,6 +153,22 @@ def _known_scales(scales: Expression | None) -> list[float]:
     if not found:
         raise NotLowered("the scales are known at run time only")
     return found
+
+
+# ---------------------------------------------------------------- gradient
+
+
+@v18.gradient
+def gradient(
+    g: Gradient,
+    x: Value,
+    roi: Value | None = None,
+    scales: Value | None = None,
+    sizes: Value | None = None,
+    /,
+    **attributes: Any,
+) -> tuple[Value, None, None, None]:
+    return Resizing.of(g, x, (roi, scales, sizes), attributes).gradient(), None, None, None
 
 
 # ---------------------------------------------------------------- adapters
