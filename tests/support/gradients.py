@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import numpy as np
 import onnxruntime
 
 import sabir
+from sabir.base import SchemaError, UnsupportedError
 from sabir.differentiation import differentiate
+from sabir.elements import DOUBLE, FLOAT, element
 from sabir.ir import verify
 from sabir.opsets import STANDARD
 from sabir.schema import Example
-from support.rooms import EXAMPLES
+from support.rooms import EXAMPLES, model_of
 
 ROOMS = sorted({str(o.name) for o in STANDARD if not o.domain and o.versions[-1].find("gradient")})
 LEAST_OPSET, NEWEST_OF_ONNXRUNTIME = 18, 23
 SMALL = 64  # up to so many elements the whole Jacobian is compared
 STEP, DIRECTIONS, DRAWS = 1e-3, 3, 5
 SEED = "seed"
+COMPUTED_IN = {"stash_type", "softmax_precision"}  # attributes with the type of intermediate results
 
 
 def float_examples(name):
@@ -28,16 +32,25 @@ def float_examples(name):
     """
     found = {}
     for operator, example in (p.values for p in EXAMPLES):
-        opset = max(example.opset, LEAST_OPSET)
-        if operator.name != name or operator.domain or operator.at(example.opset) is not operator.at(opset):
+        if operator.name != name or operator.domain:
             continue
-        inputs = [doubled(x) for x in example.inputs]
-        if not any(is_float(x) for x in inputs):
+        opset = max(example.opset, LEAST_OPSET)
+        version = operator.at(opset)
+        if operator.at(example.opset) is not version or version.removed or version.find("gradient") is None:
+            continue
+        inputs = [in_type(x) for x in example.inputs]
+        if not any(is_float(x) for x in inputs) or not admits(version, inputs):
             continue
         attributes = {
             key: re.sub(r"\bfloat\b", "double", value) if isinstance(value, str) else value
             for key, value in example.attributes.items()
         }
+        names = {a.name for a in version.attributes}
+        attributes |= dict.fromkeys(names & COMPUTED_IN, DOUBLE.number)
+        if "to" in names and element(attributes["to"]).is_float:
+            attributes["to"] = DOUBLE.number
+        if "seed" in names:
+            attributes.setdefault("seed", 3)  # the same random numbers in each run
         key = repr((
             [(np.asarray(x).dtype, np.asarray(x).tolist()) for x in inputs],
             attributes,
@@ -47,17 +60,112 @@ def float_examples(name):
     return list(found.values())
 
 
+def admits(version, inputs):
+    """Whether a version takes the inputs that are in double precision."""
+    ports = [*version.inputs, *[version.inputs[-1]] * len(inputs)]
+    return all(
+        "tensor(double)" in getattr(port.type, "allowed", [port.type])
+        for x, port in zip(inputs, ports, strict=False)
+        if is_float(x)
+    )
+
+
 def is_float(x):
     return x is not None and not isinstance(x, (list, dict)) and np.asarray(x).dtype == np.float64
 
 
-def doubled(x):
-    """A floating-point array in double precision, with finite numbers in the place of infinities and NaN."""
+def in_type(x, dtype=np.float64):
+    """A floating-point array in another type, with finite numbers in the place of infinities and NaN."""
     if isinstance(x, (list, dict)) or x is None or np.asarray(x).dtype.kind not in "fV":
         return x
-    wide = np.asarray(x).astype(np.float64)
+    wide = np.asarray(x).astype(dtype)
     finite = wide[np.isfinite(wide)]
-    return np.where(np.isfinite(wide), wide, finite[0] if finite.size else 0.5)
+    return np.where(np.isfinite(wide), wide, finite[0] if finite.size else dtype(0.5))
+
+
+class Case:
+    """A model of an example, feeds at which its outputs are finite, and the inputs on which each depends."""
+
+    def __init__(self, operator, example):
+        self.operator, self.example = operator, example
+        self.model, self.feeds = model_of(operator, example)
+        version = operator.at(example.opset)
+        ports = [*version.inputs, *[version.inputs[-1]] * len(example.inputs)]
+        pairs = [
+            (f"i{i}", p) for i, (x, p) in enumerate(zip(example.inputs, ports, strict=False)) if is_float(x)
+        ]
+        self.pairs = []
+        for output in self.model.graph.outputs:
+            if output.type.element.is_float:
+                wrt = [n for n, port in pairs if depends(self.model, output.name, n, port)]
+                self.pairs += [(output.name, wrt)] if wrt else []
+        self.feeds = in_domain(self.model, self.feeds, self.pairs)
+
+    def narrowed(self, dtype):
+        """A model of the same call with floating-point numbers of another type."""
+        name, number = element(dtype).name, element(dtype).number
+        attributes = dict(self.example.attributes)
+        for key, value in attributes.items():
+            if isinstance(value, str):
+                attributes[key] = re.sub(r"\bdouble\b", name, value)
+            elif key == "to" and value == DOUBLE.number:
+                attributes[key] = number
+        attributes |= dict.fromkeys(attributes.keys() & COMPUTED_IN, FLOAT.number)
+        inputs = [in_type(x, dtype) for x in self.example.inputs]
+        example = Example(self.example.opset, *inputs, outputs=self.example.outputs, **attributes)
+        return model_of(self.operator, example)[0]
+
+
+@functools.cache
+def cases_of(name):
+    """The cases of all examples of a room, by what pytest shows, made once."""
+    operator = STANDARD.find("", name)
+    return {f"{name}-{e.opset}-{i}": Case(operator, e) for i, e in enumerate(float_examples(name))}
+
+
+def depends(model, of, name, port=None):
+    """Whether gradients of an output pass to an input; where the standard says so, they must."""
+    try:
+        differentiate(model, of, [name])
+    except SchemaError as error:
+        assert f"does not depend on '{name}'" in str(error)
+        return False
+    except UnsupportedError as error:
+        assert "it ends at" in str(error)
+        assert port is None or not port.differentiable
+        return False
+    return True
+
+
+def in_domain(model, feeds, pairs):
+    """The feeds, moved to where the outputs are finite, also nearby: zeros, then all numbers."""
+    wrt = {n for _, names in pairs for n in names}
+    for move in (lambda x: x, lambda x: np.where(x == 0, 1.5, x), inside, above):
+        moved = {n: move(x) if n in wrt else x for n, x in feeds.items()}
+        if all(_is_finite(model, moved, of, names) for of, names in pairs):
+            return moved
+    raise AssertionError("no feeds are known at which the outputs are finite")
+
+
+def inside(x):
+    """Numbers between 0 and 1, different ones for different numbers."""
+    return 0.5 + 0.3 * np.sin(x + np.arange(x.size).reshape(x.shape))
+
+
+def above(x):
+    """Numbers between 1 and 2."""
+    return inside(x) + 1
+
+
+def _is_finite(model, feeds, of, wrt):
+    moved = ({n: x + change if n in wrt else x for n, x in feeds.items()} for change in (0, 0.05, -0.05))
+    return all(np.isfinite(sabir.evaluate(model, f, outputs=[of])[of]).all() for f in moved)
+
+
+@functools.cache
+def shared_gradient_model(model, of, wrt):
+    """`gradient_model`, made once for all tests, which must leave it as it is."""
+    return gradient_model(model, of, list(wrt))
 
 
 def gradient_model(model, of, wrt, *, seed=SEED, checked=True):
@@ -80,16 +188,41 @@ def by_onnxruntime(model, feeds):
     return dict(zip(names, session.run(names, feeds), strict=True))
 
 
-def runs_alike(model, feeds):
+def runs_alike(model, feeds, tolerance=1e-9):
     """Whether onnxruntime runs a model without gradients, and computes the same."""
-    if model.opset() > NEWEST_OF_ONNXRUNTIME:
+    operators = [STANDARD.find(n.domain, n.op) for n in model.graph.all_nodes()]
+    if model.opset() > NEWEST_OF_ONNXRUNTIME or any(o is not None and o.random for o in operators):
         return False
     try:
         theirs = by_onnxruntime(model, feeds)
     except Exception:  # ruff: ignore[blind-except]  its errors have no common base
         return False
     ours = sabir.evaluate(model, feeds)
-    return all(theirs[n].shape == x.shape and np.allclose(theirs[n], x, rtol=1e-9) for n, x in ours.items())
+    return all(
+        theirs[n].shape == x.shape and np.allclose(theirs[n], x, rtol=tolerance, atol=tolerance / 100)
+        for n, x in ours.items()
+    )
+
+
+def compare_with_onnxruntime(model, feeds, results, tolerance=1e-9):
+    for name, theirs in by_onnxruntime(model, feeds).items():
+        np.testing.assert_allclose(
+            np.asarray(theirs), np.asarray(results[name]), rtol=tolerance, atol=tolerance / 100, err_msg=name
+        )
+
+
+def runs_in_float(case):
+    """Compare single precision with onnxruntime's, which lacks many operators in double; whether it ran."""
+    model = case.narrowed(np.float32)
+    feeds = {n: in_type(x, np.float32) for n, x in case.feeds.items()}
+    if not runs_alike(model, feeds, 1e-4):
+        return False
+    for of, wrt in case.pairs:
+        found = gradient_model(model, of, wrt)
+        seed = np.ones(sabir.evaluate(model, feeds)[of].shape, np.float32)
+        all_feeds = {**feeds, SEED: seed}
+        compare_with_onnxruntime(found, all_feeds, sabir.evaluate(found, all_feeds), 1e-4)
+    return True
 
 
 def check(model, feeds, of, wrt):
@@ -99,29 +232,48 @@ def check(model, feeds, of, wrt):
     """
     random = np.random.default_rng(len(of) + sum(x.size for x in feeds.values()))
     feeds = smooth(model, feeds, of, wrt, random)
-    y = sabir.evaluate(model, feeds)[of]
-    assert np.isfinite(y).all()
     found = gradient_model(model, of, wrt)
-    seed = random.standard_normal(y.shape)
-    results = sabir.evaluate(found, {**feeds, SEED: seed})
+    all_feeds, results = _compare(model, found, feeds, (of, wrt), random)
+    runs = runs_alike(model, feeds)
+    if runs:
+        compare_with_onnxruntime(found, all_feeds, results)
+    return found, all_feeds, runs
+
+
+def check_twice(model, feeds, of, wrt):
+    """Compare the derivatives of the gradients with differences, in random directions."""
+    random = np.random.default_rng(1)
+    once = gradient_model(model, of, wrt, seed="first")
+    feeds = smooth(model, feeds, of, wrt, random)
+    feeds = {**feeds, "first": random.standard_normal(sabir.evaluate(model, feeds, outputs=[of])[of].shape)}
+    for name in wrt:
+        gradient = f"d_{of}_d_{name}"
+        reach = [n for n in [*wrt, "first"] if depends(once, gradient, n)]
+        if reach and _is_finite(once, feeds, gradient, reach):
+            near = smooth(once, feeds, gradient, reach, random)
+            found = gradient_model(once, gradient, reach)
+            _compare(once, found, near, (gradient, reach), random, small=0)
+
+
+def _compare(model, found, feeds, pair, random, small=SMALL):
+    """Compare gradients with differences; return the feeds of the model with gradients, and its results."""
+    of, wrt = pair
+    y = sabir.evaluate(model, feeds, outputs=[of])[of]
+    assert np.isfinite(y).all()
+    all_feeds = {**feeds, SEED: random.standard_normal(y.shape)}
+    results = sabir.evaluate(found, all_feeds)
     for name in wrt:
         gradient = results[f"d_{of}_d_{name}"]
         assert (gradient.shape, gradient.dtype) == (feeds[name].shape, feeds[name].dtype)
-        if y.size <= SMALL and feeds[name].size <= SMALL:
+        if y.size <= small and feeds[name].size <= small:
             _compare_jacobian(model, found, feeds, of, name)
         else:
-            _compare_directions(model, feeds, of, name, (seed, gradient), random)
-    runs = runs_alike(model, feeds)
-    if runs:
-        for name, theirs in by_onnxruntime(found, {**feeds, SEED: seed}).items():
-            np.testing.assert_allclose(
-                np.asarray(theirs), np.asarray(results[name]), rtol=1e-9, atol=1e-11, err_msg=name
-            )
-    return found, {**feeds, SEED: seed}, runs
+            _compare_directions(model, feeds, of, name, (all_feeds[SEED], gradient), random)
+    return all_feeds, results
 
 
 def smooth(model, feeds, of, wrt, random):
-    """The feeds, jittered while one-sided differences disagree: the function has a kink there."""
+    """The feeds, jittered while differences disagree: the function has a kink there."""
     for _ in range(DRAWS):
         if all(_is_smooth(model, feeds, of, name, random) for name in wrt):
             return feeds
@@ -132,20 +284,28 @@ def smooth(model, feeds, of, wrt, random):
 def _is_smooth(model, feeds, of, name, random):
     direction = random.uniform(0.5, 1, feeds[name].shape)
     at, after, before = (_moved(model, feeds, of, name, s * direction) for s in (0, STEP, -STEP))
-    return np.allclose(after - at, at - before, rtol=0.05, atol=0.05 * STEP * (1 + np.abs(at)))
+    if not np.allclose(after - at, at - before, rtol=0.05, atol=0.05 * STEP * (1 + np.abs(at))):
+        return False
+    wide, narrow = _differences(model, feeds, of, name, direction)
+    return np.allclose(wide, narrow, rtol=1e-5, atol=1e-5 * np.abs(narrow).max(initial=1))
 
 
 def _moved(model, feeds, of, name, change):
     return sabir.evaluate(model, {**feeds, name: feeds[name] + change}, outputs=[of])[of]
 
 
-def _difference(model, feeds, of, name, direction):
-    """The directional derivative, from central differences with a step and with half of it."""
-    wide, narrow = (
+def _differences(model, feeds, of, name, direction):
+    """The central differences with a step and with half of it."""
+    return [
         (_moved(model, feeds, of, name, h * direction) - _moved(model, feeds, of, name, -h * direction))
         / (2 * h)
         for h in (STEP, STEP / 2)
-    )
+    ]
+
+
+def _difference(model, feeds, of, name, direction):
+    """The directional derivative, without the error of second order."""
+    wide, narrow = _differences(model, feeds, of, name, direction)
     return (4 * narrow - wide) / 3
 
 
