@@ -19,6 +19,7 @@ from support.rooms import EXAMPLES, model_of
 
 ROOMS = sorted({str(o.name) for o in STANDARD if not o.domain and o.versions[-1].find("gradient")})
 LEAST_OPSET, NEWEST_OF_ONNXRUNTIME = 18, 23
+LARGEST = 256  # elements of an input; larger examples are about rounding
 SMALL = 64  # up to so many elements the whole Jacobian is compared
 STEP, DIRECTIONS, DRAWS = 1e-3, 3, 5
 SEED = "seed"
@@ -40,6 +41,8 @@ def float_examples(name):
             continue
         inputs = [in_type(x) for x in example.inputs]
         if not any(is_float(x) for x in inputs) or not admits(version, inputs):
+            continue
+        if any(x.size > LARGEST for x in inputs if is_float(x)):
             continue
         attributes = {
             key: re.sub(r"\bfloat\b", "double", value) if isinstance(value, str) else value
@@ -140,11 +143,19 @@ def depends(model, of, name, port=None):
 def in_domain(model, feeds, pairs):
     """The feeds, moved to where the outputs are finite, also nearby: zeros, then all numbers."""
     wrt = {n for _, names in pairs for n in names}
-    for move in (lambda x: x, lambda x: np.where(x == 0, 1.5, x), inside, above):
-        moved = {n: move(x) if n in wrt else x for n, x in feeds.items()}
+    if not any(feeds[n].size for n in wrt):
+        return feeds
+    candidates = [feeds, off_zero(feeds, wrt)]
+    candidates += [{n: move(x) if n in wrt else x for n, x in feeds.items()} for move in (inside, above)]
+    for moved in candidates:
         if all(_is_finite(model, moved, of, names) for of, names in pairs):
             return moved
     raise AssertionError("no feeds are known at which the outputs are finite")
+
+
+def off_zero(feeds, wrt):
+    """The feeds with another number in the place of 0."""
+    return {n: np.where(x == 0, 1.5, x) if n in wrt else x for n, x in feeds.items()}
 
 
 def inside(x):
@@ -234,7 +245,7 @@ def check(model, feeds, of, wrt):
     feeds = smooth(model, feeds, of, wrt, random)
     found = gradient_model(model, of, wrt)
     all_feeds, results = _compare(model, found, feeds, (of, wrt), random)
-    runs = runs_alike(model, feeds)
+    runs = all(x.size for x in feeds.values()) and runs_alike(model, feeds)  # its Expand ignores sizes of 0
     if runs:
         compare_with_onnxruntime(found, all_feeds, results)
     return found, all_feeds, runs
@@ -259,7 +270,7 @@ def _compare(model, found, feeds, pair, random, small=SMALL):
     """Compare gradients with differences; return the feeds of the model with gradients, and its results."""
     of, wrt = pair
     y = sabir.evaluate(model, feeds, outputs=[of])[of]
-    assert np.isfinite(y).all()
+    assert np.isfinite(y).all() or not any(feeds[n].size for n in wrt)
     all_feeds = {**feeds, SEED: random.standard_normal(y.shape)}
     results = sabir.evaluate(found, all_feeds)
     for name in wrt:
@@ -275,17 +286,18 @@ def _compare(model, found, feeds, pair, random, small=SMALL):
 def smooth(model, feeds, of, wrt, random):
     """The feeds, jittered while differences disagree: the function has a kink there."""
     for _ in range(DRAWS):
-        if all(_is_smooth(model, feeds, of, name, random) for name in wrt):
+        if all(_is_smooth(model, feeds, of, n, random) for n in wrt if feeds[n].size):
             return feeds
         feeds = {n: x + random.uniform(-0.1, 0.1, x.shape) if n in wrt else x for n, x in feeds.items()}
     raise AssertionError("the function is not smooth near these feeds")
 
 
 def _is_smooth(model, feeds, of, name, random):
-    direction = random.uniform(0.5, 1, feeds[name].shape)
-    at, after, before = (_moved(model, feeds, of, name, s * direction) for s in (0, STEP, -STEP))
-    if not np.allclose(after - at, at - before, rtol=0.05, atol=0.05 * STEP * (1 + np.abs(at))):
-        return False
+    shape = feeds[name].shape
+    for direction in (random.uniform(0.5, 1, shape), random.standard_normal(shape)):
+        at, after, before = (_moved(model, feeds, of, name, s * direction) for s in (0, STEP, -STEP))
+        if not np.allclose(after - at, at - before, rtol=0.02, atol=0.02 * STEP):
+            return False
     wide, narrow = _differences(model, feeds, of, name, direction)
     return np.allclose(wide, narrow, rtol=1e-5, atol=1e-5 * np.abs(narrow).max(initial=1))
 

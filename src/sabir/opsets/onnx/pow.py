@@ -80,7 +80,7 @@ def downgrade(b: Builder, x: Value, y: Value, /) -> Value:
 
 @v15.gradient
 def gradient(g: Gradient, x: Value, y: Value, /) -> tuple[Value, Value]:
-    """Where `x` is 0, a power of 0 has the gradient 0, and so has an exponent of 0 or above, as in PyTorch."""
+    """Where `x` is 0, powers of 0 and exponents of 0 or above have the gradient 0, as in PyTorch."""
     exponent = g.CastLike(y, x)
     zero = g.Equal(x, 0)
     base = g.Where(g.And(zero, g.Equal(exponent, 0)), 1, x)
