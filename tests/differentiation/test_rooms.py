@@ -13,6 +13,7 @@ from sabir.opsets import STANDARD
 from sabir.schema import Example
 from support.cases import each_of
 from support.gradients import (
+    IN_FLOAT,
     LEAST_OPSET,
     ROOMS,
     SEED,
@@ -21,9 +22,9 @@ from support.gradients import (
     check,
     check_twice,
     differentiable_operators,
+    fed,
     float_examples,
     gradient_model,
-    in_type,
     is_float,
     off_zero,
     runs_alike,
@@ -48,7 +49,8 @@ def seeded(case, of, wrt):
     """The model with gradients and its feeds."""
     shape = sabir.evaluate(case.model, case.feeds)[of].shape
     seed = np.random.default_rng(7).standard_normal(shape)
-    return shared_gradient_model(case.model, of, tuple(wrt)), {**case.feeds, SEED: seed}
+    found = shared_gradient_model(case.model, of, tuple(wrt))
+    return found, fed(found, {**case.feeds, SEED: seed})
 
 
 def test_the_rooms():
@@ -91,7 +93,7 @@ def test_a_gradient_holds_at_the_newest_operator_set(name):
         for pair in older.pairs:
             results = sabir.evaluate(*seeded(now, *pair))
             for key, value in sabir.evaluate(*seeded(older, *pair)).items():
-                np.testing.assert_array_equal(results[key], value)
+                np.testing.assert_allclose(results[key], value, rtol=1e-6, atol=1e-6)
 
 
 @each_of("name, key", CALLS, group=by_name)
@@ -133,7 +135,7 @@ def test_every_operator_in_a_gradient_has_a_gradient(name, key):
         assert used <= set(ROOMS), used - set(ROOMS)
 
 
-@each_of("name", NAMES)
+@each_of("name", sorted(set(NAMES) - IN_FLOAT))  # single precision has no digits left for differences
 def test_second_derivatives_equal_central_differences(name):
     for case in list(cases_of(name).values())[:TWICE]:
         for of, wrt in case.pairs:
@@ -149,12 +151,12 @@ def test_gradients_of_narrower_types(name, dtype, tolerance):
         for of, wrt in case.pairs:
             found = gradient_model(case.narrowed(dtype), of, wrt)
             exact, all_feeds = seeded(case, of, wrt)
-            results = sabir.evaluate(found, {n: in_type(x, dtype) for n, x in all_feeds.items()})
+            results = sabir.evaluate(found, fed(found, all_feeds))
             for output, value in sabir.evaluate(exact, all_feeds).items():
-                scale = tolerance * np.abs(value).max(initial=1)
-                np.testing.assert_allclose(
-                    results[output].astype(np.float64), value, rtol=tolerance, atol=scale
-                )
+                fits = np.abs(value) < np.finfo(dtype).max
+                scale = tolerance * np.abs(value[fits]).max(initial=1)
+                near = results[output].astype(np.float64)[fits]
+                np.testing.assert_allclose(near, value[fits], rtol=tolerance, atol=scale)
 
 
 @each_of("name", ROOMS)
