@@ -23,7 +23,8 @@ LEAST_OPSET, NEWEST_OF_ONNXRUNTIME = 18, 23
 LARGEST = 256  # elements of an input; larger examples are about rounding
 SMALL = 64  # up to so many elements the whole Jacobian is compared
 STEP, DIRECTIONS, DRAWS = 1e-3, 3, 5
-IN_FLOAT = {"LayerNormalization"}  # it computes in single precision
+SINGLE = {"CausalConvWithState", "DequantizeLinear", "LinearAttention", "RotaryEmbedding"}  # take no double
+IN_FLOAT = {"LayerNormalization", *SINGLE}  # operators that compute in single precision
 SEED = "seed"
 COMPUTED_IN = {"stash_type", "softmax_precision"}  # attributes with the type of intermediate results
 
@@ -334,8 +335,15 @@ def exact(model):
     """The model in double precision also where an operator computes in single precision: by its body."""
     if IN_FLOAT.isdisjoint(n.op for n in model.graph.all_nodes()):
         return model
-    written = sabir.text(sabir.inline(model, operators=True))
+    written = sabir.text(sabir.inline(model.clone(), operators=True))
+    written = written.replace("ConstantOfShape (", "ConstantOfShape <value: tensor = double[1] {0}> (")
     return sabir.parse(re.sub(r"\bto: int = 1\b", "to: int = 11", re.sub(r"\bfloat\b", "double", written)))
+
+
+def differences_in_double(model, feeds, of, name, direction):
+    """The directional derivative of a model in single precision, in double precision."""
+    wide = {n: x.astype(np.float64) if x.dtype == np.float32 else x for n, x in feeds.items()}
+    return _difference(model, wide, of, name, direction)
 
 
 def _differences(model, feeds, of, name, direction):
