@@ -43,7 +43,9 @@ NOT_IN_ONNXRUNTIME = {
     "RMSNormalization",
     "SwiGLU",
     "Swish",
+    "TensorScatter",
 }  # random, or newer than it
+NOT_IN_FLOAT16 = {"Range"}  # before operator set 27
 OF_ATTENTION = {"Concat", "Pad", "Slice"}
 NAMES = sorted(set(ROOMS) - WITHOUT_FLOAT_INPUTS - SINGLE)
 ONCE_AT_ZERO = {"ReduceProd", "CumProd"}  # their second derivatives are right where no factor is 0
@@ -161,6 +163,8 @@ def test_second_derivatives_equal_central_differences(name):
 @each_of("name", NAMES)
 def test_gradients_of_narrower_types(name, dtype, tolerance):
     """They have the type of the input, and about the values of those in double precision."""
+    if dtype is np.float16 and name in NOT_IN_FLOAT16:
+        return
     case = next(cases_of(name))
     for of, wrt in case.pairs:
         found = gradient_model(case.narrowed(dtype), of, wrt)

@@ -117,7 +117,7 @@ class Case:
                     n for n, p in pairs if depends(self.model, output.name, n, must=must and p.differentiable)
                 ]
                 self.pairs += [(output.name, wrt)] if wrt else []
-        feeds = in_domain(self.model, self.feeds, self.pairs)
+        feeds = in_domain(self.model, off_steps(operator, self.feeds), self.pairs)
         if feeds is None:  # not a number by definition, such as a mean of nothing
             self.pairs = []
         else:
@@ -175,6 +175,16 @@ def in_domain(model, feeds, pairs):
         if all(_is_finite(model, moved, of, names) for of, names in pairs):
             return moved
     return None
+
+
+def off_steps(operator, feeds):
+    """The feeds, away from where an operator jumps, which differences of one direction need not find."""
+    if operator.name == "Range":  # the same count for limits nearby
+        return {**feeds, "i1": feeds["i1"] - feeds["i2"] / 2}
+    if operator.name == "TopK":  # the same order, without ties
+        ranks = np.argsort(np.argsort(feeds["i0"], axis=None, kind="stable"), kind="stable")
+        return {**feeds, "i0": ranks.reshape(feeds["i0"].shape) / 10}
+    return feeds
 
 
 def off_zero(feeds, wrt):
