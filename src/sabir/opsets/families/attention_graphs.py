@@ -118,14 +118,12 @@ def joined(b: Builder, x: Value, like: Value, heads: int) -> Value:
 def scores(b: Builder, q: Value, k: Value) -> Value:
     """Return the product of each query with each key of its head; groups of heads become rows of one."""
     keys = b.Transpose(k, perm=[0, 1, 3, 2])
-    grouped = reshaped(b, q, b.Shape(k, start=0, end=2), _rows(b, q, k), size(b, q, 3))
-    return reshaped(b, b.MatMul(grouped, keys), b.Shape(q, start=0, end=3), size(b, k, 2))
+    return reshaped(b, b.MatMul(grouped(b, q, k), keys), b.Shape(q, start=0, end=3), size(b, k, 2))
 
 
 def weighted(b: Builder, p: Value, v: Value, q: Value) -> Value:
     """Return the sums of values, weighted by the probabilities of each query."""
-    grouped = reshaped(b, p, b.Shape(v, start=0, end=2), _rows(b, q, v), size(b, v, 2))
-    return reshaped(b, b.MatMul(grouped, v), b.Shape(q, start=0, end=3), size(b, v, 3))
+    return reshaped(b, b.MatMul(grouped(b, p, v), v), b.Shape(q, start=0, end=3), size(b, v, 3))
 
 
 def scaled(b: Builder, q: Value, scale: float | None, kind: ElementType) -> Value:
@@ -180,8 +178,10 @@ def is_packed(values: Sequence[Value], heads: int | None) -> bool:
     return ranks[0] == 3 if ranks else heads is not None  # ruff: ignore[magic-value-comparison]  (batch, sequence, width)
 
 
-def _rows(b: Builder, q: Value, k: Value) -> Value:
-    return b.Div(b.Mul(size(b, q, 1), size(b, q, 2)), size(b, k, 1))
+def grouped(b: Builder, x: Value, k: Value) -> Value:
+    """Return (batch, heads, queries, ...) with the queries that share a head of `k` as rows of one matrix."""
+    rows = b.Div(b.Mul(size(b, x, 1), size(b, x, 2)), size(b, k, 1))
+    return reshaped(b, x, b.Shape(k, start=0, end=2), rows, size(b, x, 3))
 
 
 def _indices(b: Builder, count: Value) -> Value:

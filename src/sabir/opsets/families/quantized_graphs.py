@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sabir.elements import ElementType
     from sabir.ir import Builder, Value
+    from sabir.opsets.typing import ShapedBuilder
 
 _BYTE = 8  # bits
 _MOST = 255  # the greatest difference of two numbers of 8 bits
@@ -141,3 +142,12 @@ def _kind_of_sums(b: Builder, w: Value, zero: Value | None) -> ElementType:
             return DOUBLE
         count *= dim
     return FLOAT if count * _MOST * _MOST <= _EXACT_IN_FLOAT else DOUBLE
+
+
+def spread_axis(g: ShapedBuilder, scale: Value, axis: int, x: Value) -> Value:
+    """Return the scales along an axis of `x` so that they broadcast to it; one scale stays as it is."""
+    if not g.rank(scale) or g.shape(scale) == (1,):
+        return scale
+    rank = g.rank(x)
+    after = [*range(1, rank - axis % rank)]
+    return g.Unsqueeze(scale, after) if after else scale

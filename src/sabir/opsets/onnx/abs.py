@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.ir import dim_max, sub
+from sabir.ir import Value, dim_max, sub
 from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import known_by, over_floats
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
 
 absolute = Operator(
@@ -39,6 +39,12 @@ def evaluate(x: Array, /) -> Array:
 
 
 v1.lower(kernels.formula(kernels.absolute))
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    """At 0 it is 0, as in PyTorch."""
+    return g.Mul(g.dy, g.Sign(x))
 
 
 @absolute.examples

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import over_floats
 from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 acosh = Operator(
@@ -27,6 +29,11 @@ v9.infer(same_as_first)
 v9.evaluate(through_float32(np.arccosh))
 v9.lower(kernels.elementwise("acosh"))
 v9.absent("downgrade", "logarithms of older operators lose the digits of results near 0")
+
+
+@v9.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Div(g.dy, g.Sqrt(g.Mul(g.Sub(x, 1), g.Add(x, 1))))
 
 
 @acosh.examples

@@ -25,6 +25,7 @@ v7.infer(logic.known_both)
 v7.evaluate(binary.elementwise(np.logical_and))
 v7.lower(kernels.elementwise("and"))
 broadcasting.one_way_before(v7, element=BOOLEAN, commutes=True)
+v1.absent("gradient", "the results are truth values")
 
 
 @conjunction.examples

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import over_floats
 from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 atanh = Operator("Atanh", summary="The number whose hyperbolic tangent is each element; NaN outside [-1, 1].")
@@ -25,6 +27,11 @@ v9.infer(same_as_first)
 v9.evaluate(through_float32(np.arctanh))
 v9.lower(kernels.elementwise("atanh"))
 v9.absent("downgrade", "logarithms of older operators lose the digits of results near 0")
+
+
+@v9.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Div(g.dy, g.Mul(g.Sub(1, x), g.Add(1, x)))
 
 
 @atanh.examples

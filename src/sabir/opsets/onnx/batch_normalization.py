@@ -10,7 +10,7 @@ from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression, Lowering, NotLowered
-from sabir.opsets.families import normalization_kernels
+from sabir.opsets.families import normalization_gradients, normalization_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.normalization import (
     EPSILON,
@@ -21,7 +21,7 @@ from sabir.opsets.families.normalization import (
     statistics,
 )
 from sabir.opsets.families.ranks import check_shape
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -326,6 +326,20 @@ def _require_one_type(values: tuple[Value, ...], target: str) -> None:
 def _call() -> tuple[Array, ...]:
     x = np.array([[[1, 3], [10, 20]], [[5, 7], [30, 40]]], np.float32)  # means 4 and 25, variances 5 and 125
     return x, *np.array([[2, 1], [0, -1], [3, 20], [4, 25]], np.float32)
+
+
+@v15.gradient
+def gradient(
+    g: Gradient, x: Value, scale: Value, bias: Value, mean: Value, var: Value, /, *,
+    epsilon: float, training_mode: int,
+) -> tuple[Value | None, ...]:  # fmt: skip
+    """The running statistics pass no gradients on, as in PyTorch."""
+    if g.dys[0] is None:
+        return (None,) * 5
+    if training_mode:
+        axes = [i for i in range(g.rank(x)) if i != 1]
+        return *normalization_gradients.scaled(g, x, scale, bias, axes, epsilon), g.zeros(mean), g.zeros(var)
+    return normalization_gradients.by_statistics(g, x, (scale, bias, mean, var), epsilon)
 
 
 @batch_normalization.examples

@@ -76,6 +76,9 @@ def _width(kind: ElementType) -> int:
     return 8 if kind.kind == "bool" else kind.bits
 
 
+v26.absent("gradient", "the bits of a number are no function that has a derivative")
+
+
 @bit_cast.examples
 def examples() -> Iterator[Example]:
     def call(x: Array, y: Array) -> Example:

@@ -19,6 +19,7 @@ v18.infer(broadcasting.merged)
 v18.evaluate(binary.elementwise(np.bitwise_and))
 v18.lower(kernels.elementwise("bitwise_and"))
 v18.downgrade(bit_graphs.by_bits(bit_graphs.both))
+v18.absent("gradient", "the results are integers")
 
 
 @bitwise_and.examples

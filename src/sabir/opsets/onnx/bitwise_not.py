@@ -40,6 +40,9 @@ def subtract(b: Builder, x: Value, /) -> Value:
     return b.Sub(numbers(-1 if limits.min else limits.max), x)
 
 
+v18.absent("gradient", "the results are integers")
+
+
 @bitwise_not.examples
 def examples() -> Iterator[Example]:
     for kind in (np.int8, np.int16, np.int32, np.int64):

@@ -19,6 +19,7 @@ v18.infer(broadcasting.merged)
 v18.evaluate(binary.elementwise(np.bitwise_xor))
 v18.lower(kernels.elementwise("bitwise_xor"))
 v18.downgrade(bit_graphs.by_bits(bit_graphs.one))
+v18.absent("gradient", "the results are integers")
 
 
 @bitwise_xor.examples

@@ -12,7 +12,7 @@ from sabir.elements import ElementType, element
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import casting, contents
-from sabir.opsets.typing import Array, BehaviourFunction
+from sabir.opsets.typing import Array, BehaviourFunction, Gradient
 from sabir.schema import (
     BFLOAT16,
     BOOL,
@@ -132,6 +132,11 @@ for _older, _newer in itertools.pairwise(cast.versions[1:]):
 def _to(name: str) -> dict[str, Any]:
     """Return the attribute `to` for an element type."""
     return {"to": element(name).number}
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.CastLike(g.dy, x)
 
 
 @cast.examples

@@ -12,7 +12,7 @@ from sabir.elements import element
 from sabir.ir import Builder, Item, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import casting, contents
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     BOOL,
@@ -92,6 +92,11 @@ def body(b: Builder, x: Value, like: Value, /, **options: Any) -> Value:
     if not isinstance(like.type, TensorType) or not like.type.element.number:
         raise Unconvertible("the element type of `target_type` is unknown, and Cast needs it as an attribute")
     return b.Cast(x, to=like.type.element.number, **options)
+
+
+@v15.gradient
+def gradient(g: Gradient, x: Value, like: Value, /) -> tuple[Value, None]:
+    return g.CastLike(g.dy, x), None
 
 
 @cast_like.examples

@@ -5,15 +5,17 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, UnsupportedError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, TensorType, Value, known_equal, sub
+from sabir.opsets.families import halves
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_rank, hold
 from sabir.opsets.families.recurrences import sigmoid
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import spend_operations
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     Attribute,
@@ -152,6 +154,54 @@ def _channels(x: Value, weight: Value) -> int:
 
 def _ints(b: Builder, *values: int) -> Value:
     return b.initializer("ints", np.array(values, np.int64))
+
+
+@v27.gradient
+def gradient(
+    g: Gradient, x: Value, weight: Value, bias: Value | None = None, past: Value | None = None, /,
+    *, activation: str,
+) -> tuple[Value | None, ...]:  # fmt: skip
+    """The gradient of the elements is the same convolution, from the end of the sequence to its start."""
+    k = (g.shape(weight) or (None,))[-1]
+    if not isinstance(k, int):
+        raise UnsupportedError("the gradient of CausalConvWithState needs the length of its weights")
+    wide, taps, length = halves.widened(g, x), halves.widened(g, weight), g.Shape(x, start=2)
+    missing = g.Expand(_zero(g, wide), g.Concat(g.Shape(x, start=0, end=2), [k - 1], axis=0))
+    whole = g.Concat(missing if past is None else halves.widened(g, past), wide, axis=2)
+    dy, d_state = (None if d is None else halves.widened(g, d) for d in (*g.dys, None)[:2])
+    d_weight = d_bias = d_whole = None
+    if dy is not None:
+        dy = dy if activation == "none" else g.Mul(dy, _slope(g, x, weight, bias, past))
+        late = g.Concat(_reversed(g, dy), missing, axis=2)
+        d_whole = _reversed(g, g.op("CausalConvWithState", late, taps, outputs=2)[0])
+        parts = [g.Mul(dy, g.Slice(whole, [j], g.Add(length, [j]), [2])) for j in range(k)]
+        each = [g.Unsqueeze(g.ReduceSum(part, [0, 2], keepdims=0), [1, 2]) for part in parts]
+        d_weight = halves.rounded(g, g.Concat(*each, axis=2), weight)
+        d_bias = None if bias is None else halves.rounded(g, g.ReduceSum(dy, [0, 2], keepdims=0), bias)
+    if d_state is not None:
+        d_state = g.Pad(d_state, g.Concat(length, [0], axis=0), None, [2])
+        d_whole = d_state if d_whole is None else g.Add(d_whole, d_state)
+    if d_whole is None:
+        return (None,) * 4
+    d_whole = halves.rounded(g, d_whole, x)
+    d_past = None if past is None else g.Slice(d_whole, [0], [k - 1], [2])
+    return g.Slice(d_whole, [k - 1], [END], [2]), d_weight, d_bias, d_past
+
+
+def _slope(g: Gradient, *inputs: Value | None) -> Value:
+    """Return the derivative of the gate `z sigmoid(z)` at the sums of a call."""
+    z = halves.widened(g, g.op("CausalConvWithState", *inputs, outputs=2)[0])
+    gate = g.Sigmoid(z)
+    return g.Mul(gate, g.Add(g.Mul(z, g.Sub(1, gate)), 1))
+
+
+def _zero(g: Gradient, x: Value) -> Value:
+    """Return a scalar 0 of the type of a tensor."""
+    return g.initializer("zero", np.zeros((), element_of(x).dtype))
+
+
+def _reversed(g: Gradient, x: Value) -> Value:
+    return g.Slice(x, [-1], [-END], [2], [-1])
 
 
 @causal_conv_with_state.examples

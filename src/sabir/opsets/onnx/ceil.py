@@ -7,6 +7,7 @@ import numpy as np
 from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import known_rounding, over_floats
+from sabir.opsets.families.pointwise_gradients import zero
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 ceil = Operator("Ceil", summary="The least integer that is not below each element.")
@@ -25,6 +26,7 @@ v13 = v6.widen(13, T=BFLOAT16)
 v1.infer(known_rounding(np.ceil))
 v1.evaluate(through_float32(np.ceil))
 v1.lower(kernels.elementwise("ceil"))
+v13.gradient(zero)
 
 
 @ceil.examples

@@ -10,7 +10,7 @@ from sabir.loops import Expression
 from sabir.opsets.families import pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, tensors
 
 celu = Operator("Celu", summary="`x` where it is 0 or above, `alpha * (exp(x / alpha) - 1)` below.")
@@ -48,6 +48,11 @@ def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
     numbers = Numbers.like(b, x)
     below = b.Elu(numbers.op("Div", b.Neg(b.Relu(b.Neg(x))), alpha))
     return b.Add(b.Relu(x), numbers.op("Mul", below, alpha))
+
+
+@v12.gradient
+def gradient(g: Gradient, x: Value, /, *, alpha: float) -> Value:
+    return g.Mul(g.dy, g.Exp(g.Div(g.Min(x, 0), alpha)))
 
 
 @celu.examples

@@ -10,7 +10,7 @@ from sabir.ir import Builder, Dim, TensorType, Value, dim_max, dim_min
 from sabir.loops import Expression
 from sabir.opsets.families import arithmetic, kernels
 from sabir.opsets.families.ranks import check_one
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -147,6 +147,31 @@ def _limit(value: Value | None, absent: float) -> float:
     if np.float32(known[0]).item().hex() != known[0].hex():
         raise Unconvertible(f"the limit {known[0]} is no float32, as Clip:6 requires")
     return known[0]
+
+
+@v13.gradient
+def gradient(
+    g: Gradient, x: Value, low: Value | None = None, high: Value | None = None, /
+) -> tuple[Value | None, ...]:
+    """At a limit that `x` equals, the gradient is that of `x`, as in PyTorch."""
+    dx, d_low, d_high = g.dy, None, None
+    if low is not None:
+        floor = g.Reshape(low, [])
+        below = g.Less(x, floor)
+        dx = g.Where(below, 0, dx)
+        x = g.Max(x, floor)
+        d_low = g.Where(below, g.dy, 0)
+    if high is not None:
+        above = g.Greater(x, g.Reshape(high, []))
+        dx = g.Where(above, 0, dx)
+        d_low = None if d_low is None else g.Where(above, 0, d_low)
+        d_high = g.Where(above, g.dy, 0)
+    return dx, _summed(g, d_low, low), _summed(g, d_high, high)
+
+
+def _summed(g: Gradient, d: Value | None, limit: Value | None) -> Value | None:
+    """Return the sum of all elements, in the shape of a limit."""
+    return None if d is None or limit is None else g.Reshape(g.ReduceSum(d, keepdims=0), g.sizes(limit))
 
 
 @clip.examples

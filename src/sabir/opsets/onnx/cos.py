@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import over_floats
 from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 cos = Operator("Cos", summary="The cosine of each element, an angle in radians.")
@@ -25,6 +27,11 @@ v7.infer(same_as_first)
 v7.evaluate(through_float32(np.cos, slow=2))
 v7.lower(kernels.elementwise("cos"))
 v7.absent("downgrade", "no older operator computes cosines")
+
+
+@v7.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Neg(g.Mul(g.dy, g.Sin(x)))
 
 
 @cos.examples

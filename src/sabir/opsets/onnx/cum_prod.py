@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import mul
+from sabir.ir import Value, mul
 from sabir.opsets.families import cumulation
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Output
 
 cum_prod = Operator(
@@ -27,6 +28,21 @@ v26.infer(cumulation.inferred(mul, 1))
 v26.evaluate(cumulation.evaluated(np.multiply, 1))
 v26.lower(cumulation.expressed("prod"))
 v26.downgrade(cumulation.scanned("Mul", 1))
+
+
+@v26.gradient
+def gradient(g: Gradient, x: Value, axis: Value, /, *, reverse: int, exclusive: int) -> tuple[Value, None]:
+    """Up to the first zero, behind which all products are 0; second derivatives miss what passes zeros."""
+    zero = g.Equal(x, 0)
+    zeros = g.CumSum(g.CastLike(zero, x), axis, reverse=reverse)
+    first = g.And(zero, g.Equal(zeros, 1))
+    without = g.CumProd(g.Where(first, 1, x), axis, exclusive=exclusive, reverse=reverse)
+
+    def after(products: Value) -> Value:
+        return g.CumSum(g.Mul(g.dy, products), axis, exclusive=exclusive, reverse=1 - reverse)
+
+    before = g.Div(after(g.y()), g.Where(zero, 1, x))
+    return g.Where(g.Equal(zeros, 0), before, g.Where(first, after(without), 0)), None
 
 
 @cum_prod.examples

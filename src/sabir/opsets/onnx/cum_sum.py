@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import add
+from sabir.ir import Value, add
 from sabir.opsets.families import cumulation
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Output, tensors
 
 cum_sum = Operator(
@@ -28,6 +29,11 @@ v11.infer(cumulation.inferred(add, 0))
 v11.evaluate(cumulation.evaluated(np.add, 0))
 v11.lower(cumulation.expressed("sum"))
 v11.downgrade(cumulation.scanned("Add", 0))
+
+
+@v14.gradient
+def gradient(g: Gradient, x: Value, axis: Value, /, *, reverse: int, exclusive: int) -> tuple[Value, None]:
+    return g.CumSum(g.dy, axis, exclusive=exclusive, reverse=1 - reverse), None
 
 
 @cum_sum.examples

@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sabir.base import InferenceError
+from sabir.base import InferenceError, UnsupportedError
 from sabir.elements import FLOAT, ElementType, element
 from sabir.ir import Builder, TensorType, Value
 from sabir.opsets.families import quantized_graphs as graphs
@@ -20,7 +20,7 @@ from sabir.opsets.families.quantization import (
     spread,
 )
 from sabir.opsets.families.ranks import check_one
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOAT4,
@@ -211,6 +211,24 @@ def _element(value: Value) -> ElementType:
 # ---------------------------------------------------------------- examples
 
 _ALL = (10, 13, 19, 21, 23, 24, 25, 28)
+
+
+@v13.gradient
+def gradient(
+    g: Gradient, x: Value, scale: Value, zero: Value | None = None, /, *,
+    axis: int = 1, block_size: int = 0,
+) -> tuple[Value | None, Value, None]:  # fmt: skip
+    """A scale has the sum of what it multiplied; 8-bit floats and smaller ones are straight through."""
+    if block_size:
+        raise UnsupportedError("DequantizeLinear passes no gradients to the scales of blocks")
+    one = g.initializer("one", np.ones((), _element(scale).dtype))
+    steps = g.DequantizeLinear(x, g.Expand(one, g.sizes(scale)), zero, axis=axis)
+    dy, part, spread = (
+        g.Cast(v, to=FLOAT.number) for v in (g.dy, steps, graphs.spread_axis(g, scale, axis, x))
+    )
+    dx = g.Cast(g.Mul(dy, spread), to=_element(x).number) if _element(x).is_float else None
+    d_scale = g.Reshape(g.fit(g.Mul(dy, part), spread), g.sizes(scale), allowzero=1)
+    return dx, g.Cast(d_scale, to=_element(scale).number), None
 
 
 @dequantize_linear.examples

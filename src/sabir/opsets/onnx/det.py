@@ -7,11 +7,11 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError, spend_work
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.products import MATRIX
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 det = Operator("Det", summary="The determinant of each square matrix in the last two dimensions.")
@@ -44,6 +44,16 @@ def infer(x: TensorType, /) -> TensorType:
 def evaluate(x: Array, /) -> Array:
     spend_work(x.size * math.prod(x.shape[-1:]) // _PRODUCTS)
     return np.asarray(np.linalg.det(widened(x))).astype(x.dtype, copy=False)
+
+
+@v11.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    """Cofactors: determinants of the matrix with a unit row in the place of one; no inverse is needed."""
+    indices = g.Range(0, g.Squeeze(g.Shape(x, start=-1), [0]), 1)
+    unit = g.Equal(g.Unsqueeze(indices, [1]), indices)
+    place, row = g.Unsqueeze(unit, [1, 3]), g.Unsqueeze(unit, [0, 2])  # the axes: i, j, row, column
+    changed = g.Where(place, g.CastLike(row, x), g.Unsqueeze(x, [-3, -4]))
+    return g.Mul(g.Unsqueeze(g.dy, [-1, -2]), g.Det(changed))
 
 
 @det.examples

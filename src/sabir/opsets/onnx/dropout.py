@@ -10,7 +10,7 @@ from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import as_number, check_one
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     BOOL,
@@ -209,6 +209,18 @@ def only_in_inference(
 def _scalar(value: Value) -> object:
     known = value.type.known if isinstance(value.type, TensorType) else None
     return known[0] if known else None
+
+
+@v13.gradient
+def gradient(
+    g: Gradient, x: Value, ratio: Value | None = None, training: Value | None = None, /
+) -> tuple[Value, None, None]:
+    """Elements are kept as the call keeps them: its mask tells."""
+    if training is None or _scalar(training) is False:
+        return g.dy, None, None
+    share = DEFAULT_RATIO if ratio is None else g.CastLike(g.Reshape(ratio, []), x)
+    scale = g.Where(g.Reshape(training, []), g.Div(g.dy, g.Sub(1, share)), g.dy)
+    return g.Where(g.y(1), scale, 0), None, None
 
 
 @dropout.examples

@@ -58,6 +58,9 @@ def body(b: Builder, x: Value, /) -> tuple[Value, Value, Value]:
     return b.QuantizeLinear(x, scale, zero), scale, zero
 
 
+v11.absent("gradient", "the results are rounded to integers, which have no gradients")
+
+
 @dynamic_quantize_linear.examples
 def examples() -> Iterator[Example]:
     f, u = np.float32, np.uint8

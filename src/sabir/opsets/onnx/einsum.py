@@ -7,9 +7,9 @@ import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import contraction_graphs, contraction_kernels, contractions
+from sabir.opsets.families import contraction_gradients, contraction_graphs, contraction_kernels, contractions
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
 
 einsum = Operator(
@@ -59,6 +59,11 @@ def lower(*inputs: Expression, equation: str) -> Expression:
 @v12.downgrade
 def multiply_matrices(b: Builder, /, *inputs: Value, equation: str) -> Value:
     return contraction_graphs.graph(b, contractions.Equation.parse(equation), inputs)
+
+
+@v12.gradient
+def gradient(g: Gradient, /, *inputs: Value, equation: str) -> tuple[Value, ...]:
+    return contraction_gradients.gradients(g, contractions.Equation.parse(equation), inputs)
 
 
 @einsum.examples

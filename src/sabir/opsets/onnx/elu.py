@@ -9,7 +9,7 @@ from sabir.loops import Expression
 from sabir.opsets.families import kernels, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 elu = Operator("Elu", summary="`x` where it is 0 or above, `alpha * (exp(x) - 1)` below.")
@@ -45,6 +45,12 @@ def lower(x: Expression, /, *, alpha: float) -> Expression:
 @v6.body
 def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
     return Numbers.like(b, x).exponential_unit(x, alpha)
+
+
+@v6.gradient
+def gradient(g: Gradient, x: Value, /, *, alpha: float) -> Value:
+    """At 0 it is `alpha`, as in PyTorch."""
+    return g.Where(g.Greater(x, 0), g.dy, g.Mul(g.dy, g.Mul(g.Exp(g.Min(x, 0)), alpha)))
 
 
 @elu.examples

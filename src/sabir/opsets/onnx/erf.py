@@ -1,5 +1,6 @@
 """Erf: the error function, elementwise."""
 
+import math
 from collections.abc import Iterator
 
 import ml_dtypes
@@ -11,7 +12,7 @@ from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import error_function, kernels
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -76,6 +77,11 @@ def without_bfloat16(b: Builder, x: Value, /) -> Value:
     if not isinstance(x.type, TensorType) or x.type.signature not in v9.inputs[0].allowed:
         raise Unconvertible(f"Erf:9 does not admit {x.type or 'an input of unknown type'}")
     return b.Erf(x)
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Mul(g.dy, g.Mul(g.Exp(g.Neg(g.Mul(x, x))), 2 / math.sqrt(math.pi)))
 
 
 @erf.examples

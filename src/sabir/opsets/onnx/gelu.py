@@ -12,7 +12,7 @@ from sabir.opsets.families.error_function import erf
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
 gelu = Operator(
@@ -71,6 +71,20 @@ def body(b: Builder, x: Value, /, *, approximate: str) -> Value:
     else:
         sided = b.Erf(numbers.op("Mul", x, math.sqrt(0.5)))
     return b.Mul(numbers.op("Mul", x, 0.5), numbers.op("Add", sided, 1.0))
+
+
+@v20.gradient
+def gradient(g: Gradient, x: Value, /, *, approximate: str) -> Value:
+    square, half = g.Mul(x, x), g.Mul(x, 0.5)
+    if approximate == "tanh":
+        scale = math.sqrt(2 / math.pi)
+        step = g.Tanh(g.Mul(g.Mul(x, g.Add(g.Mul(square, _CUBIC), 1)), scale))
+        slope = g.Mul(g.Add(g.Mul(square, 3 * _CUBIC), 1), scale)
+        rise = g.Mul(g.Sub(1, g.Mul(step, step)), slope)
+    else:
+        step = g.Erf(g.Mul(x, math.sqrt(0.5)))
+        rise = g.Mul(g.Exp(g.Mul(square, -0.5)), math.sqrt(2 / math.pi))
+    return g.Mul(g.dy, g.Add(g.Mul(g.Add(step, 1), 0.5), g.Mul(half, rise)))
 
 
 @gelu.examples

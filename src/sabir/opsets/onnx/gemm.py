@@ -15,7 +15,7 @@ from sabir.loops import Expression
 from sabir.opsets.families import products
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.opsets.families.shapes import same_dim
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -182,6 +182,34 @@ def with_zero(b: Builder, a: Value, w: Value, c: Value | None = None, /, **attri
             raise Unconvertible("the element type is unknown, and Gemm:9 needs a C of that type")
         c = b.initializer("zero", np.zeros((), known[0].dtype))
     return b.Gemm(a, w, c, **attributes)
+
+
+@v13.gradient
+def gradient(
+    g: Gradient,
+    a: Value,
+    b: Value,
+    c: Value | None = None,
+    /,
+    *,
+    alpha: float,
+    beta: float,
+    transA: int,
+    transB: int,
+) -> tuple[Value | None, ...]:
+    dy = g.dy
+    if transA:
+        da = g.Gemm(b, dy, alpha=alpha, transA=transB, transB=1)
+    else:
+        da = g.Gemm(dy, b, alpha=alpha, transB=1 - transB)
+    if transB:
+        db = g.Gemm(dy, a, alpha=alpha, transA=1, transB=transA)
+    else:
+        db = g.Gemm(a, dy, alpha=alpha, transA=1 - transA)
+    if c is None:
+        return da, db, None
+    dc = g.fit(dy, c)
+    return da, db, dc if beta == 1 else g.Mul(dc, beta)
 
 
 @gemm.examples

@@ -29,6 +29,9 @@ def body(b: Builder, left: Value, right: Value, /) -> Value:
     return b.Or(b.Greater(left, right), b.Equal(left, right))
 
 
+v12.absent("gradient", "the results are truth values")
+
+
 @greater_or_equal.examples
 def examples() -> Iterator[Example]:
     for opset in (12, 16):

@@ -16,8 +16,9 @@ from sabir.opsets.families import halves, normalization, normalization_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.axes import as_input
 from sabir.opsets.families.calls import typed
+from sabir.opsets.families.normalization_gradients import Normal
 from sabir.opsets.families.ranks import check_least_rank, check_shape
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -225,6 +226,38 @@ def _element(x: Value) -> ElementType:
     if not isinstance(x.type, TensorType) or not x.type.element.number:
         raise Unconvertible("the element type is unknown, and the precision depends on it")
     return x.type.element
+
+
+@v18.gradient
+def gradient_by_group(
+    g: Gradient, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float
+) -> tuple[Value, ...]:
+    groups = g.Unsqueeze(scale, [*range(1, g.rank(x))])
+    return _gradients(g, x, groups, _element(x), num_groups, epsilon, (scale, bias))
+
+
+@v21.gradient
+def gradient(
+    g: Gradient, x: Value, scale: Value, bias: Value, /, *, num_groups: int, epsilon: float, stash_type: int
+) -> tuple[Value, ...]:
+    groups = g.Reshape(scale, [num_groups, -1, *(1,) * (g.rank(x) - 2)])
+    return _gradients(g, x, groups, element(stash_type), num_groups, epsilon, (scale, bias))
+
+
+def _gradients(
+    g: Gradient, x: Value, scale: Value, stash: ElementType, groups: int, epsilon: float,
+    parameters: tuple[Value, Value],
+) -> tuple[Value, ...]:  # fmt: skip
+    """Return the gradients, computed with an axis for the groups, as which `scale` has its first."""
+    kind, shape = _element(x), _split_shape(g, x, groups)
+    split, dy = (g.Reshape(v, shape, allowzero=1) for v in (x, g.dy))
+    wide = halves.widened(g, typed(g, split, stash))
+    dy, factor = (typed(g, v, _element(wide)) for v in (dy, scale))
+    normal = Normal.of(g, wide, range(2, g.rank(x) + 1), epsilon)
+    dx = g.Reshape(normal.gradient(g, g.Mul(dy, factor)), g.sizes(x), allowzero=1)
+    summed = (g.fit(d, factor) for d in (g.Mul(dy, normal.y), dy))
+    rest = (g.Reshape(d, g.sizes(p), allowzero=1) for d, p in zip(summed, parameters, strict=True))
+    return tuple(typed(g, d, kind) for d in (dx, *rest))
 
 
 # ---------------------------------------------------------------- examples

@@ -10,7 +10,7 @@ from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 hard_sigmoid = Operator(
@@ -51,6 +51,13 @@ def body(b: Builder, x: Value, /, *, alpha: float, beta: float) -> Value:
     numbers = Numbers.like(b, x)
     line = numbers.op("Add", numbers.op("Mul", x, alpha), beta)
     return numbers.clipped(line, 0.0, 1.0)
+
+
+@v6.gradient
+def gradient(g: Gradient, x: Value, /, *, alpha: float) -> Value:
+    """At both ends of the slope it is 0, as in PyTorch."""
+    between = g.And(g.Greater(g.y(), 0), g.Less(g.y(), 1))
+    return g.Where(between, g.Mul(g.dy, alpha), 0)
 
 
 @hard_sigmoid.examples

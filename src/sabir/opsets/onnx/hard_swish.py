@@ -10,7 +10,7 @@ from sabir.loops import Expression
 from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 hard_swish = Operator("HardSwish", summary="`x * max(0, min(1, x / 6 + 0.5))`.")
@@ -41,6 +41,13 @@ def lower(x: Expression, /) -> Expression:
 @v14.body
 def body(b: Builder, x: Value, /) -> Value:
     return b.Mul(x, b.HardSigmoid(x, alpha=1 / 6, beta=0.5))
+
+
+@v14.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    """At -3 it is 0 and at 3 it is 1, as in PyTorch."""
+    between = g.Mul(g.dy, g.Add(g.Div(x, 3), 0.5))
+    return g.Where(g.Greater(x, -3), g.Where(g.Less(x, 3), between, g.dy), 0)
 
 
 @hard_swish.examples

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression
-from sabir.opsets.families import normalization_kernels
+from sabir.opsets.families import normalization_gradients, normalization_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.normalization import EPSILON, channels, normalized_type, standardized
 from sabir.opsets.families.ranks import check_least_rank
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 instance_normalization = Operator(
@@ -62,6 +62,13 @@ def evaluate(x: Array, scale: Array, bias: Array, /, *, epsilon: float) -> Array
 def lower(x: Expression, scale: Expression, bias: Expression, /, *, epsilon: float) -> Expression:
     normal = normalization_kernels.standardized(x, range(2, x.rank), epsilon)
     return normalization_kernels.shifted(normal.y, scale, bias)
+
+
+@v6.gradient
+def gradient(
+    g: Gradient, x: Value, scale: Value, bias: Value, /, *, epsilon: float
+) -> tuple[Value, Value, Value]:
+    return normalization_gradients.scaled(g, x, scale, bias, range(2, g.rank(x)), epsilon)
 
 
 @instance_normalization.examples

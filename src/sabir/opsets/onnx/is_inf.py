@@ -76,6 +76,9 @@ def compare(b: Builder, x: Value, /, *, detect_negative: int, detect_positive: i
     return b.Or(*found) if len(found) > 1 else found[0] if found else b.Less(x, x)
 
 
+v10.absent("gradient", "the results are truth values")
+
+
 @is_inf.examples
 def examples() -> Iterator[Example]:
     x = np.array([[1, np.inf, -np.inf], [np.nan, 0, np.inf]])

@@ -47,6 +47,9 @@ def compare(b: Builder, x: Value, /) -> Value:
     return b.Not(b.Or(numbers.op("Less", x, 1.0), numbers.op("Greater", x, 0.0)))
 
 
+v9.absent("gradient", "the results are truth values")
+
+
 @is_nan.examples
 def examples() -> Iterator[Example]:
     x, y = np.array([[1.0, np.nan], [-np.inf, -np.nan]]), [[False, True], [False, True]]

@@ -13,10 +13,12 @@ from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import normalization, normalization_kernels, reductions
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.calls import typed
+from sabir.opsets.families.normalization_gradients import Normal
 from sabir.opsets.families.ranks import check_broadcast
+from sabir.opsets.families.reduction_gradients import share
 from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -139,6 +141,32 @@ def body(
     y = y if bias is None else b.Add(y, bias)
     wanted = len(call.outputs)
     return (y, mean, b.Reciprocal(spread))[:wanted] if wanted > 2 else (y, mean)[:wanted]  # ruff: ignore[magic-value-comparison]  the last output
+
+
+@v17.gradient
+def gradient(
+    g: Gradient, x: Value, scale: Value, bias: Value | None = None, /, *, axis: int, stash_type: int
+) -> tuple[Value | None, ...]:
+    """Computed in the stash type, from the statistics of the call."""
+    stash, kind = element(stash_type), element_of(x)
+    axes = [*range(axis, 0 if axis < 0 else g.rank(x))]
+    dy, d_mean, d_inverse = (*g.dys, None, None)[:3]
+    deviation = g.Sub(typed(g, x, stash), g.y(1))
+    normal = Normal(g.Mul(deviation, g.y(2)), g.y(2), axes)
+    part = share(g, deviation, g.y(1))
+    parts: list[Value] = []
+    if dy is not None:
+        parts.append(normal.gradient(g, typed(g, g.Mul(dy, scale), stash)))
+    if d_inverse is not None:
+        slope = g.Mul(d_inverse, g.Mul(normal.inverse, normal.inverse))
+        parts.append(g.Neg(g.Mul(g.Mul(slope, part), normal.y)))
+    if d_mean is not None:
+        parts.append(g.Expand(g.Mul(d_mean, part), g.sizes(x)))
+    dx = typed(g, parts[0] if len(parts) == 1 else g.Sum(*parts), kind)
+    if dy is None:
+        return dx, None, None
+    d_bias = None if bias is None else g.fit(dy, bias)
+    return dx, g.fit(g.Mul(dy, typed(g, normal.y, kind)), scale), d_bias
 
 
 @layer_normalization.examples

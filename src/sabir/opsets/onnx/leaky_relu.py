@@ -10,7 +10,7 @@ from sabir.loops import Expression
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 leaky_relu = Operator("LeakyRelu", summary="`x` where it is 0 or above, `alpha * x` below.")
@@ -49,6 +49,12 @@ def lower(x: Expression, /, *, alpha: float) -> Expression:
 def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
     numbers = Numbers.like(b, x)
     return b.Where(numbers.op("Less", x, 0), numbers.op("Mul", x, alpha), x)
+
+
+@v16.gradient
+def gradient(g: Gradient, x: Value, /, *, alpha: float) -> Value:
+    """At 0 it is `alpha`, as in PyTorch."""
+    return g.Where(g.Greater(x, 0), g.dy, g.Mul(g.dy, alpha))
 
 
 @leaky_relu.examples

@@ -10,11 +10,12 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, Dim, Graph, TensorType, Value, exact_quotient, known_equal, mul
+from sabir.opsets.families import state_gradients
 from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import spend_operations
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     Attribute,
@@ -304,6 +305,53 @@ def _matrices(b: Builder, x: Value, *sizes: Value) -> Value:
 
 def _ints(b: Builder, *values: int) -> Value:
     return b.initializer("ints", np.array(values, np.int64))
+
+
+@v27.gradient
+def gradient(  # ruff: ignore[too-many-arguments]  the operator's signature
+    g: Gradient, q: Value, k: Value, v: Value, past: Value | None = None, decay: Value | None = None,
+    beta: Value | None = None, /, *, scale: float, q_num_heads: int, kv_num_heads: int,
+) -> tuple[Value | None, ...]:  # fmt: skip
+    """Computed in float, as the operator is."""
+    operands = _operands(g, (q, k, v, decay, beta), (q_num_heads, kv_num_heads))
+    size, width = (g.Div(g.Shape(x, start=2), [kv_num_heads]) for x in (k, v))
+    shape = g.Concat(g.Shape(q, start=0, end=1), [kv_num_heads], size, width, axis=0)
+    nothing = g.Expand(g.initializer("zero", np.zeros((), np.float32)), shape)
+    dy, d_last = (None if d is None else g.Cast(d, to=FLOAT.number) for d in (*g.dys, None)[:2])
+    if dy is None:
+        steps = g.Concat(g.Shape(q, start=0, end=2), g.Mul(width, [q_num_heads]), axis=0)
+        dy = g.Expand(g.initializer("zero", np.zeros((), np.float32)), steps)
+    dy = g.Mul(dy, scale) if scale else g.Div(dy, g.Sqrt(g.Cast(size, to=FLOAT.number)))
+    dy = _matrices(g, dy, _ints(g, kv_num_heads), _ints(g, q_num_heads // kv_num_heads), width)
+    first = nothing if past is None else g.Cast(past, to=FLOAT.number)
+    d_first, found = state_gradients.gradients(g, operands, first, dy, nothing if d_last is None else d_last)
+
+    def flat(name: str, x: Value | None) -> Value | None:
+        if x is None:
+            return None
+        d = g.Reshape(g.Transpose(found[name], perm=[1, 0, 2, 3, 4]), g.sizes(x), allowzero=1)
+        return g.Cast(d, to=element_of(x).number)
+
+    d_past = None if past is None else g.Cast(d_first, to=element_of(past).number)
+    return (
+        flat("query", q), flat("key", k), flat("value", v), d_past, flat("decay", decay), flat("rate", beta)
+    )  # fmt: skip
+
+
+def _operands(
+    b: Builder, inputs: tuple[Value, Value, Value, Value | None, Value | None], heads: tuple[int, int]
+) -> state_gradients.Steps:
+    """Return the matrices of all steps."""
+    q, k, v, decay, beta = inputs
+    group, each, one = (_ints(b, n) for n in (heads[0] // heads[1], heads[1], 1))
+    size, width = (b.Div(b.Shape(x, start=2), each) for x in (k, v))
+    return state_gradients.Steps(
+        _matrices(b, q, each, group, size),
+        _matrices(b, k, each, one, size),
+        _matrices(b, v, each, one, width),
+        None if decay is None else _matrices(b, decay, each, b.Div(b.Shape(decay, start=2), each), one),
+        None if beta is None else _matrices(b, beta, b.Shape(beta, start=2), one, one),
+    )
 
 
 @linear_attention.examples

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import over_floats
 from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 log = Operator("Log", summary="The natural logarithm of each element; NaN below 0.")
@@ -26,6 +28,11 @@ v13 = v6.widen(13, T=BFLOAT16)
 v1.infer(same_as_first)
 v1.evaluate(through_float32(np.log))
 v1.lower(kernels.elementwise("log"))
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Div(g.dy, x)
 
 
 @log.examples

@@ -11,7 +11,7 @@ from sabir.loops import Expression
 from sabir.opsets.families import flattening, losses
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 log_softmax = Operator(
@@ -53,6 +53,11 @@ def body(b: Builder, x: Value, /, *, axis: int) -> Value:
 
 
 flattening.split_before(v13)
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /, *, axis: int) -> Value:
+    return g.Sub(g.dy, g.Mul(g.Exp(g.y()), g.ReduceSum(g.dy, [axis], keepdims=1)))
 
 
 @log_softmax.examples

@@ -6,12 +6,12 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import flattening, reduction_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, one_of
 
 lp_normalization = Operator(
@@ -62,6 +62,17 @@ def lower(x: Expression, /, *, axis: int, p: int) -> Expression:
     formula = reduction_kernels.absolute_sum if p == ABSOLUTE else reduction_kernels.euclidean
     norm = formula(x, (axis_in(axis, x.rank),))
     return loops.where(loops.apply("ne", norm, 0), loops.apply("div", x, norm), 0)
+
+
+@v1.gradient
+def gradient(g: Gradient, x: Value, /, *, axis: int, p: int) -> Value:
+    """At a norm of 0 it is 0."""
+    norm = g.ReduceL1(x, [axis]) if p == ABSOLUTE else g.ReduceL2(x, [axis])
+    zero = g.Equal(norm, 0)
+    along = g.ReduceSum(g.Mul(g.dy, g.y()), [axis])
+    slope = g.Sign(x) if p == ABSOLUTE else g.y()
+    d = g.Div(g.Sub(g.dy, g.Mul(slope, along)), g.Where(zero, 1, norm))
+    return g.Where(zero, 0, d)
 
 
 @lp_normalization.examples

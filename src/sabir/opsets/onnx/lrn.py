@@ -8,12 +8,13 @@ import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.ir import TensorType
+from sabir.ir import TensorType, Value
 from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import halves
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_least_rank
 from sabir.opsets.families.sizes import spend_operations
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output, at_least
 
 lrn = Operator(
@@ -111,6 +112,22 @@ def _power(base: Array, beta: float) -> Array:
         return base**beta
     root = np.sqrt(base)
     return np.sqrt(root) * root
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /, *, size: int, alpha: float, beta: float, bias: float) -> Value:
+    """Sums over windows of channels are products with a matrix of the windows."""
+    rank = g.rank(x)
+    last, second = [0, *range(2, rank), 1], [0, rank - 1, *range(1, rank - 1)]
+    wide, dy, y = (g.Transpose(halves.widened(g, v), perm=last) for v in (x, g.dy, g.y()))
+    indices = g.Range(0, g.Squeeze(g.Shape(x, start=1, end=2), [0]), 1)
+    apart = g.Sub(g.Unsqueeze(indices, [1]), indices)  # of a neighbour, its row, and a centre, its column
+    inside = g.And(g.GreaterOrEqual(apart, -((size - 1) // 2)), g.LessOrEqual(apart, size // 2))
+    windows = g.CastLike(inside, wide)
+    base = g.Add(g.Mul(g.MatMul(g.Mul(wide, wide), windows), alpha / size), bias)
+    shares = g.MatMul(g.Div(g.Mul(dy, y), base), g.Transpose(windows, perm=[1, 0]))
+    d = g.Sub(g.Mul(dy, g.Pow(base, -beta)), g.Mul(g.Mul(wide, 2 * alpha * beta / size), shares))
+    return halves.rounded(g, g.Transpose(d, perm=second), x)
 
 
 @lrn.examples

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.opsets.families import arithmetic, variadic
+from sabir.opsets.families.pointwise_gradients import extreme
 from sabir.schema import BFLOAT16, FLOATS, NUMBERS, Constraint, Example, Operator
 
 maximum = Operator("Max", summary="The greatest of all inputs, elementwise; NaN where one of them is NaN.")
@@ -25,6 +26,7 @@ v8.evaluate(variadic.folded(np.maximum))
 v8.lower(variadic.folded_expression("max"))
 variadic.one_shape_before(v8)
 variadic.integers_before(v12, "Greater")
+v13.gradient(extreme)
 
 
 @maximum.examples

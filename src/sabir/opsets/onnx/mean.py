@@ -10,7 +10,7 @@ from sabir import loops
 from sabir.ir import Builder, TensorType, Value
 from sabir.loops import Expression
 from sabir.opsets.families import arithmetic, broadcasting, variadic
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator, Unconvertible
 
 mean = Operator("Mean", summary="The sum of all inputs, elementwise, divided by their number.")
@@ -47,6 +47,12 @@ def divided_sum(b: Builder, *inputs: Value) -> Value:
 
 
 variadic.one_shape_before(v8, divided_sum)
+
+
+@v13.gradient
+def gradient(g: Gradient, /, *inputs: Value) -> tuple[Value, ...]:
+    share = g.Div(g.dy, len(inputs))
+    return tuple(g.fit(share, x) for x in inputs)
 
 
 @mean.examples

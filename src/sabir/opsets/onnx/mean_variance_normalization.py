@@ -11,7 +11,7 @@ from sabir.loops import Expression
 from sabir.opsets.families import halves, normalization, reductions
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.shapes import axes_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -85,6 +85,22 @@ def body(b: Builder, x: Value, /, *, axes: tuple[int, ...]) -> Value:
     variance = reductions.call(b, "ReduceMean", b.Mul(rest, rest), axes)
     epsilon = b.initializer("epsilon", np.array(EPSILON, wide.type.element.dtype))
     return halves.rounded(b, b.Div(rest, b.Add(b.Sqrt(variance), epsilon)), x)
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /, *, axes: tuple[int, ...]) -> Value:
+    """Where all elements are equal, the deviation has the gradient 0."""
+    wide, dy = halves.widened(g, x), halves.widened(g, g.dy)
+
+    def mean(v: Value) -> Value:
+        return g.ReduceMean(v, [*axes])
+
+    rest = g.Sub(wide, mean(wide))
+    root = g.Sqrt(mean(g.Mul(rest, rest)))
+    spread = g.Add(root, EPSILON)
+    slope = g.Mul(spread, g.Where(g.Equal(root, 0), 1, root))
+    along = g.Mul(rest, g.Div(mean(g.Mul(dy, rest)), slope))
+    return halves.rounded(g, g.Div(g.Sub(g.Sub(dy, mean(dy)), along), spread), x)
 
 
 @mean_variance_normalization.examples

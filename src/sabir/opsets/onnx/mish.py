@@ -9,7 +9,7 @@ from sabir.ir import Builder, Value
 from sabir.loops import Expression
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 mish = Operator("Mish", summary="`x * tanh(softplus(x))`, with `softplus(x) = log(1 + exp(x))`.")
@@ -47,6 +47,13 @@ def lower(x: Expression, /) -> Expression:
 @v18.body
 def body(b: Builder, x: Value, /) -> Value:
     return b.Mul(x, b.Tanh(b.Softplus(x)))
+
+
+@v18.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    gate = g.Tanh(g.Softplus(x))
+    rise = g.Mul(g.Mul(x, g.Sigmoid(x)), g.Sub(1, g.Mul(gate, gate)))
+    return g.Mul(g.dy, g.Add(gate, rise))
 
 
 @mish.examples

@@ -14,7 +14,7 @@ from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import arithmetic
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.families.scalars import Numbers, element_of
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     NUMBERS,
@@ -146,6 +146,13 @@ def _is_zero(b: Builder, x: Value, numbers: Numbers) -> Value:
     if numbers.element.is_signed:
         return numbers.op("Equal", x, 0)
     return numbers.op("Less", x, 1)  # Equal:7 does not admit unsigned integers
+
+
+@v13.gradient
+def gradient(g: Gradient, a: Value, b: Value, /) -> tuple[Value, Value]:
+    """The quotient, which rounding keeps whole, is a constant."""
+    quotient = g.Round(g.Div(g.Sub(a, g.y()), b))
+    return g.fit(g.dy, a), g.fit(g.Neg(g.Mul(g.dy, quotient)), b)
 
 
 @mod.examples

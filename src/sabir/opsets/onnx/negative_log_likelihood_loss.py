@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import losses
+from sabir.opsets.families import loss_gradients, losses
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Operator, Output
 
 negative_log_likelihood_loss = Operator(
@@ -58,6 +58,15 @@ def body(
     reduction: str,
 ) -> Value:
     return losses.emit(b, x, target, weight, ignore_index, reduction)
+
+
+@v13.gradient
+def gradient(
+    g: Gradient, x: Value, target: Value, weight: Value | None = None, /, *,
+    ignore_index: int | None, reduction: str,
+) -> tuple[Value, None, None]:  # fmt: skip
+    dx = loss_gradients.gradient(g, g.dy, x, target, weight, ignored=ignore_index, reduction=reduction)
+    return dx, None, None
 
 
 @negative_log_likelihood_loss.examples

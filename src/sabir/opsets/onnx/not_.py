@@ -27,6 +27,7 @@ def evaluate(x: Array, /) -> Array:
 
 
 v1.lower(kernels.elementwise("not"))
+v1.absent("gradient", "the results are truth values")
 
 
 @negation.examples

@@ -25,6 +25,7 @@ v7.infer(logic.known_either)
 v7.evaluate(binary.elementwise(np.logical_or))
 v7.lower(kernels.elementwise("or"))
 broadcasting.one_way_before(v7, element=BOOLEAN, commutes=True)
+v1.absent("gradient", "the results are truth values")
 
 
 @disjunction.examples

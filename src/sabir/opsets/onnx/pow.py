@@ -8,6 +8,7 @@ import numpy as np
 from sabir.ir import Builder, Dim, TensorType, Value, product
 from sabir.opsets.families import arithmetic, binary, broadcasting, powers
 from sabir.opsets.families.shapes import broadcast
+from sabir.opsets.typing import Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -75,6 +76,18 @@ def downgrade(b: Builder, x: Value, y: Value, /) -> Value:
     if y.type.element.is_float and y.type.element.bits > x.type.element.bits:
         raise Unconvertible(f"the exponent is {y.type.element}, which Pow:7 would round to {x.type.element}")
     return b.Pow(x, b.Cast(y, to=x.type.element.number))
+
+
+@v15.gradient
+def gradient(g: Gradient, x: Value, y: Value, /) -> tuple[Value, Value]:
+    """Where `x` is 0, powers of 0 and exponents of 0 or above have the gradient 0, as in PyTorch."""
+    exponent = g.CastLike(y, x)
+    zero = g.Equal(x, 0)
+    base = g.Where(g.And(zero, g.Equal(exponent, 0)), 1, x)
+    dx = g.Mul(g.dy, g.Mul(exponent, g.Pow(base, g.Sub(exponent, 1))))
+    base = g.Where(g.And(zero, g.GreaterOrEqual(exponent, 0)), 1, x)
+    dy = g.Mul(g.dy, g.Mul(g.y(), g.Log(base)))
+    return g.fit(dx, x), g.CastLike(g.fit(dy, y), y)
 
 
 @power.examples

@@ -13,7 +13,7 @@ from sabir.opsets.families import broadcasting
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
 from sabir.opsets.families.scalars import Numbers
 from sabir.opsets.families.shapes import broadcast
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     FLOATS,
@@ -107,6 +107,13 @@ def downgrade(b: Builder, x: Value, slope: Value, /) -> Value:
 @v16.body
 def body(b: Builder, x: Value, slope: Value, /) -> Value:
     return b.Where(Numbers.like(b, x).op("Less", x, 0), b.Mul(slope, x), x)
+
+
+@v16.gradient
+def gradient(g: Gradient, x: Value, slope: Value, /) -> tuple[Value, Value]:
+    """At 0 it is the slope, as in PyTorch."""
+    above = g.Greater(x, 0)
+    return g.Where(above, g.dy, g.Mul(g.dy, slope)), g.fit(g.Where(above, 0, g.Mul(g.dy, x)), slope)
 
 
 @prelu.examples

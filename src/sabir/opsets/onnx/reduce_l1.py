@@ -9,7 +9,8 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families import halves, reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
-from sabir.opsets.typing import Array
+from sabir.opsets.families.reduction_gradients import kept
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
 reduce_l1 = Operator("ReduceL1", summary="The sum of absolute values over `axes`: `sum(abs(x))`.")
@@ -39,6 +40,12 @@ reduction_kernels.attach(v1, v18, reduction_kernels.absolute_sum)
 def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
     sizes = b.Abs(halves.widened(b, data))
     return halves.rounded(b, b.ReduceSum(sizes, axes, **attributes), data)
+
+
+@v18.gradient
+def gradient(g: Gradient, data: Value, axes: Value | None = None, /, *, keepdims: int) -> tuple[Value, None]:
+    """At 0 it is 0, as in PyTorch."""
+    return g.Mul(kept(g, g.dy, axes, keepdims), g.Sign(data)), None
 
 
 @reduce_l1.examples

@@ -11,7 +11,8 @@ from sabir.elements import element
 from sabir.ir import Builder, Value
 from sabir.opsets.families import casting, reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
-from sabir.opsets.typing import Array
+from sabir.opsets.families.reduction_gradients import kept
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
 reduce_l2 = Operator("ReduceL2", summary="The root of the sum of squares over `axes`: `sqrt(sum(x * x))`.")
@@ -44,6 +45,13 @@ reduction_kernels.attach(v1, v18, reduction_kernels.in_floats(reduction_kernels.
 def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
     wide = reductions.as_floats(b, data)
     return reductions.as_before(b, b.Sqrt(b.ReduceSum(b.Mul(wide, wide), axes, **attributes)), data)
+
+
+@v18.gradient
+def gradient(g: Gradient, data: Value, axes: Value | None = None, /, *, keepdims: int) -> tuple[Value, None]:
+    """At a norm of 0 it is 0, as in PyTorch."""
+    norm = g.Where(g.Equal(g.y(), 0), 1, g.y())
+    return g.Mul(data, kept(g, g.Div(g.dy, norm), axes, keepdims)), None
 
 
 @reduce_l2.examples

@@ -11,7 +11,8 @@ from sabir.elements import element
 from sabir.ir import Builder, Value
 from sabir.opsets.families import casting, reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
-from sabir.opsets.typing import Array
+from sabir.opsets.families.reduction_gradients import kept
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
 reduce_log_sum = Operator("ReduceLogSum", summary="The logarithm of the sum over `axes`: `log(sum(x))`.")
@@ -46,6 +47,14 @@ reductions.attach_without_integers(v28)
 def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
     wide = reductions.as_floats(b, data)
     return reductions.as_before(b, b.Log(b.ReduceSum(wide, axes, **attributes)), data)
+
+
+@v18.gradient
+def gradient(
+    g: Gradient, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
+) -> tuple[Value, None]:
+    total = g.ReduceSum(data, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
+    return g.Expand(kept(g, g.Div(g.dy, total), axes, keepdims), g.sizes(data)), None
 
 
 @reduce_log_sum.examples

@@ -9,7 +9,8 @@ from sabir.elements import element
 from sabir.ir import Builder, Value
 from sabir.opsets.families import casting, reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
-from sabir.opsets.typing import Array
+from sabir.opsets.families.reduction_gradients import kept
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
 reduce_log_sum_exp = Operator(
@@ -58,6 +59,12 @@ def body(
     powers = b.Exp(b.Sub(wide, shift(1)))
     sums = b.ReduceSum(powers, axes, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
     return reductions.as_before(b, b.Add(b.Log(sums), shift(keepdims)), data)
+
+
+@v18.gradient
+def gradient(g: Gradient, data: Value, axes: Value | None = None, /, *, keepdims: int) -> tuple[Value, None]:
+    dy, y = (kept(g, v, axes, keepdims) for v in (g.dy, g.y()))
+    return g.Mul(dy, g.Exp(g.Sub(data, y))), None
 
 
 @reduce_log_sum_exp.examples

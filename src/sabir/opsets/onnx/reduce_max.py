@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import dim_max
-from sabir.opsets.families import reducing, reduction_kernels, reductions
+from sabir.opsets.families import reducing, reduction_gradients, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
 from sabir.schema import BFLOAT16, BOOL, FLOATS, Constraint, Example, Operator, tensors
 
@@ -28,6 +28,7 @@ v20 = v18.widen(20, T=BOOL)
 
 reductions.attach(v1, v18, reductions.extreme(np.maximum), dim_max)
 reduction_kernels.attach(v1, v18, reduction_kernels.extreme("max"))
+v18.gradient(reduction_gradients.extreme)
 
 
 @reduce_max.examples

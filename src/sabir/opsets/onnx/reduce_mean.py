@@ -6,9 +6,11 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families import reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
-from sabir.opsets.typing import Array
+from sabir.opsets.families.reduction_gradients import kept, share
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
 reduce_mean = Operator(
@@ -41,6 +43,12 @@ def mean(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
 
 reductions.attach(v1, v18, mean)
 reduction_kernels.attach(v1, v18, reduction_kernels.mean)
+
+
+@v18.gradient
+def gradient(g: Gradient, data: Value, axes: Value | None = None, /, *, keepdims: int) -> tuple[Value, None]:
+    dy = g.Mul(g.dy, share(g, data, g.y()))
+    return g.Expand(kept(g, dy, axes, keepdims), g.sizes(data)), None
 
 
 @reduce_mean.examples

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import ml_dtypes
 import numpy as np
 
-from sabir.ir import mul
+from sabir.ir import Value, mul
 from sabir.opsets.families import reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS
-from sabir.opsets.typing import Array
+from sabir.opsets.families.reduction_gradients import kept
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
 reduce_prod = Operator("ReduceProd", summary="The product over `axes`; no elements have the product 1.")
@@ -34,6 +35,19 @@ def product(x: Array, axes: tuple[int, ...], /, *, keepdims: bool) -> Array:
 
 reductions.attach(v1, v18, product, mul)
 reduction_kernels.attach(v1, v18, reduction_kernels.fold("prod"))
+
+
+@v18.gradient
+def gradient(
+    g: Gradient, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
+) -> tuple[Value, None]:
+    """The product of the others, also where one of them is 0; second derivatives miss what passes zeros."""
+    zero = g.Equal(data, 0)
+    others, zeros = g.Where(zero, 1, data), g.CastLike(zero, data)
+    product = g.ReduceProd(others, axes, keepdims=1, noop_with_empty_axes=noop_with_empty_axes)
+    count = g.ReduceSum(zeros, axes, keepdims=1, noop_with_empty_axes=noop_with_empty_axes)
+    slope = g.Where(g.Equal(count, zeros), g.Div(product, others), 0)
+    return g.Mul(kept(g, g.dy, axes, keepdims), slope), None
 
 
 @reduce_prod.examples

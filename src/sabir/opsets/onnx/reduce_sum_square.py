@@ -9,7 +9,8 @@ import numpy as np
 from sabir.ir import Builder, Value
 from sabir.opsets.families import halves, reducing, reduction_kernels, reductions
 from sabir.opsets.families.arithmetic import LARGE_INTEGERS, widened
-from sabir.opsets.typing import Array
+from sabir.opsets.families.reduction_gradients import kept
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Operator
 
 reduce_sum_square = Operator("ReduceSumSquare", summary="The sum of squares over `axes`: `sum(x * x)`.")
@@ -39,6 +40,11 @@ reduction_kernels.attach(v1, v18, reduction_kernels.square_sum)
 def body(b: Builder, data: Value, axes: Value | None = None, /, **attributes: Any) -> Value:
     wide = halves.widened(b, data)
     return halves.rounded(b, b.ReduceSum(b.Mul(wide, wide), axes, **attributes), data)
+
+
+@v18.gradient
+def gradient(g: Gradient, data: Value, axes: Value | None = None, /, *, keepdims: int) -> tuple[Value, None]:
+    return g.Mul(g.Mul(data, 2), kept(g, g.dy, axes, keepdims)), None
 
 
 @reduce_sum_square.examples

@@ -13,9 +13,11 @@ from sabir.loops import Expression
 from sabir.opsets.families import halves, normalization, normalization_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.calls import typed
+from sabir.opsets.families.normalization_gradients import mean
 from sabir.opsets.families.ranks import check_broadcast
+from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 rms_normalization = Operator(
@@ -99,6 +101,21 @@ def body(b: Builder, x: Value, scale: Value, /, *, axis: int, epsilon: float, st
 def _alike(b: Builder, y: Value, like: Value, kind: ElementType | None) -> Value:
     """Return `y` in the type of another value, which is `kind` if it is known."""
     return b.CastLike(y, like) if kind is None or not kind.number else typed(b, y, kind)
+
+
+@v23.gradient
+def gradient(
+    g: Gradient, x: Value, scale: Value, /, *, axis: int, epsilon: float, stash_type: int
+) -> tuple[Value, Value]:
+    """Computed in the stash type, or in float where that is a 16-bit type."""
+    axes = [*range(axis, 0 if axis < 0 else g.rank(x))]
+    wide = halves.widened(g, typed(g, x, element(stash_type)))
+    dy, factor = (typed(g, v, element_of(wide)) for v in (g.dy, scale))
+    inverse = g.Reciprocal(g.Sqrt(g.Add(mean(g, g.Mul(wide, wide), axes), epsilon)))
+    normal, d = g.Mul(wide, inverse), g.Mul(dy, factor)
+    dx = g.Mul(inverse, g.Sub(d, g.Mul(normal, mean(g, g.Mul(d, normal), axes))))
+    d_scale = g.fit(g.Mul(dy, normal), scale)
+    return typed(g, dx, element_of(x)), typed(g, d_scale, element_of(scale))
 
 
 @rms_normalization.examples

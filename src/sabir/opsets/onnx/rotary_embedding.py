@@ -1,18 +1,19 @@
 """RotaryEmbedding: the position of each element as a rotation of pairs of elements."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from sabir import loops
-from sabir.base import EvaluationError, InferenceError
+from sabir.base import EvaluationError, InferenceError, UnsupportedError
 from sabir.ir import Builder, TensorType, Value, exact_quotient, floor_div
 from sabir.loops import Expression, NotLowered
 from sabir.opsets.families import attention_kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.ranks import check_alike, check_shape, hold
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
     Attribute,
@@ -206,6 +207,18 @@ def body(
 
 def _ints(b: Builder, *values: int) -> Value:
     return b.initializer("ints", np.array(values, np.int64))
+
+
+@v23.gradient
+def gradient(
+    g: Gradient, x: Value, cos: Value, sin: Value, positions: Value | None = None, /, **attributes: Any
+) -> tuple[Value, None, None, None]:
+    """The rotation by the negative angles; the caches are constants."""
+    if g.wants(1) or g.wants(2):
+        raise UnsupportedError(
+            "RotaryEmbedding passes no gradients to its caches; compute them from constants"
+        )
+    return g.RotaryEmbedding(g.dy, cos, g.Neg(sin), positions, **attributes), None, None, None
 
 
 @rotary_embedding.examples

@@ -8,6 +8,7 @@ from sabir.ir import Builder, Value
 from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import known_rounding, over_floats
+from sabir.opsets.families.pointwise_gradients import zero
 from sabir.opsets.families.roundings import rounded
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
@@ -32,6 +33,9 @@ v11.lower(kernels.elementwise("round"))
 @v11.downgrade
 def from_above(b: Builder, x: Value, /) -> Value:
     return rounded(b, x)
+
+
+v11.gradient(zero)
 
 
 @rounding.examples

@@ -10,7 +10,7 @@ from sabir.loops import Expression
 from sabir.opsets.families import kernels, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 selu = Operator("Selu", summary="`gamma * x` where `x` is above 0, `gamma * alpha * (exp(x) - 1)` elsewhere.")
@@ -59,6 +59,13 @@ def with_explicit_constants(b: Builder, x: Value, /, *, alpha: float, gamma: flo
 def body(b: Builder, x: Value, /, *, alpha: float, gamma: float) -> Value:
     numbers = Numbers.like(b, x)
     return numbers.op("Mul", numbers.exponential_unit(x, alpha), gamma)
+
+
+@v6.gradient
+def gradient(g: Gradient, x: Value, /, *, alpha: float, gamma: float) -> Value:
+    """At 0 it is `alpha * gamma`, as in PyTorch."""
+    dy = g.Mul(g.dy, gamma)
+    return g.Where(g.Greater(x, 0), dy, g.Mul(dy, g.Mul(g.Exp(g.Min(x, 0)), alpha)))
 
 
 @selu.examples

@@ -12,7 +12,7 @@ from sabir.opsets.families.casting import converted
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers, element_of
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import NUMBERS, Attribute, Constraint, Example, Input, Operator, Output
 
 shrink = Operator(
@@ -79,6 +79,13 @@ def body(b: Builder, x: Value, /, *, bias: float, lambd: float) -> Value:
     above = b.Where(near.op("Greater", compared, lambd), numbers.op("Sub", moved, bias), numbers(0))
     y = b.Where(near.op("Less", compared, -lambd), numbers.op("Add", moved, bias), above)
     return y if move is kind else b.Cast(y, to=kind.number)
+
+
+@v9.gradient
+def gradient(g: Gradient, x: Value, /, *, lambd: float) -> Value:
+    """At both ends of the interval it is 0, as in PyTorch."""
+    outside = g.Or(g.Less(x, -lambd), g.Greater(x, lambd))
+    return g.Where(outside, g.dy, 0)
 
 
 @shrink.examples

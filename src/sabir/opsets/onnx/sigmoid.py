@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.pointwise import sigmoid as logistic
 from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 sigmoid = Operator("Sigmoid", summary="The logistic function of each element: `1 / (1 + exp(-x))`.")
@@ -26,6 +28,11 @@ v13 = v6.widen(13, T=BFLOAT16)
 v1.infer(same_as_first)
 v1.evaluate(pointwise(logistic))
 v1.lower(kernels.elementwise("sigmoid"))
+
+
+@v13.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Mul(g.dy, g.Mul(g.y(), g.Sub(1, g.y())))
 
 
 @sigmoid.examples

@@ -9,6 +9,7 @@ from sabir.elements import DOUBLE
 from sabir.ir import Builder, Value, dim_max, dim_min
 from sabir.loops import Expression
 from sabir.opsets.families.pointwise import known_by, over_floats
+from sabir.opsets.families.pointwise_gradients import zero
 from sabir.opsets.families.scalars import Numbers, element_of
 from sabir.opsets.typing import Array
 from sabir.schema import BFLOAT16, NUMBERS, Constraint, Example, Input, Operator, Output
@@ -52,6 +53,9 @@ def compare(b: Builder, x: Value, /) -> Value:
     if not kind.is_float:
         return b.Cast(y, to=kind.number)
     return b.Add(y, numbers.op("Mul", numbers.clipped(x, -1.0, 1.0), 0.0))  # 0, or NaN where x is
+
+
+v13.gradient(zero)
 
 
 @sign.examples

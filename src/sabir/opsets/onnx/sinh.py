@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir.ir import Value
 from sabir.opsets.families import hyperbolic, kernels
 from sabir.opsets.families.arithmetic import through_float32
 from sabir.opsets.families.pointwise import over_floats
 from sabir.opsets.families.rules import same_as_first
+from sabir.opsets.typing import Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 sinh = Operator("Sinh", summary="The hyperbolic sine of each element: `(exp(x) - exp(-x)) / 2`.")
@@ -25,6 +27,11 @@ v9.infer(same_as_first)
 v9.evaluate(through_float32(np.sinh))
 v9.lower(kernels.elementwise("sinh"))
 v9.downgrade(hyperbolic.sine)
+
+
+@v9.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Mul(g.dy, g.Cosh(x))
 
 
 @sinh.examples

@@ -1,14 +1,15 @@
 """SoftmaxCrossEntropyLoss: the negative logarithms of Softmax at labels."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import losses
+from sabir.opsets.families import loss_gradients, losses
 from sabir.opsets.families.arithmetic import widened
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Call, Constraint, Example, Operator, Output
 
 softmax_cross_entropy_loss = Operator(
@@ -67,6 +68,21 @@ def body(
     logs = losses.emit_log_softmax(b, scores, CLASSES)
     loss = losses.emit(b, logs, labels, weights, ignore_index, reduction)
     return (loss, logs) if call.wants(1) else loss
+
+
+@v13.gradient
+def gradient(
+    g: Gradient, scores: Value, labels: Value, weights: Value | None = None, /, *,
+    ignore_index: int | None, reduction: str,
+) -> tuple[Value, None, None]:  # fmt: skip
+    dy, d_logs = (*g.dys, None)[:2]
+    logs = g.y(1)
+    parts = [] if d_logs is None else [d_logs]
+    if dy is not None:
+        options: dict[str, Any] = {"ignored": ignore_index, "reduction": reduction}
+        parts.append(loss_gradients.gradient(g, dy, logs, labels, weights, **options))
+    d = parts[0] if len(parts) == 1 else g.Sum(*parts)
+    return g.Sub(d, g.Mul(g.Exp(logs), g.ReduceSum(d, [CLASSES], keepdims=1))), None, None
 
 
 @softmax_cross_entropy_loss.examples

@@ -9,7 +9,7 @@ from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 softplus = Operator("Softplus", summary="`log(1 + exp(x))`, elementwise.")
@@ -40,6 +40,11 @@ v1.lower(kernels.elementwise("softplus"))
 def body(b: Builder, x: Value, /) -> Value:
     small = b.Exp(b.Neg(b.Abs(x)))
     return b.Add(b.Relu(x), b.Log(Numbers.like(b, x).op("Add", small, 1.0)))
+
+
+@v1.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Mul(g.dy, g.Sigmoid(x))
 
 
 @softplus.examples

@@ -10,7 +10,7 @@ from sabir.loops import Expression
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Constraint, Example, Input, Operator, Output
 
 softsign = Operator("Softsign", summary="`x / (1 + |x|)`, elementwise.")
@@ -41,6 +41,12 @@ def lower(x: Expression, /) -> Expression:
 @v1.body
 def body(b: Builder, x: Value, /) -> Value:
     return b.Div(x, Numbers.like(b, x).op("Add", b.Abs(x), 1.0))
+
+
+@v1.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    size = g.Add(g.Abs(x), 1)
+    return g.Div(g.dy, g.Mul(size, size))
 
 
 @softsign.examples

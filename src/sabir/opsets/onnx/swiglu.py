@@ -11,7 +11,7 @@ from sabir.opsets.families import kernels
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pointwise import TOLERANCES, sigmoid
 from sabir.opsets.families.variadic import infer_one_shape
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 swiglu = Operator("SwiGLU", summary="`A * sigmoid(alpha * A) * B`, for two tensors of one shape.")
@@ -49,6 +49,14 @@ def lower(a: Expression, b: Expression, /, *, alpha: float) -> Expression:
 @v28.body
 def body(b: Builder, gate: Value, value: Value, /, *, alpha: float) -> Value:
     return b.Mul(b.Swish(gate, alpha=alpha), value)
+
+
+@v28.gradient
+def gradient(g: Gradient, gate: Value, value: Value, /, *, alpha: float) -> tuple[Value, Value]:
+    step = g.Sigmoid(g.Mul(gate, alpha))
+    swish = g.Mul(gate, step)
+    slope = g.Add(step, g.Mul(g.Mul(swish, alpha), g.Sub(1, step)))
+    return g.Mul(g.dy, g.Mul(slope, value)), g.Mul(g.dy, swish)
 
 
 @swiglu.examples

@@ -10,7 +10,7 @@ from sabir.opsets.families import kernels
 from sabir.opsets.families.pointwise import over_floats, pointwise, sigmoid
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 swish = Operator("Swish", summary="`x * sigmoid(alpha * x)`, elementwise; with `alpha` 1 it is SiLU.")
@@ -41,6 +41,12 @@ def lower(x: Expression, /, *, alpha: float) -> Expression:
 @v24.body
 def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
     return b.Mul(x, b.Sigmoid(Numbers.like(b, x).op("Mul", x, alpha)))
+
+
+@v24.gradient
+def gradient(g: Gradient, x: Value, /, *, alpha: float) -> Value:
+    gate = g.Sigmoid(g.Mul(x, alpha))
+    return g.Mul(g.dy, g.Add(gate, g.Mul(g.Mul(g.y(), alpha), g.Sub(1, gate))))
 
 
 @swish.examples

@@ -10,7 +10,7 @@ from sabir.loops import Expression
 from sabir.opsets.families.pointwise import over_floats, pointwise
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.families.scalars import Numbers
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Input, Operator, Output
 
 thresholded_relu = Operator(
@@ -45,6 +45,12 @@ def lower(x: Expression, /, *, alpha: float) -> Expression:
 def body(b: Builder, x: Value, /, *, alpha: float) -> Value:
     numbers = Numbers.like(b, x)
     return b.Where(numbers.op("Greater", x, alpha), x, numbers(0))
+
+
+@v10.gradient
+def gradient(g: Gradient, x: Value, /, *, alpha: float) -> Value:
+    """At `alpha` it is 0, as in PyTorch."""
+    return g.Where(g.Greater(x, alpha), g.dy, 0)
 
 
 @thresholded_relu.examples

@@ -25,6 +25,7 @@ v7.infer(logic.known_one)
 v7.evaluate(binary.elementwise(np.logical_xor))
 v7.lower(kernels.elementwise("xor"))
 broadcasting.one_way_before(v7, element=BOOLEAN, commutes=True)
+v1.absent("gradient", "the results are truth values")
 
 
 @exclusive.examples

@@ -174,6 +174,7 @@ TURNS = "mod ({kind}[b,h,q,k] s) => ({kind}[b,h,q,k] t) {{ t = Neg (s) }}"
 SWAPS = """mod ({kind}[b,h,q,k] p) => ({kind}[b,h,q,k] t) {{
     number = Constant <value = float {{1}}> ()  one = CastLike (number, p)  t = Sub (one, p)
 }}"""
+v1.absent("gradient", "its body has one; `inline(model, operators=True)` writes it")
 
 
 @flex_attention.examples
