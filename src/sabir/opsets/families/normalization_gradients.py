@@ -45,7 +45,8 @@ def scaled(
     g: Gradient, x: Value, scale: Value, bias: Value, axes: Sequence[int], epsilon: float
 ) -> tuple[Value, Value, Value]:
     """Return the gradients of a normalisation of `x` (N, C, ...) with a scale and a bias for each channel."""
-    wide, dy, factor = (halves.widened(g, v) for v in (x, g.dy, per_channel(g, scale, x)))
+    wide, dy = halves.widened(g, x), halves.widened(g, g.dy)
+    factor = typed(g, per_channel(g, scale, x), element_of(wide))
     normal = Normal.of(g, wide, axes, epsilon)
     dx = normal.gradient(g, g.Mul(dy, factor))
     return (

@@ -1,0 +1,58 @@
+"""Gradients at kinks, ties and zeros, where no derivative exists: those of PyTorch, written by hand."""
+
+import numpy as np
+
+import sabir
+from support.cases import each_of
+from support.gradients import gradient_model
+
+CASES = [
+    ("Abs(x)", [-2, 0, 3], [-1, 0, 1]),
+    ("Relu(x)", [-1, 0, 1], [0, 0, 1]),
+    ("LeakyRelu<alpha = 0.5>(x)", [-1, 0, 1], [0.5, 0.5, 1]),
+    ("Elu<alpha = 0.5>(x)", [0, 1], [0.5, 1]),
+    ("ThresholdedRelu<alpha = 1.0>(x)", [1, 2], [0, 1]),
+    ("Shrink<lambd = 1.0, bias = 0.5>(x)", [-2, -1, 0, 1, 2], [1, 0, 0, 0, 1]),
+    ("HardSigmoid<alpha = 0.25, beta = 0.5>(x)", [-2, 0, 2], [0, 0.25, 0]),
+    ("HardSwish(x)", [-3, 0, 3], [0, 0.5, 1]),
+    ("Ceil(x)", [0.5, 1], [0, 0]),
+    ("Floor(x)", [0.5, 1], [0, 0]),
+    ("Round(x)", [0.5, 1], [0, 0]),
+    ("Sign(x)", [-1, 0, 1], [0, 0, 0]),
+    ("Clip(x, one, two)", [0, 1, 1.5, 2, 3], [0, 1, 1, 1, 0]),
+    ("Max(x, one)", [0, 1, 2], [0, 0.5, 1]),
+    ("Min(x, one)", [0, 1, 2], [1, 0.5, 0]),
+    ("Max(x, x)", [0, 1], [1, 1]),
+    ("Pow(x, two)", [0, 3], [0, 6]),
+    ("Pow(x, zero)", [0, 3], [0, 0]),
+    ("Pow(two, x)", [0, 1], [np.log(2), 2 * np.log(2)]),
+    ("Pow(zero, x)", [0, 1], [0, 0]),
+    ("ReduceMax(x)", [1, 3, 3], [0, 0.5, 0.5]),
+    ("ReduceMin(x)", [1, 1, 3], [0.5, 0.5, 0]),
+    ("ReduceL1(x)", [-1, 0, 2], [-1, 0, 1]),
+    ("ReduceL2(x)", [0, 0], [0, 0]),
+    ("ReduceProd(x)", [2, 0, 3], [0, 6, 0]),
+    ("ReduceProd(x)", [2, 0, 0], [0, 0, 0]),
+    ("CumProd(x, axis)", [2, 0, 3], [1, 2 * 4, 0]),
+    ("CumProd(x, axis)", [2, 5, 0, 3, 0, 7], [6, 2, 10 * 4, 0, 0, 0]),
+    ("LpNormalization(x)", [0, 0], [0, 0]),
+    ("Hardmax(x)", [1, 2], [0, 0]),
+]
+
+
+@each_of("call, x, expected", CASES)
+def test_values(call, x, expected):
+    model = sabir.parse(
+        f"""<ir_version: 10, opset_import: ["" : 26]>
+        g (double[{len(x)}] x) => (double[?] y) {{
+            zero = Constant<value = double {{0}}>()
+            one = Constant<value = double {{1}}>()
+            two = Constant<value = double {{2}}>()
+            axis = Constant<value = int64 {{0}}>()
+            y = {call} }}"""
+    )
+    found = gradient_model(model, "y", ["x"], checked=False)
+    feeds = {"x": np.array(x, np.float64)}
+    seed = np.ones(sabir.evaluate(model, feeds)["y"].shape)
+    result = sabir.evaluate(found, {**feeds, "seed": seed})["d_y_d_x"]
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
