@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sabir.comparison import accepts, compare
     from sabir.consumers import requirements
     from sabir.conversion import convert
+    from sabir.differentiation import differentiate
     from sabir.evaluation import evaluate
     from sabir.inference import infer
     from sabir.inlining import inline
@@ -51,6 +52,7 @@ _LATER = {
     "convert": "conversion", "evaluate": "evaluation", "infer": "inference", "inline": "inlining",
     "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
+    "differentiate": "differentiation",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -150,6 +152,7 @@ __all__ = [
     "check",
     "compare",
     "convert",
+    "differentiate",
     "dumps",
     "evaluate",
     "findings",

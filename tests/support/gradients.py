@@ -62,7 +62,7 @@ def doubled(x):
 
 def gradient_model(model, of, wrt, *, seed=SEED, checked=True):
     """The model with gradients, valid by its links, by its declared types and by the checker."""
-    found = differentiate(model, of, wrt, seed=seed)
+    found = differentiate(model, of, wrt, seed=seed, names={name: f"d_{of}_d_{name}" for name in wrt})
     verify(found)
     if checked:
         sabir.check(found)

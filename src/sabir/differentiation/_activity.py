@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.ir import OptionalType, SequenceType, TensorType
+from sabir.ir import Node, OptionalType, SequenceType, TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sabir.ir import Graph, Node, Type, Value
+    from sabir.ir import Graph, Type, Value
 
 
 def carries_gradient(type_: Type | None) -> bool:
@@ -49,6 +49,16 @@ def reached(graph: Graph, sources: Iterable[Value]) -> set[Value]:
     for node in graph.sorted_nodes():
         if any(v in found for v in reads(node)):
             found.update(v for v in results(node) if carries_gradient(v.type))
+    return found
+
+
+def path(graph: Graph, sources: Iterable[Value], target: Value) -> list[Node]:
+    """Return the nodes by which a value depends on `sources` through floating-point values."""
+    carrying, needed, found = reached(graph, sources), {target}, list[Node]()
+    for node in reversed(graph.sorted_nodes()):
+        if any(v in needed for v in results(node)) and any(v in carrying for v in reads(node)):
+            needed.update(reads(node))
+            found.append(node)
     return found
 
 

@@ -73,4 +73,4 @@ class GradientBuilder(ShapedDetachedBuilder, Gradient):
         self, bodies: Sequence[Graph], values: Sequence[Value], first: int, **attributes: Any
     ) -> tuple[Value, ...]:
         """Make values of the call's subgraphs further outputs of the call, and return these outputs."""
-        return self._pullback.residuals.carry(self._node, bodies, values, first, **attributes)
+        return self._pullback.job.residuals.carry(self._node, bodies, values, first, **attributes)
