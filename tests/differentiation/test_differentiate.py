@@ -10,7 +10,7 @@ from sabir.base import LimitError, NotFoundError, SchemaError, UnsupportedError
 from sabir.differentiation import differentiate
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.evaluation import Runner
-from sabir.ir import SequenceType, Value, tensor_type, verify
+from sabir.ir import Value, tensor_type, verify
 from sabir.opsets import STANDARD
 from sabir.schema import FLOATS, Constraint, Input, Operator, Output
 
@@ -121,43 +121,6 @@ def test_a_constant_needs_an_element_type():
 
     with pytest.raises(UnsupportedError, match="a gradient needs the element type of 'x', which is unknown"):
         of(ONE, gradient)
-
-
-def test_a_shape_that_differs_from_step_to_step_cannot_be_stacked():
-    """The number of elements that Compress keeps has no name that a captured value has as a dimension."""
-    text = """g (double[2] s, double[4,2] x) => (double[2] y) {
-      y = Scan<num_scan_inputs = 1, body = b (double[2] h, double[2] v) => (double[2] n) {
-        k = ReduceSum<keepdims = 0>(v)  zero = Constant<value = double {0.0}>()  c = Greater(k, zero)
-        n = If(c) <
-          then_branch = t () => (double[2] p) { f = Greater(v, zero)  i = NonZero(f)  j = Shape(i)
-            one = Constant<value = int64[1] {1}>()  m = Slice(j, one, j)
-            e = Expand(k, m)  q = Mul(e, e)  r = ReduceSum<keepdims = 0>(q)  p = Add(h, r) },
-          else_branch = e () => (double[2] q2) { q2 = Tanh(h) }> }>(s, x) }"""
-    with pytest.raises(
-        UnsupportedError, match="its shape may differ from step to step, so it cannot be stacked"
-    ):
-        of(text)
-
-
-def test_only_tensors_can_be_residuals():
-    pack, take = (
-        Operator(name, "test", summary="A tensor, and a sequence of it.") for name in ("Pack", "Take")
-    )
-    kind = "seq(tensor(float))"
-    packed = pack.first(1, inputs=[Input("x", T)], outputs=[Output("s", kind)])
-    packed.infer(lambda x, /: SequenceType(x))
-    packed.gradient(lambda g, x, /: g.op("Take", g.dy, domain="test"))
-    taken = take.first(1, inputs=[Input("s", kind)], outputs=[Output("y", T)])
-    taken.infer(lambda s, /: s.item)
-    taken.gradient(lambda g, s, /: g.op("Pack", g.op("Take", s, domain="test"), domain="test"))
-    model = sabir.parse(
-        HEAD
-        + """g (bool c, float[2] x) => (float[2] y) { y = If(c) <
-            then_branch = t () => (float[2] p) { s = test.Pack(x)  p = test.Take(s) },
-            else_branch = e () => (float[2] q) { q = Neg(x) }> }"""
-    )
-    with pytest.raises(UnsupportedError, match="only a tensor can be kept for it, not seq"):
-        differentiate(model, "y", ["x"], registry=STANDARD.with_operators(pack, take))
 
 
 # what passes

@@ -92,7 +92,7 @@ def runs_alike(model, feeds):
     return all(theirs[n].shape == x.shape and np.allclose(theirs[n], x, rtol=1e-9) for n, x in ours.items())
 
 
-def check(model, feeds, of, wrt):
+def check(model, feeds, of, wrt, *, compare=True):
     """Compare the gradients with differences, and with onnxruntime's where it runs the model.
 
     Return the model with gradients, its feeds, and whether onnxruntime ran it.
@@ -111,7 +111,7 @@ def check(model, feeds, of, wrt):
             _compare_jacobian(model, found, feeds, of, name)
         else:
             _compare_directions(model, feeds, of, name, (seed, gradient), random)
-    runs = runs_alike(model, feeds)
+    runs = compare and runs_alike(model, feeds)
     if runs:
         for name, theirs in by_onnxruntime(found, {**feeds, SEED: seed}).items():
             np.testing.assert_allclose(

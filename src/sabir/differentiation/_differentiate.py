@@ -9,9 +9,10 @@ import numpy as np
 
 from sabir.base import Limits, SchemaError, UnsupportedError, quote, run_with_limits
 from sabir.differentiation._activity import blockers, carries_gradient
+from sabir.differentiation._containers import element_of
 from sabir.differentiation._preparing import inline_functions, prepared, values_named
 from sabir.differentiation._pullback import Job, Pullback
-from sabir.differentiation._shaped import ShapedDetachedBuilder, element_of
+from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
 from sabir.ir import TensorType
 from sabir.opsets import STANDARD
@@ -132,7 +133,7 @@ def _take(rewriter: Rewriter, name: str) -> str:
 def _zeros(b: ShapedDetachedBuilder, pullback: Pullback, source: Value, target: Value) -> Value:
     """Return the gradient where no contribution arrives; raises UnsupportedError if every path is blocked."""
     ends = blockers(pullback.graph, source, target, pullback.stopped)
-    if ends is None:
+    if not ends:
         return b.zeros(source)
     names = ", ".join(map(repr, ends))
     raise UnsupportedError(

@@ -14,9 +14,9 @@ from sabir.base import SchemaError, UnsupportedError, check_nodes, check_time, q
 from sabir.differentiation._activity import carries_gradient, reached, reads, results
 from sabir.differentiation._call import GradientBuilder
 from sabir.differentiation._carrying import Residuals
-from sabir.ir import Function, TensorType
+from sabir.ir import Function
 from sabir.rewrite import InsertionPoint
-from sabir.schema import Call, Unconvertible, as_results
+from sabir.schema import Call, Unconvertible, Version, as_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sabir.differentiation._shaped import ShapedDetachedBuilder
     from sabir.ir import Graph, Node, Value
     from sabir.rewrite import Rewriter
-    from sabir.schema import Version
 
 
 @dataclass
@@ -37,6 +36,14 @@ class Job:
 
     def __post_init__(self) -> None:
         self.residuals = Residuals(self.rewriter)
+
+    def is_random(self, node: Node, graph: Graph) -> bool:
+        """Whether a node of a graph, or one inside it, may compute something else when it is run again."""
+        scope = self.rewriter.scope_of(graph)
+        inner = [n for g in node.graphs for n in g.all_nodes()]
+        return any(
+            isinstance(callee := scope.callee(n), Version) and callee.operator.random for n in (node, *inner)
+        )
 
     def count(self, nodes: Sequence[Node]) -> None:
         """Count new nodes; raises LimitError where they are too many."""
@@ -87,11 +94,7 @@ class Pullback:
         if not parts:
             return None
         if len(parts) > 1:
-            if not isinstance(parts[0].type, TensorType):
-                raise UnsupportedError(
-                    f"gradients of {quote(value.name)}, which is no tensor, cannot be added"
-                )
-            parts[:] = [self._target.op("Sum", *parts)]
+            parts[:] = [self._target.total(*parts)]
         return parts[0]
 
     def _pull(self, node: Node) -> None:
@@ -102,7 +105,9 @@ class Pullback:
         if all(dy is None for dy in dys):
             return
         version = self._version(node)
-        if version.find("gradient") is None:
+        if version.find("gradient") is None and version.operator.random:
+            self.stopped.append(node)
+        elif version.find("gradient") is None:
             self._pull_body(node, version)
         else:
             self._call(node, version, dys)
@@ -149,7 +154,8 @@ class Pullback:
                 f"{_where(node)}: it calls a function of the model; inline the model first"
             )
         reason = callee.why_absent("gradient")
-        if callee.find("gradient") is None and (reason or callee.find("body") is None):
+        known = callee.find("gradient") is not None or callee.operator.random
+        if not known and (reason or callee.find("body") is None):
             raise UnsupportedError(
                 f"{_where(node)}: {callee} has no gradient{f': {reason}' if reason else ''}"
             )

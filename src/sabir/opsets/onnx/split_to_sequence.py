@@ -6,14 +6,14 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, SequenceType, TensorType, exact_quotient, known_equal, total
+from sabir.ir import Dim, SequenceType, TensorType, Value, exact_quotient, known_equal, total
 from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.sequences import NO_SEQUENCES
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import sizes_in
 from sabir.opsets.families.splitting import check_parts, cut
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, sequences
 
 split_to_sequence = Operator(
@@ -99,6 +99,16 @@ def evaluate(x: Array, split: Array | None = None, /, *, keepdims: int, axis: in
     rest = size % step
     check_parts(size // step, x)
     return list(cut(x, [step] * (size // step) + [rest] * (rest > 0), axis))
+
+
+@v11.gradient
+def gradient(
+    g: Gradient, x: Value, split: Value | None = None, /, *, keepdims: int, axis: int
+) -> tuple[Value | None, ...]:
+    stacked = split is None and not keepdims
+    return g.Reshape(
+        g.ConcatFromSequence(g.dy, axis=axis, new_axis=int(stacked)), g.sizes(x), allowzero=1
+    ), None
 
 
 @split_to_sequence.examples
