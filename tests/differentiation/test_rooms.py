@@ -23,6 +23,7 @@ from support.rooms import model_of
 
 # its branches capture, and containers have no differences of their own; tests of subgraphs and loops have them
 WITHOUT_FLOAT_INPUTS = {"If"}
+WITHOUT_ONNXRUNTIME = {"Loop"}  # it wants the condition to be a scalar; tests of loops compare with it
 CONTAINERS = {
     "ConcatFromSequence", "Optional", "OptionalGetElement", "SequenceAt", "SequenceConstruct", "SequenceErase",
     "SequenceInsert", "SequenceMap", "SplitToSequence",
@@ -82,7 +83,7 @@ def test_gradients_equal_central_differences(operator, example):
         check(model, feeds, of, wrt)
 
 
-@pytest.mark.parametrize("name", sorted(set(SUBJECTS) - WITHOUT_FLOAT_INPUTS))
+@pytest.mark.parametrize("name", sorted(set(SUBJECTS) - WITHOUT_FLOAT_INPUTS - WITHOUT_ONNXRUNTIME))
 def test_onnxruntime_computes_the_same(name):
     """It need not run every example; of each room it runs one."""
     for example in float_examples(name):

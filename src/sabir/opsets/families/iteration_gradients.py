@@ -258,11 +258,9 @@ def _backward_loop(g: Gradient, it: Iteration, steps: Steps, stacked: frozenset[
     back, residuals = steps.back, steps.back.residuals()
     kept = [v for v in residuals if v not in stacked]
     stacks = [v for v in residuals if v in stacked]
-    if not (residuals or steps.items) and it.number is not None:
-        stacks = [it.number]  # a Loop takes its number of steps from what it reads
     sequences = dict(zip(kept, it.collect(kept) if it.collect else (), strict=True))
     wholes = {s.inner: s.whole for s in steps.items} | dict(zip(stacks, it.carry(stacks), strict=True))
-    count = g.SequenceLength(next(iter(sequences.values()))) if sequences else _length(g, wholes)
+    count = _number_of_steps(g, it, [*sequences.values()], [*wholes.values()])
     last = g.Sub(count, g.Constant(value=np.array(1)))
     turn, going = back.input("turn", INT64, []), back.input("going", BOOL, [])
 
@@ -280,6 +278,12 @@ def _backward_loop(g: Gradient, it: Iteration, steps: Steps, stacked: frozenset[
     return as_results(g.op("Loop", count, None, *initial, body=back.graph, outputs=len(initial)))
 
 
-def _length(g: Gradient, wholes: dict[Value, Value]) -> Value:
-    """Return the number of steps: the length of what they read."""
-    return g.Squeeze(g.Shape(next(iter(wholes.values())), start=0, end=1), [0])
+def _number_of_steps(
+    g: Gradient, it: Iteration, sequences: Sequence[Value], stacks: Sequence[Value]
+) -> Value:
+    """Return how many steps there were: the length of what they read, or of what counts them."""
+    if sequences:
+        return g.SequenceLength(sequences[0])
+    if not stacks and it.number is not None:
+        stacks = it.carry([it.number])
+    return g.Squeeze(g.Shape(stacks[0], start=0, end=1), [0])
