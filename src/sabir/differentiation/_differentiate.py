@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.base import Limits, SchemaError, UnsupportedError, quote, run_with_limits
-from sabir.differentiation._activity import blockers, carries_gradient
+from sabir.base import Limits, SchemaError, quote, run_with_limits
 from sabir.differentiation._containers import element_of
-from sabir.differentiation._preparing import inline_functions, prepared, values_named
+from sabir.differentiation._operators import write_out
+from sabir.differentiation._preparing import (
+    check_type,
+    inferred_types,
+    inline_functions,
+    prepared,
+    values_named,
+)
 from sabir.differentiation._pullback import Job, Pullback
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
-from sabir.ir import TensorType
 from sabir.opsets import STANDARD
 from sabir.rewrite import InsertionPoint, Rewriter, remove_unread
+from sabir.scheduling import calls_in_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from sabir.ir import Model, Type, Value
+    from sabir.ir import Model, Value
     from sabir.schema import Registry
 
 
@@ -75,12 +80,14 @@ def differentiate(
 def _differentiate(model: Model, request: Request, registry: Registry) -> Model:
     _check_names(request)
     model = prepared(model, registry)
+    if calls_in_graph(model, registry):
+        write_out(model, registry)
     target, *sources = values_named(model.graph, (request.of, *request.wrt))
     inline_functions(model, target, sources, registry)
     rewriter = Rewriter(model, registry=registry)
-    with _inferred_types(model, rewriter):
+    with inferred_types(model, rewriter):
         for value in (target, *sources):
-            _check_type(value)
+            check_type(value)
         _append(rewriter, target, sources, request)
     return model
 
@@ -110,7 +117,7 @@ def _append(rewriter: Rewriter, target: Value, sources: Sequence[Value], request
         gradient = graph.add_input(request.seed, target.type and without_contents(target.type))
     pullback = Pullback(Job(rewriter), graph, sources, b)
     for source, name, found in zip(sources, outputs, pullback.run([(target, gradient)]), strict=True):
-        output = b.Identity(_zeros(b, pullback, source, target) if found is None else found)
+        output = b.Identity(pullback.zeros(source, target) if found is None else found)
         output.name, output.type = name, source.type and without_contents(source.type)
         b.output(output)
     remove_unread(b.graph)
@@ -128,34 +135,3 @@ def _take(rewriter: Rewriter, name: str) -> str:
     if rewriter.names.fresh(name) != name:
         raise SchemaError(f"the model has a value named {quote(name)}; choose another name")
     return name
-
-
-def _zeros(b: ShapedDetachedBuilder, pullback: Pullback, source: Value, target: Value) -> Value:
-    """Return the gradient where no contribution arrives; raises UnsupportedError if every path is blocked."""
-    ends = blockers(pullback.graph, source, target, pullback.stopped)
-    if not ends:
-        return b.zeros(source)
-    names = ", ".join(map(repr, ends))
-    raise UnsupportedError(
-        f"no gradient of {quote(target.name)} reaches {quote(source.name)}: it ends at {names}"
-    )
-
-
-def _check_type(value: Value) -> None:
-    if not isinstance(value.type, TensorType) or not carries_gradient(value.type):
-        type_ = value.type or "of unknown type"
-        raise SchemaError(f"{quote(value.name)} is {type_}; only floating-point tensors have gradients")
-
-
-@contextmanager
-def _inferred_types(model: Model, rewriter: Rewriter) -> Generator[None]:
-    """Let the values of a model have the types that inference knows, for as long as the context lasts."""
-    values = [v for root in model.graphs() for graph in root.scopes() for v in graph.defined()]
-    declared: list[tuple[Value, Type | None]] = [(v, v.type) for v in values]
-    for value in values:
-        value.type = rewriter.inference.type_of(value)
-    try:
-        yield
-    finally:
-        for value, type_ in declared:
-            value.type = type_

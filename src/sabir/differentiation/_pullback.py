@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sabir.base import SchemaError, UnsupportedError, check_nodes, check_time, quote
-from sabir.differentiation._activity import carries_gradient, reached, reads, results
+from sabir.differentiation._activity import blockers, carries_gradient, reached, reads, results
 from sabir.differentiation._call import GradientBuilder
 from sabir.differentiation._carrying import Residuals
 from sabir.ir import Function
@@ -58,10 +58,21 @@ class Pullback:
     are the nodes whose operator passed no gradient on to an active value.
     """
 
-    def __init__(self, job: Job, graph: Graph, wrt: Sequence[Value], target: ShapedDetachedBuilder) -> None:
-        """Take the graph, the values `wrt`, and the builder that receives the new nodes."""
+    def __init__(
+        self,
+        job: Job,
+        graph: Graph,
+        wrt: Sequence[Value],
+        target: ShapedDetachedBuilder,
+        *,
+        cut: frozenset[Value] = frozenset(),
+    ) -> None:
+        """Take the graph, the values `wrt`, and the builder that receives the new nodes.
+
+        Gradients end at the values of `cut`, as if no node computed them.
+        """
         self.job, self.rewriter, self.graph = job, job.rewriter, graph
-        self._wrt, self._target = wrt, target
+        self._wrt, self._target, self._cut = wrt, target, cut
         self.active = reached(graph, wrt)
         self.stopped: list[Node] = []
         self._parts: dict[Value, list[Value]] = {}
@@ -84,6 +95,16 @@ class Pullback:
             self._pull(node)
         return [self._total(v) for v in self._wrt]
 
+    def zeros(self, source: Value, target: Value) -> Value:
+        """Return the gradient where none arrives; raises UnsupportedError if every path is blocked."""
+        ends = blockers(self.graph, source, target, self.stopped)
+        if not ends:
+            return self._target.zeros(source)
+        names = ", ".join(map(repr, ends))
+        raise UnsupportedError(
+            f"no gradient of {quote(target.name)} reaches {quote(source.name)}: it ends at {names}"
+        )
+
     def _contribute(self, value: Value, gradient: Value) -> None:
         if value in self.active:
             self._parts.setdefault(value, []).append(gradient)
@@ -101,7 +122,7 @@ class Pullback:
         """Add the contributions of a node to the gradients of what it reads."""
         if not any(v in self.active for v in reads(node)):
             return
-        dys = tuple(None if v is None else self._total(v) for v in node.outputs)
+        dys = tuple(None if v is None or v in self._cut else self._total(v) for v in node.outputs)
         if all(dy is None for dy in dys):
             return
         version = self._version(node)

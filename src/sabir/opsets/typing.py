@@ -158,6 +158,23 @@ class Gradient(ShapedBuilder):
         """
 
 
+class Surroundings(Protocol):
+    """What a behaviour `in_graph` builds with: the graph around a call, whose values it names.
+
+    The behaviour is `in_graph(around, *inputs, /, *, attributes) -> tuple[Value | None, ...]`.
+    """
+
+    def derivatives(
+        self, of: str, by: Sequence[str], constant: Sequence[str], values: Sequence[Value]
+    ) -> tuple[Value | None, ...]:
+        """Return the derivatives of the sum of a tensor by others, which are independent variables.
+
+        `of`, `by` and `constant` are names of tensors of the graph; `values` has the values of those in `by`
+        and `constant` at which the derivatives are taken.
+        """
+        ...
+
+
 class BackwardBody(ShapedBuilder):
     """A builder of the subgraph that computes gradients of the values of another subgraph, the forward body.
 
