@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sabir.evaluation import evaluate
     from sabir.inference import infer
     from sabir.inlining import inline
-    from sabir.runtime import Session
+    from sabir.runtime import Session, hessian, jacobian, vjp
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
     from sabir.syntax import parse
 
@@ -52,7 +52,7 @@ _LATER = {
     "convert": "conversion", "evaluate": "evaluation", "infer": "inference", "inline": "inlining",
     "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
-    "differentiate": "differentiation",
+    "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -157,8 +157,10 @@ __all__ = [
     "evaluate",
     "findings",
     "from_proto",
+    "hessian",
     "infer",
     "inline",
+    "jacobian",
     "load",
     "loads",
     "parse",
@@ -167,4 +169,5 @@ __all__ = [
     "save",
     "text",
     "to_proto",
+    "vjp",
 ]
