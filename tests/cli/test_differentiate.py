@@ -54,6 +54,17 @@ def test_a_seed_and_the_original_operator_set(cli, model, tmp_path):
     assert sabir.evaluate(found, {"x": X, "da": X})["grad_w"].tolist() == [10, 20]
 
 
+def test_recomputation(cli, model, tmp_path):
+    source, out = tmp_path / "named.onnx", tmp_path / "g.onnx"
+    named = sabir.parse(TEXT)
+    named.graph[0].name, named.graph[1].name = "block1", "block2"
+    sabir.save(named, source)
+    words = ("differentiate", source, "--of", "loss", "--wrt", "v", "-o", out)
+    assert cli(*words, "--recompute", "blo.*").code == 0
+    assert [n.op for n in sabir.load(out).graph].count("Sub") == 1
+    assert "no node has a name that matches 'z'" in cli(*words, "--recompute", "z").err
+
+
 def test_the_extension_names_the_format(cli, model, tmp_path):
     out = tmp_path / "g.onnxtxt"
     assert cli("differentiate", model, "--of", "loss", "--wrt", "w", "-o", out).code == 0

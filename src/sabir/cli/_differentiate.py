@@ -45,6 +45,15 @@ def differentiate(
             "--seed", metavar="NAME", help="Add an input of this name: the weight of each element of --of."
         ),
     ] = None,
+    recompute: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--recompute",
+            metavar="PATTERN",
+            help="Compute the results of the nodes whose names match this regular expression again, instead of "
+            "keeping them. May be repeated.",
+        ),
+    ] = None,
     opsets: OpsetsOption = None,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
@@ -59,7 +68,7 @@ def differentiate(
     versions, registry = opsets_of(opsets), registry_of(operators, documents)
     loaded = load_any(model)
     names = _names(wrt, {v.name for v in loaded.graph.defined()})
-    found = differentiated(loaded, of, names, seed=seed, registry=registry)
+    found = differentiated(loaded, of, names, seed=seed, recompute=recompute or (), registry=registry)
     added = list(found.graph.outputs)[len(loaded.graph.outputs) :]
     if versions:
         found = convert(found, opsets=versions, registry=registry)

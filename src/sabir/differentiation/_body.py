@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import UnsupportedError, quote
-from sabir.differentiation._activity import defined_by, reads
+from sabir.differentiation._activity import reads
+from sabir.differentiation._copying import copied
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
-from sabir.ir import Graph, Node, Value, canonical_domain, clone_node
+from sabir.ir import Graph, Node, Value, canonical_domain
 from sabir.opsets.typing import BackwardBody
 from sabir.rewrite import InsertionPoint, remove_unread
 
@@ -59,8 +60,7 @@ class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
         return self._clone(value.node, InsertionPoint.start(self.graph))
 
     def _clone(self, node: Node, point: InsertionPoint) -> Value:
-        copy = point.insert(clone_node(node)).output
-        copy.name = self._names.fresh(copy.name)
+        copy = point.insert(copied(node, self._names)).output
         copy.type = copy.type and without_contents(copy.type)
         return copy
 
@@ -98,9 +98,7 @@ class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
         """Copy nodes of the forward body to the start; the copies are read instead of what does not stay."""
         point, copies = InsertionPoint.start(self.graph), dict[Value, Value | None]()
         for node in nodes:
-            copy = point.insert(clone_node(node, copies))
-            for value in defined_by(copy):
-                value.name = self._names.fresh(value.name)
+            copy = point.insert(copied(node, self._names, copies))
             for old, new in zip(node.outputs, copy.outputs, strict=True):
                 if old is None or new is None:
                     continue

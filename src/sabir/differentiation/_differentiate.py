@@ -17,6 +17,7 @@ from sabir.differentiation._preparing import (
     values_named,
 )
 from sabir.differentiation._pullback import Job, Pullback
+from sabir.differentiation._recomputation import recompute, segments_of
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
 from sabir.opsets import STANDARD
@@ -37,6 +38,7 @@ class Request(NamedTuple):
     wrt: tuple[str, ...]
     seed: str | None
     names: Mapping[str, str]
+    recompute: tuple[str, ...]
 
 
 def differentiate(
@@ -46,6 +48,7 @@ def differentiate(
     *,
     seed: str | None = None,
     names: Mapping[str, str] | None = None,
+    recompute: Sequence[str] = (),
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Model:
@@ -61,10 +64,14 @@ def differentiate(
     model below operator set 18 is converted to it. Functions and operators without a gradient of their own
     are replaced by their bodies where a gradient must pass.
 
-    Raises NotFoundError for an unknown name, SchemaError for a value that is no floating-point tensor, a name
-    that is taken, or an invalid graph; UnsupportedError for an operator without a gradient on the way, and
-    where operators stop every path from a value of `wrt` to `of`; ConversionError where the model cannot be
-    converted; LimitError where the work would exceed `limits`.
+    `recompute` has regular expressions: the results of nodes whose whole names match are not kept for the
+    gradients, but computed again. Nodes with the same text in the groups of a pattern are one segment, which
+    is computed again at once from what other nodes of the model read, such as the input of a block.
+
+    Raises NotFoundError for an unknown name and a pattern that no node matches, SchemaError for a value that
+    is no floating-point tensor, a name that is taken, or an invalid graph; UnsupportedError for an operator
+    without a gradient on the way, and where operators stop every path from a value of `wrt` to `of`;
+    ConversionError where the model cannot be converted; LimitError where the work would exceed `limits`.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
     ... g (float[N] x, float w) => (float[N] y) { y = Mul (x, w) }''')
@@ -73,7 +80,8 @@ def differentiate(
     >>> print(results['grad_w'])
     6.0
     """
-    request = Request(of, (wrt,) if isinstance(wrt, str) else tuple(wrt), seed, dict(names or {}))
+    by = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    request = Request(of, by, seed, dict(names or {}), tuple(recompute))
     return run_with_limits(limits, _differentiate, model, request, registry)
 
 
@@ -115,12 +123,14 @@ def _append(rewriter: Rewriter, target: Value, sources: Sequence[Value], request
         gradient = b.Expand(one, b.sizes(target))
     else:
         gradient = graph.add_input(request.seed, target.type and without_contents(target.type))
+    segments = segments_of(graph, request.recompute)
     pullback = Pullback(Job(rewriter), graph, sources, b)
     for source, name, found in zip(sources, outputs, pullback.run([(target, gradient)]), strict=True):
         output = b.Identity(pullback.zeros(source, target) if found is None else found)
         output.name, output.type = name, source.type and without_contents(source.type)
         b.output(output)
     remove_unread(b.graph)
+    recompute(pullback.job, graph, b.graph, segments, gradient)
     results, b.graph.outputs = list(b.graph.outputs), []
     rewriter.place(b, InsertionPoint.end(graph))
     graph.outputs.extend(results)

@@ -19,10 +19,11 @@ from sabir.base import (
 )
 from sabir.differentiation._activity import defined_by, reads, results
 from sabir.differentiation._containers import element_of
+from sabir.differentiation._copying import copied
 from sabir.differentiation._preparing import check_type, inferred_types, inline_all, prepared, values_named
 from sabir.differentiation._pullback import Job, Pullback
 from sabir.differentiation._shaped import ShapedDetachedBuilder
-from sabir.ir import Node, Value, canonical_domain, clone_node
+from sabir.ir import Node, Value, canonical_domain
 from sabir.opsets import STANDARD
 from sabir.rewrite import InsertionPoint, Rewriter, enclosing, remove_unread
 from sabir.schema import Call, Scope, as_results
@@ -175,11 +176,11 @@ class _Around:
         point = InsertionPoint.before(self._node)
         copies: dict[Value, Value | None] = {}
         for variable, given in zip(cut, values, strict=True):
-            copies[variable] = self._insert(point, Node("Identity", [given], [Value(variable.name)]))[0]
+            identity = Node("Identity", [given], [Value(self._rewriter.names.fresh(variable.name))])
+            copies[variable] = self._insert(point, identity)[0]
         for node in before:
             if any(v in copies for v in reads(node)):
-                made = clone_node(node, dict(copies))
-                outputs = self._insert(point, made)
+                outputs = self._insert(point, copied(node, self._rewriter.names, dict(copies)))
                 copies.update(
                     (v, c) for v, c in zip(node.outputs, outputs, strict=True) if v not in copies and v
                 )
@@ -187,10 +188,10 @@ class _Around:
         return point.graph, copies.get(target) or target, [c for v in cut if (c := copies[v]) is not None]
 
     def _insert(self, point: InsertionPoint, node: Node) -> list[Value | None]:
-        """Place a new node with fresh names, and infer its types."""
+        """Place a new node, and infer its types."""
         values = list(defined_by(node))
         for value in values:
-            value.name, value.type = self._rewriter.names.fresh(value.name), None
+            value.type = None
         point.insert(node)
         self._rewriter.inference.visit(node, scope=self._rewriter.scope_of(point.graph))
         for value in values:
