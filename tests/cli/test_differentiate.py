@@ -54,7 +54,7 @@ def test_a_seed_and_the_original_operator_set(cli, model, tmp_path):
     assert sabir.evaluate(found, {"x": X, "da": X})["grad_w"].tolist() == [10, 20]
 
 
-def test_recomputation(cli, model, tmp_path):
+def test_recomputation(cli, tmp_path):
     source, out = tmp_path / "named.onnx", tmp_path / "g.onnx"
     named = sabir.parse(TEXT)
     named.graph[0].name, named.graph[1].name = "block1", "block2"

@@ -50,7 +50,7 @@ def differentiate(
         typer.Option(
             "--recompute",
             metavar="PATTERN",
-            help="Compute the results of the nodes whose names match this regular expression again, instead of "
+            help="Compute the results of nodes whose names match this regular expression again, instead of "
             "keeping them. May be repeated.",
         ),
     ] = None,
