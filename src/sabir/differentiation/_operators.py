@@ -101,7 +101,10 @@ class _Expansion:
         check_time()
         self._open.append(node)
         binding = version.binding("in_graph")
+        binding.signature.check(node.attributes)
         binding.signature.check_arity(node.inputs, len(node.outputs))
+        if None in node.inputs:
+            raise SchemaError(f"{node!r} leaves out an input")
         call = Call(tuple(v is not None for v in node.outputs), version.since)
         operands, attributes = tuple(node.inputs), binding.arguments(node.attributes)
 
@@ -138,6 +141,11 @@ class _Around:
         names = (*by, *constant)
         if len(set(names)) < len(names):
             raise SchemaError(f"{self._node!r} names a value twice in what it differentiates by")
+        if len(values) != len(names) or len(self._node.outputs) > len(by):
+            counts = f"{len(values)} inputs and {len(self._node.outputs)} outputs"
+            raise SchemaError(
+                f"{self._node!r} has {counts}, and {len(by)} of the {len(names)} names are in `xs`"
+            )
         graph, (target, *cut) = self._named((of, *names))
         before = _ancestors(graph, target, cut)
         if self._expansion.expand_inside(before):

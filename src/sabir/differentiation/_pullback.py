@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sabir.base import SchemaError, UnsupportedError, check_nodes, check_time, quote
+from sabir.base import ACCIDENTS, SchemaError, UnsupportedError, check_nodes, check_time, quote
 from sabir.differentiation._activity import blockers, carries_gradient, reached, reads, results
 from sabir.differentiation._call import GradientBuilder
 from sabir.differentiation._carrying import Residuals
@@ -139,7 +139,11 @@ class Pullback:
         binding = version.binding("gradient")
         g = self.rewriter.builder(self.graph, partial(GradientBuilder, self, node, dys))
         call = Call(tuple(v is not None for v in node.outputs), version.since)
-        found = as_results(binding((g, *operands), binding.arguments(node.attributes), call))
+        arguments = binding.arguments(node.attributes)
+        try:
+            found = as_results(binding((g, *operands), arguments, call))
+        except ACCIDENTS as error:  # a model whose types lie leads a gradient astray
+            raise UnsupportedError(f"{_where(node)}: its gradient fails: {error!r}") from error
         if len(found) < len(operands):
             raise SchemaError(
                 f"the gradient of {version} returns {len(found)} values for {len(operands)} inputs"
