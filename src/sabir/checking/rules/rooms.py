@@ -38,10 +38,8 @@ def calls_as_meant(_: Survey) -> Iterator[Problem]:
     "The 'y', 'xs' and 'zs' attributes name tensors of the graph that contains the node.",
     source="practice",
     over="calls",
-    bad=_TRAINING
-    + 'g (float x) => (float d) { y = Mul(x, x)  d = ai.onnx.preview.training.Gradient<xs = ["x"], y = "z">(x) }',
-    good=_TRAINING
-    + 'g (float x) => (float d) { y = Mul(x, x)  d = ai.onnx.preview.training.Gradient<xs = ["x"], y = "y">(x) }',
+    bad=_GRADIENT.format('xs = ["x"], y = "z"'),
+    good=_GRADIENT.format('xs = ["x"], y = "y"'),
 )
 def names_values(site: GraphSite) -> Iterator[Problem]:
     """An attribute that contains names of values contains names of values that the node may read."""
