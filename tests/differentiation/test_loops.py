@@ -171,6 +171,21 @@ def test_a_sequence_that_a_step_passes_on_cannot_be_kept():
         sabir.differentiate(sabir.parse(HEAD + text), "y", ["s"])
 
 
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("size", [0, 3])
+def test_a_tensor_that_may_have_no_parts(keepdims, size):
+    text = f"""g (double[N,2] s, double[1,2] z) => (double[2] y) {{
+        q = SplitToSequence<keepdims = {keepdims}>(s)
+        r = SequenceMap<body = b (double[] x) => (double[] y) {{ y = Mul(x, x) }}>(q)
+        flat = Constant<value = int64[2] {{1, 2}}>()  t = SequenceMap<body = b (double[] x) => (double[1,2] y) {{ y = Reshape(x, flat) }}>(r)
+        u = SequenceInsert(t, z)  c = ConcatFromSequence<axis = 0>(u)
+        zero = Constant<value = int64[1] {{0}}>()  y = ReduceSum<keepdims = 0>(c, zero) }}"""
+    found = gradient_model(sabir.parse(HEAD + text), "y", ["s"])
+    s = np.arange(2.0 * size).reshape(size, 2)
+    results = sabir.evaluate(found, {"s": s, "z": np.zeros((1, 2)), SEED: np.array([1.0, 10])})
+    assert results["d_y_d_s"].tolist() == (2 * s * [1, 10]).tolist()
+
+
 def test_an_empty_sequence_has_gradients():
     text = """g (double[0,2] s, double[2] w) => (double[2] y) { q = SplitToSequence<keepdims = 0>(s)  r = SequenceMap<
         body = b (double[2] x, double[2] u) => (double[2] z) { z = Mul(x, u) }>(q, w)

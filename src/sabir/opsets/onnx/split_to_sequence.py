@@ -105,10 +105,17 @@ def evaluate(x: Array, split: Array | None = None, /, *, keepdims: int, axis: in
 def gradient(
     g: Gradient, x: Value, split: Value | None = None, /, *, keepdims: int, axis: int
 ) -> tuple[Value | None, ...]:
-    stacked = split is None and not keepdims
-    return g.Reshape(
-        g.ConcatFromSequence(g.dy, axis=axis, new_axis=int(stacked)), g.sizes(x), allowzero=1
-    ), None
+    items, shape, stacked = g.dy, g.shape(x), split is None and not keepdims
+    size = None if shape is None else shape[axis_in(axis, len(shape))]
+    if isinstance(size, int) and size > 0:
+        return g.Reshape(g.ConcatFromSequence(items, axis=axis, new_axis=int(stacked)), g.sizes(x)), None
+    # there may be no items, and nothing cannot be concatenated
+    if stacked:
+        first = g.ReduceSum(g.zeros(x), [axis], keepdims=0)
+        joined = g.ConcatFromSequence(g.SequenceInsert(items, first, 0), axis=axis, new_axis=1)
+        return g.Slice(joined, [1], [np.iinfo(np.int64).max], [axis]), None
+    first = g.Slice(g.zeros(x), [0], [0], [axis])
+    return g.ConcatFromSequence(g.SequenceInsert(items, first, 0), axis=axis), None
 
 
 @split_to_sequence.examples
