@@ -152,3 +152,13 @@ def test_an_expansion_that_explodes_ends_in_a_limit():
     text = f"g (double a) => (double v30) {{ b = Tanh(a)  v0 = Mul(b, a)  v1 = Mul(v0, b){nodes} }}"
     with pytest.raises(LimitError, match="nodes"):
         sabir.evaluate(sabir.parse(HEAD + text), {"a": 1.0}, limits=sabir.Limits(nodes=2000))
+
+
+def test_a_name_that_is_no_text_is_refused():
+    model = sabir.parse(
+        HEAD + f'g (double a) => (double d) {{ c = Mul(a, a)  d = {GRADIENT}<xs = ["a"], y = "c">(a) }}'
+    )
+    data = sabir.dumps(model).replace(b"y\x22\x01c", b"y\x22\x01\xff")
+    assert data != sabir.dumps(model)
+    with pytest.raises(SchemaError, match="bytes that are no text"):
+        sabir.Session(sabir.loads(data))

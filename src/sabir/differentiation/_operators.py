@@ -25,7 +25,7 @@ from sabir.differentiation._pullback import Job, Pullback
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.ir import Node, Value, canonical_domain
 from sabir.opsets import STANDARD
-from sabir.rewrite import InsertionPoint, Rewriter, enclosing, remove_unread
+from sabir.rewrite import InsertionPoint, Rewriter, enclosing, remove_unread, replace_outputs
 from sabir.schema import Call, Scope, as_results
 
 if TYPE_CHECKING:
@@ -106,16 +106,16 @@ class _Expansion:
         if None in node.inputs:
             raise SchemaError(f"{node!r} leaves out an input")
         call = Call(tuple(v is not None for v in node.outputs), version.since)
+        b = self.rewriter.builder(InsertionPoint.before(node).graph, ShapedDetachedBuilder)
         operands, attributes = tuple(node.inputs), binding.arguments(node.attributes)
-
-        def build(b: ShapedDetachedBuilder) -> tuple[Value | None, ...]:
-            found = as_results(binding((_Around(self, node, b), *operands), attributes, call))
-            b.graph.outputs = [v for v in found if v is not None]
-            remove_unread(b.graph)
-            b.graph.outputs = []
-            return found
-
-        self.job.count(self.rewriter.replace(node, build, ShapedDetachedBuilder))
+        found = as_results(binding((_Around(self, node, b), *operands), attributes, call))
+        b.graph.outputs = [v for v in found if v is not None]
+        remove_unread(b.graph)
+        b.graph.outputs = []
+        constants = list(b.graph.initializers)
+        nodes = self.rewriter.place(b, InsertionPoint.before(node))
+        replace_outputs(node, found, nodes, constants)
+        self.job.count(nodes)
         self._open.pop()
 
     def expand_inside(self, nodes: Iterable[Node]) -> bool:
@@ -139,6 +139,8 @@ class _Around:
     ) -> tuple[Value | None, ...]:
         """Return the derivatives of the sum of a tensor by others, which are independent variables."""
         names = (*by, *constant)
+        if not all(isinstance(name, str) for name in (of, *names)):  # pyright: ignore[reportUnnecessaryIsInstance] - a file may have other bytes
+            raise SchemaError(f"{self._node!r} names a value by bytes that are no text")
         if len(set(names)) < len(names):
             raise SchemaError(f"{self._node!r} names a value twice in what it differentiates by")
         if len(values) != len(names) or len(self._node.outputs) > len(by):
