@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from sabir.comparison import accepts, compare
     from sabir.consumers import requirements
     from sabir.conversion import convert
+    from sabir.differentiation import differentiate
     from sabir.evaluation import evaluate
     from sabir.inference import infer
     from sabir.inlining import inline
-    from sabir.runtime import Session
+    from sabir.runtime import Session, hessian, jacobian, vjp
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
     from sabir.syntax import parse
 
@@ -51,6 +52,7 @@ _LATER = {
     "convert": "conversion", "evaluate": "evaluation", "infer": "inference", "inline": "inlining",
     "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
+    "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -150,12 +152,15 @@ __all__ = [
     "check",
     "compare",
     "convert",
+    "differentiate",
     "dumps",
     "evaluate",
     "findings",
     "from_proto",
+    "hessian",
     "infer",
     "inline",
+    "jacobian",
     "load",
     "loads",
     "parse",
@@ -164,4 +169,5 @@ __all__ = [
     "save",
     "text",
     "to_proto",
+    "vjp",
 ]

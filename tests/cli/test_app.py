@@ -18,6 +18,7 @@ COMMANDS = (
     "infer",
     "text",
     "convert",
+    "differentiate",
     "edit",
     "diff",
     "pack",

@@ -10,7 +10,7 @@ from sabir.base import LimitError, NotFoundError, SchemaError, UnsupportedError
 from sabir.differentiation import differentiate
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.evaluation import Runner
-from sabir.ir import SequenceType, Value, tensor_type, verify
+from sabir.ir import Value, tensor_type, verify
 from sabir.opsets import STANDARD
 from sabir.schema import FLOATS, Constraint, Input, Operator, Output
 
@@ -56,7 +56,6 @@ ONE = "g (float[2] x) => (float[2] y) { y = test.Op(x) }"
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("g (float[2] x, float z) => (float[2] y) { y = Neg(z) }", SchemaError, "'y' does not depend on 'x'"),
         (ONE, UnsupportedError, "must pass <Node test.Op>, which computes 'y': test.Op:1 has no gradient$"),
         ("g (int64[2] x) => (int64[2] y) { y = Neg(x) }", SchemaError, "'y' is int64.2.; only floating-point tensors"),
         ("g (float[2] x) => (y) { y = other.Op(x) }", SchemaError, "'y' is of unknown type; only floating-point"),
@@ -72,28 +71,9 @@ def test_what_is_refused(text, error, message):
         of(text)
 
 
-def test_a_call_of_a_function_is_refused():
-    model = sabir.parse(
-        '<ir_version: 10, opset_import: ["" : 21, "f" : 1]> g (float[2] x) => (float[2] y) { y = f.F(x) }'
-        '<domain: "f", opset_import: ["" : 21]> F (a) => (b) { b = Neg(a) }'
-    )
-    with pytest.raises(UnsupportedError, match="it calls a function of the model; inline the model first"):
-        differentiate(model, "y", ["x"])
-    found = differentiate(sabir.inline(model), "y", ["x"])
-    assert ops(found) == ["Neg", "Expand", "Neg", "Identity"]
-
-
 def test_the_declared_reason_is_reported():
     with pytest.raises(UnsupportedError, match="Op:1 has no gradient: it is a step$"):
         of(ONE, reason="it is a step")
-
-
-def test_an_old_operator_set_is_refused():
-    model = sabir.parse(
-        '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Neg(x) }'
-    )
-    with pytest.raises(UnsupportedError, match="need operator set 18 or later, and the model imports 17"):
-        differentiate(model, "y", ["x"])
 
 
 def test_limits_apply():
@@ -122,7 +102,7 @@ def test_the_first_output_may_have_no_gradient():
     with pytest.raises(SchemaError, match="the first output of <Node test.Op> has no gradient"):
         of(text, lambda g, a, b=None, /: g.dy)
     found, _ = of(text, lambda g, a, b=None, /: (g.dys[1] if g.dys[0] is None else None, None))
-    assert [o.name for o in found.graph.outputs] == ["y", "d_y_d_x"]
+    assert [o.name for o in found.graph.outputs] == ["y", "grad_x"]
 
 
 def test_a_rank_that_is_needed_and_unknown():
@@ -143,50 +123,13 @@ def test_a_constant_needs_an_element_type():
         of(ONE, gradient)
 
 
-def test_a_shape_that_differs_from_step_to_step_cannot_be_stacked():
-    """The number of elements that Compress keeps has no name that a captured value has as a dimension."""
-    text = """g (double[2] s, double[4,2] x) => (double[2] y) {
-      y = Scan<num_scan_inputs = 1, body = b (double[2] h, double[2] v) => (double[2] n) {
-        k = ReduceSum<keepdims = 0>(v)  zero = Constant<value = double {0.0}>()  c = Greater(k, zero)
-        n = If(c) <
-          then_branch = t () => (double[2] p) { f = Greater(v, zero)  i = NonZero(f)  j = Shape(i)
-            one = Constant<value = int64[1] {1}>()  m = Slice(j, one, j)
-            e = Expand(k, m)  q = Mul(e, e)  r = ReduceSum<keepdims = 0>(q)  p = Add(h, r) },
-          else_branch = e () => (double[2] q2) { q2 = Tanh(h) }> }>(s, x) }"""
-    with pytest.raises(
-        UnsupportedError, match="its shape may differ from step to step, so it cannot be stacked"
-    ):
-        of(text)
-
-
-def test_only_tensors_can_be_residuals():
-    pack, take = (
-        Operator(name, "test", summary="A tensor, and a sequence of it.") for name in ("Pack", "Take")
-    )
-    kind = "seq(tensor(float))"
-    packed = pack.first(1, inputs=[Input("x", T)], outputs=[Output("s", kind)])
-    packed.infer(lambda x, /: SequenceType(x))
-    packed.gradient(lambda g, x, /: g.op("Take", g.dy, domain="test"))
-    taken = take.first(1, inputs=[Input("s", kind)], outputs=[Output("y", T)])
-    taken.infer(lambda s, /: s.item)
-    taken.gradient(lambda g, s, /: g.op("Pack", g.op("Take", s, domain="test"), domain="test"))
-    model = sabir.parse(
-        HEAD
-        + """g (bool c, float[2] x) => (float[2] y) { y = If(c) <
-            then_branch = t () => (float[2] p) { s = test.Pack(x)  p = test.Take(s) },
-            else_branch = e () => (float[2] q) { q = Neg(x) }> }"""
-    )
-    with pytest.raises(UnsupportedError, match="only a tensor can be kept for it, not seq"):
-        differentiate(model, "y", ["x"], registry=STANDARD.with_operators(pack, take))
-
-
 # what passes
 
 
 def test_a_path_beside_one_that_integers_stop():
     text = "g (float[2] x) => (float[2] y) { i = Cast<to = 7>(x)  j = Cast<to = 1>(i)  y = Mul(x, j) }"
     found, _ = of(text)
-    assert sabir.evaluate(found, {"x": np.float32([1.5, -2.5])})["d_y_d_x"].tolist() == [1, -2]
+    assert sabir.evaluate(found, {"x": np.float32([1.5, -2.5])})["grad_x"].tolist() == [1, -2]
 
 
 def test_contributions_meet_in_one_sum():
@@ -207,7 +150,7 @@ def test_an_output_that_the_node_leaves_out_is_named():
     found, registry = of(ONE, lambda g, a, b=None, /: (g.Mul(g.dy, g.y(1)), None))
     assert len(found.graph[0].outputs) == 2
     result = Runner(found, registry).run({"x": np.float32([3, 4])})
-    assert result["d_y_d_x"].tolist() == [3, 4]
+    assert result["grad_x"].tolist() == [3, 4]
 
 
 def test_which_gradients_are_wanted():
@@ -224,9 +167,9 @@ def test_values_inside_the_graph_and_the_target_itself():
     found = differentiate(model, "y", ["x", "t", "y"], seed="seed")
     x, seed = np.float32([0, 1]), np.float32([1, 2])
     results = sabir.evaluate(found, {"x": x, "seed": seed})
-    np.testing.assert_allclose(results["d_y_d_x"], 2 * np.exp(2 * x) * seed, rtol=1e-6)
-    np.testing.assert_allclose(results["d_y_d_t"], 2 * np.exp(x) * seed, rtol=1e-6)
-    np.testing.assert_array_equal(results["d_y_d_y"], seed)
+    np.testing.assert_allclose(results["grad_x"], 2 * np.exp(2 * x) * seed, rtol=1e-6)
+    np.testing.assert_allclose(results["grad_t"], 2 * np.exp(x) * seed, rtol=1e-6)
+    np.testing.assert_array_equal(results["grad_y"], seed)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
@@ -238,7 +181,7 @@ def test_the_element_type_is_kept(dtype):
     sabir.check(found)
     feeds = {"x": np.array([[1, 2, 3], [4, 6, 5]], dtype), "w": np.array([1, 0, -1], dtype)}
     results = sabir.evaluate(found, {**feeds, "seed": np.array([[1, 0, 0], [0, 1, 0]], dtype)})
-    assert [results[f"d_y_d_{n}"].dtype for n in "xw"] == [np.dtype(dtype)] * 2
+    assert [results[f"grad_{n}"].dtype for n in "xw"] == [np.dtype(dtype)] * 2
     assert [str(o.type) for o in list(found.graph.outputs)[1:]] == [str(x.type), str(w.type)]
 
 
@@ -282,7 +225,7 @@ def test_numbers_and_lists_are_operands():
 
     found, registry = of(ONE, gradient, seed="seed")
     feeds = {"x": np.float32([3, -4]), "seed": np.float32([7, 8])}
-    assert Runner(found, registry).run(feeds)["d_y_d_x"].tolist() == [7, 0.5]
+    assert Runner(found, registry).run(feeds)["grad_x"].tolist() == [7, 0.5]
     types = {str(v.type) for v in found.graph.initializers}
     assert types == {"float", "int64[1]"}
 
@@ -295,7 +238,7 @@ def test_zeros_and_sizes():
     for dims in ("2", "N"):
         found, registry = of(f"g (float[{dims}] x) => (float[{dims}] y) {{ y = test.Op(x) }}", gradient)
         assert ("Shape" in ops(found)) == (dims == "N")
-        assert Runner(found, registry).run({"x": np.float32([3, 4])})["d_y_d_x"].tolist() == [1, 1]
+        assert Runner(found, registry).run({"x": np.float32([3, 4])})["grad_x"].tolist() == [1, 1]
 
 
 def test_an_integer_has_no_gradient():

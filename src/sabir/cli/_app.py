@@ -32,6 +32,7 @@ from sabir.cli import (
     _convert,
     _demo,
     _diff,
+    _differentiate,
     _edit,
     _infer,
     _op,
@@ -77,6 +78,7 @@ for command, examples in (
     (_infer.infer, _infer.EXAMPLES),
     (_text.text, _text.EXAMPLES),
     (_convert.convert, _convert.EXAMPLES),
+    (_differentiate.differentiate, _differentiate.EXAMPLES),
     (_edit.edit, _edit.EXAMPLES),
     (_diff.diff, _diff.EXAMPLES),
     (_pack.pack, _pack.PACK_EXAMPLES),
@@ -125,7 +127,7 @@ def sabir(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Inspect, check, infer, run, edit and convert ONNX models."""
+    """Inspect, check, infer, run, edit, convert and differentiate ONNX models."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

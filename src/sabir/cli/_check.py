@@ -85,7 +85,7 @@ def check(  # ruff: ignore[too-many-arguments]  each is an option
     documents: OpsetDocumentsOption = None,
     _: LimitOption = None,
 ) -> None:
-    """Report what is wrong with models and documents of operator sets.
+    """Report what is wrong with models and operator sets.
 
     Checks all rules of the standard (`sabir rule` lists them), and style and pedantic rules only with
     --strict or --select. The exit code is 0 without errors, 1 with errors, 2 if a model cannot be read.

@@ -62,7 +62,7 @@ def profile(  # ruff: ignore[too-many-arguments]  each is an option
     as_json: JsonOption = False,
     _: LimitOption = None,
 ) -> None:
-    """Show where the time of a run goes, by kernel and by node.
+    """Show where the time of a run goes, by kernel and node.
 
     Each kernel and each evaluated node runs alone, in the order of the model, and returns to Python before
     the next: this adds some microseconds to each. Inputs are those of `sabir run`.

@@ -50,7 +50,7 @@ def releases(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the releases of the standard: IR version, operator sets.
+    """List the releases of the standard with their versions.
 
     With --model, show the first release that has all that a model declares and uses.
     """

@@ -74,7 +74,7 @@ def show(  # ruff: ignore[too-many-arguments]  each is an option
     documents: OpsetDocumentsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what is in a model: inputs, outputs, operators, parameters.
+    """Show the inputs, outputs, operators, parameters of a model.
 
     Tensors are read only for --weights; without it a large model shows as fast as a small one. With --for,
     --opset or --ir the exit code is 1 if that consumer does not accept a model.

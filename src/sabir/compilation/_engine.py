@@ -38,7 +38,7 @@ from sabir.compilation._profiling import ProfiledRun, profile_of
 from sabir.compilation._program import CompiledProgram
 from sabir.compilation._roofline import roofline
 from sabir.compilation.native import Control, host, team
-from sabir.evaluation import Front, Runner, read_constant, warn
+from sabir.evaluation import Front, Runner, expanded, read_constant, warn
 from sabir.ir import Tensor, drop_constants
 from sabir.opsets import STANDARD
 from sabir.scheduling import make_plan, schedule
@@ -85,6 +85,7 @@ class Compiled:
     ) -> None:
         """Compile a model; raises what the interpreter raises, and UnsupportedError for another machine."""
         self._host = host()
+        model = expanded(model, registry, limits)
         self._model = model.clone()
         weakref.finalize(self, _drop, self._model).atexit = False
         self._registry, self._limits, self._newer_opsets = registry, limits, newer_opsets

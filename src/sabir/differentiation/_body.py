@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sabir.base import UnsupportedError, quote
+from sabir.differentiation._activity import reads
+from sabir.differentiation._copying import copied
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
-from sabir.ir import Graph, Node, Value, canonical_domain, clone_node
+from sabir.ir import Graph, Node, Value, canonical_domain
 from sabir.opsets.typing import BackwardBody
 from sabir.rewrite import InsertionPoint, remove_unread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from sabir.differentiation._pullback import Pullback
+    from sabir.opsets.typing import ShapedBuilder
 
 
 class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
@@ -56,8 +60,7 @@ class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
         return self._clone(value.node, InsertionPoint.start(self.graph))
 
     def _clone(self, node: Node, point: InsertionPoint) -> Value:
-        copy = point.insert(clone_node(node)).output
-        copy.name = self._names.fresh(copy.name)
+        copy = point.insert(copied(node, self._names)).output
         copy.type = copy.type and without_contents(copy.type)
         return copy
 
@@ -74,6 +77,47 @@ class BackwardBodyBuilder(ShapedDetachedBuilder, BackwardBody):
                 continue
             node.output.replace_with(self._clone(node, InsertionPoint.end(self._body)))
             node.graph.erase(node)
+
+    def recompute(self, stays: Callable[[Value], bool]) -> None:
+        """Compute the residuals for which `stays` is false again, from others."""
+        again: set[Node] = set()
+        pending = [v for v in self.residuals() if not stays(v)]
+        while pending:
+            value = pending.pop()
+            if value.node is None or not self._is_repeatable(value.node):
+                raise UnsupportedError(
+                    f"a gradient needs {quote(value.name)} of every step of {self._body.name!r}, and it can "
+                    "neither be kept nor computed again"
+                )
+            if value.node not in again:
+                again.add(value.node)
+                pending += [v for v in reads(value.node) if v.home is self._body and not stays(v)]
+        self._repeat([node for node in self._body.sorted_nodes() if node in again], stays)
+
+    def _repeat(self, nodes: Sequence[Node], stays: Callable[[Value], bool]) -> None:
+        """Copy nodes of the forward body to the start; the copies are read instead of what does not stay."""
+        point, copies = InsertionPoint.start(self.graph), dict[Value, Value | None]()
+        for node in nodes:
+            copy = point.insert(copied(node, self._names, copies))
+            for old, new in zip(node.outputs, copy.outputs, strict=True):
+                if old is None or new is None:
+                    continue
+                new.type = old.type and without_contents(old.type)
+                if stays(old):
+                    copies.pop(old)  # the nodes that are copied next read what is kept
+                else:
+                    self.redirect(old, new)
+
+    def _is_repeatable(self, node: Node) -> bool:
+        return not self._pullback.job.is_random(node, self._body)
+
+    def first(self, build: Callable[[ShapedBuilder], Sequence[Value]]) -> Sequence[Value]:
+        """Build values before all nodes of this body; they read its inputs and values around it."""
+        rewriter = self._pullback.rewriter
+        b = rewriter.builder(self._pullback.graph, ShapedDetachedBuilder)
+        values = build(b)
+        b.place(InsertionPoint.start(self.graph))
+        return values
 
     def residuals(self) -> list[Value]:
         """Return the values of the forward body that are read, in reading order."""

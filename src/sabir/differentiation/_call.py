@@ -73,4 +73,12 @@ class GradientBuilder(ShapedDetachedBuilder, Gradient):
         self, bodies: Sequence[Graph], values: Sequence[Value], first: int, **attributes: Any
     ) -> tuple[Value, ...]:
         """Make values of the call's subgraphs further outputs of the call, and return these outputs."""
-        return self._pullback.residuals.carry(self._node, bodies, values, first, **attributes)
+        return self._pullback.job.residuals.carry(self._node, bodies, values, first, **attributes)
+
+    def collect(self, body: Graph, values: Sequence[Value], states: int) -> tuple[Value, ...]:
+        """Make tensors of the body of a Loop the items of sequences, and return these outputs of the call."""
+        return self._pullback.job.residuals.collect(self._node, body, values, states)
+
+    def is_steady(self, value: Value) -> bool:
+        """Whether a value of a subgraph is a tensor of one shape in all its runs, as far as known."""
+        return self._pullback.job.residuals.is_steady(value)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import UnsupportedError, quote
-from sabir.differentiation._shaped import ShapedDetachedBuilder, element_of
-from sabir.ir import TensorType, known_equal
+from sabir.differentiation._containers import element_of, empty
+from sabir.differentiation._shaped import ShapedDetachedBuilder
+from sabir.ir import SequenceType, TensorType, known_equal
 from sabir.rewrite import InsertionPoint
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from sabir.ir import Graph, Node, Shape, Value
     from sabir.rewrite import Rewriter
+
+_STATES = 2  # the first state of Loop is its input of this number
 
 
 class Residuals:
@@ -37,7 +39,6 @@ class Residuals:
         if not values:
             return ()
         for value in values:
-            self._check(node, value, stacked=len(bodies) == 1)
             for body in bodies:
                 body.outputs.append(
                     self._copy(value, body) if value.home is body else self._absent(value, body, node)
@@ -47,14 +48,29 @@ class Residuals:
         self._varying.update(o for o, v in zip(outputs, values, strict=True) if v in self._varying)
         return outputs
 
-    def _check(self, node: Node, value: Value, *, stacked: bool) -> None:
-        needs = f"the gradient of {node!r} needs {quote(value.name)} of its subgraph"
-        if not isinstance(value.type, TensorType):
-            raise UnsupportedError(f"{needs}, and only a tensor can be kept for it, not {value.type}")
-        if stacked and value in self._varying:
-            raise UnsupportedError(
-                f"{needs}, and its shape may differ from step to step, so it cannot be stacked"
-            )
+    def is_steady(self, value: Value) -> bool:
+        """Whether a value is a tensor of the same shape in all runs, as far as known; see `Gradient`."""
+        return isinstance(value.type, TensorType) and value not in self._varying
+
+    def collect(self, node: Node, body: Graph, values: Sequence[Value], states: int) -> tuple[Value, ...]:
+        """Make values of the body of a loop the items of sequences; see `Gradient.collect`."""
+        if not values:
+            return ()
+        point = InsertionPoint.before(node)
+        outside = self._rewriter.builder(point.graph, ShapedDetachedBuilder)
+        inside = self._rewriter.builder(body, ShapedDetachedBuilder)
+        kinds = [SequenceType(TensorType(element_of(value))) for value in values]
+        begins = [empty(outside, kind) for kind in kinds]
+        self._rewriter.place(outside, point)
+        for index, (value, kind) in enumerate(zip(values, kinds, strict=True), start=1 + states):
+            before = body.add_input(self._rewriter.names.fresh("kept"), kind)
+            body.outputs.insert(index, inside.SequenceInsert(before, value))
+        self._rewriter.place(inside, InsertionPoint.end(body))
+        first = _STATES + states
+        node.inputs = [*node.inputs, *[None] * (first - len(node.inputs)), *begins]
+        outputs = [*node.outputs, *[None] * (states - len(node.outputs))]
+        node.outputs = [*outputs[:states], *[None] * len(values), *outputs[states:]]
+        return self._rewriter.name_outputs(node, range(states, states + len(values)))
 
     def _copy(self, value: Value, body: Graph) -> Value:
         b = self._rewriter.builder(body, ShapedDetachedBuilder)
@@ -65,14 +81,18 @@ class Residuals:
     def _absent(self, value: Value, body: Graph, node: Node) -> Value:
         """Return the tensor that a subgraph outputs in the place of a value of another subgraph."""
         b = self._rewriter.builder(body, ShapedDetachedBuilder)
+        if not isinstance(value.type, TensorType):
+            nothing = empty(b, value.type)
+            b.place(InsertionPoint.end(body))
+            return nothing
         dtype, shape = element_of(value).dtype, b.shape(value)
-        nothing = "" if dtype == np.object_ else 0
+        filler = "" if dtype == np.object_ else 0
         nested = node.graph is not None and node.graph.parent is not None
         sizes = _sizes(b, shape, [v for g in node.graphs for v in g.captures()]) if nested and shape else None
         if sizes is not None:
-            result = b.Expand(b.Constant(value=np.array(nothing, dtype)), sizes)
+            result = b.Expand(b.Constant(value=np.array(filler, dtype)), sizes)
         else:
-            result = b.Constant(value=np.full((0,) * (1 if shape is None else len(shape)), nothing, dtype))
+            result = b.Constant(value=np.full((0,) * (1 if shape is None else len(shape)), filler, dtype))
             if shape != ():
                 self._varying.add(value)
         b.place(InsertionPoint.end(body))

@@ -1,122 +1,147 @@
-"""Models that also compute gradients."""
+"""`differentiate`: a model that also computes gradients of one of its values."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.base import Limits, SchemaError, UnsupportedError, quote, run_with_limits
-from sabir.differentiation._activity import blockers, carries_gradient
-from sabir.differentiation._pullback import Pullback
-from sabir.differentiation._shaped import ShapedDetachedBuilder, element_of
+from sabir.base import Limits, SchemaError, quote, run_with_limits
+from sabir.differentiation._containers import element_of
+from sabir.differentiation._operators import write_out
+from sabir.differentiation._preparing import (
+    check_type,
+    inferred_types,
+    inline_functions,
+    prepared,
+    values_named,
+)
+from sabir.differentiation._pullback import Job, Pullback
+from sabir.differentiation._recomputation import recompute, segments_of
+from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.inference import without_contents
-from sabir.ir import TensorType
 from sabir.opsets import STANDARD
 from sabir.rewrite import InsertionPoint, Rewriter, remove_unread
+from sabir.scheduling import calls_in_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from sabir.ir import Graph, Model, Type, Value
+    from sabir.ir import Model, Value
     from sabir.schema import Registry
 
-OLDEST_OPSET = 18  # the operator set for which gradients are written
+
+class Request(NamedTuple):
+    """What is asked for: the gradients of `of` with respect to `wrt`, and the names of input and outputs."""
+
+    of: str
+    wrt: tuple[str, ...]
+    seed: str | None
+    names: Mapping[str, str]
+    recompute: tuple[str, ...]
 
 
 def differentiate(
     model: Model,
     of: str,
-    wrt: Sequence[str],
+    wrt: str | Sequence[str],
     *,
     seed: str | None = None,
+    names: Mapping[str, str] | None = None,
+    recompute: Sequence[str] = (),
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Model:
     """Return a copy of a model with the gradients of `of` with respect to `wrt` as further outputs.
 
-    `of` and `wrt` are names of floating-point tensors of the main graph. The gradient of a tensor that is no
-    scalar is that of the sum of its elements; with `seed`, a new input of that name and of the type of `of`
-    has the weight of each. The output for `x` is named `d_<of>_d_<x>`, and has the type of `x`.
+    `of` and `wrt` are names of floating-point tensors of the main graph: inputs, initializers, or results of
+    nodes. The gradient of a tensor that is no scalar is that of the sum of its elements; with `seed`, a new
+    input of that name and of the type of `of` has the weight of each element. The output for `w` is named
+    `grad_w`, or as `names` says: `names={"w": "dw"}`; a default name that is taken is numbered, `grad_w_1`.
+    It has the type of `w`, and is zero where `of` does not depend on `w`.
 
-    Raises UnsupportedError for a model below operator set 18, for an operator without a gradient on the way
-    from `wrt` to `of`, and for one that stops every path. Raises SchemaError where `of` does not depend on a
-    value of `wrt`, NotFoundError for an unknown name, LimitError where the work would exceed `limits`.
+    The gradients are ordinary nodes, so a result can be differentiated again, and any runtime executes it. A
+    model below operator set 18 is converted to it. Functions and operators without a gradient of their own
+    are replaced by their bodies where a gradient must pass.
+
+    `recompute` has regular expressions: the results of nodes whose whole names match are not kept for the
+    gradients, but computed again. Nodes with the same text in the groups of a pattern are one segment, which
+    is computed again at once from what other nodes of the model read, such as the input of a block.
+
+    Raises NotFoundError for an unknown name and a pattern that no node matches, SchemaError for a value that
+    is no floating-point tensor, a name that is taken, or an invalid graph; UnsupportedError for an operator
+    without a gradient on the way, and where operators stop every path from a value of `wrt` to `of`;
+    ConversionError where the model cannot be converted; LimitError where the work would exceed `limits`.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x, float w) => (float[N] y) { y = Mul (x, w) }''')
+    >>> found = sabir.differentiate(model, of='y', wrt=['w'])
+    >>> results = sabir.evaluate(found, {'x': np.float32([1, 2, 3]), 'w': np.float32(5)})
+    >>> print(results['grad_w'])
+    6.0
     """
-    return run_with_limits(limits, _differentiate, model, of, wrt, seed, registry)
+    by = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    request = Request(of, by, seed, dict(names or {}), tuple(recompute))
+    return run_with_limits(limits, _differentiate, model, request, registry)
 
 
-def _differentiate(model: Model, of: str, wrt: Sequence[str], seed: str | None, registry: Registry) -> Model:
-    opset = model.opset()
-    if opset is not None and opset < OLDEST_OPSET:
-        raise UnsupportedError(
-            f"gradients need operator set {OLDEST_OPSET} or later, and the model imports {opset}"
-        )
-    model = model.clone()
+def _differentiate(model: Model, request: Request, registry: Registry) -> Model:
+    _check_names(request)
+    model = prepared(model, registry)
+    if calls_in_graph(model, registry):
+        write_out(model, registry)
+    target, *sources = values_named(model.graph, (request.of, *request.wrt))
+    inline_functions(model, target, sources, registry)
     rewriter = Rewriter(model, registry=registry)
-    target, *sources = _values(model.graph, (of, *wrt))
-    with _inferred_types(model, rewriter):
+    with inferred_types(model, rewriter):
         for value in (target, *sources):
-            _check_type(value)
-        _append(rewriter, target, sources, seed)
+            check_type(value)
+        _append(rewriter, target, sources, request)
     return model
 
 
-def _values(graph: Graph, names: Sequence[str]) -> list[Value]:
-    """Return values of a graph by their names; raises NotFoundError as `Graph.value`."""
-    named: dict[str, Value | None] = {}
-    for value in graph.defined():
-        named[value.name] = None if value.name in named else value  # None: several have the name
-    return [named.get(name) or graph.value(name) for name in names]
+def _check_names(request: Request) -> None:
+    twice = next((n for i, n in enumerate(request.wrt) if n in request.wrt[:i]), None)
+    if twice is not None:
+        raise SchemaError(f"`wrt` names {quote(twice)} twice")
+    other = next((n for n in request.names if n not in request.wrt), None)
+    if other is not None:
+        raise SchemaError(f"`names` has a name for the gradient of {quote(other)}, which `wrt` does not name")
 
 
-def _append(rewriter: Rewriter, target: Value, sources: Sequence[Value], seed: str | None) -> None:
+def _append(rewriter: Rewriter, target: Value, sources: Sequence[Value], request: Request) -> None:
     graph = rewriter.model.graph
     b = rewriter.builder(graph, ShapedDetachedBuilder)
-    if seed is None:
+    if request.seed is not None:
+        _take(rewriter, request.seed)
+    outputs = [
+        _take(rewriter, stated) if (stated := request.names.get(s.name)) else _fresh(rewriter, s)
+        for s in sources
+    ]
+    if request.seed is None:
         one = b.initializer("one", np.ones((), element_of(target).dtype))
         gradient = b.Expand(one, b.sizes(target))
     else:
-        gradient = graph.add_input(rewriter.names.fresh(seed), target.type and without_contents(target.type))
-    pullback = Pullback(rewriter, graph, sources, b)
-    for source, found in zip(sources, pullback.run([(target, gradient)]), strict=True):
-        if found is None:
-            raise _blocked(pullback, source, target)
-        output = b.output(b.Identity(found), f"d_{target.name}_d_{source.name}")
-        output.type = source.type and without_contents(source.type)
+        gradient = graph.add_input(request.seed, target.type and without_contents(target.type))
+    segments = segments_of(graph, request.recompute)
+    pullback = Pullback(Job(rewriter), graph, sources, b)
+    for source, name, found in zip(sources, outputs, pullback.run([(target, gradient)]), strict=True):
+        output = b.Identity(pullback.zeros(source, target) if found is None else found)
+        output.name, output.type = name, source.type and without_contents(source.type)
+        b.output(output)
     remove_unread(b.graph)
-    outputs, b.graph.outputs = list(b.graph.outputs), []
+    recompute(pullback.job, graph, b.graph, segments, gradient)
+    results, b.graph.outputs = list(b.graph.outputs), []
     rewriter.place(b, InsertionPoint.end(graph))
-    graph.outputs.extend(outputs)
+    graph.outputs.extend(results)
 
 
-def _blocked(pullback: Pullback, source: Value, target: Value) -> Exception:
-    """Return the error for a value that no gradient reaches."""
-    ends = blockers(pullback.graph, source, target, pullback.stopped)
-    if ends is None:
-        return SchemaError(f"{quote(target.name)} does not depend on {quote(source.name)}")
-    names = ", ".join(map(repr, ends))
-    return UnsupportedError(
-        f"no gradient of {quote(target.name)} reaches {quote(source.name)}: it ends at {names}"
-    )
+def _fresh(rewriter: Rewriter, source: Value) -> str:
+    return rewriter.names.fresh(f"grad_{source.name}")
 
 
-def _check_type(value: Value) -> None:
-    if not isinstance(value.type, TensorType) or not carries_gradient(value.type):
-        type_ = value.type or "of unknown type"
-        raise SchemaError(f"{quote(value.name)} is {type_}; only floating-point tensors have gradients")
-
-
-@contextmanager
-def _inferred_types(model: Model, rewriter: Rewriter) -> Generator[None]:
-    """Let the values of a model have the types that inference knows, for as long as the context lasts."""
-    values = [v for root in model.graphs() for graph in root.scopes() for v in graph.defined()]
-    declared: list[tuple[Value, Type | None]] = [(v, v.type) for v in values]
-    for value in values:
-        value.type = rewriter.inference.type_of(value)
-    try:
-        yield
-    finally:
-        for value, type_ in declared:
-            value.type = type_
+def _take(rewriter: Rewriter, name: str) -> str:
+    """Take a name that the caller states; raises SchemaError where a value of the model has it."""
+    if rewriter.names.fresh(name) != name:
+        raise SchemaError(f"the model has a value named {quote(name)}; choose another name")
+    return name

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sabir.base import UnsupportedError, quote
+from sabir.differentiation._containers import element_of, total_of, zeros_like
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.typing import ShapedBuilder
 from sabir.rewrite import DetachedBuilder
@@ -14,7 +15,6 @@ from sabir.rewrite import DetachedBuilder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sabir.elements import ElementType
     from sabir.ir import Dim, Shape, Value
 
 
@@ -40,9 +40,15 @@ class ShapedDetachedBuilder(ShapedBuilder, DetachedBuilder):
         return self.op("Shape", value)
 
     def zeros(self, value: Value) -> Value:
-        """Return zeros of the shape and element type of a tensor."""
+        """Return zeros of the shape and element type of a tensor, or of all items of a container."""
+        if value.type is not None and not isinstance(value.type, TensorType):
+            return zeros_like(self, value)
         zero = self.initializer("zero", np.zeros((), element_of(value).dtype))
         return zero if self.shape(value) == () else self.op("Expand", zero, self.sizes(value))
+
+    def total(self, *parts: Value) -> Value:
+        """Return the sum of gradients of one value: of tensors, or of containers item by item."""
+        return total_of(self, parts)
 
     def fit(self, gradient: Value, value: Value) -> Value:
         """Undo broadcasting: sum a gradient, to whose shape `value` broadcasts, to the shape of `value`."""
@@ -69,13 +75,6 @@ class ShapedDetachedBuilder(ShapedBuilder, DetachedBuilder):
         axes = self.op("Squeeze", self.op("NonZero", repeated), [0])
         total = self.op("ReduceSum", gradient, axes, keepdims=1, noop_with_empty_axes=1)
         return self.op("Reshape", total, small, allowzero=1)
-
-
-def element_of(value: Value) -> ElementType:
-    """Return the element type of a tensor; raises UnsupportedError where it is unknown."""
-    if not isinstance(value.type, TensorType) or not value.type.element.number:
-        raise UnsupportedError(f"a gradient needs the element type of {quote(value.name)}, which is unknown")
-    return value.type.element
 
 
 def _repeated(large: Sequence[Dim], small: Sequence[Dim]) -> list[int] | None:

@@ -2,7 +2,7 @@
 
 from sabir.evaluation._binding import CallBinder, read_constant
 from sabir.evaluation._calls import BoundCall, Run, run_call
-from sabir.evaluation._engine import Front, Runner, warn
+from sabir.evaluation._engine import Front, Runner, expanded, warn
 from sabir.evaluation._evaluate import evaluate, make_engine
 from sabir.evaluation._feeds import ModelPort
 from sabir.evaluation._plans import BoundPlan
@@ -10,5 +10,5 @@ from sabir.evaluation._requests import Request, read_request
 
 __all__ = [
     "BoundCall", "BoundPlan", "CallBinder", "Front", "ModelPort", "Request", "Run", "Runner",
-    "evaluate", "make_engine", "read_constant", "read_request", "run_call", "warn",
+    "evaluate", "expanded", "make_engine", "read_constant", "read_request", "run_call", "warn",
 ]  # fmt: skip

@@ -28,7 +28,7 @@ from sabir.evaluation._results import owned
 from sabir.evaluation._sizes import numbers_of
 from sabir.evaluation._subgraphs import DeclaredValue, compare
 from sabir.opsets import STANDARD
-from sabir.scheduling import schedule
+from sabir.scheduling import calls_in_graph, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,6 +110,23 @@ class Front:
             warn(f"{problem}; a strict run makes this an error")
 
 
+def expanded(model: Model, registry: Registry, limits: Limits | None) -> Model:
+    """Return the model that is scheduled for a model: calls that read the graph around them are replaced.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> expanded(model, STANDARD, None) is model
+    True
+    """
+    if not calls_in_graph(model, registry):
+        return model
+    # ruff: ignore[import-outside-top-level]  few models have such calls
+    from sabir.differentiation import expand_in_graph
+
+    return expand_in_graph(model, registry, limits)
+
+
 class Runner:
     """The interpreter: a snapshot of a model, bound to numpy; later edits of the model do not reach it.
 
@@ -139,6 +156,7 @@ class Runner:
         LimitError.
         """
         self._limits = limits
+        model = expanded(model, registry, limits)
         with without_collector():  # everything that binding creates stays alive
             scheduled = run_with_limits(limits, schedule, model, registry, newer_opsets=newer_opsets)
             program, binder = scheduled.program, CallBinder(strict=strict)

@@ -67,7 +67,11 @@ class ShapedBuilder(Builder, ABC):
 
     @abstractmethod
     def zeros(self, value: Value) -> Value:
-        """Return zeros of the shape and element type of a tensor."""
+        """Return zeros of the shape and type of a tensor, or of all items of a sequence or optional."""
+
+    @abstractmethod
+    def total(self, *parts: Value) -> Value:
+        """Return the sum of gradients of one value: of tensors, or of sequences or optionals item by item."""
 
     @abstractmethod
     def fit(self, gradient: Value, value: Value) -> Value:
@@ -135,10 +139,40 @@ class Gradient(ShapedBuilder):
 
         `first` is the index of the first of them; `attributes` are attributes of the call that change. Each
         value is copied by Identity, because onnxruntime may overwrite a value that is both an output and
-        used otherwise. Another of the `bodies` outputs a tensor in its place: an empty one, or zeros of the
-        same shape where an iteration around the call may stack it. Raises UnsupportedError for a value that
-        is no tensor, and for one whose shape may differ from step to step where a single body runs in steps.
+        used otherwise. Another of the `bodies` outputs a value in its place: an empty one, or zeros of the
+        same shape where an iteration around the call may stack it.
         """
+
+    @abstractmethod
+    def collect(self, body: Graph, values: Sequence[Value], states: int) -> tuple[Value, ...]:
+        """Make tensors of the body of a Loop the items of sequences, and return these outputs of the call.
+
+        The sequences are further states, after the `states` that the loop has.
+        """
+
+    @abstractmethod
+    def is_steady(self, value: Value) -> bool:
+        """Whether a value of a subgraph is a tensor of one shape in all its runs, as far as known.
+
+        A residual of a subgraph that is not run in each of them has another shape then.
+        """
+
+
+class Surroundings(Protocol):
+    """What a behaviour `in_graph` builds with: the graph around a call, whose values it names.
+
+    The behaviour is `in_graph(around, *inputs, /, *, attributes) -> tuple[Value | None, ...]`.
+    """
+
+    def derivatives(
+        self, of: str, by: Sequence[str], constant: Sequence[str], values: Sequence[Value]
+    ) -> tuple[Value | None, ...]:
+        """Return the derivatives of the sum of a tensor by others, which are independent variables.
+
+        `of`, `by` and `constant` are names of tensors of the graph; `values` has the values of those in `by`
+        and `constant` at which the derivatives are taken.
+        """
+        ...
 
 
 class BackwardBody(ShapedBuilder):
@@ -173,6 +207,17 @@ class BackwardBody(ShapedBuilder):
     @abstractmethod
     def residuals(self) -> list[Value]:
         """Return the values of the forward body that are read, in reading order."""
+
+    @abstractmethod
+    def recompute(self, stays: Callable[[Value], bool]) -> None:
+        """Compute the residuals for which `stays` is false again, from others.
+
+        Raises UnsupportedError where that is impossible: for an input of the forward body, or random numbers.
+        """
+
+    @abstractmethod
+    def first(self, build: Callable[[ShapedBuilder], Sequence[Value]]) -> Sequence[Value]:
+        """Build values before all nodes of this body; they read its inputs and values around it."""
 
     @abstractmethod
     def redirect(self, residual: Value, value: Value) -> None:

@@ -1,5 +1,6 @@
 """The schedule of a model: programs of operator calls over numbered slots, the same for every engine."""
 
+from sabir.scheduling._in_graph import calls_in_graph
 from sabir.scheduling._plan import Plan, make_plan
 from sabir.scheduling._program import (
     ABSENT,
@@ -28,6 +29,7 @@ __all__ = [
     "ScheduledSubgraph",
     "SubgraphTypes",
     "ValueInfo",
+    "calls_in_graph",
     "make_plan",
     "schedule",
 ]

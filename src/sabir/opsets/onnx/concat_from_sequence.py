@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir.base import EvaluationError
-from sabir.ir import SequenceType, TensorType
+from sabir.elements import INT64
+from sabir.ir import UNDEFINED, Builder, SequenceType, TensorType, Value
 from sabir.opsets.families.ranks import check_shape
 from sabir.opsets.families.sequences import NO_SEQUENCES, item_of
 from sabir.opsets.families.shapes import axis_in
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, one_of, sequences
 
 concat_from_sequence = Operator(
@@ -55,6 +56,26 @@ def evaluate(sequence: Sequence[Array], /, *, new_axis: int, axis: int) -> Array
             f"item {number}", item, *(None if a == free else d for a, d in enumerate(sequence[0].shape))
         )
     return np.stack(sequence, along) if new_axis else np.concatenate(sequence, along)
+
+
+@v11.gradient
+def gradient(g: Gradient, sequence: Value, /, *, new_axis: int, axis: int) -> Value:
+    if new_axis:
+        return g.SplitToSequence(g.dy, axis=axis, keepdims=0)
+    return g.SplitToSequence(g.dy, g.ConcatFromSequence(_sizes(g, sequence, axis), axis=0), axis=axis)
+
+
+def _sizes(g: Gradient, sequence: Value, axis: int) -> Value:
+    """Return the sizes of the items along an axis, as a sequence of tensors of one element."""
+    kind = TensorType(UNDEFINED) if sequence.type is None else item_of(sequence.type)
+
+    def size(b: Builder) -> Value:
+        shape = b.Shape(b.input("item", kind))
+        found = b.Gather(shape, b.Constant(value=np.array([axis])))
+        found.type = TensorType(INT64, (1,))
+        return found
+
+    return g.SequenceMap(sequence, body=g.subgraph(size, name="sizes"), outputs=1)
 
 
 @concat_from_sequence.examples

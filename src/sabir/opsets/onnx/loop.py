@@ -15,7 +15,8 @@ from sabir.elements import BOOL as BOOLEAN
 from sabir.elements import INT64
 from sabir.ir import Builder, Dim, Expr, Graph, OptionalType, TensorType, Type, Value, dim_max, lower_bound
 from sabir.opsets.families import iterations
-from sabir.opsets.typing import Array, Subgraph
+from sabir.opsets.families.iteration_gradients import Iteration, Slices, State, at, gradient_of_steps
+from sabir.opsets.typing import Array, Gradient, Subgraph
 from sabir.schema import (
     BOOL,
     CLASSIC,
@@ -206,6 +207,44 @@ def _unrun(body: Subgraph[Any], going: Array, initial: Sequence[Any]) -> tuple[T
     number = np.zeros(iterations.shape_of_one(body.inputs, 0), np.int64)
     going = going.reshape(iterations.shape_of_one(body.inputs, 1))
     return body.typed(*map(iterations.type_of, (number, going, *initial)))[1 + len(initial) :]
+
+
+@v16.gradient
+def gradient(
+    g: Gradient, most: Value | None = None, cond: Value | None = None, /, *initial: Value, body: Graph
+) -> tuple[Value | None, ...]:
+    carried = len(initial)
+    ends: list[Any] = [*zip(body.inputs[2:], body.outputs[1:], initial, strict=False)]
+    items: list[Any] = [*zip(body.outputs[1 + carried :], g.dys[carried:], strict=False)]
+
+    def carry(values: Sequence[Value]) -> tuple[Value, ...]:
+        return g.carry([body], values, len(body.outputs) - 1)
+
+    def collect(values: Sequence[Value]) -> tuple[Value, ...]:
+        return g.collect(body, values, carried)
+
+    found = gradient_of_steps(
+        g,
+        Iteration(
+            body,
+            [State(*end, dy=at(g.dys, i), wanted=g.wants(2 + i)) for i, end in enumerate(ends)],
+            [],
+            [Slices(*item) for item in items if item[1] is not None],
+            carry,
+            collect,
+            body.inputs[0],
+            g.y,
+            _runs(most, cond),
+        ),
+    )
+    return (None, None, *found)
+
+
+def _runs(most: Value | None, cond: Value | None) -> bool:
+    """Return whether a loop is known to run at least once."""
+    limit, begins = (_first(None if x is None else x.type) for x in (most, cond))
+    enough = most is None or (isinstance(limit, int) and limit > 0)
+    return enough and (cond is None or begins is True)
 
 
 @v11.upgrade

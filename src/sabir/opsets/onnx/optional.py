@@ -8,6 +8,7 @@ from sabir.base import InferenceError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
 from sabir.opsets.families.options import CONTENT, NEWER_CONTENT, NO_OPTIONALS
+from sabir.opsets.typing import Gradient
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
 optional = Operator("Optional", summary="An optional with the input as its element, or an empty one.")
@@ -44,6 +45,11 @@ def of_an_older_type(b: Builder, x: Value | None = None, /, *, type: Type | None
     if item is not None and item.signature not in CONTENT:
         raise Unconvertible(f"Optional:15 does not admit {item}")
     return b.Optional(x, type=type) if x is None else b.Optional(x)
+
+
+@v15.gradient
+def gradient(g: Gradient, x: Value | None = None, /, *, type: Type | None) -> Value | None:  # ruff: ignore[builtin-argument-shadowing]  the attribute's own name
+    return None if x is None else g.OptionalGetElement(g.dy)
 
 
 @optional.examples

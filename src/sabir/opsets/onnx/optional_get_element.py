@@ -9,6 +9,7 @@ from sabir.base import EvaluationError
 from sabir.elements import FLOAT
 from sabir.ir import Builder, OptionalType, SequenceType, TensorType, Type, Value
 from sabir.opsets.families.options import CONTENT, NEWER_CONTENT, NO_OPTIONALS
+from sabir.opsets.typing import Gradient
 from sabir.schema import Constraint, Example, Input, Operator, Output, Unconvertible, optionals
 
 optional_get_element = Operator(
@@ -46,6 +47,11 @@ def take_from_optionals_alone(b: Builder, x: Value, /) -> Value:
     if x.type is None:
         raise Unconvertible("OptionalGetElement:15 needs an optional, and the type of the input is unknown")
     return b.OptionalGetElement(x) if isinstance(x.type, OptionalType) else b.Identity(x)
+
+
+@v18.gradient
+def gradient(g: Gradient, x: Value, /) -> Value:
+    return g.Optional(g.dy) if isinstance(x.type, OptionalType) else g.dy
 
 
 @optional_get_element.examples

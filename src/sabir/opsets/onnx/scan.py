@@ -1,15 +1,15 @@
 """Scan: a subgraph applied to one slice of tensors after another, with carried states."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from sabir.base import EvaluationError
 from sabir.ir import Graph, TensorType, Type, Value
+from sabir.opsets.families.iteration_gradients import Iteration, Slices, State, at, gradient_of_steps
 from sabir.opsets.families.iterations import stack, stacked, type_of
 from sabir.opsets.families.scan_adapters import axes_from_front, batch_becomes_a_scan, batch_of_one
-from sabir.opsets.families.scan_gradients import gradient_of_scan
 from sabir.opsets.families.scanning import (
     check_lengths,
     common,
@@ -211,7 +211,32 @@ PAIRS = """body (float[2] a, int64 i) => (float[2] y, int64 j) {
 def gradient(
     g: Gradient, /, *inputs: Value, num_scan_inputs: int, body: Graph, **lists: Ints
 ) -> tuple[Value | None, ...]:
-    return gradient_of_scan(g, inputs, num_scan_inputs, body, lists)
+    states, scanned = parts(inputs, num_scan_inputs)
+    number, count = len(states), len(body.outputs)
+    order = [each(f"scan_input_{name}", lists, len(scanned)) for name in ("axes", "directions")]
+    stacking = [each(f"scan_output_{name}", lists, count - number) for name in ("axes", "directions")]
+    ends: list[Any] = [*zip(body.inputs, body.outputs, states, strict=False)]
+    sources: list[Any] = [*zip(body.inputs[number:], scanned, *order, strict=True)]
+    items: list[Any] = [*zip(body.outputs[number:], g.dys[number:], *stacking, strict=False)]
+
+    def carry(values: Sequence[Value]) -> tuple[Value, ...]:
+        lengthened = {
+            name: (*old, *(0 for _ in values))
+            for name, old in zip(("scan_output_axes", "scan_output_directions"), stacking, strict=True)
+            if lists[name] is not None
+        }
+        return g.carry([body], values, count, **lengthened)
+
+    return gradient_of_steps(
+        g,
+        Iteration(
+            body,
+            [State(*end, dy=at(g.dys, i), wanted=g.wants(i)) for i, end in enumerate(ends)],
+            [Slices(*one, wanted=g.wants(number + i)) for i, one in enumerate(sources)],
+            [Slices(*item) for item in items if item[1] is not None],
+            carry,
+        ),
+    )
 
 
 @scan.examples

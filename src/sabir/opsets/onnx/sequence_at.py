@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sabir.ir import SequenceType, TensorType
+from sabir.ir import SequenceType, TensorType, Value
 from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_one
+from sabir.opsets.families.sequence_gradients import from_front
 from sabir.opsets.families.sequences import NO_SEQUENCES, item_of, place
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
 sequence_at = Operator("SequenceAt", summary="The item of a sequence at `position`.")
@@ -38,6 +39,12 @@ def infer(sequence: SequenceType, position: TensorType, /) -> TensorType:
 @v11.evaluate
 def evaluate(sequence: Sequence[Array], position: Array, /) -> Array:
     return sequence[place(position, len(sequence), default=0, last=len(sequence) - 1)]
+
+
+@v11.gradient
+def gradient(g: Gradient, sequence: Value, position: Value, /) -> tuple[Value | None, ...]:
+    index, zeros = from_front(g, sequence, position), g.zeros(sequence)
+    return g.SequenceInsert(g.SequenceErase(zeros, index), g.dy, index), None
 
 
 @sequence_at.examples

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sabir.ir import SequenceType, TensorType
+from sabir.ir import SequenceType, TensorType, Value
 from sabir.opsets.families.sequences import NO_SEQUENCES, check_items, sequence_of
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
 sequence_construct = Operator("SequenceConstruct", summary="The sequence of the inputs, in their order.")
@@ -32,6 +32,11 @@ def infer(*inputs: TensorType) -> SequenceType:
 def evaluate(*inputs: Array) -> list[Array]:
     check_items(*inputs)
     return list(inputs)
+
+
+@v11.gradient
+def gradient(g: Gradient, /, *inputs: Value) -> tuple[Value, ...]:
+    return tuple(g.SequenceAt(g.dy, index) for index in range(len(inputs)))
 
 
 @sequence_construct.examples

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sabir.ir import SequenceType, TensorType
+from sabir.ir import SequenceType, TensorType, Value
 from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_one
+from sabir.opsets.families.sequence_gradients import from_front
 from sabir.opsets.families.sequences import NO_SEQUENCES, item_of, place
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
 sequence_erase = Operator(
@@ -40,6 +41,12 @@ def infer(sequence: SequenceType, position: TensorType | None = None, /) -> Sequ
 def evaluate(sequence: Sequence[Array], position: Array | None = None, /) -> list[Array]:
     index = place(position, len(sequence), default=-1, last=len(sequence) - 1)
     return [*sequence[:index], *sequence[index + 1 :]]
+
+
+@v11.gradient
+def gradient(g: Gradient, sequence: Value, position: Value | None = None, /) -> tuple[Value | None, ...]:
+    index = from_front(g, sequence, position)
+    return g.SequenceInsert(g.dy, g.zeros(g.SequenceAt(sequence, index)), index), None
 
 
 @sequence_erase.examples

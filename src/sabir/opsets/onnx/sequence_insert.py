@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sabir.elements import INT64
-from sabir.ir import SequenceType, TensorType, tensor_type
+from sabir.ir import SequenceType, TensorType, Value, tensor_type
 from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_one
+from sabir.opsets.families.sequence_gradients import from_front
 from sabir.opsets.families.sequences import NO_SEQUENCES, check_items, item_of, place, sequence_of
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import CLASSIC, Constraint, Example, Input, Operator, Output, sequences
 
 sequence_insert = Operator(
@@ -44,6 +45,14 @@ def evaluate(sequence: Sequence[Array], tensor: Array, position: Array | None = 
     check_items(*sequence[:1], tensor)
     index = place(position, len(sequence), default=len(sequence), last=len(sequence))
     return [*sequence[:index], tensor, *sequence[index:]]
+
+
+@v11.gradient
+def gradient(
+    g: Gradient, sequence: Value, tensor: Value, position: Value | None = None, /
+) -> tuple[Value | None, ...]:
+    index = from_front(g, g.dy, position, more=1)
+    return g.SequenceErase(g.dy, index), g.SequenceAt(g.dy, index), None
 
 
 @sequence_insert.examples

@@ -10,8 +10,9 @@ from sabir.elements import BOOL, FLOAT, INT64
 from sabir.ir import Builder, Graph, SequenceType, TensorType, Type, Value
 from sabir.opsets.families import iterations
 from sabir.opsets.families.inlining import inlined
+from sabir.opsets.families.sequence_gradients import gradient_of_items
 from sabir.opsets.families.sequences import item_of
-from sabir.opsets.typing import Subgraph
+from sabir.opsets.typing import Gradient, Subgraph
 from sabir.schema import (
     CLASSIC,
     Attribute,
@@ -110,6 +111,11 @@ def _declared(output: Value | None) -> TensorType:
 
 SUMS = "body (float[n] x, float[m] y) => (float[k] z) { z = Add (x, y) }"
 BOTH = "body (float[n] x) => (float[m] y, int64[1] s) { y = Concat <axis = 0> (x, x)  s = Shape (x) }"
+
+
+@v17.gradient
+def gradient(g: Gradient, sequence: Value, /, *more: Value, body: Graph) -> tuple[Value | None, ...]:
+    return gradient_of_items(g, (sequence, *more), body)
 
 
 @sequence_map.examples

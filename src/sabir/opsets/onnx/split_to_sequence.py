@@ -6,14 +6,14 @@ import ml_dtypes
 import numpy as np
 
 from sabir.base import InferenceError
-from sabir.ir import Dim, SequenceType, TensorType, exact_quotient, known_equal, total
+from sabir.ir import Dim, SequenceType, TensorType, Value, exact_quotient, known_equal, total
 from sabir.opsets.families.indexing import INDEX_TYPES
 from sabir.opsets.families.ranks import check_rank
 from sabir.opsets.families.sequences import NO_SEQUENCES
 from sabir.opsets.families.shapes import axis_in
 from sabir.opsets.families.sizes import sizes_in
 from sabir.opsets.families.splitting import check_parts, cut
-from sabir.opsets.typing import Array
+from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, CLASSIC, Attribute, Constraint, Example, Input, Operator, Output, sequences
 
 split_to_sequence = Operator(
@@ -99,6 +99,23 @@ def evaluate(x: Array, split: Array | None = None, /, *, keepdims: int, axis: in
     rest = size % step
     check_parts(size // step, x)
     return list(cut(x, [step] * (size // step) + [rest] * (rest > 0), axis))
+
+
+@v11.gradient
+def gradient(
+    g: Gradient, x: Value, split: Value | None = None, /, *, keepdims: int, axis: int
+) -> tuple[Value | None, ...]:
+    items, shape, stacked = g.dy, g.shape(x), split is None and not keepdims
+    size = None if shape is None else shape[axis_in(axis, len(shape))]
+    if isinstance(size, int) and size > 0:
+        return g.Reshape(g.ConcatFromSequence(items, axis=axis, new_axis=int(stacked)), g.sizes(x)), None
+    # there may be no items, and nothing cannot be concatenated
+    if stacked:
+        first = g.ReduceSum(g.zeros(x), [axis], keepdims=0)
+        joined = g.ConcatFromSequence(g.SequenceInsert(items, first, 0), axis=axis, new_axis=1)
+        return g.Slice(joined, [1], [np.iinfo(np.int64).max], [axis]), None
+    first = g.Slice(g.zeros(x), [0], [0], [axis])
+    return g.ConcatFromSequence(g.SequenceInsert(items, first, 0), axis=axis), None
 
 
 @split_to_sequence.examples

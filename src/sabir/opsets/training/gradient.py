@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from sabir.base import InferenceError
-from sabir.ir import TensorType
-from sabir.opsets.typing import Strings
+from sabir.ir import TensorType, Value
+from sabir.opsets.typing import Strings, Surroundings
 from sabir.schema import CLASSIC, FLOATS, Attribute, Constraint, Input, Operator, Output
 
 gradient = Operator(
@@ -55,5 +55,12 @@ def infer(*inputs: TensorType, xs: Sequence[str], zs: Strings) -> tuple[TensorTy
 
 v1.absent(
     "evaluate",
-    "an operator does not see the tensors that it names; the differentiation of a model replaces it",
+    "an operator does not see the tensors that it names; engines replace the call by its derivatives",
 )
+
+
+@v1.in_graph
+def in_graph(
+    around: Surroundings, /, *inputs: Value, xs: Sequence[str], zs: Strings, y: str
+) -> tuple[Value | None, ...]:
+    return around.derivatives(y, xs, zs or (), inputs)

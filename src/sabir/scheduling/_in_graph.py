@@ -1,0 +1,25 @@
+"""Calls that mean something only within their graph: engines replace them before they schedule a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.ir import canonical_domain
+
+if TYPE_CHECKING:
+    from sabir.ir import Model
+    from sabir.schema import Registry
+
+
+def calls_in_graph(model: Model, registry: Registry) -> bool:
+    """Return whether a model calls an operator whose result depends on the graph around it, as `Gradient`.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> from sabir.opsets import STANDARD
+    >>> calls_in_graph(model, STANDARD)
+    False
+    """
+    called = {(canonical_domain(n.domain), n.op) for graph in model.graphs() for n in graph.all_nodes()}
+    versions = (registry.find_version(d, op, model.opset(d)) for d, op in called if model.opset(d))
+    return any(v is not None and v.find("in_graph") is not None for v in versions)

@@ -1,0 +1,164 @@
+# ruff: file-ignore[implicit-string-concatenation-in-collection-literal]  a model is one string of several lines
+"""The operator Gradient: what it differentiates, at which values, nested, in branches, and what is refused."""
+
+import numpy as np
+import pytest
+
+import sabir
+from sabir.base import (
+    LimitError,
+    NotFoundError,
+    SabirWarning,
+    SchemaError,
+    UnsupportedError,
+)
+from sabir.differentiation import expand_in_graph
+from sabir.ir import verify
+from support.engines import ENGINES
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.preview.training" : 1]>\n'
+GRADIENT = "ai.onnx.preview.training.Gradient"
+CASES = {
+    "sums": (
+        "g (double[2] a, double b) => (double[2] c, double[2] da, double db) {{"
+        ' c = Add(a, b)  da, db = {g}<xs = ["a", "b"], y = "c">(a, b) }}',
+        {"a": [2.0, 5], "b": 3.0},
+        {"da": [1.0, 1], "db": 2.0},
+    ),
+    "a path through another variable is cut": (
+        'g (double a, double b) => (double d, double dc, double da) {{ c = Add(a, b)  d = Mul(c, a)'
+        '  dc, da = {g}<xs = ["c", "a"], y = "d">(c, a) }}',
+        {"a": 2.0, "b": 3.0},
+        {"dc": 2.0, "da": 5.0},
+    ),
+    "other values than those in the graph": (
+        'g (double a, double b) => (double d, double dc, double da) {{ c = Add(a, b)  d = Mul(c, a)'
+        '  dc = {g}<xs = ["c"], zs = ["a"], y = "d">(b, c)  da = Neg(dc) }}',
+        {"a": 2.0, "b": 3.0},
+        {"dc": 5.0, "d": 10.0},
+    ),
+    "an output that is left out": (
+        'g (double a, double b) => (double db) {{ c = Mul(a, b)  , db = {g}<xs = ["a", "b"], y = "c">(a, b) }}',
+        {"a": 2.0, "b": 3.0},
+        {"db": 2.0},
+    ),
+    "a variable that nothing depends on": (
+        'g (double a, double[2] b) => (double[2] db) {{ c = Mul(a, a)  da, db = {g}<xs = ["a", "b"], y = "c">(a, b) }}',
+        {"a": 2.0, "b": [3.0, 4]},
+        {"db": [0.0, 0]},
+    ),
+    "derivatives of derivatives, out of order": (
+        'g (double a) => (double d, double d2, double d3) {{ c = Mul(a, a)  d = Mul(c, a)'
+        '  d2 = {g}<xs = ["a"], y = "d1">(a)  d1 = {g}<xs = ["a"], y = "d">(a)  d3 = {g}<xs = ["a"], y = "d2">(a) }}',
+        {"a": 2.0},
+        {"d": 8.0, "d2": 12.0, "d3": 6.0},
+    ),
+    "within a branch": (
+        'g (bool k, double a) => (double e) {{ c = Mul(a, a)  d = Mul(c, a)  e = If(k) <'
+        ' then_branch = t () => (double p) {{ p = {g}<xs = ["a"], y = "d">(a) }},'
+        ' else_branch = f () => (double q) {{ q = {g}<xs = ["a"], y = "d">(c) }}> }}',
+        {"k": False, "a": 2.0},
+        {"e": 48.0},  # 3 a², at 4
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_by_every_engine(name):
+    text, feeds, expected = CASES[name]
+    text = text.format(g=GRADIENT)
+    model = sabir.parse(HEAD + text)
+    sabir.check(model)
+    expansion = expand_in_graph(model)
+    verify(expansion)
+    sabir.check(expansion)
+    for engine in ENGINES:
+        results = sabir.Session(model, engine=engine).run(feeds)
+        for key, value in expected.items():
+            np.testing.assert_allclose(results[key], value, rtol=1e-12)
+            assert results[key].shape == np.shape(value)
+
+
+def test_an_old_operator_set():
+    text = CASES["sums"][0].format(g=GRADIENT)
+    model = sabir.parse(HEAD.replace("10,", "7,").replace("21", "12") + text)
+    assert sabir.evaluate(model, {"a": [1.0, 2], "b": 3.0})["db"] == 2
+    assert model.opset() == 12
+
+
+def test_functions_on_the_way_are_inlined():
+    text = HEAD.replace("]>", ', "f" : 1]>') + (
+        f'g (double a) => (double d) {{ c = f.Square(a)  d = {GRADIENT}<xs = ["a"], y = "c">(a) }}'
+        '<domain: "f", opset_import: ["" : 21]> Square (x) => (y) { y = Mul(x, x) }'
+    )
+    assert sabir.evaluate(sabir.parse(text), {"a": 3.0})["d"] == 6
+
+
+def test_a_model_with_the_operator_is_differentiated():
+    text = f'g (double a) => (double d) {{ c = Mul(a, a)  d = {GRADIENT}<xs = ["a"], y = "c">(a) }}'
+    found = sabir.differentiate(sabir.parse(HEAD + text), "d", "a")
+    assert sabir.evaluate(found, {"a": 3.0})["grad_a"] == 2
+
+
+def test_types_are_inferred():
+    text = f'g (float[N] a, float b) => (da, db) {{ c = Mul(a, b)  da, db = {GRADIENT}<xs = ["a", "b"], y = "c">(a, b) }}'
+    model = sabir.parse(HEAD + text)
+    sabir.infer(model)
+    assert [str(o.type) for o in model.graph.outputs] == ["float[N]", "float"]
+
+
+def test_an_input_that_is_not_named_keeps_its_value():
+    text = f'g (double a, double b) => (double d) {{ c = Mul(a, b)  d = {GRADIENT}<xs = ["a"], y = "c">(a) }}'
+    with pytest.warns(
+        SabirWarning, match="depends on 'b', which neither `xs` nor `zs` names; it keeps its value"
+    ):
+        session = sabir.Session(sabir.parse(HEAD + text))
+    assert session.run({"a": 2.0, "b": 3.0})["d"] == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        ('xs = ["a"], y = "zz">(a)', NotFoundError, "names 'zz', and no graph around it has such a value"),
+        ('xs = ["zz"], y = "c">(a)', NotFoundError, "no value named 'zz'"),
+        ('xs = ["a", "a"], y = "c">(a, a)', SchemaError, "names a value twice"),
+        ('xs = ["a"], y = "d">(a)', SchemaError, "depends on its own result"),
+        ('xs = ["i"], zs = ["a", "f"], y = "c">(i, a, f)', SchemaError, "'i' is int64; only floating-point"),
+        ('xs = ["f"], zs = ["a"], y = "c">(f, a)', UnsupportedError, "it ends at <Node Cast>"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(call, error, message):
+    text = (
+        "g (double a, int64 i, double f) => (double d) { j = Cast<to = 7>(f)  h = Cast<to = 11>(j)  e = Mul(a, h)"
+        f"  c = Mul(e, a)  d = {GRADIENT}<{call} }}"
+    )
+    for engine in ENGINES:
+        with pytest.raises(error, match=message):
+            sabir.Session(sabir.parse(HEAD + text), engine=engine)
+
+
+def test_a_call_in_a_function_is_refused():
+    text = HEAD.replace("]>", ', "f" : 1]>') + (
+        "g (double a) => (double d) { d = f.F(a) }"
+        '<domain: "f", opset_import: ["" : 21, "ai.onnx.preview.training" : 1]>'
+        f' F (x) => (y) {{ c = Mul(x, x)  y = {GRADIENT}<xs = ["x"], y = "c">(x) }}'
+    )
+    with pytest.raises(UnsupportedError, match="calls Gradient, which names values of the main graph"):
+        sabir.Session(sabir.parse(text))
+
+
+def test_an_expansion_that_explodes_ends_in_a_limit():
+    nodes = "".join(f'  v{k + 1} = {GRADIENT}<xs = ["a"], y = "v{k}">(a)' for k in range(1, 30))
+    text = f"g (double a) => (double v30) {{ b = Tanh(a)  v0 = Mul(b, a)  v1 = Mul(v0, b){nodes} }}"
+    with pytest.raises(LimitError, match="nodes"):
+        sabir.evaluate(sabir.parse(HEAD + text), {"a": 1.0}, limits=sabir.Limits(nodes=2000))
+
+
+def test_a_name_that_is_no_text_is_refused():
+    model = sabir.parse(
+        HEAD + f'g (double a) => (double d) {{ c = Mul(a, a)  d = {GRADIENT}<xs = ["a"], y = "c">(a) }}'
+    )
+    data = sabir.dumps(model).replace(b"y\x22\x01c", b"y\x22\x01\xff")
+    assert data != sabir.dumps(model)
+    with pytest.raises(SchemaError, match="bytes that are no text"):
+        sabir.Session(sabir.loads(data))
