@@ -1,5 +1,7 @@
 """The gradient of QuantizeLinear to small floats; integers have none."""
 
+from typing import Any, cast
+
 import ml_dtypes
 
 from sabir.base import UnsupportedError
@@ -22,7 +24,8 @@ def gradient(
         g.Cast(v, to=FLOAT.number) for v in (x, quantized_graphs.spread_axis(g, scale, axis, x), g.dy)
     )
     quotient = g.Div(wide, spread)
-    most = float(ml_dtypes.finfo(element_of(g.y()).dtype).max)
+    finfo: Any = cast("Any", ml_dtypes).finfo
+    most = float(finfo(element_of(g.y()).dtype).max)
     dx = g.Where(g.LessOrEqual(g.Abs(quotient), most), g.Div(dy, spread), 0)
     d_scale = g.Reshape(g.fit(g.Neg(g.Mul(dx, quotient)), spread), g.sizes(scale), allowzero=1)
     return calls.typed(g, dx, element_of(x)), calls.typed(g, d_scale, element_of(scale)), None
