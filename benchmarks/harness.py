@@ -75,6 +75,22 @@ def medians(
     return {name: pick(times) for name, times in taken.items()}
 
 
+def blocks(cases: Sequence[Case], rounds: int = 15, size: int = 5) -> dict[str, float]:
+    """Return the median seconds of each case over so many runs, which run in turns, a block of runs each.
+
+    Before each block there is a pause, in which the threads of the other case go to sleep: they would spin on
+    the cores of this one. The first two runs of a block are not counted.
+    """
+    taken: dict[str, list[float]] = {case.name: [] for case in cases}
+    for start in range(0, rounds, size):
+        for case in cases:
+            time.sleep(PAUSE)
+            for _ in range(2):
+                _timed(case)
+            taken[case.name] += [_timed(case) for _ in range(min(size, rounds - start))]
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
 def costs(scripts: Sequence[Script], path: Path | str = "", rounds: int = 5) -> dict[str, Cost]:
     """Return the median cost of each script, each run in a fresh process, interleaved."""
     taken: dict[str, list[Cost]] = {script.name: [] for script in scripts}

@@ -194,7 +194,8 @@ def _compare(data: bytes, feeds: dict[str, Any], engine: str) -> None:
     import sabir  # ruff: ignore[import-outside-top-level]  the parent needs none of it
 
     told, limits = list[str](), sabir.Limits(iterations=ITERATIONS)
-    for name in (engine, "reference"):
+    names: tuple[Any, ...] = (engine, "reference")
+    for name in names:
         try:
             results = sabir.Session(data, engine=name, limits=limits).run(feeds)
         except sabir.SabirError as error:

@@ -82,7 +82,7 @@ def test_an_optimizer_keeps_the_copies(tmp_path):
     names = [o.name for o in session.get_outputs()]
     expected = sabir.evaluate(found, feeds())
     for name, value in zip(names, session.run(names, feeds()), strict=True):
-        np.testing.assert_allclose(value, expected[name], rtol=1e-10)
+        np.testing.assert_allclose(np.asarray(value), expected[name], rtol=1e-10)
 
 
 def test_random_numbers_are_kept():

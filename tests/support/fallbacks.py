@@ -74,9 +74,11 @@ def rows():
 def _row(operator, version):
     own = [e for e in examples_of(operator) if operator.at(e.opset) is version]
     exact, symbolic = ([reasons_of(operator, e, symbols=s) for e in own] for s in (False, True))
-    counts = [sum(not reasons for reasons in why) for why in (exact, symbolic)]
+    kernels, with_symbols = (sum(not reasons for reasons in why) for why in (exact, symbolic))
     distinct = dict.fromkeys(r for reasons in (*exact, *symbolic) for r in reasons)
-    return Row(operator.domain, operator.name, version.since, len(own), *counts, tuple(distinct))
+    return Row(
+        operator.domain, operator.name, version.since, len(own), kernels, with_symbols, tuple(distinct)
+    )
 
 
 HEAD = """# Fallbacks

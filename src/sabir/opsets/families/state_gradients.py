@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from sabir.elements import FLOAT
 
 if TYPE_CHECKING:
@@ -30,6 +32,33 @@ class Steps(NamedTuple):
     def present(self) -> dict[str, Value]:
         """Return those that a call has, by name."""
         return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+def matrices(b: Builder, x: Value, *sizes: Value) -> Value:
+    """Return (batch, steps, width) as float32 matrices (steps, batch, heads, rows, columns)."""
+    parts = b.Reshape(b.Cast(x, to=FLOAT.number), b.Concat(b.Shape(x, start=0, end=2), *sizes, axis=0))
+    return b.Transpose(parts, perm=[1, 0, 2, 3, 4])
+
+
+def ints(b: Builder, *values: int) -> Value:
+    """Return integers as a constant."""
+    return b.initializer("ints", np.array(values, np.int64))
+
+
+def operands(
+    b: Builder, inputs: tuple[Value, Value, Value, Value | None, Value | None], heads: tuple[int, int]
+) -> Steps:
+    """Return the matrices of all steps."""
+    q, k, v, decay, beta = inputs
+    group, each, one = (ints(b, n) for n in (heads[0] // heads[1], heads[1], 1))
+    size, width = (b.Div(b.Shape(x, start=2), each) for x in (k, v))
+    return Steps(
+        matrices(b, q, each, group, size),
+        matrices(b, k, each, one, size),
+        matrices(b, v, each, one, width),
+        None if decay is None else matrices(b, decay, each, b.Div(b.Shape(decay, start=2), each), one),
+        None if beta is None else matrices(b, beta, b.Shape(beta, start=2), one, one),
+    )
 
 
 def gradients(

@@ -15,6 +15,7 @@ from sabir.opsets.families.ranks import hold
 from sabir.opsets.families.scalars import element_of
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import spend_operations
+from sabir.opsets.families.state_gradients import ints, matrices
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import (
     BFLOAT16,
@@ -252,28 +253,28 @@ def body(  # ruff: ignore[too-many-arguments]  the operator's signature
 ) -> tuple[Value, Value]:
     """Build a scan over the steps; the heads of one group of queries are rows of a matrix."""
     rule = _check(update_rule, decay, beta, (q_num_heads, kv_num_heads))
-    group = _ints(b, q_num_heads // kv_num_heads)
-    heads, one = _ints(b, kv_num_heads), _ints(b, 1)
+    group = ints(b, q_num_heads // kv_num_heads)
+    heads, one = ints(b, kv_num_heads), ints(b, 1)
     size, width = (b.Div(b.Shape(x, start=2), heads) for x in (k, v))
     if past is None:
         state = b.ConstantOfShape(b.Concat(b.Shape(q, start=0, end=1), heads, size, width, axis=0))
     else:
         state = b.Cast(past, to=FLOAT.number)
     scanned = [
-        _matrices(b, q, heads, group, size),
-        _matrices(b, k, heads, one, size),
-        _matrices(b, v, heads, one, width),
+        matrices(b, q, heads, group, size),
+        matrices(b, k, heads, one, size),
+        matrices(b, v, heads, one, width),
     ]
     if decay is not None:
-        scanned.append(_matrices(b, decay, heads, b.Div(b.Shape(decay, start=2), heads), one))
+        scanned.append(matrices(b, decay, heads, b.Div(b.Shape(decay, start=2), heads), one))
     if beta is not None:
-        scanned.append(_matrices(b, beta, b.Shape(beta, start=2), one, one))
+        scanned.append(matrices(b, beta, b.Shape(beta, start=2), one, one))
     state, y = b.Scan(state, *scanned, outputs=2, num_scan_inputs=len(scanned), body=_step(b, rule))
     if scale:
         y = b.Mul(y, b.initializer("scale", np.float32(scale)))
     else:
         y = b.Div(y, b.Sqrt(b.Cast(size, to=FLOAT.number)))
-    shape = b.Concat(b.Shape(q, start=0, end=2), b.Mul(width, _ints(b, q_num_heads)), axis=0)
+    shape = b.Concat(b.Shape(q, start=0, end=2), b.Mul(width, ints(b, q_num_heads)), axis=0)
     y = b.Reshape(b.Transpose(y, perm=[1, 0, 2, 3, 4]), shape)
     kinds = element_of(q), element_of(q if past is None else past)
     return b.Cast(y, to=kinds[0].number), b.Cast(state, to=kinds[1].number)
@@ -297,23 +298,13 @@ def _step(b: Builder, rule: UpdateRule) -> Graph:
     return b.subgraph(build, name="step")
 
 
-def _matrices(b: Builder, x: Value, *sizes: Value) -> Value:
-    """Return (batch, steps, width) as float32 matrices (steps, batch, heads, rows, columns)."""
-    parts = b.Reshape(b.Cast(x, to=FLOAT.number), b.Concat(b.Shape(x, start=0, end=2), *sizes, axis=0))
-    return b.Transpose(parts, perm=[1, 0, 2, 3, 4])
-
-
-def _ints(b: Builder, *values: int) -> Value:
-    return b.initializer("ints", np.array(values, np.int64))
-
-
 @v27.gradient
 def gradient(  # ruff: ignore[too-many-arguments]  the operator's signature
     g: Gradient, q: Value, k: Value, v: Value, past: Value | None = None, decay: Value | None = None,
     beta: Value | None = None, /, *, scale: float, q_num_heads: int, kv_num_heads: int,
 ) -> tuple[Value | None, ...]:  # fmt: skip
     """Computed in float, as the operator is."""
-    operands = _operands(g, (q, k, v, decay, beta), (q_num_heads, kv_num_heads))
+    operands = state_gradients.operands(g, (q, k, v, decay, beta), (q_num_heads, kv_num_heads))
     size, width = (g.Div(g.Shape(x, start=2), [kv_num_heads]) for x in (k, v))
     shape = g.Concat(g.Shape(q, start=0, end=1), [kv_num_heads], size, width, axis=0)
     nothing = g.Expand(g.initializer("zero", np.zeros((), np.float32)), shape)
@@ -322,7 +313,13 @@ def gradient(  # ruff: ignore[too-many-arguments]  the operator's signature
         steps = g.Concat(g.Shape(q, start=0, end=2), g.Mul(width, [q_num_heads]), axis=0)
         dy = g.Expand(g.initializer("zero", np.zeros((), np.float32)), steps)
     dy = g.Mul(dy, scale) if scale else g.Div(dy, g.Sqrt(g.Cast(size, to=FLOAT.number)))
-    dy = _matrices(g, dy, _ints(g, kv_num_heads), _ints(g, q_num_heads // kv_num_heads), width)
+    dy = matrices(
+        g,
+        dy,
+        ints(g, kv_num_heads),
+        ints(g, q_num_heads // kv_num_heads),
+        width,
+    )
     first = nothing if past is None else g.Cast(past, to=FLOAT.number)
     d_first, found = state_gradients.gradients(g, operands, first, dy, nothing if d_last is None else d_last)
 
@@ -336,22 +333,6 @@ def gradient(  # ruff: ignore[too-many-arguments]  the operator's signature
     return (
         flat("query", q), flat("key", k), flat("value", v), d_past, flat("decay", decay), flat("rate", beta)
     )  # fmt: skip
-
-
-def _operands(
-    b: Builder, inputs: tuple[Value, Value, Value, Value | None, Value | None], heads: tuple[int, int]
-) -> state_gradients.Steps:
-    """Return the matrices of all steps."""
-    q, k, v, decay, beta = inputs
-    group, each, one = (_ints(b, n) for n in (heads[0] // heads[1], heads[1], 1))
-    size, width = (b.Div(b.Shape(x, start=2), each) for x in (k, v))
-    return state_gradients.Steps(
-        _matrices(b, q, each, group, size),
-        _matrices(b, k, each, one, size),
-        _matrices(b, v, each, one, width),
-        None if decay is None else _matrices(b, decay, each, b.Div(b.Shape(decay, start=2), each), one),
-        None if beta is None else _matrices(b, beta, b.Shape(beta, start=2), one, one),
-    )
 
 
 @linear_attention.examples
