@@ -84,6 +84,11 @@ class Value(Readable, ValueOperators):
         return tuple(starmap(Use, self._uses))
 
     @property
+    def is_read(self) -> bool:
+        """Whether there is any place that reads this value."""
+        return bool(self._uses)
+
+    @property
     def node(self) -> Node | None:
         """The node that computes this value, or None."""
         source = self.source

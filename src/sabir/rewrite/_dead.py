@@ -84,10 +84,10 @@ def remove_unread(graph: Graph) -> None:
     0
     """
     for node in reversed(list(graph)):
-        if not any(v is not None and v.uses for v in node.outputs):
+        if not any(v is not None and v.is_read for v in node.outputs):
             erase_node(node)
     for value in list(graph.initializers):
-        if not value.uses and not value.is_input:
+        if not value.is_read and not value.is_input:
             graph.set_initializer(value, None)
 
 
@@ -110,7 +110,7 @@ class _Sweep:
         pending = list(values)
         while pending:
             value = pending.pop()
-            if not value.uses and value not in self._kept and value.name not in self._named:
+            if not value.is_read and value not in self._kept and value.name not in self._named:
                 pending += self._removed(value, scopes)
 
     def _removed(self, value: Value, scopes: dict[Graph, Scope]) -> list[Value]:
@@ -167,7 +167,7 @@ class _Sweep:
 
     def _is_dead(self, node: Node, scope: Scope) -> bool:
         outputs = [v for v in node.outputs if v is not None]
-        if any(v.uses or v in self._kept or v.name in self._named for v in outputs):
+        if any(v.is_read or v in self._kept or v.name in self._named for v in outputs):
             return False
         return self._is_pure(node, scope)
 

@@ -51,28 +51,33 @@ class Simplify:
         """Rewrite a model, and return whether anything changed."""
         self.applied = []
         rewriter = Rewriter(model, registry=self._registry)
+        released: list[Value] = []
 
         def rule(node: Node) -> Sequence[Node] | None:
             if node.domain or node.op not in self._by_op:
                 return None
             for rewrite in self._by_op[node.op]:
-                nodes = _rewritten(rewriter, rewrite, node)
+                nodes = _rewritten(rewriter, rewrite, node, released)
                 if nodes is not None:
                     self.applied.append(rewrite.name)
                     return nodes
             return None
 
-        return apply_rules(model, rule)
+        changed = apply_rules(model, rule)
+        remove_released(model, dict.fromkeys(released), registry=self._registry)
+        return changed
 
 
-def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node) -> list[Node] | None:
-    """Return the nodes that replace a node, None where the rewrite does not apply."""
+def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node, released: list[Value]) -> list[Node] | None:
+    """Return the nodes that replace a node, None where the rewrite does not apply.
+
+    The values that the replaced nodes read are added to `released`: nothing else may read them.
+    """
     matcher = _Matcher(rewriter, shared=rewrite.shared)
     if not matcher.matches_node(rewrite.pattern, node):
         return None
     match = matcher.match(node)
-    read = [v for inner in matcher.inner for v in inner.inputs if v is not None]
-    released = [v for inner in matcher.inner for v in inner.outputs if v is not None]
+    read = [v for v in node.inputs if v is not None]
 
     def build(b: DetachedBuilder) -> Value:
         made = rewrite.build(b, match)
@@ -87,7 +92,7 @@ def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node) -> list[Node] |
         return None
     if nodes and label and not nodes[-1].name:
         nodes[-1].name = label
-    remove_released(rewriter.model, [*released, *read], registry=rewriter.registry)
+    released += read
     return nodes
 
 
@@ -114,7 +119,7 @@ class _Matcher:
 
     def matches_node(self, pattern: Pattern, node: Node) -> bool:
         """Return whether a node is a call that the pattern describes, and note what its names stand for."""
-        if node.op != pattern.op or node.domain or not isinstance(self._callee(node), Version):
+        if node.op != pattern.op or node.domain:
             return False
         if any(output is not None for output in node.outputs[1:]) or node.outputs[:1] == (None,):
             return False
@@ -126,7 +131,8 @@ class _Matcher:
         orders = [operands]
         if pattern.op in COMMUTATIVE and len(operands) == 2:  # ruff: ignore[magic-value-comparison]  two sides
             orders.append(operands[::-1])
-        return any(self._all_match(pattern, node, order) for order in orders)
+        matched = any(self._all_match(pattern, node, order) for order in orders)
+        return matched and isinstance(self._callee(node), Version)
 
     def _all_match(self, pattern: Pattern, node: Node, operands: Sequence[Value | None]) -> bool:
         before = dict(self._values), dict(self._constants), dict(self._nodes), list(self.inner)
