@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sabir
 from hostile.feeds import feeds_for
@@ -85,7 +85,7 @@ def evaluate(model: sabir.Model) -> None:
         raise FoundError(f"the engines differ: {ends}"[:1000])
 
 
-def _end(model: sabir.Model, engine: str) -> str:
+def _end(model: sabir.Model, engine: Any) -> str:
     """Return the error of a run, or an empty text."""
     found: list[str] = []
     with refusals():

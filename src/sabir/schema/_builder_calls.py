@@ -41,18 +41,15 @@ Operands: TypeAlias = "list[Value | Constant | None]"
 _FIRST_CAST_LIKE = 15  # opset
 
 
-AnyCallee: TypeAlias = "VersionCallee | FunctionCallee"
-
-
 class BuilderCalls:
     """The operators of a registry, as builders call them."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._found: dict[tuple[str, str, int | None], AnyCallee | None] = {}
+        self._found: dict[tuple[str, str, int | None], VersionCallee | FunctionCallee | None] = {}
         self._names: dict[tuple[str, int | None], list[str]] = {}
 
-    def find(self, domain: str, op: str, opsets: Mapping[str, int]) -> AnyCallee | None:
+    def find(self, domain: str, op: str, opsets: Mapping[str, int]) -> VersionCallee | FunctionCallee | None:
         """Return the version of an operator that applies, or the function of a document.
 
         None in a domain or an opset that is not known, and for an operator that a document only declares.
@@ -74,7 +71,7 @@ class BuilderCalls:
             self._names[key] = self._listed(*key)
         return self._names[key]
 
-    def _find(self, domain: str, op: str, opsets: Mapping[str, int]) -> AnyCallee | None:
+    def _find(self, domain: str, op: str, opsets: Mapping[str, int]) -> VersionCallee | FunctionCallee | None:
         if not self._registry.has_domain(domain) or self._is_newer(domain, opsets.get(domain)):
             return None
         if domain not in opsets:
