@@ -62,7 +62,6 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
     builder.use(packed.buffer, entry)
     arguments += [*packed.arguments(), packed.panel, *packed.strides]
     arguments += _operand_arguments(builder, places.values, entry)
-    entry.writes, entry.axes = [], 0  # two nests have sizes
     entry.choices.append((None, 0, attention, [*arguments, first.b.shape[-2], kept]))
     entry.reaches += _attention_reaches(builder, places, results.sizes, first)
     entry.flops = 2 * count_of(first.shape) * (first.b.shape[-2] + second.shape[-1])

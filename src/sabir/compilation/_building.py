@@ -148,6 +148,7 @@ class PlanBuilder:
         scratch = self.scratch(nest, nesting)
         arguments = self.arguments(nest, nesting, entry, scratch)
         entry.choices.append((None, 0, nest, arguments))
+        self.note_writes(entry, nesting)
         entry.scratch = scratch
         entry.flops = _operations(nest) * count_of(nesting.sizes)
         self.entries.append(entry)
@@ -156,11 +157,7 @@ class PlanBuilder:
         self, nest: Nest, nesting: Nesting, entry: Entry, scratch: Size, own: Place | None = None
     ) -> list[Argument]:
         """Return the arguments of a nest; the kernel itself places its last access where `own` is given."""
-        if not entry.choices:
-            entry.reaches += reaches_of(nesting, self.buffer)
-            if own is None and not nesting.takes:  # an index out of range counts for an empty result too
-                entry.axes = len(nesting.sizes)
-                entry.writes = [self.buffer(nesting.places[n].located.base) for n, _ in nesting.stores]
+        entry.reaches += [] if entry.choices else reaches_of(nesting, self.buffer)
         found: list[Argument] = [*nesting.sizes]
         places = nesting.places if own is None else [*nesting.places, own]
         for place, access in zip(places, nest.accesses, strict=True):
@@ -179,6 +176,12 @@ class PlanBuilder:
         found += nesting.arguments
         return [*found, 2, 0, scratch]
 
+    def note_writes(self, entry: Entry, nesting: Nesting) -> None:
+        """Note what an entry writes, whose first arguments are the sizes of one nest."""
+        if not nesting.takes:  # an index out of range counts for an empty result too
+            entry.axes = len(nesting.sizes)
+            entry.writes = [self.buffer(nesting.places[n].located.base) for n, _ in nesting.stores]
+
     def scratch(self, nest: Nest, nesting: Nesting) -> Size:
         """Return how many bytes each thread needs for what a row keeps."""
         if not any(nest.reduced) or not nest.reduced[nest.inner]:
@@ -195,6 +198,7 @@ class PlanBuilder:
         entry = Entry([], single.scratch, flops=count_of(nesting.sizes))
         arguments = self.arguments(single.spec.nest, nesting, entry, single.scratch)
         entry.choices.append((None, 0, single.spec, [*arguments, *single.more]))
+        self.note_writes(entry, nesting)
         self.entries.append(entry)
 
     # ------------------------------------------------------------ evaluated calls

@@ -86,6 +86,7 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
         arguments += packed.arguments()
         arguments += _product_arguments(product, blocks, a, nesting.sizes, packed, builder.host.cores)
         entry.choices.append((rows, limit or 0, product, arguments))
+    builder.note_writes(entry, nesting)
     builder.entries.append(entry)
 
 

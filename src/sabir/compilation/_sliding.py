@@ -52,6 +52,7 @@ def add_windows(builder: PlanBuilder, group: Group) -> None:
     outer = [n for axis, n in enumerate(nesting.sizes) if axis != nest.inner]
     sliding = Sliding(nest, slide.element, slide.op, taps, weights is not None, _places(outer))
     entry.choices.append((None, 0, sliding, arguments))
+    builder.note_writes(entry, nesting)
     entry.flops = count_of(nesting.sizes) * (prod(taps) * (1 if weights is None else 2))
     builder.entries.append(entry)
 

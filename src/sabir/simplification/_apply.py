@@ -12,7 +12,7 @@ from sabir.opsets import STANDARD
 from sabir.rewrite import Rewriter, apply_rules, remove_released
 from sabir.schema import Unconvertible, Version
 from sabir.simplification._declaration import Match
-from sabir.simplification._pattern import COMMUTATIVE, Absent, Pattern
+from sabir.simplification._pattern import COMMUTATIVE, Pattern
 from sabir.simplification._table import REWRITES
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node, released: list[
     if not matcher.matches_node(rewrite.pattern, node):
         return None
     match = matcher.match(node)
-    read = [v for v in node.inputs if v is not None]
+    label, read = node.name, [v for v in node.inputs if v is not None]
 
     def build(b: DetachedBuilder) -> Value:
         made = rewrite.build(b, match)
@@ -85,7 +85,6 @@ def _rewritten(rewriter: Rewriter, rewrite: Rewrite, node: Node, released: list[
             raise Unconvertible("the rewrite does not apply")
         return made
 
-    label = node.name
     try:
         nodes = rewriter.replace(node, build)
     except SabirError:  # a model that is not valid stays as it is: the run reports it
@@ -104,7 +103,6 @@ class _Matcher:
         self._values: dict[str, Value] = {}
         self._constants: dict[str, Array] = {}
         self._nodes: dict[str, Node] = {}
-        self.inner: list[Node] = []
 
     def match(self, root: Node) -> Match:
         """Return what was matched."""
@@ -135,29 +133,23 @@ class _Matcher:
         return matched and isinstance(self._callee(node), Version)
 
     def _all_match(self, pattern: Pattern, node: Node, operands: Sequence[Value | None]) -> bool:
-        before = dict(self._values), dict(self._constants), dict(self._nodes), list(self.inner)
+        before = dict(self._values), dict(self._constants), dict(self._nodes)
         if all(self._matches(p, v, node) for p, v in zip(pattern.operands, operands, strict=True)):
             if pattern.name:
                 self._nodes[pattern.name] = node
             return True
-        self._values, self._constants, self._nodes, self.inner = before
+        self._values, self._constants, self._nodes = before
         return False
 
     def _matches(self, pattern: Operand, value: Value | None, reader: Node) -> bool:
-        if isinstance(pattern, Absent) or value is None:
-            return isinstance(pattern, Absent) and value is None
+        if value is None:
+            return False
         if isinstance(pattern, Pattern):
             node = value.node
-            if (
-                node is None
-                or node.graph is not reader.graph
-                or not node.outputs
-                or node.outputs[0] is not value
-            ):
+            if node is None or node.graph is not reader.graph or node.outputs[0] is not value:
                 return False
-            if not self._shared and len(list(value.uses)) > 1:
+            if not self._shared and len(value.uses) > 1:
                 return False
-            self.inner.append(node)
             return self.matches_node(pattern, node)
         if self._values.setdefault(pattern.name, value) is not value:
             return False

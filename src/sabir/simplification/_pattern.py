@@ -1,9 +1,9 @@
 """Patterns: calls of operators in calls of operators, written as a text.
 
 `Transpose(inner = Transpose(x))` matches a Transpose whose operand is the result of another. A name stands
-for any value, `$name` for a constant with its data, `_` for an operand that is left out. A name before
-`=` gives access to the node. Operands that the text does not list must be left out. Operators such as Add and
-Mul match with their operands in either order.
+for any value, `$name` for a constant with its data. A name before `=` gives access to the node. Operands that
+the text does not list must be left out. Operators such as Add and Mul match with their operands in either
+order.
 """
 
 from __future__ import annotations
@@ -22,16 +22,11 @@ COMMUTATIVE = frozenset({"Add", "Mul", "Min", "Max", "And", "Or", "Xor", "Equal"
 
 
 @dataclass(frozen=True, slots=True)
-class Any:
+class Leaf:
     """Any value, a constant if `is_constant`; it is bound to `name`."""
 
     name: str
     is_constant: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """An operand that is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,7 @@ class Pattern:
         return found
 
 
-Operand: TypeAlias = Pattern | Any | Absent
+Operand: TypeAlias = Pattern | Leaf
 
 
 def _operand(tokens: Sequence[str], text: str, name: str = "") -> tuple[Operand, Sequence[str]]:
@@ -69,7 +64,7 @@ def _operand(tokens: Sequence[str], text: str, name: str = "") -> tuple[Operand,
     if rest[:1] == ["="]:
         return _operand(rest[1:], text, head)
     if rest[:1] != ["("]:
-        return (Absent() if head == "_" else Any(head.removeprefix("$"), head.startswith("$"))), rest
+        return Leaf(head.removeprefix("$"), head.startswith("$")), rest
     operands: list[Operand] = []
     rest = rest[1:]
     while rest[:1] != [")"]:
