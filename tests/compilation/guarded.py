@@ -205,7 +205,7 @@ def is_native(session: sabir.Session) -> bool:
     engine = session._engine
     if not isinstance(engine, Compiled):
         return False
-    plans = [p.plan for programs in engine._programs.values() for p in programs]
+    plans = [p.plan for p in engine._plans]
     return any(isinstance(e, Entry) for plan in plans for e in plan.entries)
 
 
@@ -252,7 +252,7 @@ def broken(count: int) -> None:
     session = sabir.Session(sabir.parse(BROKEN), engine="compiled", threads=1)
     feeds = {"x": guarded(np.ones(100, np.float32))}
     session.run(feeds)
-    ((program,),) = session._engine._programs.values()
+    (program,) = session._engine._plans
     (layout,) = program._layouts.values()
     assert layout.blocks[0] == 100, "the first argument of a nest is the size of its loop"
     layout.blocks[0] += count

@@ -50,7 +50,7 @@ def test_a_profile_of_other_sizes_uses_the_same_kernels(compiled):
     compiled.profile(feeds(), runs=1)
     profile = compiled.profile({"x": np.ones((9, 8), np.float32), "rows": np.array([1, 2])}, runs=1)
     assert max(t.flops for t in profile.timings) == 2 * 9 * 4 * 8
-    assert len(compiled._programs) == 1
+    assert len(list(compiled._plans)) == 1
 
 
 def test_what_only_the_interpreter_runs_is_refused(compiled):

@@ -40,8 +40,7 @@ def run_both(kind, inputs, nodes, outputs, feeds, constants=""):
     model = sabir.parse(f"{HEAD} ({inputs}) => ({declared}) {constants} {{ {nodes} }}".replace("KIND", kind))
     compiled = Compiled(model)
     ours, theirs = compiled.run(feeds), Runner(model).run(feeds)
-    (programs,) = compiled._programs.values()
-    assert all(p.is_native for p in programs)
+    assert all(p.is_native for p in compiled._plans)
     return {name: (ours[name], theirs[name]) for name in outputs}
 
 

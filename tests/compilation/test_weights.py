@@ -45,7 +45,7 @@ def ran(session):
 
 
 def packed(session):
-    ((program,),) = session._programs.values()
+    (program,) = session._plans
     (weights,) = program._packed.values()
     return weights
 

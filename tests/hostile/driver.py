@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).parents[1]
 ADDRESS_SPACE, MOST_MEMORY = 4 << 30, 3 << 29
-MOST_SECONDS, MOST_TEXT, MOST_TOLD = 10.0, 2000, 10_000  # of the processor, as others may want it too
+MOST_SECONDS, MOST_TEXT, MOST_TOLD = 8.0, 2000, 10_000  # of the processor, as others may want it too
 PATIENCE, MOST_CPU = 60.0, 60
 ITERATIONS = 1 << 14  # a sixteenth of the default, whose own test is in tests/limits
 

@@ -32,7 +32,7 @@ REFUSED = {  # what kernels do not express, by a part of the reason
 
 def fallbacks(compiled):
     """Why calls of the plans that have run were evaluated."""
-    plans = [program.plan for found in compiled._programs.values() for program in found]
+    plans = [program.plan for program in compiled._plans]
     return [entry.reason for plan in plans for entry in plan.entries if isinstance(entry, Step)]
 
 

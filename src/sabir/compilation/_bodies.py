@@ -12,9 +12,11 @@ import numpy as np
 
 from sabir.base import ACCIDENTS, CancelledError, LimitError, SabirError, budget, check_time
 from sabir.compilation._building import build
+from sabir.compilation._executable import executable_of
 from sabir.compilation._locks import ProcessLock
 from sabir.compilation._lowering import lower
-from sabir.compilation._prepare import Prepared, folded, pattern_of
+from sabir.compilation._patterns import pattern_of
+from sabir.compilation._prepare import Prepared, folded
 from sabir.compilation._program import CompiledProgram, Mismatch
 from sabir.elements import element
 from sabir.ir import TensorType, symbol
@@ -24,7 +26,7 @@ from sabir.schema import Call, as_results
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sabir.compilation._prepare import Pattern
+    from sabir.compilation._patterns import Pattern
     from sabir.compilation._program import Bodies
     from sabir.compilation.native import Host, Team
     from sabir.evaluation import BoundPlan, Run
@@ -105,14 +107,9 @@ class CompiledBody:
         lowered = lower(prepared, sizes)
         prepared = lowered.settled()
         plan = build(lowered, list(self._plan.results), self._host)
-        return CompiledProgram(
-            prepared,
-            plan,
-            self._team,
-            frozenset(sizes),
-            bodies_on(self._host, self._team),
-            lambda _done, _all: check_time(),
-        )
+        executable = executable_of(prepared, plan, frozenset(sizes))
+        bodies = bodies_on(self._host, self._team)
+        return CompiledProgram(executable, self._team, prepared, bodies, lambda _done, _all: check_time())
 
 
 def bodies_on(host: Host, team: Team) -> Bodies:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from sabir.compilation._attention import add_attention
-from sabir.compilation._bounds import Reach, reaches_of, values_of
+from sabir.compilation._bounds import Reach
 from sabir.compilation._grouping import Grouping
 from sabir.compilation._layouts import channels_last
 from sabir.compilation._matrices import add_product
@@ -21,9 +22,9 @@ from sabir.compilation._plan import (
     Offset,
     Plan,
     Step,
-    bytes_of,
     count_of,
 )
+from sabir.compilation._reaches import reaches_of, values_of
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
@@ -120,7 +121,8 @@ class PlanBuilder:
     ) -> Buffer:
         """Return a new buffer; `size` is its bytes where they are not those of the tensor."""
         number = FIRST + len(self.buffers) + len(self.by_slot)
-        return Buffer(kind, number, element, shape, bytes_of(element, shape) if size is None else size, slot)
+        whole = math.prod(shape, start=element_bytes(element)) if size is None else size
+        return Buffer(kind, number, element, shape, whole, slot)
 
     def pointer(self, located: Located, element: str, entry: Entry) -> list[Argument]:
         """Return the arguments that place an expression, which an entry reads or writes."""

@@ -12,31 +12,20 @@ import numpy as np
 
 from sabir.base import (
     ACCIDENTS,
-    CancelledError,
     EvaluationError,
     LimitError,
-    SabirError,
     SabirWarning,
     UnsupportedError,
     budget,
-    check_time,
     has_limits,
     run_with_limits,
 )
-from sabir.compilation._assumed import stand_ins
-from sabir.compilation._bodies import bodies_on
-from sabir.compilation._building import build
-from sabir.compilation._explaining import explain
 from sabir.compilation._fast import FastRun, fast_run
-from sabir.compilation._inspecting import CompiledPlan
 from sabir.compilation._instance import Sizes
-from sabir.compilation._locks import ProcessLock, Stops
-from sabir.compilation._lowering import lower
+from sabir.compilation._locks import Stops
+from sabir.compilation._patterns import pattern_of
 from sabir.compilation._plan import Mismatch
-from sabir.compilation._prepare import pattern_of, prepare
-from sabir.compilation._profiling import ProfiledRun, profile_of
-from sabir.compilation._program import CompiledProgram
-from sabir.compilation._roofline import roofline
+from sabir.compilation._plans import Plans
 from sabir.compilation.native import Control, host, team
 from sabir.evaluation import Front, Runner, expanded, read_constant, warn
 from sabir.ir import Tensor, drop_constants
@@ -48,8 +37,10 @@ if TYPE_CHECKING:
 
     from sabir.base import Limits
     from sabir.compilation._explaining import Explanation
-    from sabir.compilation._prepare import Pattern
-    from sabir.compilation._profiling import Profile
+    from sabir.compilation._inspecting import CompiledPlan
+    from sabir.compilation._patterns import Pattern
+    from sabir.compilation._profiling import Profile, ProfiledRun
+    from sabir.compilation._program import CompiledProgram
     from sabir.compilation._roofline import Roofline
     from sabir.evaluation import ModelPort, Run
     from sabir.ir import Array, Model
@@ -58,7 +49,6 @@ if TYPE_CHECKING:
 
 
 _MOST_SHAPES = 16  # whose fast runs are kept
-_MOST_PLANS = 8  # of one pattern, each with other guards; the interpreter runs what fits none
 
 
 class Compiled:
@@ -103,13 +93,10 @@ class Compiled:
         if self._has_turns:
             self._front.numbers = run_with_limits(limits, lambda: self._runner.numbers)
         self._team = team(threads or self._host.cores)
-        self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
-        self._latest: CompiledProgram | None = None
-        self._lock = ProcessLock()
+        self._plans = Plans(self._model, registry, limits, self._host, self._team, newer_opsets=newer_opsets)
         self._stops = Stops()
         self._fast: FastRun | None = None
         self._fast_runs: dict[tuple[tuple[str, tuple[int, ...]], ...], FastRun] = {}
-        self._refused: set[Pattern] = set()
         self._types = [p.type for p in self._front.inputs]
 
     @property
@@ -164,7 +151,7 @@ class Compiled:
 
     def _run(self, feeds: Mapping[str, Any], names: tuple[str, ...], control: Control) -> dict[str, Any]:
         run, inputs, arrays, pattern, sizes = self._started(feeds)
-        program = self.program(pattern, sizes)
+        program = self._plans.of(pattern, sizes)
         if program is None:
             raise Mismatch("there is no plan for these shapes")
         with np.errstate(all="ignore"):
@@ -198,7 +185,7 @@ class Compiled:
         """Give back the memory that runs have left for the next ones."""
         self._fast = None
         self._fast_runs = {}
-        for program in [p for programs in list(self._programs.values()) for p in programs]:
+        for program in self._plans:
             program.arenas.clear()
 
     def _remember(
@@ -216,7 +203,7 @@ class Compiled:
         arrays = [x for x, default in zip(inputs, kept, strict=True) if not default]
         fed = [
             (port.name, slot, cast("Array", x))
-            for port, slot, x in zip(fed_ports, program.prepared.inputs, arrays, strict=True)
+            for port, slot, x in zip(fed_ports, program.executable.inputs, arrays, strict=True)
             if isinstance(x, np.ndarray)
         ]
         if len(fed) < len(arrays):
@@ -226,7 +213,7 @@ class Compiled:
         fast = runs.get(key)
         if fast is None or fast.control is not control:
             known = Sizes(sizes)
-            outputs = list(zip(names, program.prepared.plan.results, strict=True))
+            outputs = list(zip(names, program.executable.results, strict=True))
             fast = fast_run(program, program.layout(0, known), known, fed, outputs, control)
             if fast is None:
                 return
@@ -242,59 +229,6 @@ class Compiled:
         arrays = [x for x, d in zip(inputs, self._defaults, strict=True) if x is not None or d is None]
         return run, inputs, arrays, pattern, sizes
 
-    # ------------------------------------------------------------ plans
-
-    def program(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
-    ) -> CompiledProgram | None:
-        """Return the compiled plan for a pattern of shapes whose guards hold for these sizes.
-
-        It is None, with a warning, where a kernel cannot be made: the interpreter runs these shapes.
-        """
-        for found in self._programs.get(pattern, ()):
-            if found.fits(sizes):
-                return found
-        with self._lock:
-            for found in self._programs.get(pattern, ()):
-                if found.fits(sizes):
-                    return found
-            if len(self._programs.get(pattern, ())) >= _MOST_PLANS:
-                return None
-            made = self._compiled(pattern, sizes, progress)
-            if made is not None:
-                self._latest = made
-                self._programs[pattern] = (*self._programs.get(pattern, ()), made)
-            return made
-
-    def _compiled(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
-    ) -> CompiledProgram | None:
-        if pattern in self._refused:
-            return None
-        before = budget().mark()
-        try:
-            return self._planned(pattern, sizes, progress)
-        except CancelledError:
-            raise
-        except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
-            if isinstance(error, LimitError) and error.limit == "seconds":
-                raise
-            self._refused.add(pattern)
-            warn(f"no plan could be compiled, so the interpreter runs it: {type(error).__name__}: {error}")
-            return None
-        finally:
-            budget().return_to(before)
-
-    def _planned(
-        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
-    ) -> CompiledProgram:
-        prepared = prepare(self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
-        lowered = lower(prepared, sizes)
-        prepared = lowered.settled()
-        plan = build(lowered, list(prepared.plan.results), self._host)
-        bodies = bodies_on(self._host, self._team)
-        return CompiledProgram(prepared, plan, self._team, frozenset(sizes), bodies, progress or _timed)
-
     # ------------------------------------------------------------ looking inside
 
     def compile(
@@ -308,13 +242,16 @@ class Compiled:
         return run_with_limits(self._limits, self._compile, feeds, progress)
 
     def _compile(self, feeds: Mapping[str, Any], progress: Callable[[int, int], None] | None) -> CompiledPlan:
+        from sabir.compilation._inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  for tools
+
         _, _, _, pattern, sizes = self._started(feeds)
-        return CompiledPlan(self._required(pattern, sizes, progress), sizes)
+        found = self._required(pattern, sizes, progress)
+        return CompiledPlan(found, sizes, partial(self._plans.whole, found, pattern, sizes))
 
     def _required(
         self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
     ) -> CompiledProgram:
-        found = self.program(pattern, sizes, progress)
+        found = self._plans.of(pattern, sizes, progress)
         if found is None:
             raise UnsupportedError("there is no plan for these shapes, and only the interpreter can run them")
         return found
@@ -326,15 +263,22 @@ class Compiled:
         before the first run the one for the declared shapes. Raises FeedError where a size is not declared
         and `shapes` does not have it.
         """
-        if shapes is None and self._latest is not None:
-            return explain(self._latest.prepared, self._latest.plan)
-        return self.compile(stand_ins(self.inputs, shapes or {})).explain()
+        from sabir.compilation._assumed import stand_ins  # ruff: ignore[import-outside-top-level]  for tools
+        from sabir.compilation._inspecting import CompiledPlan  # ruff: ignore[import-outside-top-level]  as before
+
+        if shapes is not None or self._plans.latest is None:
+            return self.compile(stand_ins(self.inputs, shapes or {})).explain()
+        pattern, sizes = self._plans.latest
+        found = self._required(pattern, sizes)
+        return CompiledPlan(found, sizes, partial(self._plans.whole, found, pattern, sizes)).explain()
 
     def profile(self, feeds: Mapping[str, Any], runs: int = 10) -> Profile:
         """Run the model `runs` times, each kernel and each evaluated call alone, and return their times.
 
         Raises what a run raises, and UnsupportedError where only the interpreter can run these feeds.
         """
+        from sabir.compilation._profiling import profile_of  # ruff: ignore[import-outside-top-level]  for tools
+
         last = run_with_limits(self._limits, self._profiled, feeds)  # it touches memory for the first time
         alone: list[list[float]] = []
         whole: list[float] = []
@@ -347,24 +291,24 @@ class Compiled:
         return profile_of(last, alone, whole)
 
     def _profiled(self, feeds: Mapping[str, Any]) -> ProfiledRun:
+        from sabir.compilation._profiling import ProfiledRun  # ruff: ignore[import-outside-top-level]  for tools
+
         run, _, arrays, pattern, sizes = self._started(feeds)
-        found = ProfiledRun(self._required(pattern, sizes), arrays, sizes, run, Control())
+        program = self._plans.whole(self._required(pattern, sizes), pattern, sizes)
+        found = ProfiledRun(program, arrays, sizes, run, Control())
         found.measure()
         return found
 
     def roofline(self) -> Roofline:
         """Return the limits of this machine, measured with the threads of the engine."""
+        from sabir.compilation._roofline import roofline  # ruff: ignore[import-outside-top-level]  for tools
+
         return roofline(self._team)
 
 
 def _drop(model: Model) -> None:
     for graph in model.graphs():
         drop_constants(graph)
-
-
-def _timed(_done: int, _all: int) -> None:
-    """Look at the deadline between kernels that are compiled."""
-    check_time()
 
 
 def _constants(program: Program) -> dict[int, Array]:

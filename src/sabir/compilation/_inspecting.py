@@ -11,7 +11,7 @@ from sabir.compilation._listing import LISTINGS
 from sabir.compilation._plan import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from sabir.compilation._explaining import Explanation
     from sabir.compilation._program import CompiledProgram
@@ -31,14 +31,18 @@ class CompiledPlan:
     '  y: float[N] = max(x, 0)'
     """
 
-    def __init__(self, program: CompiledProgram, sizes: Mapping[str, int]) -> None:
-        self._program = program
+    def __init__(
+        self, program: CompiledProgram, sizes: Mapping[str, int], whole: Callable[[], CompiledProgram]
+    ) -> None:
+        """Take a plan; `whole` returns it with the program that it was made from."""
+        self._program, self._whole = program, whole
         self.sizes = dict(sizes)
         self.kernels, self.compiled = program.kernels, program.compiled
 
     def explain(self) -> Explanation:
         """Return which nodes became which kernel, and what is evaluated instead."""
-        return explain(self._program.prepared, self._program.plan)
+        program = self._whole()
+        return explain(program.source, program.plan)
 
     def listing(self, form: str) -> Iterator[str]:
         """Return the lines of the plan at a level; the same plan always has the same lines.
@@ -51,7 +55,7 @@ class CompiledPlan:
             raise UnsupportedError(
                 f"there is no listing {quote(form)}; the listings are {', '.join(LISTINGS)}"
             )
-        return LISTINGS[form](self._program, Sizes(self.sizes))
+        return LISTINGS[form](self._whole(), Sizes(self.sizes))
 
     @property
     def flops(self) -> int:

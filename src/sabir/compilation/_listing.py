@@ -10,7 +10,8 @@ from sabir.compilation._instance import parts_of
 from sabir.compilation._lowering import lower
 from sabir.compilation._origins import Origins
 from sabir.compilation._plan import Entry, Mismatch
-from sabir.compilation._texts import specs_of, text_of
+from sabir.compilation._program import specs_of
+from sabir.compilation._texts import text_of
 from sabir.compilation.native import disassemble, optimized
 from sabir.loops import Expression, Extent, Number, Stored
 from sabir.scheduling import ABSENT
@@ -36,7 +37,7 @@ def _indented(text: str, depth: int = 1) -> Iterator[str]:
 
 def _loops(program: CompiledProgram, sizes: Sizes) -> Iterator[str]:
     """Return the tensor expressions of each node."""
-    return _Expressions(lower(program.prepared, sizes.symbols)).lines()
+    return _Expressions(lower(program.source, sizes.symbols)).lines()
 
 
 class _Expressions:
@@ -155,7 +156,7 @@ def _plan(program: CompiledProgram, sizes: Sizes) -> Iterator[str]:
     yield "sizes: " + (
         ", ".join(f"{name} = {size}" for name, size in sorted(sizes.symbols.items())) or "none"
     )
-    names = {v.slot: v.name for v in program.prepared.program.values}
+    names = {v.slot: v.name for v in program.source.program.values}
     for entry in program.plan.setup:
         yield f"once {kind_of(entry)}: {', '.join(entry.nodes)}"
         yield from _memory(entry, {}, names, sizes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import ACCIDENTS, SabirError
-from sabir.compilation._prepare import Guard
+from sabir.compilation._patterns import Guard
 from sabir.ir import MAX_RANK, Expr, TensorType
 from sabir.loops import (
     ELEMENTS,

@@ -182,7 +182,7 @@ def _product_arguments(
     size = element_bytes(product.element)
     batch, rows, columns = sizes[: product.batch], sizes[product.batch : -1], sizes[-1]
     width = product.width * product.panels
-    job = partial(_job_rows, tile_rows=product.rows, width=width, cores=cores)
+    job = partial(rows_of_a_job, tile_rows=product.rows, width=width, cores=cores)
     job_rows = Computed(job, (count_of(rows), columns, count_of(batch)))
     strides = [stride * size for stride in a.strides[:-1]]
     counts, steps = zip(*depth, strict=True)
@@ -190,10 +190,6 @@ def _product_arguments(
         *strides[product.batch :], packed.panel, *counts, *(step * size for step in steps[:-1]), job_rows,
         *strides[: product.batch], *packed.strides,
     ]  # fmt: skip
-
-
-def _job_rows(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:
-    return rows_of_a_job(rows, columns, batch, tile_rows=tile_rows, width=width, cores=cores)
 
 
 def with_operands(nesting: Nesting, contract: Contract, a: Located, b: Located) -> Nesting:

@@ -6,23 +6,21 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from sabir.compilation.kernels import (
-    Attention,
-    Cumulation,
-    Nest,
-    Packing,
-    Product,
-    Scattering,
-    Selection,
-    Sliding,
-    element_bytes,
-)
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sabir.compilation._bounds import Reach, Value
     from sabir.compilation._lowering import Evaluated
+    from sabir.compilation.kernels import (
+        Attention,
+        Cumulation,
+        Nest,
+        Packing,
+        Product,
+        Scattering,
+        Selection,
+        Sliding,
+    )
     from sabir.loops import Size, Sizes
 
 # the first entries of the table of buffers
@@ -80,8 +78,16 @@ class Computed(NamedTuple):
     sizes: Sizes
 
 
+class StoredKernel(NamedTuple):
+    """The kernel of a plan that was read from the disk: the key of its machine code."""
+
+    key: bytes
+
+
 Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
-Spec: TypeAlias = Nest | Product | Attention | Packing | Cumulation | Scattering | Selection | Sliding
+Spec: TypeAlias = (
+    "Nest | Product | Attention | Packing | Cumulation | Scattering | Selection | Sliding | StoredKernel"
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -126,11 +132,6 @@ class Plan:
     outputs: dict[int, Buffer]
     setup: list[Entry]
     values: list[Value] = field(default_factory=list["Value"])
-
-
-def bytes_of(element: str, shape: Sizes) -> Size:
-    """Return the bytes of a tensor."""
-    return math.prod(shape, start=element_bytes(element))
 
 
 def count_of(sizes: Sequence[Size]) -> Size:

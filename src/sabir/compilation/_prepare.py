@@ -6,12 +6,12 @@ number. Sizes of the second kind are symbols, so one plan serves all of them.
 
 from __future__ import annotations
 
-import operator
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sabir.base import ACCIDENTS, SabirError, budget, check_time
+from sabir.compilation._patterns import Guard, number_of
 from sabir.conversion import convert_in_place
 from sabir.evaluation import CallBinder
 from sabir.inference import Inference
@@ -22,47 +22,14 @@ from sabir.schema import as_results
 from sabir.simplification import Simplify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from sabir.compilation._patterns import Pattern
     from sabir.ir import Array, Graph, Model, Node, Type, Value
     from sabir.scheduling import Plan, Program, ScheduledCall
     from sabir.schema import Registry
 
-_SMALL = 2  # sizes below it may broadcast, or make loops empty: a pattern names them
 _MOST_FOLDED = 1 << 24  # elements of a constant that is computed before runs
-
-
-class Pattern(NamedTuple):
-    """The element type and the shape of each input, None for one that keeps its default or is no tensor.
-
-    A size is a number where it is below 2 or declared as a number, else a symbol.
-    """
-
-    inputs: tuple[TensorType | None, ...]
-
-
-_COMPARED = {"min": operator.le, "max": operator.ge, "equal": operator.eq}
-
-
-class Guard(NamedTuple):
-    """An assumption: `chosen` is the minimum or maximum of it and the `others`, or equal to them."""
-
-    op: str
-    chosen: int | Expr
-    others: tuple[int | Expr, ...]
-
-    def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Return whether the assumption holds for the sizes of a run."""
-        chosen = _number(self.chosen, sizes)
-        others = [_number(o, sizes) for o in self.others]
-        if chosen is None or None in others:
-            return True  # the sizes are not of the feeds; the calls that use them check them
-        return all(o is None or _COMPARED[self.op](chosen, o) for o in others)
-
-
-def _number(size: int | Expr, sizes: Mapping[str, int]) -> int | None:
-    found = size if isinstance(size, int) else size.substitute(sizes)
-    return found if isinstance(found, int) else None
 
 
 class Prepared(NamedTuple):
@@ -79,35 +46,6 @@ class Prepared(NamedTuple):
     inputs: tuple[int, ...]
     guards: tuple[Guard, ...] = ()
     unknown: frozenset[str] = frozenset()
-
-
-def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[Pattern, dict[str, int]]:
-    """Return the pattern of some feeds, and the sizes of its symbols."""
-    sizes: dict[str, int] = {}
-    kinds: list[TensorType | None] = []
-    for place, (kind, feed) in enumerate(zip(declared, feeds, strict=True)):
-        if not isinstance(feed, np.ndarray) or not isinstance(kind, TensorType):
-            kinds.append(None)
-            continue
-        array = cast("Array", feed)
-        known = (
-            kind.shape if kind.shape is not None and len(kind.shape) == array.ndim else (None,) * array.ndim
-        )
-        shape = tuple(
-            _size(dim, size, f"in{place}.{axis}", sizes)
-            for axis, (dim, size) in enumerate(zip(known, array.shape, strict=True))
-        )
-        kinds.append(TensorType(kind.element, shape))
-    return Pattern(tuple(kinds)), sizes
-
-
-def _size(dim: object, size: int, name: str, sizes: dict[str, int]) -> int | Expr:
-    if size < _SMALL or dim == size:
-        return size
-    if isinstance(dim, Expr) and symbol(str(dim)) == dim and sizes.setdefault(str(dim), size) == size:
-        return dim
-    sizes[name] = size
-    return symbol(name)
 
 
 def prepare(
@@ -209,7 +147,7 @@ class _Typing:
         return symbol(name)
 
     def _choose(self, op: str, arguments: tuple[int | Expr, ...]) -> int | Expr:
-        numbers = [_number(a, self._sizes) for a in arguments]
+        numbers = [number_of(a, self._sizes) for a in arguments]
         present = [n for n in numbers if n is not None]
         if len(present) < len(arguments):
             return (dim_min if op == "min" else dim_max)(*arguments) or 0

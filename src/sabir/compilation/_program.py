@@ -9,9 +9,8 @@ import numpy as np
 from sabir.base import CancelledError
 from sabir.compilation._instance import ALIGNMENT, PartLayout, Sizes, lay_out, parts_of
 from sabir.compilation._locks import ProcessLock
-from sabir.compilation._plan import SCRATCH, Buffer, Entry, Mismatch, Plan, Step
+from sabir.compilation._plan import SCRATCH, Buffer, Entry, Mismatch, Plan, Step, StoredKernel
 from sabir.compilation._running import Arenas, PlanRun
-from sabir.compilation._texts import source_of, specs_of
 from sabir.compilation._weights import packed_weights
 from sabir.compilation.native import Control, Library, execute
 from sabir.elements import element
@@ -21,8 +20,10 @@ from sabir.ir import Expr
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from sabir.compilation._executable import Executable
+    from sabir.compilation._plan import Spec
     from sabir.compilation._prepare import Prepared
-    from sabir.compilation.native import Team
+    from sabir.compilation.native import Source, Team
     from sabir.evaluation import BoundCall, BoundPlan, Run
     from sabir.ir import Array
     from sabir.scheduling import ScheduledSubgraph
@@ -35,35 +36,48 @@ _MOST_LAYOUTS = 64
 class CompiledProgram:
     """A plan that runs; several threads may run it at once.
 
-    `given` are the symbols whose sizes the shapes of the feeds decide. It has `kernels`, of which `compiled`
-    were in no cache.
+    It has `kernels`, of which `compiled` were in no cache. `prepared` is the program that the plan was made
+    from; a plan that was read from the disk has none, and no evaluated calls.
     """
 
     def __init__(
-        self, prepared: Prepared, plan: Plan, team: Team, given: frozenset[str], bodies: Bodies,
-        progress: Callable[[int, int], None] | None = None,
+        self, executable: Executable, team: Team, prepared: Prepared | None = None,
+        bodies: Bodies | None = None, progress: Callable[[int, int], None] | None = None,
     ) -> None:  # fmt: skip
-        """Compile a plan; `bodies` returns for a subgraph and its interpreted plan what runs it."""
-        self.plan, self.prepared, self.team = plan, prepared, team
+        """Compile a plan; `bodies` returns for a subgraph and its interpreted plan what runs it.
+
+        Raises what `Library.load` raises: LookupError for a plan from the disk whose kernels are there no
+        more.
+        """
+        self.executable, self.prepared, self.team = executable, prepared, team
+        self.plan = plan = executable.plan
         specs = specs_of(plan)
-        self._library = Library.load([source_of(s) for s in specs], progress=progress)
+        self._library = Library.load([_source(s) for s in specs], progress=progress)
         self.kernels, self.compiled = len(specs), self._library.compiled
         self._addresses: dict[object, int] = dict(zip(specs, self._library.addresses, strict=True))
-        self.parts = parts_of(plan, given)
+        self.keys = dict(zip(specs, self._library.keys, strict=True))
+        self.parts = parts_of(plan, executable.symbols)
         self._layouts: dict[tuple[int, tuple[tuple[str, int], ...]], PartLayout] = {}
         self._lock = ProcessLock()
         self.arenas = Arenas()
-        self.calls = self._bound_calls(prepared, bodies)
+        self.calls = {} if prepared is None else self._bound_calls(prepared, bodies)
         self.constants = self._constants()
-        self._packed = packed_weights(plan.setup, prepared.constants, self._pack)
+        self._packed = packed_weights(plan.setup, executable.constants, self.keys, self._pack)
         self._read: list[Array] = []  # the constants that kernels read as they are
         self.table = self._new_table()
 
+    @property
+    def source(self) -> Prepared:
+        """The program that the plan was made from; raises TypeError for a plan from the disk."""
+        if self.prepared is None:
+            raise TypeError("a plan from the disk has no program")
+        return self.prepared
+
     def fits(self, sizes: Mapping[str, int]) -> bool:
         """Return whether the guards of the plan hold for the sizes of some feeds."""
-        return all(guard.holds(sizes) for guard in self.prepared.guards)
+        return all(guard.holds(sizes) for guard in self.executable.guards)
 
-    def _bound_calls(self, prepared: Prepared, bodies: Bodies) -> dict[int, BoundCall]:
+    def _bound_calls(self, prepared: Prepared, bodies: Bodies | None) -> dict[int, BoundCall]:
         binder = CallBinder(strict=False, bodies=bodies)
         steps = [e for e in self.plan.entries if isinstance(e, Step)]
         return {s.call.place: binder.bind(prepared.program.calls[s.call.place]) for s in steps}
@@ -71,7 +85,7 @@ class CompiledProgram:
     def _constants(self) -> dict[int, Array]:
         """Return the constants that evaluated calls read, aligned: BLAS copies an unaligned operand."""
         read = {slot for e in self.plan.entries if isinstance(e, Step) for slot in e.call.reads}
-        arrays = self.prepared.constants
+        arrays = self.executable.constants
         return {slot: np.require(arrays[slot], None, "A") for slot in sorted(read & arrays.keys())}
 
     def _new_table(self) -> Array:
@@ -79,8 +93,8 @@ class CompiledProgram:
         count = 1 + max([SCRATCH, *(b.number for b in self.plan.buffers), *(p.arena for p in self.parts)])
         table: Array = np.zeros(count, np.int64)
         for buffer in self.plan.buffers:
-            if buffer.kind == "constant":
-                array = np.ascontiguousarray(self.prepared.constants[buffer.slot])  # alignment is not needed
+            if buffer.kind == "constant":  # kernels need no alignment
+                array = np.ascontiguousarray(self.executable.constants[buffer.slot])
                 self._read.append(array)
             elif buffer.kind == "packed":
                 array = self._packed[buffer].array
@@ -95,7 +109,7 @@ class CompiledProgram:
         (part,) = parts_of(plan, frozenset())
         layout = lay_out(plan, part, [], Sizes({}), self._addresses, {})
         sources = {
-            e.buffers[0]: np.ascontiguousarray(self.prepared.constants[e.buffers[0].slot]) for e in entries
+            e.buffers[0]: np.ascontiguousarray(self.executable.constants[e.buffers[0].slot]) for e in entries
         }
         table: Array = np.zeros(1 + max(b.number for e in entries for b in e.buffers), np.int64)
         for buffer, array in (sources | dict(targets)).items():
@@ -123,8 +137,8 @@ class CompiledProgram:
 
     def known(self, buffer: Buffer, sizes: Sizes) -> Array:
         """Return a tensor whose contents follow from sizes."""
-        kind: Any = self.prepared.types[buffer.slot]
-        items = [sizes(i) if isinstance(i, Expr) else i for i in kind.known]
+        known = self.executable.known[buffer.slot]
+        items = [sizes(i) if isinstance(i, Expr) else i for i in known]
         return np.array(items, element(buffer.element).dtype).reshape(tuple(map(sizes, buffer.shape)))
 
     # ------------------------------------------------------------ runs
@@ -161,4 +175,18 @@ class CompiledProgram:
             raise Mismatch(f"the plan has no layout for these sizes: {error}") from error
 
 
-__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch"]
+def specs_of(plan: Plan) -> list[Spec]:
+    """Return the kernels of a plan, each once, in order."""
+    entries = [e for e in (*plan.setup, *plan.entries) if isinstance(e, Entry)]
+    return list(dict.fromkeys(spec for e in entries for _, _, spec, _ in e.choices))
+
+
+def _source(spec: Spec) -> Source | bytes:
+    if isinstance(spec, StoredKernel):
+        return spec.key
+    from sabir.compilation._texts import source_of  # ruff: ignore[import-outside-top-level]  new plans only
+
+    return source_of(spec)
+
+
+__all__ = ["ALIGNMENT", "CompiledProgram", "Mismatch", "specs_of"]

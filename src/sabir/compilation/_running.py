@@ -63,11 +63,11 @@ class PlanRun:
         self.table = program.table.copy()
         self.errors: Array = np.zeros(1, np.int64)
         self.table[ERRORS] = self.errors.ctypes.data
-        prepared = program.prepared
-        self.slots: list[Any] = [None] * prepared.program.size
-        for slot, array in (prepared.constants | program.constants).items():
+        executable = program.executable
+        self.slots: list[Any] = [None] * executable.slots
+        for slot, array in (executable.constants | program.constants).items():
             self.slots[slot] = array
-        for slot, array in zip(prepared.inputs, inputs, strict=True):
+        for slot, array in zip(executable.inputs, inputs, strict=True):
             if array is not None:
                 self.slots[slot] = array
         self.keep: list[Any] = []
@@ -111,7 +111,7 @@ class PlanRun:
                     self._step(program.plan.entries[item])
         for memory in (*self.arenas.values(), *self.scratch):
             program.arenas.give(memory)
-        results = program.prepared.plan.results
+        results = program.executable.results
         return [self.results[slot] if slot in self.results else self.slots[slot] for slot in results]
 
     def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
@@ -190,7 +190,7 @@ class PlanRun:
             slots[slot] = None
 
     def _known_slot(self, slot: int) -> None:
-        kind: Any = self.program.prepared.types[slot]
+        kind: Any = self.program.source.types[slot]
         known = getattr(kind, "known", None)
         if known is None or None in known:
             return

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from sabir.compilation import kernels
-from sabir.compilation._plan import Entry
+from sabir.compilation._plan import StoredKernel
 from sabir.compilation.kernels import (
     Attention,
     Cumulation,
@@ -30,7 +30,7 @@ from sabir.compilation.kernels import (
 from sabir.compilation.native import Source
 
 if TYPE_CHECKING:
-    from sabir.compilation._plan import Plan, Spec
+    from sabir.compilation._plan import Spec
 
 
 def text_of(spec: Spec) -> str:
@@ -52,6 +52,8 @@ def text_of(spec: Spec) -> str:
             return selection_text(spec)
         case Sliding():
             return sliding_text(spec)
+        case StoredKernel():
+            raise TypeError("a kernel from the disk has no text")
 
 
 def source_of(spec: Spec) -> Source:
@@ -69,10 +71,4 @@ def writers() -> str:
     return digest.hexdigest()
 
 
-def specs_of(plan: Plan) -> list[Spec]:
-    """Return the kernels of a plan, each once, in order."""
-    entries = [e for e in (*plan.setup, *plan.entries) if isinstance(e, Entry)]
-    return list(dict.fromkeys(spec for e in entries for _, _, spec, _ in e.choices))
-
-
-__all__ = ["source_of", "specs_of", "text_of"]
+__all__ = ["source_of", "text_of"]

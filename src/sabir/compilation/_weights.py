@@ -25,10 +25,11 @@ from sabir.files import MappedFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from sabir.compilation._plan import Spec
     from sabir.ir import Array
 
 KIND = "weights"
-_FORMAT = "1"  # another number for another order of packed weights
+_FORMAT = "2"  # another number for another order of packed weights
 _LEAST = 1 << 20  # bytes that are worth a file
 _SETTLED = 2.0  # seconds: a file changed later than that may change again without another time stamp
 
@@ -56,11 +57,14 @@ _LOCK = ProcessLock()
 
 
 def packed_weights(
-    entries: Sequence[Entry], constants: Mapping[int, Array],
+    entries: Sequence[Entry], constants: Mapping[int, Array], kernels: Mapping[Spec, bytes],
     pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None],
 ) -> dict[Buffer, Packed]:  # fmt: skip
-    """Return the result of each entry by its buffer; `pack` runs those that nobody has run before."""
-    tasks = [_task(entry, constants) for entry in entries]
+    """Return the result of each entry by its buffer; `pack` runs those that nobody has run before.
+
+    `kernels` has the key of each kernel's machine code.
+    """
+    tasks = [_task(entry, constants, kernels) for entry in entries]
     found: dict[Buffer, Packed] = {}
     missing: list[_Task] = []
     for task in tasks:
@@ -104,14 +108,15 @@ def _made(
 # ---------------------------------------------------------------- keys
 
 
-def _task(entry: Entry, constants: Mapping[int, Array]) -> _Task:
+def _task(entry: Entry, constants: Mapping[int, Array], kernels: Mapping[Spec, bytes]) -> _Task:
     source = constants[entry.buffers[0].slot]
-    identity, is_durable = _identity(source)
+    identity, is_durable = identity_of(source)
     if identity is None:
         return _Task(entry, source, None, is_durable=False)
     ((_, _, spec, arguments),) = entry.choices
     shown = [_shown(a) for a in arguments]
-    text = f"{_FORMAT} {spec!r} {shown} {source.dtype.str} {source.shape} {source.strides} {identity}"
+    read = f"{source.dtype.str} {source.shape} {source.strides} {identity}"
+    text = f"{_FORMAT} {kernels[spec].hex()} {shown} {read}"
     return _Task(entry, source, hashlib.sha256(text.encode()).digest(), is_durable)
 
 
@@ -128,7 +133,7 @@ def _file_key(tasks: Sequence[_Task]) -> bytes | None:
     return hashlib.sha256(b"".join(keys)).digest() if len(keys) == len(tasks) else None
 
 
-def _identity(array: Array) -> tuple[str | None, bool]:
+def identity_of(array: Array) -> tuple[str | None, bool]:
     """Return what identifies the bytes of an array for as long as they exist, and whether it outlives us."""
     owner = _owner(array)
     place = int(array.ctypes.data)
@@ -149,4 +154,4 @@ def _owner(array: Array) -> object:
     return owner
 
 
-__all__ = ["Packed", "packed_weights"]
+__all__ = ["Packed", "identity_of", "packed_weights"]

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from sabir.serial._safetensors import load_safetensors
     from sabir.serial._text import text
     from sabir.serial._values import load_value, save_value
+    from sabir.serial._writer import ModelWriter
 
 # few programs need these, and `import sabir` does not wait for them
 _LATER = {
     "dumps_operator_set": "_operator_sets", "from_proto": "_messages", "largest_movable": "_placement",
+    "ModelWriter": "_writer",
     "load_either": "_operator_sets", "load_operator_set": "_operator_sets",
     "load_safetensors": "_safetensors", "load_value": "_values", "loads_operator_set": "_operator_sets",
     "save_operator_set": "_operator_sets", "save_value": "_values", "text": "_text", "to_proto": "_messages",
@@ -40,6 +42,7 @@ __all__ = [
     "ExternalProblem",
     "Folder",
     "Format",
+    "ModelWriter",
     "dumps",
     "dumps_operator_set",
     "extent_of",

@@ -197,7 +197,7 @@ text(
 )
 text('y = Einsum <equation = "éß->é"> (x)', inputs="float[2,2] x", name="Einsum of other letters")
 text('y = Einsum <equation = "1"> (x)', inputs="float x", name="Einsum of a digit")
-text('y = Einsum <equation = "' + "." * 10_000 + '"> (x)', inputs="float[2] x", name="Einsum of dots")
+text('y = Einsum <equation = "' + "." * 4_000 + '"> (x)', inputs="float[2] x", name="Einsum of dots")
 text('y = Einsum <equation = "->->->"> (x)', inputs="float[2] x", name="Einsum of arrows")
 text(f"y = Concat <axis = {HUGE}> (x, x)", inputs="float[2] x", name="Concat along 2^62")
 text(f"y = Concat <axis = {LEAST}> (x, x)", inputs="float[2] x", name="Concat along INT64_MIN")

@@ -143,13 +143,13 @@ text(
 
 for name, pattern in {
     "nested stars": "(a+)+$", "alternatives": "(a|a)*b", "nested counts": "((a{1,1000}){1,1000}){1,1000}", "a huge count": "a{1000000000}",
-    "deep parentheses": "(" * 5000 + "a" + ")" * 5000, "open parentheses": "(" * 5000, "a reference": "(a)\\\\1", "a look ahead": "(?=a)a",
+    "deep parentheses": "(" * 2000 + "a" + ")" * 2000, "open parentheses": "(" * 2000, "a reference": "(a)\\\\1", "a look ahead": "(?=a)a",
     "a class without an end": "[[[[[", "many alternatives": "|".join("ab" * 500), "Unicode classes": "\\\\p{Greek}+", "nothing": "", "bad escape": "\\\\",
-    "a flag": "(?i)A+", "a long pattern": "a?" * 5000 + "a" * 5000,
+    "a flag": "(?i)A+", "a long pattern": "a?" * 2000 + "a" * 2000,
 }.items():  # fmt: skip
     text(
         's = Constant<value_strings=["'
-        + "a" * 5000
+        + "a" * 2000
         + 'b"]>() y = RegexFullMatch <pattern = "'
         + pattern
         + '"> (s)',
@@ -163,7 +163,7 @@ text(
 )
 text(
     's = Constant<value_strings=["'
-    + "a " * 50_000
+    + "a " * 20_000
     + '"]>() y, n = StringSplit <maxsplit = 4611686018427387904> (s)',
     outputs="string[] y",
     name="StringSplit of 2^62",

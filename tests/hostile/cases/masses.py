@@ -19,7 +19,7 @@ from hostile.case import (
 )
 
 X = field(1, b"x")
-SOME = 5_000
+SOME = 2_000
 MASSES: dict[str, bytes] = {
     "empty nodes": field(1),
     "Relus of nothing": field(1, field(4, b"Relu")),
@@ -161,12 +161,12 @@ for name, build, count in (
 ):  # fmt: skip
     case(f"{count} {name}", lambda b=build, n=count: b(n))
 case(
-    "an operator with 50000 inputs that are all one",
+    "an operator with 20000 inputs that are all one",
     lambda: made(lambda g: (info(g.input, "x", [2]), info(g.output, "y", [2]), node(g, "Sum", ["x"] * MANY))),
     "sound",
 )
 case(
-    "an operator with 50000 outputs",
+    "an operator with 20000 outputs",
     lambda: made(
         lambda g: (info(g.input, "x", [2]), node(g, "Split", ["x"], [f"y{i}" for i in range(MANY)]))
     ),

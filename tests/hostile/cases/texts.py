@@ -107,7 +107,7 @@ for name, bad in {
 DIMS = {
     "a long sum": "+".join(["N"] * MANY),
     "a long product": "*".join(["N"] * MANY),
-    "a product of many names": "*".join(f"n{i}" for i in range(10_000)),
+    "a product of many names": "*".join(f"n{i}" for i in range(4_000)),
     "a power of a sum": "*".join(["(N+M+1)"] * 60),
     "many parentheses": "(" * MANY + "N" + ")" * MANY,
     "half the parentheses": "(" * MANY + "N",
@@ -118,8 +118,8 @@ DIMS = {
     "a number times a name": "9" * 4000 + "*N",
     "other digits": "\u0661\u0662\u0663",
     "only spaces": " " * 1000,
-    "nested floors": "floor(" * 5000 + "N" + ")" * 5000,
-    "nested maxima": "max(N," * 5000 + "1" + ")" * 5000,
+    "nested floors": "floor(" * 2000 + "N" + ")" * 2000,
+    "nested maxima": "max(N," * 2000 + "1" + ")" * 2000,
     "towers of powers": "**".join(["9"] * 20),
     "shifts": "1<<1000000000000",
     "a call": "__import__('os').system('true')",
@@ -150,4 +150,4 @@ case("strings: no UTF-8", lambda: _strings([b"\xff"]), "refused")
 case("strings: NUL", lambda: _strings([b"\0"]), "sound")
 case("strings: raw", lambda: _strings([], 2, raw_data=b"ab"), "refused")
 case("strings: one of 20 MB", lambda: _strings([b"a" * 20_000_000]), "sound")
-case("strings: 50000 empty ones", lambda: _strings([b""] * MANY), "sound")
+case("strings: 20000 empty ones", lambda: _strings([b""] * MANY), "sound")

@@ -55,27 +55,29 @@ class _Code:
 class Library:
     """The machine code of some kernels; dropping the last reference frees it.
 
-    `addresses` has the address of each text's function, in order; `compiled` is how many of the texts were
-    compiled, and neither loaded already nor read from the cache.
+    `addresses` has the address of each text's function, in order, and `keys` what names its machine code in
+    the cache; `compiled` is how many of the texts were compiled, and neither loaded already nor read from the
+    cache.
     """
 
-    def __init__(self, codes: Sequence[_Code], compiled: int) -> None:
-        self._codes = tuple(codes)
+    def __init__(self, codes: Sequence[_Code], keys: Sequence[bytes], compiled: int) -> None:
+        self._codes, self.keys = tuple(codes), tuple(keys)
         self.addresses = [code.address for code in codes]
         self.compiled = compiled
 
     @classmethod
     def load(
-        cls, texts: Sequence[str | Source], *, progress: Callable[[int, int], None] | None = None
+        cls, texts: Sequence[str | Source | bytes], *, progress: Callable[[int, int], None] | None = None
     ) -> Self:
         """Load the code of kernels: what the process has already, what the cache has, and the rest compiled.
 
         Each text is an LLVM module with one function, `@kernel`, that calls intrinsics only. The name of a
-        Source must say all that its text depends on. `progress` is called with the number of texts that are
-        done and of all. Several threads may load at once.
+        Source must say all that its text depends on. In place of a text may be the key that an earlier
+        library had for it. `progress` is called with the number of texts that are done and of all. Several
+        threads may load at once.
 
         Raises UnsupportedError where this machine is not supported, or a text is not valid or needs what the
-        processor lacks.
+        processor lacks, and LookupError for a key whose code is in the cache no more.
 
         >>> from sabir.compilation.native import Library
         >>> library = Library.load(['define void @kernel() { ret void }'])
@@ -83,7 +85,7 @@ class Library:
         1
         """
         target = host()
-        keys = [_key(text, target) for text in texts]
+        keys = [text if isinstance(text, bytes) else _key(text, target) for text in texts]
         codes: dict[bytes, _Code] = {}  # held here, so that no other thread frees what was found
         images: dict[bytes, bytes] = {}
         compiled = 0
@@ -106,7 +108,7 @@ class Library:
             images = {key: _compiled(key, by_key[key]) for key in images}
             codes |= _link(images, target)
             compiled = len(images)
-        return cls([codes[key] for key in keys], compiled)
+        return cls([codes[key] for key in keys], keys, compiled)
 
 
 class _LinkError(UnsupportedError):
@@ -134,8 +136,14 @@ def _cached(key: bytes) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def _compiled(key: bytes, text: str | Source) -> bytes:
-    image = object_of(text if isinstance(text, str) else text.text(), _symbol(key))
+def _compiled(key: bytes, text: str | Source | bytes) -> bytes:
+    match text:
+        case bytes():
+            raise LookupError("the machine code of a kernel is in the cache no more")
+        case str():
+            image = object_of(text, _symbol(key))
+        case Source():
+            image = object_of(text.text(), _symbol(key))
     cache().put(KIND, key, image)
     return image
 

@@ -1,0 +1,84 @@
+"""Patterns of shapes: what one plan is made for, and what it assumes of the sizes of a run.
+
+Which sizes are 0 or 1, which may broadcast, and which are any larger number: those are symbols, so one plan
+serves all of them.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from sabir.ir import Expr, TensorType, symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.ir import Array, Type
+
+_SMALL = 2  # sizes below it may broadcast, or make loops empty: a pattern names them
+
+
+class Pattern(NamedTuple):
+    """The element type and the shape of each input, None for one that keeps its default or is no tensor.
+
+    A size is a number where it is below 2 or declared as a number, else a symbol.
+    """
+
+    inputs: tuple[TensorType | None, ...]
+
+
+_COMPARED = {"min": operator.le, "max": operator.ge, "equal": operator.eq}
+
+
+class Guard(NamedTuple):
+    """An assumption: `chosen` is the minimum or maximum of it and the `others`, or equal to them."""
+
+    op: str
+    chosen: int | Expr
+    others: tuple[int | Expr, ...]
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether the assumption holds for the sizes of a run."""
+        chosen = number_of(self.chosen, sizes)
+        others = [number_of(o, sizes) for o in self.others]
+        if chosen is None or None in others:
+            return True  # the sizes are not of the feeds; the calls that use them check them
+        return all(o is None or _COMPARED[self.op](chosen, o) for o in others)
+
+
+def number_of(size: int | Expr, sizes: Mapping[str, int]) -> int | None:
+    """Return a size as a number, None where `sizes` lacks a symbol of it."""
+    found = size if isinstance(size, int) else size.substitute(sizes)
+    return found if isinstance(found, int) else None
+
+
+def pattern_of(declared: Sequence[Type | None], feeds: Sequence[Any]) -> tuple[Pattern, dict[str, int]]:
+    """Return the pattern of some feeds, and the sizes of its symbols."""
+    sizes: dict[str, int] = {}
+    kinds: list[TensorType | None] = []
+    for place, (kind, feed) in enumerate(zip(declared, feeds, strict=True)):
+        if not isinstance(feed, np.ndarray) or not isinstance(kind, TensorType):
+            kinds.append(None)
+            continue
+        array = cast("Array", feed)
+        known = (
+            kind.shape if kind.shape is not None and len(kind.shape) == array.ndim else (None,) * array.ndim
+        )
+        shape = tuple(
+            _size(dim, size, f"in{place}.{axis}", sizes)
+            for axis, (dim, size) in enumerate(zip(known, array.shape, strict=True))
+        )
+        kinds.append(TensorType(kind.element, shape))
+    return Pattern(tuple(kinds)), sizes
+
+
+def _size(dim: object, size: int, name: str, sizes: dict[str, int]) -> int | Expr:
+    if size < _SMALL or dim == size:
+        return size
+    if isinstance(dim, Expr) and symbol(str(dim)) == dim and sizes.setdefault(str(dim), size) == size:
+        return dim
+    sizes[name] = size
+    return symbol(name)

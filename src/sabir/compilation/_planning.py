@@ -1,0 +1,36 @@
+"""Planning: a model becomes a compiled plan for one pattern of shapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sabir.compilation._bodies import bodies_on
+from sabir.compilation._building import build
+from sabir.compilation._executable import executable_of
+from sabir.compilation._lowering import lower
+from sabir.compilation._prepare import prepare
+from sabir.compilation._program import CompiledProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sabir.compilation._patterns import Pattern
+    from sabir.compilation.native import Host, Team
+    from sabir.ir import Model
+    from sabir.schema import Registry
+
+
+def planned(
+    model: Model, pattern: Pattern, sizes: Mapping[str, int], registry: Registry, host: Host, team: Team,
+    progress: Callable[[int, int], None], *, newer_opsets: bool,
+) -> CompiledProgram:  # fmt: skip
+    """Return the compiled plan of a model for a pattern of shapes; `sizes` are those of the present feeds.
+
+    Raises what the schedule raises, and UnsupportedError for a kernel that cannot be made.
+    """
+    prepared = prepare(model, pattern, sizes, registry, newer_opsets=newer_opsets)
+    lowered = lower(prepared, sizes)
+    prepared = lowered.settled()
+    plan = build(lowered, list(prepared.plan.results), host)
+    executable = executable_of(prepared, plan, frozenset(sizes))
+    return CompiledProgram(executable, team, prepared, bodies_on(host, team), progress)

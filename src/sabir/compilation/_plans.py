@@ -1,0 +1,138 @@
+"""The compiled plans of a model: made, read from the disk, and kept by the patterns of shapes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from sabir.base import (
+    ACCIDENTS,
+    DEFAULT_LIMITS,
+    CancelledError,
+    LimitError,
+    SabirError,
+    budget,
+    check_time,
+    limits_in_force,
+    run_with_limits,
+)
+from sabir.compilation._locks import ProcessLock
+from sabir.compilation._plan import Mismatch
+from sabir.compilation._program import CompiledProgram
+from sabir.compilation._stored import StoredPlans
+from sabir.evaluation import warn
+from sabir.opsets import STANDARD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from sabir.base import Limits
+    from sabir.compilation._patterns import Pattern
+    from sabir.compilation.native import Host, Team
+    from sabir.ir import Model
+    from sabir.schema import Registry
+
+_MOST_PLANS = 8  # of one pattern, each with other guards; the interpreter runs what fits none
+
+
+class Plans:
+    """The plans of a model; several threads may ask for them. `latest` is what the last new one is for."""
+
+    def __init__(
+        self, model: Model, registry: Registry, limits: Limits | None, host: Host, team: Team, *,
+        newer_opsets: bool,
+    ) -> None:  # fmt: skip
+        self._model, self._registry, self._limits = model, registry, limits
+        self._host, self._team, self._newer_opsets = host, team, newer_opsets
+        self._stored = StoredPlans(model, host, newer_opsets=newer_opsets)
+        self._programs: dict[Pattern, tuple[CompiledProgram, ...]] = {}
+        self._refused: set[Pattern] = set()
+        self._lock = ProcessLock()
+        self.latest: tuple[Pattern, dict[str, int]] | None = None
+
+    def __iter__(self) -> Iterator[CompiledProgram]:
+        """Yield the plans that are in memory."""
+        return (program for programs in list(self._programs.values()) for program in programs)
+
+    def of(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
+    ) -> CompiledProgram | None:
+        """Return the compiled plan for a pattern of shapes whose guards hold for these sizes.
+
+        It is None, with a warning, where a kernel cannot be made: the interpreter runs these shapes.
+        """
+        for found in self._programs.get(pattern, ()):
+            if found.fits(sizes):
+                return found
+        with self._lock:
+            for found in self._programs.get(pattern, ()):
+                if found.fits(sizes):
+                    return found
+            if len(self._programs.get(pattern, ())) >= _MOST_PLANS:
+                return None
+            made = self._compiled(pattern, sizes, progress)
+            if made is not None:
+                self.latest = pattern, dict(sizes)
+                self._programs[pattern] = (*self._programs.get(pattern, ()), made)
+            return made
+
+    def whole(self, found: CompiledProgram, pattern: Pattern, sizes: Mapping[str, int]) -> CompiledProgram:
+        """Return a plan with the program that it was made from, which a plan from the disk has not."""
+        if found.prepared is not None:
+            return found
+        made = run_with_limits(self._limits, self._new_plan, pattern, sizes)
+        with self._lock:
+            plans = self._programs.get(pattern, ())
+            self._programs[pattern] = tuple(made if p is found else p for p in plans)
+        return made
+
+    def _compiled(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
+    ) -> CompiledProgram | None:
+        if pattern in self._refused:
+            return None
+        before = budget().mark()
+        try:
+            return self._planned(pattern, sizes, progress)
+        except CancelledError:
+            raise
+        except (SabirError, AssertionError, Mismatch, *ACCIDENTS) as error:
+            if isinstance(error, LimitError) and error.limit == "seconds":
+                raise
+            self._refused.add(pattern)
+            warn(f"no plan could be compiled, so the interpreter runs it: {type(error).__name__}: {error}")
+            return None
+        finally:
+            budget().return_to(before)
+
+    def _planned(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None
+    ) -> CompiledProgram:
+        """Return the plan from the disk, or a new one: always that under limits, which count its costs."""
+        usual = limits_in_force()._replace(seconds=None) == DEFAULT_LIMITS
+        key = self._stored.key(pattern) if usual and self._registry is STANDARD else None
+        executable = self._stored.read(key) if key else None
+        if executable is not None:
+            with suppress(LookupError):  # its kernels were removed
+                found = CompiledProgram(executable, self._team, progress=progress or _timed)
+                if found.fits(sizes):
+                    return found
+        made = self._new_plan(pattern, sizes, progress)
+        if key is not None:
+            self._stored.write(key, made)
+        return made
+
+    def _new_plan(
+        self, pattern: Pattern, sizes: Mapping[str, int], progress: Callable[[int, int], None] | None = None
+    ) -> CompiledProgram:
+        from sabir.compilation._planning import planned  # ruff: ignore[import-outside-top-level]  slow to load
+
+        return planned(
+            self._model, pattern, sizes, self._registry, self._host, self._team, progress or _timed,
+            newer_opsets=self._newer_opsets,
+        )  # fmt: skip
+
+
+def _timed(_done: int, _all: int) -> None:
+    """Look at the deadline between kernels that are compiled."""
+    check_time()

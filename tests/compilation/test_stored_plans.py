@@ -1,0 +1,149 @@
+"""Plans on disk: read by the next session of the same model, and by no other."""
+
+import gc
+import os
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+
+import sabir
+from sabir.compilation import Compiled
+from sabir.compilation._stored import KIND
+from sabir.compilation.native import Cache, cache
+from sabir.opsets import STANDARD
+
+TEXT = """<ir_version: 10, opset_import: ["" : 21]>
+g (float[N,4] x) => (float[N,3] y, int64[1] n)
+    <float[4,3] w = {1,2,3,4,5,6,7,8,9,10,11,12}, int64[1] one = {1}> {
+    p = MatMul (x, w)
+    y = Softmax <axis = 1> (p)
+    s = Shape (x)
+    zero = Constant <value = int64[1] {0}> ()
+    n = Slice (s, zero, one)
+}"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("SABIR_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def ran(text=TEXT, rows=5, **options):
+    """A new session of a model that has run, and its results."""
+    session = Compiled(sabir.parse(text), **options)
+    x = np.linspace(-1, 1, rows * 4, dtype=np.float32).reshape(rows, 4)
+    return session, session.run({"x": x})
+
+
+def was_read(session):
+    return [plan.prepared is None for plan in session._plans] == [True]
+
+
+def test_the_next_session_reads_the_plan():
+    first, expected = ran()
+    second, found = ran()
+    assert not was_read(first)
+    assert was_read(second)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, strict=True)
+
+
+def test_a_stored_plan_serves_other_sizes():
+    ran(rows=5)
+    session, found = ran(rows=7)
+    assert was_read(session)
+    assert found["n"].tolist() == [7]
+    np.testing.assert_allclose(found["y"].sum(axis=1), np.ones(7), rtol=1e-6)
+
+
+def test_a_plan_is_found_by_all_that_it_depends_on():
+    ran()
+    for other in (
+        TEXT.replace("{1,2,3", "{1,2,4"),
+        TEXT.replace("axis = 1", "axis = 0"),
+        TEXT.replace("Softmax", "LogSoftmax"),
+        TEXT.replace("N,4] x", "5,4] x"),
+    ):
+        session, _ = ran(other)
+        assert not was_read(session), other
+
+
+def test_limits_of_memory_plan_anew_and_limits_of_time_do_not():
+    ran()
+    session, _ = ran(limits=sabir.Limits(memory=1 << 30))
+    assert not was_read(session)
+    session, _ = ran(limits=sabir.Limits(seconds=1000))
+    assert was_read(session)
+
+
+def test_another_registry_plans_anew():
+    ran()
+    session, _ = ran(registry=STANDARD.with_operators())
+    assert not was_read(session)
+
+
+def test_a_plan_that_was_read_is_explained_listed_and_profiled_like_a_new_one():
+    first, _ = ran()
+    text, lines = str(first.explain()), list(first.compile({"x": np.ones((5, 4), np.float32)}).listing("plan"))
+    second, _ = ran()
+    assert was_read(second)
+    assert str(second.explain()) == text
+    third, _ = ran()
+    plan = third.compile({"x": np.ones((5, 4), np.float32)})
+    assert plan.compiled == 0
+    assert list(plan.listing("plan")) == lines
+    fourth, _ = ran()
+    assert [t.kind for t in fourth.profile({"x": np.ones((5, 4), np.float32)}, runs=1).timings]
+
+
+def test_without_its_kernels_a_plan_is_made_again(folder):
+    session, expected = ran()
+    del session
+    gc.collect()  # the process drops the machine code
+    shutil.rmtree(folder / "objects")
+    session, found = ran()
+    assert not was_read(session)
+    np.testing.assert_array_equal(found["y"], expected["y"])
+
+
+class _Foreign:
+    def __reduce__(self):
+        return os.mkdir, ("made by a foreign plan",)
+
+
+@pytest.mark.parametrize("data", [b"", b"no pickle", pickle.dumps((1, 2, 3)), pickle.dumps(_Foreign())])
+def test_what_is_no_plan_is_replaced_and_never_executed(folder, monkeypatch, data, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    _, expected = ran()
+    (name,) = (entry.name for entry in cache().entries() if entry.kind == KIND)
+    assert Cache(folder).put(KIND, bytes.fromhex(name.split(".")[0]), data)
+    session, found = ran()
+    assert not was_read(session)
+    assert not (tmp_path / "made by a foreign plan").exists()
+    np.testing.assert_array_equal(found["y"], expected["y"])
+    session, _ = ran()
+    assert was_read(session)
+
+
+def test_evaluated_calls_and_large_constants_in_memory_are_planned_anew():
+    text = TEXT.replace("int64[1] n)", "int64[2,M] n)").replace("n = Slice (s, zero, one)", "n = NonZero (x)")
+    for _ in range(2):
+        session, _ = ran(text)
+        assert not was_read(session)
+    b = sabir.Builder(21)
+    x = b.input("x", "float", ["N", 4])
+    b.output(b.MatMul(x, np.ones((4, 1 << 21), np.float32)), "y")
+    for _ in range(2):
+        session = Compiled(b.model())
+        session.run({"x": np.ones((1, 4), np.float32)})
+        assert not was_read(session)
+
+
+def test_a_cache_that_is_off_keeps_no_plan(monkeypatch):
+    monkeypatch.setenv("SABIR_CACHE", "off")
+    for _ in range(2):
+        session, _ = ran()
+        assert not was_read(session)
