@@ -1,11 +1,25 @@
 """The compiler: models as plans of native kernels."""
 
+from typing import TYPE_CHECKING
+
+from sabir.base import importing_later
 from sabir.compilation._engine import Compiled
-from sabir.compilation._explaining import EvaluatedCall, Explanation, Kernel
-from sabir.compilation._inspecting import CompiledPlan
-from sabir.compilation._listing import LISTINGS
-from sabir.compilation._profiling import NodeTime, Profile, Timing
-from sabir.compilation._roofline import Roofline
+
+if TYPE_CHECKING:
+    from sabir.compilation._explaining import EvaluatedCall, Explanation, Kernel
+    from sabir.compilation._inspecting import CompiledPlan
+    from sabir.compilation._listing import LISTINGS
+    from sabir.compilation._profiling import NodeTime, Profile, Timing
+    from sabir.compilation._roofline import Roofline
+
+# a plan that is read from the disk runs without the modules that make and show plans
+_LATER = {
+    "CompiledPlan": "_inspecting", "EvaluatedCall": "_explaining", "Explanation": "_explaining",
+    "Kernel": "_explaining", "LISTINGS": "_listing", "NodeTime": "_profiling", "Profile": "_profiling",
+    "Roofline": "_roofline", "Timing": "_profiling",
+}  # fmt: skip
+
+__getattr__ = importing_later(__name__, _LATER)
 
 __all__ = [
     "LISTINGS",
