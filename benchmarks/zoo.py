@@ -1,18 +1,20 @@
-"""Every model of a folder, run by both engines of `sabir.Session` and by onnxruntime: times.
+"""Every model of a folder, run by both engines of `sabir.Session`, by onnxruntime and by OpenVINO: times.
 
     python benchmarks/zoo.py FOLDER [--dim batch=1 --dim seq=128]
 
 Floats are drawn from a normal distribution, integers below 100; a dimension that the file leaves open is
 the one given by `--dim`, else 1 for the first of an input and 64 for the others. `BENCH_THREADS` is the
-number of threads of all sides.
+number of threads of all sides. OpenVINO, in float32, has figures where it is installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
 from itertools import starmap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import harness as h  # before numpy: it pins the threads
 import numpy as np
@@ -21,6 +23,9 @@ import onnxruntime
 import sabir
 from sabir.compilation import Compiled
 from sabir.ir import TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROUNDS, REFERENCE_ROUNDS, FRESH_ROUNDS = 15, 3, 3
 FIRST, LATER = 1, 64  # sizes of open dimensions
@@ -43,8 +48,10 @@ def main() -> None:
     print("nothing but multiplications and additions reaches on this machine with as many threads.\n")
     rows = [_row(path, dict(sizes)) for path in paths]
     h.table(
-        ("model", "inputs", "compiled", "onnxruntime", "ratio", "GFLOP/s", "of peak", "evaluated nodes",
-         "reference engine", "compiled against it", "largest difference / range"), rows)  # fmt: skip
+        ("model", "inputs", "compiled", "onnxruntime", "ratio", "OpenVINO", "ratio", "GFLOP/s", "of peak",
+         "evaluated nodes", "reference engine", "compiled against it", "largest difference / range"),
+        rows,
+    )  # fmt: skip
     print("A session and its first run, each in a fresh process; cold is without a cache on disk.\n")
     h.table(
         ("model", "warm", "cold", "onnxruntime", "ratio, warm", "ratio, cold"),
@@ -65,16 +72,16 @@ def _row(path: Path, sizes: dict[str, int]) -> tuple[str, ...]:
             "",
             "fails",
             f"{type(error).__name__}: {str(error).splitlines()[0][:120]}",
-            *[""] * 7,
+            *[""] * 9,
         )
     worst = max(starmap(difference, zip(ours, peer.run(None, feeds), strict=True)))
-    mine, other = h.blocks(
-        [
-            h.Case(f"{path.stem}, compiled", lambda _: session.run(feeds)),
-            h.Case(f"{path.stem}, onnxruntime", lambda _: peer.run(None, feeds)),
-        ],
-        ROUNDS,
-    ).values()
+    cases = [
+        h.Case("compiled", lambda _: session.run(feeds)),
+        h.Case("onnxruntime", lambda _: peer.run(None, feeds)),
+    ]
+    if importlib.util.find_spec("openvino") is not None:
+        cases.append(h.Case("OpenVINO", _openvino(path, feeds)))
+    mine, other, *third = h.blocks(cases, ROUNDS).values()
     reference = sabir.Session(path, threads=h.THREADS, engine="reference")
     (slow,) = h.blocks([h.Case("reference", lambda _: reference.run(feeds))], REFERENCE_ROUNDS).values()
     compiled = Compiled(sabir.load(path), threads=h.THREADS)
@@ -83,6 +90,7 @@ def _row(path: Path, sizes: dict[str, int]) -> tuple[str, ...]:
     shown = ", ".join(f"{name} {list(x.shape)}" for name, x in feeds.items())
     return (
         path.stem, shown, h.time_text(mine), h.time_text(other), h.ratio_text(other, mine),
+        *([h.time_text(third[0]), h.ratio_text(third[0], mine)] if third else ["", ""]),
         f"{rate / GIGA:.0f}", f"{rate / compiled.roofline().flops:.0%}", str(len(plan.explain().evaluated)),
         h.time_text(slow), h.ratio_text(slow, mine), f"{worst:.1e}",
     )  # fmt: skip
@@ -157,6 +165,14 @@ def _peer(path: Path) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads, options.inter_op_num_threads = h.THREADS, 1
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def _openvino(path: Path, feeds: dict[str, Any]) -> Callable[[Any], Any]:
+    """Return a run of a model by OpenVINO, which computes in bfloat16 unless it is told not to."""
+    openvino: Any = importlib.import_module("openvino")
+    settings = {"INFERENCE_NUM_THREADS": h.THREADS, "INFERENCE_PRECISION_HINT": "f32"}
+    request = openvino.Core().compile_model(path, "CPU", settings).create_infer_request()
+    return lambda _: request.infer(feeds)
 
 
 if __name__ == "__main__":
