@@ -1,3 +1,4 @@
+import itertools
 import json
 import sys
 import time
@@ -39,6 +40,17 @@ def test_a_profile(cli, model):
     assert "   shared with 1 more   Relu with output 'y'\n" in out
     assert "evaluated   NonZero with output 'z'\n" in out
     assert "the slowest 1 of 4" in cli("profile", model, "--dim", "N=3", "--runs", "1", "--top", "1").out
+
+
+def test_a_profile_as_a_trace(cli, model, tmp_path):
+    path = tmp_path / "trace.json"
+    assert cli("profile", model, "--shape", "x=3,4", "--runs", "1", "--trace", path).code == 0
+    events = json.loads(path.read_text())["traceEvents"]
+    report = json.loads(cli("profile", model, "--shape", "x=3,4", "--runs", "1", "--json").out)
+    assert [e["args"]["nodes"] for e in events] == [e["nodes"] for e in report["entries"]]
+    assert {e["ph"] for e in events} == {"X"}
+    for one, later in itertools.pairwise(events):
+        assert later["ts"] == pytest.approx(one["ts"] + one["dur"])
 
 
 def test_a_profile_as_json(cli, model):

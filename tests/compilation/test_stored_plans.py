@@ -2,7 +2,7 @@
 
 import gc
 import os
-import pickle
+import pickle  # ruff: ignore[suspicious-pickle-import]  a foreign entry of the cache may be one
 import shutil
 
 import numpy as np
@@ -14,6 +14,7 @@ from sabir.compilation._stored import KIND
 from sabir.compilation.native import Cache, cache
 from sabir.opsets import STANDARD
 
+pytestmark = pytest.mark.usefixtures("folder")
 TEXT = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[N,4] x) => (float[N,3] y, int64[1] n)
     <float[4,3] w = {1,2,3,4,5,6,7,8,9,10,11,12}, int64[1] one = {1}> {
@@ -25,7 +26,7 @@ g (float[N,4] x) => (float[N,3] y, int64[1] n)
 }"""
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("SABIR_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
@@ -87,7 +88,10 @@ def test_another_registry_plans_anew():
 
 def test_a_plan_that_was_read_is_explained_listed_and_profiled_like_a_new_one():
     first, _ = ran()
-    text, lines = str(first.explain()), list(first.compile({"x": np.ones((5, 4), np.float32)}).listing("plan"))
+    text, lines = (
+        str(first.explain()),
+        list(first.compile({"x": np.ones((5, 4), np.float32)}).listing("plan")),
+    )
     second, _ = ran()
     assert was_read(second)
     assert str(second.explain()) == text

@@ -59,7 +59,7 @@ BOTH = np.empty(50, np.float32)
     ("out", "message"),
     [
         ({"w": np.empty(50, np.float32)}, "'w', which is no output of this run; it has 'y', 'z'"),
-        ({"y": [0.0] * 50}, "must be a numpy array; got list"),
+        ({"y": [0.0] * 50}, "must be a numpy array, or have `__dlpack__`; got list"),
         ({"y": np.empty(100, np.float32)[::2]}, "must be C-contiguous"),
         ({"y": READ_ONLY}, "must be writeable"),
         ({"y": np.empty(49, np.float32)}, "is float32[49], and the output is float32[50]"),

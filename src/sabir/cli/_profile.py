@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ from sabir.cli._operators import OperatorsOption, OpsetDocumentsOption, registry
 from sabir.cli._progress import counting_bar
 from sabir.cli._screen import Screen, cut, plain, seconds_text
 from sabir.compilation import Compiled
+from sabir.files import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +39,7 @@ EXAMPLES = (
     "sabir profile model.onnx",
     "sabir profile model.onnx --dim batch=8 --runs 50 --top 10",
     "sabir profile model.onnx -i feeds.npz --json > profile.json",
+    "sabir profile model.onnx --trace trace.json",
 )
 _GIGA = 1e9
 
@@ -59,6 +62,13 @@ def profile(  # ruff: ignore[too-many-arguments]  each is an option
     ] = False,
     operators: OperatorsOption = None,
     documents: OpsetDocumentsOption = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="Also write one run, kernel after kernel, as a trace for ui.perfetto.dev and chrome://tracing.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     _: LimitOption = None,
 ) -> None:
@@ -80,6 +90,8 @@ def profile(  # ruff: ignore[too-many-arguments]  each is an option
         compiled.compile(values, progress)
     found = compiled.profile(values, runs)
     limits = compiled.roofline()
+    if trace is not None:
+        replace_file(trace, [json.dumps({"traceEvents": found.trace()}).encode()])
     if as_json:
         write_json(_as_json(found, limits, feeds))
     else:

@@ -194,7 +194,9 @@ def _tensor(value: Any, declared: TensorType, where: str) -> Array:
     if isinstance(value, Tensor):
         value = _read_tensor(value, where)
     if not hasattr(value, "__array__"):
-        return _from_python(value, declared, where)
+        if not hasattr(value, "__dlpack__"):
+            return _from_python(value, declared, where)
+        value = shared_array(value, where)
     if type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):  # `np.ma` takes 10 ms to load
         raise FeedError(_refusal(where, declared, cast("object", value), "fill it: a tensor has no mask"))
     array = value if type(value) is np.ndarray else _exported(value, where)
@@ -225,6 +227,19 @@ def _exported(value: Any, where: str) -> Array:
         ACCIDENTS
     ) as error:  # raised by that library, as for a tensor on a GPU or one that needs a gradient
         raise FeedError(f"{where} got {shown_class(value)} that is no array: {error}") from error
+
+
+def shared_array(value: Any, where: str) -> Array:
+    """Return an array in the memory of a tensor of another library, by the DLPack protocol.
+
+    Raises FeedError for one on another device, or of an element type that numpy lacks.
+    """
+    try:
+        return np.from_dlpack(value)
+    except (*ACCIDENTS, BufferError) as error:
+        raise FeedError(
+            f"{where} got {shown_class(value)} whose memory numpy cannot share: {error}; copy it to the CPU"
+        ) from error
 
 
 def _conversion(kind: ElementType) -> str:

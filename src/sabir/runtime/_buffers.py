@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sabir.base import FeedError, quote
+from sabir.evaluation import shared_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,20 +19,30 @@ if TYPE_CHECKING:
 def check_buffers(buffers: Mapping[str, Any], names: Iterable[str]) -> dict[str, Array]:
     """Return the buffers of a run with outputs of these names; raises FeedError for one that is no buffer."""
     known = list(names)
+    found: dict[str, Array] = {}
     for name, buffer in buffers.items():
         if name not in known:
             shown = ", ".join(map(repr, known))
             raise FeedError(f"`out` has {quote(name)}, which is no output of this run; it has {shown}")
-        if not isinstance(buffer, np.ndarray):
-            raise FeedError(f"`out[{quote(name)}]` must be a numpy array; got {type(buffer).__name__}")
-        flags = cast("Array", buffer).flags
+        array = _array(buffer, f"`out[{quote(name)}]`")
+        flags = array.flags
         if not flags.c_contiguous or not flags.writeable:
             problem = "writeable" if flags.c_contiguous else "C-contiguous"
             raise FeedError(f"`out[{quote(name)}]` must be {problem}: give an array made by np.empty")
-    for one, other in itertools.combinations(buffers, 2):
-        if np.may_share_memory(buffers[one], buffers[other]):
+        found[name] = array
+    for one, other in itertools.combinations(found, 2):
+        if np.may_share_memory(found[one], found[other]):
             raise FeedError(f"`out[{quote(one)}]` and `out[{quote(other)}]` share memory")
-    return cast("dict[str, Array]", dict(buffers))
+    return found
+
+
+def _array(buffer: Any, where: str) -> Array:
+    """Return a buffer as an array: itself, or the memory of a tensor of another library."""
+    if isinstance(buffer, np.ndarray):
+        return cast("Array", buffer)
+    if not hasattr(buffer, "__dlpack__"):
+        raise FeedError(f"{where} must be a numpy array, or have `__dlpack__`; got {type(buffer).__name__}")
+    return shared_array(buffer, where)
 
 
 def write_buffers(results: dict[str, Any], buffers: Mapping[str, Array]) -> dict[str, Any]:

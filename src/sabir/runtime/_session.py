@@ -35,7 +35,8 @@ class Session:
     that contradicts its declared type or shape is an EvaluationError; else it is a SabirWarning, once for
     each place. With `newer_opsets` an operator set newer than any known one counts as the newest; else it is
     an UnsupportedError. `registry` has the operators, by default those of the standard. `limits` bounds what
-    one run may use. `providers` is refused: it is an argument of onnxruntime.
+    one run may use. Without `keep_memory` each run gives back the memory that it leaves for the next one, as
+    `release` does. `providers` is refused: it is an argument of onnxruntime.
 
     Several threads may run a session at a time. Dropping it frees the constants at once.
 
@@ -58,6 +59,7 @@ class Session:
         newer_opsets: bool = False,
         registry: Registry = STANDARD,
         limits: Limits | None = None,
+        keep_memory: bool = True,
         providers: None = None,
     ) -> None:
         """Load and bind a model; raises FileError, WireError, SchemaError, UnsupportedError or LimitError."""
@@ -77,7 +79,10 @@ class Session:
             return make(loaded, options)
 
         self._engine = make_engine(model, bind)
-        self._run_fast: Callable[..., dict[str, Any] | None] | None = getattr(self._engine, "run_fast", None)
+        self._keep_memory = keep_memory
+        self._run_fast: Callable[..., dict[str, Any] | None] | None = (
+            getattr(self._engine, "run_fast", None) if keep_memory else None
+        )
 
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
@@ -188,6 +193,28 @@ class Session:
             return results
         return [results[name] for name in request.outputs or results]
 
+    async def run_async(
+        self,
+        feeds: Mapping[str, Any] | Sequence[Any],
+        outputs: str | Sequence[str] | None = None,
+        *,
+        out: Mapping[str, Array] | None = None,
+    ) -> dict[str, Any]:
+        """Return what `run` returns, while the event loop goes on: the run has a thread of its own.
+
+        Arrays that are fed may not be changed until then. A task that is cancelled waits no more, and its run
+        goes on to the end; `cancel` stops it. Raises what `run` raises.
+
+        >>> import asyncio
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+        >>> asyncio.run(sabir.Session(model).run_async({'x': [-1.0, 2.0]}))['y']
+        array([0., 2.], dtype=float32)
+        """
+        import asyncio  # ruff: ignore[import-outside-top-level]  a program that awaits has it already
+
+        return await asyncio.to_thread(self.run, feeds, outputs, out=out)
+
     def cancel(self) -> None:
         """Stop the runs that other threads are in: they raise CancelledError. Later runs are not concerned.
 
@@ -212,16 +239,18 @@ class Session:
         buffers = check_buffers(out, [p.name for p in self.outputs] if outputs is None else outputs)
         fast = self._run_fast if outputs is None else None
         found = None if fast is None else fast(feeds, buffers)
-        return write_buffers(self._run(feeds, outputs) if found is None else found, buffers)
+        results = write_buffers(self._run(feeds, outputs) if found is None else found, buffers)
+        return {**results, **out}
 
     def _run(self, feeds: Mapping[str, Any], outputs: Sequence[str] | None) -> dict[str, Any]:
-        if self.threads is None:
-            return self._engine.run(feeds, outputs)
-        limit = ThreadLimit(self.threads)
+        limit = None if self.threads is None else ThreadLimit(self.threads)
         try:
             return self._engine.run(feeds, outputs)
         finally:
-            limit.release()
+            if limit is not None:
+                limit.release()
+            if not self._keep_memory:
+                self.release()
 
     def __repr__(self) -> str:
         return f"<Session of {self._model}, engine {self.engine!r}>"
