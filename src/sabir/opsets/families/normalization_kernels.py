@@ -11,6 +11,8 @@ from sabir.loops import Expression, NotLowered
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from sabir.loops import Sizes
+
 
 class Standardized(NamedTuple):
     """Elements minus their mean, divided by `sqrt(variance + epsilon)`, the mean, and one over that root."""
@@ -28,6 +30,21 @@ def standardized(x: Expression, axes: Iterable[int], epsilon: float) -> Standard
     variance = loops.mean(loops.apply("mul", deviation, deviation), axes)
     inverse = loops.apply("rsqrt", loops.apply("add", variance, epsilon))
     return Standardized(loops.apply("mul", deviation, inverse), mean, inverse)
+
+
+def statistics(x: Expression, axes: tuple[int, ...], shape: Sizes) -> tuple[Expression, Expression]:
+    """Return mean and population variance of `x` over some axes, computed in double, with a shape."""
+    wide = loops.cast(x, "double")
+    mean = loops.mean(wide, axes)
+    deviation = loops.apply("sub", wide, mean)
+    variance = loops.mean(loops.apply("mul", deviation, deviation), axes)
+    return loops.reshape(mean, shape), loops.reshape(variance, shape)
+
+
+def updated(old: Expression, new: Expression, momentum: float) -> Expression:
+    """Return running statistics after a batch: `old * momentum + new * (1 - momentum)`."""
+    kept = loops.apply("mul", loops.cast(old, "double"), momentum)
+    return loops.cast(loops.apply("add", kept, loops.apply("mul", new, 1 - momentum)), old.element)
 
 
 def of_unit_mean_square(x: Expression, axes: Iterable[int], epsilon: float) -> Expression:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sabir import loops
-from sabir.ir import add, dim_max, exact_quotient, floor_div, mul, sub
+from sabir.ir import add, dim_max, exact_quotient, floor_div, mul, product, sub
 from sabir.loops import INTEGERS, Expression, NotLowered
 from sabir.opsets.families.convolution import kernel_of
 from sabir.opsets.families.windows import Window
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.ir import Dim
-    from sabir.loops import Size
+    from sabir.loops import Size, Sizes
 
 _MOST_TAPS = 4096  # of a window that a kernel combines
 
@@ -134,6 +134,54 @@ def known(size: Dim) -> Size:
 def pooled(x: Expression, window: Window, op: str) -> Expression:
     """Return the elements of each window of `x` (N, C, ...) combined by `sum` or `max`."""
     return channels_first(loops.slide(op, windows_of(x, window, _empty(op, x.element)), len(window.kernel)))
+
+
+def pooled_with_indices(x: Expression, window: Window) -> tuple[Expression, Expression]:
+    """Return the maximum of each window of `x` (N, C, ...), and the number of the first one's place in `x`.
+
+    The number is -1 where a window has no element of `x`.
+    """
+    taps = len(window.kernel)
+    found = windows_of(x, window, _empty("max", x.element))
+    best = loops.slide("max", found, taps)
+    wide = loops.reshape(best, (*best.shape, *(1,) * taps))
+    hit = loops.apply("eq", found, wide)
+    if x.is_float:  # NaN is the greatest, and equal to NaN
+        missing = loops.apply("and", loops.apply("isnan", found), loops.apply("isnan", wide))
+        hit = loops.apply("or", hit, missing)
+    place, inside = _places(x, found, window)
+    count = loops.sized("int64", product(x.shape[2:]))
+    candidates = loops.where(loops.apply("and", hit, inside), place, count)
+    first = loops.reshape(loops.reduce("min", candidates, range(found.rank - taps, found.rank)), best.shape)
+    channels = loops.sized("int64", x.shape[1])
+    plane = loops.apply("mul", loops.count(_along(best, 0), 0), channels)
+    plane = loops.apply("add", plane, loops.count(_along(best, best.rank - 1), best.rank - 1))
+    numbered = loops.apply("add", loops.apply("mul", plane, count), first)
+    indices = loops.where(loops.apply("eq", first, count), loops.number("int64", -1), numbered)
+    return channels_first(best), channels_first(indices)
+
+
+def _along(x: Expression, axis: int) -> Sizes:
+    """Return the shape with the size of one axis, and 1 for the others."""
+    return tuple(size if i == axis else 1 for i, size in enumerate(x.shape))
+
+
+def _places(x: Expression, found: Expression, window: Window) -> tuple[Expression, Expression]:
+    """Return the number of each tap's place in its plane of `x`, row by row, and whether it is inside."""
+    lengths, taps = x.shape[2:], len(window.kernel)
+    before, _ = padding_of(window, lengths, found.shape[1 : 1 + taps])
+    number: Expression = loops.number("int64", 0)
+    inside: Expression = loops.number("bool", 1)
+    for i, (length, pad) in enumerate(zip(lengths, before, strict=True)):
+        axis, tap = 1 + i, found.rank - taps + i
+        start = loops.apply("mul", loops.count(_along(found, axis), axis), window.strides[i])
+        offset = loops.apply("mul", loops.count(_along(found, tap), tap), window.dilations[i])
+        place = loops.apply("sub", loops.apply("add", start, offset), loops.sized("int64", pad))
+        end = loops.sized("int64", length)
+        within = loops.apply("and", loops.apply("ge", place, 0), loops.apply("lt", place, end))
+        inside = loops.apply("and", inside, within)
+        number = loops.apply("add", loops.apply("mul", number, end), place)
+    return number, inside
 
 
 def _empty(op: str, element: str) -> float:

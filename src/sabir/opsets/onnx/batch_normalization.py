@@ -225,26 +225,39 @@ def evaluate_with_mode(
 
 
 @v1.lower
-def lower(
+def lower(  # ruff: ignore[too-many-arguments]  the operator's signature
     x: Expression, scale: Expression, bias: Expression, mean: Expression, var: Expression, /, *,
-    is_test: int, spatial: int, epsilon: float, call: Lowering,
-) -> Expression:  # fmt: skip
-    if not is_test or any(call.outputs[1:]):
-        raise NotLowered("no kernel normalises by the statistics of a batch")
+    is_test: int, spatial: int, epsilon: float, momentum: float, call: Lowering,
+) -> tuple[Expression, ...]:  # fmt: skip
+    if is_test and any(call.outputs[1:]):
+        raise NotLowered(_NO_STATISTICS)
     sizes = (x.shape[1:2] or (1,)) if spatial else x.shape[1:]
     if not all(loops.same_shape(p.shape, sizes) for p in (scale, bias, mean, var)):
         raise NotLowered("whether the parameters fit the input is known at run time only")
-    return normalization_kernels.scaled(x, (mean, var), scale, bias, epsilon)
+    if is_test:
+        return (normalization_kernels.scaled(x, (mean, var), scale, bias, epsilon),)
+    batch = normalization_kernels.statistics(x, (0, *range(2, x.rank)) if spatial else (0,), sizes)
+    running = (
+        normalization_kernels.updated(old, new, momentum) for old, new in zip((mean, var), batch, strict=True)
+    )
+    saved = (loops.cast(new, x.element) for new in batch)
+    return normalization_kernels.scaled(x, batch, scale, bias, epsilon), *running, *saved
 
 
 @v7.lower
-def lower_by_outputs(*inputs: Expression, epsilon: float, spatial: int = 1, call: Lowering) -> Expression:
-    return lower(*inputs, is_test=1, spatial=spatial, epsilon=epsilon, call=call)
+def lower_by_outputs(
+    *inputs: Expression, epsilon: float, momentum: float, spatial: int = 1, call: Lowering
+) -> tuple[Expression, ...]:
+    test = not any(call.outputs[1:])
+    return lower(*inputs, is_test=test, spatial=spatial, epsilon=epsilon, momentum=momentum, call=call)
 
 
 @v14.lower
-def lower_with_mode(*inputs: Expression, epsilon: float, training_mode: int, call: Lowering) -> Expression:
-    return lower(*inputs, is_test=not training_mode, spatial=1, epsilon=epsilon, call=call)
+def lower_with_mode(
+    *inputs: Expression, epsilon: float, momentum: float, training_mode: int, call: Lowering
+) -> tuple[Expression, ...]:
+    test = not training_mode
+    return lower(*inputs, is_test=test, spatial=1, epsilon=epsilon, momentum=momentum, call=call)[:3]
 
 
 @v9.downgrade

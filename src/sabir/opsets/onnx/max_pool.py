@@ -14,7 +14,7 @@ from sabir.loops import Expression, Lowering, NotLowered
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.families.pooling import pooled_type, reduce_windows, taps_backwards
 from sabir.opsets.families.pooling_gradients import of_maxima
-from sabir.opsets.families.window_kernels import pooled
+from sabir.opsets.families.window_kernels import pooled, pooled_with_indices
 from sabir.opsets.families.windows import (
     AUTO_PAD,
     CEIL_MODE,
@@ -128,11 +128,14 @@ def _indices(x: Array, best: Array, axes: Sequence[WindowAxis], storage_order: i
 
 
 @v1.lower
-def lower(x: Expression, /, *, storage_order: int = 0, call: Lowering, **window: Any) -> Expression:
-    del storage_order
-    if call.wants(1):
-        raise NotLowered("no kernel computes the indices of the maxima")
-    return pooled(x, Window.of(**window), "max")
+def lower(
+    x: Expression, /, *, storage_order: int = 0, call: Lowering, **window: Any
+) -> Expression | tuple[Expression, Expression]:
+    if not call.wants(1):
+        return pooled(x, Window.of(**window), "max")
+    if storage_order:
+        raise NotLowered("no kernel counts places column by column")
+    return pooled_with_indices(x, Window.of(**window))
 
 
 @v12.gradient

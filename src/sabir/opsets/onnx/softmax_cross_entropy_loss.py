@@ -7,7 +7,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import loss_gradients, losses
+from sabir.loops import Expression
+from sabir.opsets.families import loss_gradients, loss_kernels, losses
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Call, Constraint, Example, Operator, Output
@@ -51,6 +52,15 @@ def evaluate(
     scale = None if weights is None else widened(weights)
     loss = losses.evaluate(logs, labels, scale, ignore_index, reduction)
     return loss.astype(scores.dtype, copy=False), logs.astype(scores.dtype, copy=False)
+
+
+@v12.lower
+def lower(
+    scores: Expression, labels: Expression, weights: Expression | None = None, /, *,
+    ignore_index: int | None, reduction: str,
+) -> tuple[Expression, Expression]:  # fmt: skip
+    logs = loss_kernels.log_softmax(scores, CLASSES)
+    return loss_kernels.loss(logs, labels, weights, ignore_index, reduction), logs
 
 
 @v12.body
