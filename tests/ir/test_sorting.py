@@ -111,10 +111,10 @@ def test_any_order_is_sorted_in_no_time():
         graph.detach(node)
     for node in nodes:
         graph.append(node)
-    start = time.perf_counter()
+    start = time.process_time()
     assert graph.sort()
     verify(graph)
-    assert time.perf_counter() - start < 5  # what takes a moment here would take a quadratic one minutes
+    assert time.process_time() - start < 5  # what takes a moment here would take a quadratic one minutes
 
 
 def test_unsorted_models_are_inferred_in_full():

@@ -146,12 +146,12 @@ def test_a_long_circle_is_found_at_once():
     x, ids = np.zeros((1, 1), np.float32), list(range(100_000))
     circle = chain(len(ids) - 1, nodes_truenodeids=[*ids[1:], 0], nodes_falsenodeids=[*ids[1:], 0])
     circle["nodes_modes"] = ["BRANCH_LEQ"] * len(ids)
-    start = time.perf_counter()
+    start = time.process_time()
 
     with pytest.raises(EvaluationError, match="leads back"):
         run("TreeEnsembleRegressor", x, n_targets=1, **circle)
 
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def leaves_and_nodes(**changes):

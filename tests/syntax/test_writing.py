@@ -179,12 +179,12 @@ def test_twenty_thousand_nodes_take_no_time():
         f"[n{i}] v{i + 1} = Conv <axis: int = 1, pads = [1, 1]> (v{i}, v{i // 2})\n" for i in range(count)
     )
     source = f"g (float[N] v0) => (float[N] v{count}) {{{''.join(lines)}}}"
-    start = time.perf_counter()
+    start = time.process_time()
     graph = parse_graph(source)
-    middle = time.perf_counter()
+    middle = time.process_time()
     assert text(graph).count("\n") == count + 2
     assert middle - start < 5
-    assert time.perf_counter() - middle < 5
+    assert time.process_time() - middle < 5
 
 
 # ---------------------------------------------------------------- made-up facts
