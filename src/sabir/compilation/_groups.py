@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sabir.compilation._lowering import Evaluated
     from sabir.loops import Sizes
 
-GroupKind = Literal["nest", "product", "attention", "windows", "single", "evaluate", "gone"]
+GroupKind = Literal["nest", "product", "attention", "windows", "single", "recurrence", "evaluate", "gone"]
 
 
 @dataclass(slots=True, eq=False)
@@ -30,6 +30,7 @@ class Group:
     scores: Group | None = None  # of attention: the product and the rows between it and the members
     after: int = 0
     step: Evaluated | None = None
+    operands: tuple[Expression, ...] = ()  # of a recurrence, as they lie in memory
     place: int = 0  # among the calls of the program: the order in which equals run
 
     def narrow(self) -> Sizes:

@@ -12,6 +12,7 @@ from sabir.compilation.kernels import (
     Nest,
     Packing,
     Product,
+    Recurrence,
     Scattering,
     Selection,
     Sliding,
@@ -81,7 +82,24 @@ class Computed(NamedTuple):
 
 
 Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
-Spec: TypeAlias = Nest | Product | Attention | Packing | Cumulation | Scattering | Selection | Sliding
+Spec: TypeAlias = (
+    Nest
+    | Product
+    | Attention
+    | Packing
+    | Cumulation
+    | Recurrence
+    | Scattering
+    | Selection
+    | Sliding
+)
+
+
+@dataclass(slots=True, eq=False)
+class Turns:
+    """How often the entries that share it, which follow each other, run in turn."""
+
+    count: Size
 
 
 @dataclass(slots=True, eq=False)
@@ -90,7 +108,8 @@ class Entry:
 
     `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes, `reaches` is what
     it touches of tensors in memory. The first arguments are the sizes of so many `axes`; where all `writes`
-    are empty tensors, no loop needs to turn.
+    are empty tensors, no loop needs to turn. With `turns` the block of the kernel is the number of the turn, and
+    the address of its arguments.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]
@@ -101,6 +120,7 @@ class Entry:
     reaches: list[Reach] = field(default_factory=list["Reach"])
     writes: list[Buffer] = field(default_factory=list[Buffer])
     axes: int = 0
+    turns: Turns | None = None
 
 
 @dataclass(slots=True, eq=False)

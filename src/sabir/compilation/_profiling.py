@@ -107,7 +107,7 @@ class ProfiledRun(PlanRun):
 
     def measure(self) -> None:
         """Run the plan; raises UnsupportedError where it does not fit the feeds."""
-        self.times: list[float] = []
+        self.times = [0.0] * len(self.program.plan.entries)
         try:
             with np.errstate(all="ignore"):
                 self.outputs()
@@ -118,12 +118,12 @@ class ProfiledRun(PlanRun):
         for row in range(*rows):
             started = time.perf_counter()
             super()._rows(layout, (row, row + 1))
-            self.times.append(time.perf_counter() - started)
+            self.times[layout.owners[row]] += time.perf_counter() - started
 
     def _step(self, step: Any) -> None:
         started = time.perf_counter()
         super()._step(step)
-        self.times.append(time.perf_counter() - started)
+        self.times[self.program.plan.entries.index(step)] += time.perf_counter() - started
 
 
 def profile_of(run: ProfiledRun, alone: Sequence[Sequence[float]], whole: Sequence[float]) -> Profile:

@@ -18,6 +18,7 @@ from sabir.loops import (
     Number,
     Pad,
     Permute,
+    Recur,
     Reduce,
     Reshape,
     Scatter,
@@ -74,6 +75,8 @@ def operands_of(x: Expression) -> tuple[Expression, ...]:
             return (x.a, x.b)
         case Join():
             return x.parts
+        case Recur():
+            return x.operands
         case Slide():
             return (x.operand,) if x.weights is None else (x.operand, x.weights)
         case Reduce() | Cumulate() | Best() | Pad() | Copy():
@@ -109,10 +112,14 @@ class Views:
             found = self._found[view] = self._viewed(view, found)
         return found
 
+    def bind(self, x: Expression, located: Located) -> None:
+        """Let an expression lie at a place, such as one that stands for another."""
+        self._found[x] = located
+
     def prefer(self, x: Reshape) -> None:
         """Let the operand of a Reshape lie in memory in the order that the Reshape reads it in."""
         inner = x.operand
-        if not isinstance(inner, Permute) or isinstance(inner.operand, (*VIEWS, Stored, Join, Pad)):
+        if not isinstance(inner, Permute) or isinstance(inner.operand, (*VIEWS, Stored, Join, Pad, Recur)):
             return
         base = inner.operand
         if (

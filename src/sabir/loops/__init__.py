@@ -7,6 +7,7 @@ from sabir.loops._expressions import (
     FLOATS,
     INTEGERS,
     Best,
+    Bound,
     Contract,
     Count,
     Cumulate,
@@ -18,6 +19,7 @@ from sabir.loops._expressions import (
     Number,
     Pad,
     Permute,
+    Recur,
     Reduce,
     Reshape,
     Scatter,
@@ -25,6 +27,8 @@ from sabir.loops._expressions import (
     Sizes,
     Slice,
     Slide,
+    State,
+    StepBody,
     Stored,
     Take,
     Windows,
@@ -58,14 +62,16 @@ from sabir.loops._operations import (
     take,
     where,
 )
+from sabir.loops._recurrences import Recurred, Steps
 from sabir.loops._windows import convolve, slide, windows
 
 __all__ = [
-    "ARITY", "ELEMENTS", "FLOATS", "INTEGERS", "Assumptions", "Best", "Contract", "Count", "Cumulate",
-    "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
-    "Permute", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "Stored", "Take",
-    "Windows", "apply", "assuming", "best", "broadcast", "cast", "check_element", "contract",
-    "convolve", "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow",
-    "number", "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized",
-    "slide", "squeeze", "take", "where", "windows",
+    "ARITY", "Assumptions", "Best", "Bound", "Contract", "Count", "Cumulate", "ELEMENTS", "Expand",
+    "Expression", "Extent", "FLOATS", "INTEGERS", "Join", "Lowering", "Map", "NotLowered", "Number",
+    "Pad", "Permute", "Recur", "Recurred", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice",
+    "Slide", "State", "StepBody", "Steps", "Stored", "Take", "Windows", "apply", "assuming", "best",
+    "broadcast", "cast", "check_element", "contract", "convolve", "count", "cumulate", "cut",
+    "equal", "expand", "join", "known_sizes", "mean", "narrow", "number", "pad", "permute",
+    "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized", "slide", "squeeze", "take",
+    "where", "windows",
 ]  # fmt: skip

@@ -241,3 +241,61 @@ class Pad(Expression):
     operand: Expression = field(default_factory=lambda: Number("float", ()))
     before: Sizes = ()
     number: float = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State(Expression):
+    """What the steps of a recurrence carry on: along its first axis lies the state before each step."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound(Expression):
+    """An operand of a recurrence, by its number, within the expressions of a step."""
+
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepBody:
+    """What each step of a recurrence computes of states and operands: new states, and outputs.
+
+    The first axis of all its expressions counts the steps. Backwards, the first step fills the last index of
+    the outputs; operands are in the order of the steps.
+    """
+
+    states: tuple[State, ...]
+    after: tuple[Expression, ...]
+    outputs: tuple[Expression, ...]
+    backwards: bool = False
+
+    @property
+    def steps(self) -> Size:
+        """The number of steps."""
+        return self.states[0].shape[0]
+
+    def __str__(self) -> str:
+        order = "backwards" if self.backwards else "forwards"
+        return f"{self.steps} steps {order}, {len(self.states)} states"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recur(Expression):
+    """A state after the last step of a recurrence; with a `number` from that of the states on, an output.
+
+    The operands are the states before the first step, then those that the body names. The results of one
+    recurrence share its body.
+    """
+
+    body: StepBody = field(default_factory=lambda: StepBody((), (), ()))
+    operands: tuple[Expression, ...] = ()
+    number: int = 0
+
+    @property
+    def initial(self) -> tuple[Expression, ...]:
+        """The states before the first step."""
+        return self.operands[: len(self.body.states)]
+
+    @property
+    def bound(self) -> tuple[Expression, ...]:
+        """The operands that the body names."""
+        return self.operands[len(self.body.states) :]
