@@ -24,7 +24,7 @@ from sabir.compilation._plan import (
     bytes_of,
     count_of,
 )
-from sabir.compilation._recurrences import add_recurrence_entries
+from sabir.compilation._recurrences import add_recurrences
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
@@ -76,7 +76,7 @@ class PlanBuilder:
             elif group.kind == "windows":
                 add_windows(self, group)
             elif group.kind == "recurrence":
-                add_recurrence_entries(self, group)
+                add_recurrences(self, group)
             elif group.kind == "single":
                 self._single(group)
             else:

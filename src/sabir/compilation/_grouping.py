@@ -227,7 +227,7 @@ class Grouping:
         for number in candidates:
             group = self.groups[number]
             others = [o for o in direct if self.of.get(o) is not group and o in self.of]
-            if self._joins(x, group, direct) and self._allowed(
+            if self._joins(x, group, direct) and self.allowed(
                 group, [*needed, *(self.of[o] for o in others)]
             ):
                 for o in others:
@@ -287,7 +287,7 @@ class Grouping:
             return all(o.shape in {group.space, group.narrow()} for o in inside)
         return group.reduced is not None and x.shape == group.narrow()
 
-    def _allowed(self, group: Group, needed: Sequence[Group]) -> bool:
+    def allowed(self, group: Group, needed: Sequence[Group]) -> bool:
         """Return whether a group may wait for others: none of them is itself, or waits for it."""
         bit = 1 << group.number
         return all(other is not group and not other.after & bit for other in needed)

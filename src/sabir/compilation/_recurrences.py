@@ -1,26 +1,18 @@
-"""The entries of recurrences: the kernels of one step, which run in turn as often as there are steps."""
+"""The entries of recurrences: the kernels of a step, which run in turn, or one that walks many steps."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation._groups import Group
 from sabir.compilation._matrices import Panels, lanes_of, packed_panels
 from sabir.compilation._nesting import NestBuilder, Nesting, Place, merged, nest_of
-from sabir.compilation._plan import (
-    Argument,
-    Buffer,
-    BufferNumber,
-    Entry,
-    Offset,
-    Turns,
-    count_of,
-)
+from sabir.compilation._plan import Argument, Buffer, BufferNumber, Entry, Offset, Turns, count_of
 from sabir.compilation._stages import Stage, leaves_of, stages_of
 from sabir.compilation._tiles import step_tiles
 from sabir.compilation._views import Located, row_major
-from sabir.compilation.kernels import Accumulated, Recurrence, StateAccess
+from sabir.compilation.kernels import WALK, Accumulated, Recurrence, StateAccess, StepStage
 from sabir.loops import Bound, Contract, Expression, Recur, State
 
 if TYPE_CHECKING:
@@ -30,6 +22,10 @@ if TYPE_CHECKING:
     from sabir.compilation._tiles import Tile
     from sabir.loops import Size, StepBody
 
+_SMALL = 1 << 16  # operations of a step of one row: threads that meet after it would cost as much
+_ROW = 1 << 22  # operations of a row of a walk: a fraction of a millisecond, after which a run can be cancelled
+_USUAL_ROWS = 16
+
 
 class _Packed(NamedTuple):
     buffer: Buffer
@@ -37,34 +33,98 @@ class _Packed(NamedTuple):
     depth: Size
 
 
-def add_recurrence_entries(builder: PlanBuilder, group: Group) -> None:
-    """Add the entries of the stages of a step, and before them those of packing where matrices vary."""
-    making = _Making(builder, group)
-    entries = [making.entry(stage) for stage in making.stages]
-    first, last = len(builder.entries), len(builder.entries) + len(entries) - 1
+@dataclass(slots=True, eq=False)
+class _Built:
+    """A stage as a kernel: for numbers of rows up to a limit, and its arguments."""
+
+    choices: list[tuple[int | None, int, StepStage]]  # with the rows of a tile
+    nesting: Nesting
+    arguments: list[Argument]
+    entry: Entry
+    flops: Size = 0
+    written: list[Buffer] = field(default_factory=list[Buffer])
+
+
+def add_recurrences(builder: PlanBuilder, group: Group) -> None:
+    """Add the entries of the recurrences of a group, and before them those of packing where matrices vary."""
+    made = [_Making(builder, group, body) for body in group.recurrences]
+    first = len(builder.entries)
+    entries = _walks(made) if all(m.is_small for m in made) else _steps(made)
     builder.entries += entries
     for buffer in {b for entry in entries for b in entry.buffers}:
         buffer.use(first)  # what a step leaves, the next one reads
-        buffer.use(last)
+        buffer.use(first + len(entries) - 1)
+
+
+def _steps(made: Sequence[_Making]) -> list[Entry]:
+    """Return an entry for each stage, which all threads share."""
+    entries: list[Entry] = []
+    for making in made:
+        turns = Turns(making.steps)
+        for built in making.built():
+            entry = built.entry
+            entry.turns, entry.flops = turns, built.flops
+            entry.writes, entry.axes = built.written, 3
+            entry.choices = [
+                (built.nesting.sizes[1], limit or 0, making.spec((stage,), rows, walks=False), built.arguments)
+                for limit, rows, stage in built.choices
+            ]
+            entries.append(entry)
+    return entries
+
+
+def _walks(made: Sequence[_Making]) -> list[Entry]:
+    """Return an entry for all recurrences that have one kernel."""
+    entries: dict[tuple[Recurrence, ...], list[tuple[_Making, list[_Built]]]] = {}
+    for making in made:
+        built = making.built()
+        specs = [
+            making.spec(tuple(stage for _, _, stage in choice), min(rows for _, rows, _ in choice), walks=True)
+            for choice in zip(*(b.choices for b in built), strict=True)
+        ]
+        entries.setdefault(tuple(specs), []).append((making, built))
+    return [_walk(specs, parts) for specs, parts in entries.items()]
+
+
+def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Built]]]) -> Entry:
+    making, stages = parts[0]
+    arguments = [[a for built in part for a in built.arguments] for _, part in parts]
+    length = making.steps_of_a_row
+    entry = Entry([], turns=Turns((making.steps + (length - 1)) // length), axes=WALK)
+    for _, part in parts:
+        for built in part:
+            entry.buffers += [b for b in built.entry.buffers if b not in entry.buffers]
+            entry.reaches += built.entry.reaches
+            entry.writes += built.written
+            entry.flops += built.flops
+            entry.nodes = tuple(dict.fromkeys((*entry.nodes, *built.entry.nodes)))
+    words = len(arguments[0])
+    block: list[Argument] = [len(parts), words, length, *(a for part in arguments for a in part)]
+    limits = [limit for limit, _, _ in stages[0].choices]
+    entry.choices = [
+        (making.space[-2], limit or 0, spec, block) for limit, spec in zip(limits, specs, strict=True)
+    ]
+    return entry
 
 
 class _Making:
-    """The entries of one recurrence in the making."""
+    """The kernels of one recurrence in the making."""
 
-    def __init__(self, builder: PlanBuilder, group: Group) -> None:
-        self.builder, self.group = builder, group
-        self.recur = _recur_of(group.members[0])
-        self.body: StepBody = self.recur.body
-        self.stages = stages_of(self.body)
-        self.turns = Turns(self.body.steps)
-        self.space = self.body.states[0].shape
-        self.results = {x.number: x for x in map(_recur_of, group.members)}
+    def __init__(self, builder: PlanBuilder, group: Group, body: StepBody) -> None:
+        self.builder, self.group, self.body = builder, group, body
+        self.operands = group.recurrences[body]
+        self.stages = stages_of(body)
+        self.space = body.states[0].shape
+        self.element, self.steps = body.states[0].element, body.steps
+        members = [x for x in group.members if isinstance(x, Recur) and x.body is body]
+        self.results = {x.number: x for x in members}
+        self.members = members
         self._place()
-        rows = self.space[-2]
+        rows, columns = self.space[-2:]
         self.tiles = {
             stage: step_tiles(
-                rows if isinstance(rows, int) else None, self.space[-1], len(stage.products),
-                lanes_of(builder, self.recur.element), builder.host.registers,
+                rows if isinstance(rows, int) else None, columns, len(stage.products),
+                lanes_of(builder, self.element), builder.host.registers,
             )
             for stage in self.stages
         }  # fmt: skip
@@ -72,13 +132,35 @@ class _Making:
             x: self._packed(x, self.tiles[stage][0][1]) for stage in self.stages for x in stage.products
         }
 
+    @property
+    def _work(self) -> Size:
+        """The operations of a step for one row."""
+        products = [2 * x.b.shape[0] * x.b.shape[1] for stage in self.stages for x in stage.products]
+        return sum(products, start=self.space[-1])
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a thread computes a step of some rows alone."""
+        return isinstance(self._work, int) and self._work < _SMALL
+
+    @property
+    def steps_of_a_row(self) -> int:
+        """How many steps a row of a walk has."""
+        rows, work = self.space[-2], self._work
+        rows = rows if isinstance(rows, int) else _USUAL_ROWS
+        return max(1, _ROW // max(1, rows * work)) if isinstance(work, int) else 1
+
+    def spec(self, stages: tuple[StepStage, ...], rows: int, *, walks: bool) -> Recurrence:
+        """Return the kernel of some stages."""
+        return Recurrence(stages, self.element, len(self.body.states), rows, walks)
+
     def _place(self) -> None:
         """Place what a step reads: operands, states, and what earlier stages leave."""
         builder, views = self.builder, self.builder.grouping.views
         count = len(self.body.states)
         for leaf in leaves_of(self.body):
             if isinstance(leaf, Bound):
-                views.bind(leaf, views.locate(self.group.operands[count + leaf.number]))
+                views.bind(leaf, views.locate(self.operands[count + leaf.number]))
         shape = self.space[1:]
         strides = (0, *row_major(shape))
         for number, state in enumerate(self.body.states):
@@ -89,10 +171,10 @@ class _Making:
         for stage in self.stages:
             for x in stage.kept:
                 views.bind(x, Located(x, 0, strides))
-                builder.buffers[x] = self.builder.new_buffer("arena", x.element, shape)
+                builder.buffers[x] = builder.new_buffer("arena", x.element, shape)
 
     def _memory(self) -> Buffer:
-        return self.builder.new_buffer("arena", self.recur.element, self.space[1:])
+        return self.builder.new_buffer("arena", self.element, self.space[1:])
 
     def _packed(self, x: Contract, tile: Tile) -> _Packed:
         located = self.builder.grouping.views.locate(x.b)
@@ -103,10 +185,14 @@ class _Making:
 
     # ------------------------------------------------------------ a stage
 
-    def entry(self, stage: Stage) -> Entry:
-        """Return the entry of a stage."""
+    def built(self) -> list[_Built]:
+        """Return the stages as kernels."""
+        return [self._built(stage) for stage in self.stages]
+
+    def _built(self, stage: Stage) -> _Built:
         builder, group = self.builder, self.group
-        nests = NestBuilder(Group("recurrence", group.number, self.space, members=stage.members), builder.grouping)
+        members = Group("recurrence", group.number, self.space, members=stage.members)
+        nests = NestBuilder(members, builder.grouping)
         nesting = nests.run()
         for number, x in enumerate(stage.products):
             nesting.steps[nests.numbers[x]] = Accumulated(x.element, number)
@@ -117,37 +203,38 @@ class _Making:
             located = builder.grouping.views.locate(x)
             nesting.places.append(Place(located, x.element, (*located.strides[:-1], 0)))
         nesting = _over_steps(nesting)
-        nest = replace(nest_of(nesting, builder.host.vector_bits, inner=2), short=())
-        nest = replace(nest, lanes=lanes_of(builder, self.recur.element))
+        nest = nest_of(nesting, builder.host.vector_bits, inner=2)
+        nest = replace(nest, short=(), lanes=lanes_of(builder, self.element))
         written = {access for access, _ in nesting.stores}
-        states = tuple(
-            StateAccess(n, self.body.states.index(p.located.base), n in written)
-            for n, p in enumerate(nesting.places)
-            if isinstance(p.located.base, State)
-        )
-        spec = Recurrence(
-            nest, self.recur.element, len(self.body.states), states,
+        spec = StepStage(
+            nest,
+            tuple(
+                StateAccess(n, self.body.states.index(p.located.base), n in written)
+                for n, p in enumerate(nesting.places)
+                if isinstance(p.located.base, State)
+            ),
             tuple(range(first, first + len(sources))),
-            tuple(sources.index(x.a) for x in stage.products), 1, 1,
-        )  # fmt: skip
-        entry = Entry([], nodes=builder.origins.labels(group.members), turns=self.turns)
-        arguments = [*builder.arguments(nest, nesting, entry, 0), *self._arguments(stage, sources, entry)]
-        for limit, tile in self.tiles[stage]:
-            tiled = replace(spec, rows=tile.rows, vectors=tile.vectors)
-            entry.choices.append((nesting.sizes[1], limit or 0, tiled, arguments))
-        builder.note_writes(entry, nesting)
-        entry.flops = count_of(nesting.sizes) * (
-            len(nest.steps) + 2 * sum((self.packed[x].depth for x in stage.products), start=0)
+            tuple(sources.index(x.a) for x in stage.products),
+            1,
         )
-        return entry
+        entry = Entry([], nodes=builder.origins.labels(self.members))
+        arguments = builder.arguments(nest, nesting, entry, 0)
+        found = _Built([], nesting, [*arguments, *self._arguments(stage, sources, entry)], entry)
+        found.choices = [
+            (limit, tile.rows, replace(spec, vectors=tile.vectors)) for limit, tile in self.tiles[stage]
+        ]
+        found.written = [builder.buffer(nesting.places[n].located.base) for n, _ in nesting.stores]
+        depths = sum((self.packed[x].depth for x in stage.products), start=0)
+        found.flops = count_of(nesting.sizes) * (len(nest.steps) + 2 * depths)
+        return found
 
     def _store(self, stage: Stage, nests: NestBuilder, nesting: Nesting) -> None:
         """Add what a stage writes: what later stages read, new states, and outputs."""
-        views = self.builder.grouping.views
-        count = len(self.body.states)
+        views, count = self.builder.grouping.views, len(self.body.states)
         stores = [(views.locate(x), x) for x in stage.kept]
         for number, x in enumerate((*self.body.after, *self.body.outputs)):
-            if x not in stage.members and not (stage is self.stages[-1] and x in leaves_of(self.body)):
+            last = stage is self.stages[-1] and not any(x in s.members for s in self.stages)
+            if x not in stage.members and not last:  # the last stage stores what no stage computes
                 continue
             if number < count:
                 stores.append((views.locate(self.body.states[number]), x))
@@ -167,20 +254,20 @@ class _Making:
 
     def _arguments(self, stage: Stage, sources: Sequence[Expression], entry: Entry) -> list[Argument]:
         """Return the arguments after those of the nest, and note what the kernel reads beside its places."""
-        builder, element = self.builder, self.recur.element
-        views, found = builder.grouping.views, list[Argument]()
-        for state, initial in zip(self.body.states, self.group.operands, strict=False):
-            second = builder.buffers[state, "second"]
+        builder, views = self.builder, self.builder.grouping.views
+        rows, columns = self.space[-2:]
+        found: list[Argument] = []
+        for state, initial in zip(self.body.states, self.operands, strict=False):
+            second, located = builder.buffers[state, "second"], views.locate(initial)
             builder.use(second, entry)
-            located = views.locate(initial)
-            found += [BufferNumber(second), Offset(second, 0), *builder.pointer(located, element, entry)]
-            extents = list(zip(self.space[-2:], row_major(self.space[-2:]), strict=True))
-            entry.reaches.append(builder.reach(located, element, extents))
-        rows = self.space[-2]
+            pointer = builder.pointer(located, self.element, entry)
+            found += [BufferNumber(second), Offset(second, 0), *pointer]
+            entry.reaches.append(builder.reach(located, self.element, [(rows, columns), (columns, 1)]))
         for x in sources:
             depth = x.shape[-1]
             found.append(depth)
-            entry.reaches.append(builder.reach(views.locate(x), element, [(rows, depth), (depth, 1)]))
+            reach = builder.reach(views.locate(x), self.element, [(rows, depth), (depth, 1)])
+            entry.reaches.append(reach)
         for x in stage.products:
             buffer, panel, _ = self.packed[x]
             builder.use(buffer, entry)
@@ -204,10 +291,3 @@ def _over_steps(nesting: Nesting) -> Nesting:
         p._replace(strides=(step, *p.strides)) for p, step in zip(inner.places, steps, strict=True)
     ]
     return inner
-
-
-def _recur_of(x: Expression) -> Recur:
-    if not isinstance(x, Recur):
-        raise TypeError("the members of the group are results of a recurrence")
-    return x
-

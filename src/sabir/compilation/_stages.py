@@ -13,7 +13,10 @@ from sabir.compilation._views import Copy, operands_of, row_major
 from sabir.loops import Bound, Contract, Expression, Extent, Number, State
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.compilation._grouping import Grouping
+    from sabir.compilation._groups import Group
     from sabir.loops import Recur, StepBody
 
 
@@ -34,19 +37,30 @@ class Stage:
 
 
 def add_recurrence(grouping: Grouping, x: Recur) -> None:
-    """Let one group compute all results of a recurrence."""
+    """Let one group compute all results of a recurrence, and of others of its shape if they can go together."""
     group = grouping.recurrences.get(x.body)
     if group is None:
         operands = [grouping.in_memory(o) for o in x.operands]
         for place in range(len(x.initial)):
             operands[place] = _row_by_row(grouping, operands[place])
         needed = [g for o in operands for g in grouping.need(o)]
-        group = grouping.recurrences[x.body] = grouping.new_group("recurrence")
-        group.operands = tuple(operands)
+        group = _beside(grouping, x, needed) or grouping.new_group("recurrence")
+        group.recurrences[x.body] = tuple(operands)
+        grouping.recurrences[x.body] = group
         grouping.depend(group, needed)
     group.members.append(x)
     grouping.of[x] = group
     grouping.stored[x] = None
+
+
+def _beside(grouping: Grouping, x: Recur, needed: Sequence[Group]) -> Group | None:
+    """Return the group of a recurrence of the same shape that need not run before, such as the other direction."""
+    shape = x.body.states[0].shape
+    for group in dict.fromkeys(grouping.recurrences.values()):
+        (first, *_) = group.recurrences
+        if first.states[0].shape == shape and grouping.allowed(group, needed):
+            return group
+    return None
 
 
 def _row_by_row(grouping: Grouping, x: Expression) -> Expression:

@@ -15,6 +15,7 @@ _USUAL_ROWS = 1024  # of a convolution whose number of rows is symbolic
 # tiles come to the speed of the machine
 _WIDTHS = {1: (10, 0.6), 2: (10, 0.86), 3: (7, 0.95), 4: (6, 1.0)}
 _INDEPENDENT = 8  # sums that hide the latency of additions
+_FROM_CACHE = 5  # rows that use a vector of a matrix while the next one comes from the cache
 _LATENCY = 10  # multiplications of a step: fewer wait for each other
 _OVERHEAD = 1.5  # of a step, in multiplications
 _LARGE_PANEL = 3 << 17  # bytes of a panel that the cache of a core holds beside the next one
@@ -95,14 +96,14 @@ def step_tiles(
     A tile has its vectors of each of the products; all tiles have as many.
     """
     count = max(1, products)
-    vectors = max(1, _INDEPENDENT // count if rows == 1 or registers > _AVX2 else _AVX2 // 4 // count)
+    vectors = max(1, (_INDEPENDENT if rows == 1 else _INDEPENDENT // 2) // count)
     if isinstance(columns, int):
         vectors = max(1, min(vectors, _up(columns, lanes)))
     most = max(1, (registers - 1) // (count * vectors + 1))
     if rows is None:
         return [(1, Tile(1, 1, vectors)), (None, Tile(most, 1, vectors))]
-    least = min(range(1, most + 1), key=lambda r: (_up(rows, r) * (r * count * vectors + _OVERHEAD), r))
-    return [(None, Tile(least, 1, vectors))]
+    best = min(range(1, most + 1), key=lambda r: (_up(rows, r) * max(r, _FROM_CACHE), r))
+    return [(None, Tile(best, 1, vectors))]
 
 
 def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:

@@ -1,8 +1,9 @@
-"""One step of a recurrence, or a stage of it: products of rows of a state, and maps of their sums.
+"""Steps of a recurrence: products of the rows of a state, and maps of their sums.
 
-A step is a row of the native plan: the driver runs it on all threads, which meet before the next one. The
-tiles of a step are rows by panels of columns, and each thread has the same panels in every step, so that
-they stay in its cache. The sums of all products of a tile wait on the stack for the maps.
+Work is divided in one of two ways. A large step is a row of the native plan, or several where it has stages:
+the threads share its tiles and meet before the next one. Each has the same panels in every step, so that they
+stay in its cache. Small steps would spend more time on that than on their work: there a thread walks many
+steps for some rows of the state, and nothing else reads those.
 
 A state lies in two buffers in turn, so that no thread overwrites what another one reads. The last step
 writes the first of them; the first step reads the initial state.
@@ -16,11 +17,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
 from sabir.compilation.kernels._emitter import Emitter, Kind, Register
 from sabir.compilation.kernels._jobs import lanes_before
-from sabir.compilation.kernels._nest import Accumulated
+from sabir.compilation.kernels._nest import Accumulated, Layout
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.compilation.kernels._emitter import Variable
     from sabir.compilation.kernels._nest import Nest
+
+_WORD = 8
+_BLOCK = 128  # of columns: the loop within it is the innermost, so that sums are in registers before constants of maps
+WALK = 3  # arguments of a walk before those of its parts: how many parts there are, their words, the steps of a row
 
 
 class StateAccess(NamedTuple):
@@ -30,163 +37,220 @@ class StateAccess(NamedTuple):
     state: int
     written: bool
 
+    def __str__(self) -> str:
+        return f"a{self.access} is state {self.state} {'after' if self.written else 'before'} the step"
+
 
 @dataclass(frozen=True, slots=True)
-class Recurrence:
-    """A stage of the steps of a recurrence; the axes of the nest are steps, rows and columns.
+class StepStage:
+    """What a kernel computes of a step at once; the axes of the nest are steps, rows and columns.
 
     `sources` are the accesses whose rows are multiplied, `products` has the source of each product. A tile
-    has `rows` rows by `vectors` vectors of each product.
+    has the rows of the recurrence by `vectors` vectors of each product.
     """
 
     nest: Nest
-    element: str
-    states: int
     state_accesses: tuple[StateAccess, ...]
     sources: tuple[int, ...]
     products: tuple[int, ...]
-    rows: int
     vectors: int
 
     def __str__(self) -> str:
-        tile = f"tile {self.rows}x{len(self.products)}x{self.vectors}"
-        lines = [f"recurrence {self.element} {tile}"]
+        lines = [f"stage {len(self.products)} products of {self.vectors} vectors"]
         lines += [f"  product {n} of rows of a{self.sources[s]}" for n, s in enumerate(self.products)]
-        for access, state, written in self.state_accesses:
-            lines.append(f"  a{access} is state {state} {'after' if written else 'before'} the step")
+        lines += [f"  {access}" for access in self.state_accesses]
         return "\n".join([*lines, str(self.nest)])
 
 
-class RecurrenceLayout:
-    """Where the arguments lie, after those of the nest, whose accesses of states have the first buffer.
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """Stages of the steps of a recurrence with so many `states`; tiles have so many `rows`.
+
+    One that `walks` computes all stages of many steps. Its arguments are those of several parts, recurrences
+    with equal stages that do not depend on each other.
+    """
+
+    stages: tuple[StepStage, ...]
+    element: str
+    states: int
+    rows: int
+    walks: bool
+
+    def __str__(self) -> str:
+        walk = " walk" if self.walks else ""
+        return "\n".join([f"recurrence {self.element} rows {self.rows}{walk}", *map(str, self.stages)])
+
+
+class StageLayout:
+    """Where the arguments of a stage lie, after those of its nest, whose accesses have a state's first buffer.
 
     Of each state: the second buffer, the initial state, each a buffer and an offset; of each source its
     columns; of each product the panels, a buffer and an offset, and the bytes of a panel.
     """
 
-    def __init__(self, recurrence: Recurrence, start: int) -> None:
-        self.states = start
-        self.depths = start + 4 * recurrence.states
-        self.panels = self.depths + len(recurrence.sources)
-        self.count = self.panels + 3 * len(recurrence.products)
+    def __init__(self, stage: StepStage, states: int, first: int) -> None:
+        self.states = Layout(stage.nest, first).end
+        self.depths = self.states + 4 * states
+        self.panels = self.depths + len(stage.sources)
+        self.end = self.panels + 3 * len(stage.products)
 
 
 def recurrence_text(recurrence: Recurrence) -> str:
-    """Return the LLVM module of a stage; its block is the number of the step, and where the arguments are."""
-    return _Emission(recurrence).text()
+    """Return the LLVM module of a recurrence; its block is the number of the turn, and where the arguments are.
+
+    A turn is a step, or the steps of a row of a walk.
+    """
+    e = Emitter()
+    turn = e.argument(0)
+    e.block = e.argument(1, "ptr")
+    if recurrence.walks:
+        _walk(e, recurrence, turn)
+    else:
+        _step(e, recurrence, turn)
+    return e.text()
 
 
-class _Emission:
-    def __init__(self, recurrence: Recurrence) -> None:
-        self.spec, self.e = recurrence, Emitter()
-        e = self.e
-        self.step = e.argument(0)
-        e.block = e.argument(1, "ptr")
-        self.body = Body(e, recurrence.nest)
-        self.layout = RecurrenceLayout(recurrence, self.body.layout.count)
+def _step(e: Emitter, spec: Recurrence, step: Register) -> None:
+    """Share out the tiles of a stage of one step."""
+    (only,) = spec.stages
+    stage = _Stage(e, spec, only, 0)
+    stage.begin(step)
+    tiles = _parts(e, stage.row_count, spec.rows)
+    low, high = e.share(e.mul(stage.groups, tiles))
+    is_odd = e.compare("icmp ne", e.binary("and", step, e.index(1)), e.index(0))
+    last = e.add(e.add(low, high), -1)
+    with e.loop(low, high) as place:
+        # there and back: what the cache holds of the matrices at the end of a step is read first in the next
+        job = e.select(is_odd, e.binary("sub", last, place), place)
+        group, tile = e.binary("udiv", job, tiles), e.binary("urem", job, tiles)
+        stage.tile(e.mul(tile, spec.rows), group)
+
+
+def _walk(e: Emitter, spec: Recurrence, turn: Register) -> None:
+    """Share out the rows of all parts: for each tile of rows all steps, and all stages of these."""
+    parts, words, length = (e.argument(n) for n in range(WALK))
+    steps, rows = e.argument(WALK), e.argument(WALK + 1)
+    first = e.mul(turn, length)
+    last = e.least(e.add(first, length), steps)
+    tiles, block = _parts(e, rows, spec.rows), e.block
+    low, high = e.share(e.mul(parts, tiles))
+    with e.loop(low, high) as job:
+        part, tile = e.binary("udiv", job, tiles), e.binary("urem", job, tiles)
+        e.block = e.offset(block, e.mul(e.mul(part, words), _WORD))
+        row, place, stages = e.mul(tile, spec.rows), WALK, list[_Stage]()
+        for stage in spec.stages:
+            stages.append(_Stage(e, spec, stage, place))
+            place = stages[-1].layout.end
+        with e.loop(first, last) as step:
+            for stage in stages:
+                stage.begin(step)
+                with e.loop(e.index(0), stage.groups) as group:
+                    stage.tile(row, group)
+
+
+def _parts(e: Emitter, count: Register, size: int) -> Register:
+    return e.binary("udiv", e.add(count, size - 1), e.index(size))
+
+
+class _Stage:
+    """Emits the tiles of a stage whose arguments begin at the place `first` of the block."""
+
+    def __init__(self, e: Emitter, recurrence: Recurrence, stage: StepStage, first: int) -> None:
+        self.e, self.spec, self.rows = e, stage, recurrence.rows
+        self.body = Body(e, stage.nest, first=first)
+        self.layout = StageLayout(stage, recurrence.states, first)
         self.steps, self.row_count, self.columns = self.body.sizes
-        self.size, self.lanes = element_bytes(recurrence.element), recurrence.nest.lanes
+        self.size, self.lanes = element_bytes(recurrence.element), stage.nest.lanes
         self.vector = kind_of(recurrence.element, self.lanes)
-        self.width = recurrence.vectors * self.lanes
-        self.depths = [e.argument(self.layout.depths + n) for n in range(len(recurrence.sources))]
-        places = range(self.layout.panels, self.layout.count, 3)
+        self.width = stage.vectors * self.lanes
+        self.groups = _parts(e, self.columns, self.width)
+        self.depths = [e.argument(self.layout.depths + n) for n in range(len(stage.sources))]
+        places = range(self.layout.panels, self.layout.end, 3)
         self.panels = [(self.body.pointer(place), e.argument(place + 2)) for place in places]
-        self._place_states()
+        self._states = [self._addresses(access) for access in stage.state_accesses]
 
-    def _place_states(self) -> None:
-        """Let the accesses of states begin where the states lie in this step."""
-        e, body = self.e, self.body
-        is_first = e.compare("icmp eq", self.step, e.index(0))
-        left = e.binary("and", e.binary("sub", self.steps, self.step), e.index(1))
+    def _addresses(self, access: StateAccess) -> tuple[Register, Register, Register]:
+        """Return the first and the second buffer of a state, and the initial one."""
+        body, place = self.body, self.layout.states + 4 * access.state
+        first = body.pointer(body.layout.accesses[access.access])
+        return first, body.pointer(place), body.pointer(place + 2)
+
+    def begin(self, step: Register) -> None:
+        """Begin a step: let the accesses of states begin where the states lie in it."""
+        e, self.step = self.e, step
+        is_first = e.compare("icmp eq", step, e.index(0))
+        left = e.binary("and", e.binary("sub", self.steps, step), e.index(1))
         is_even = e.compare("icmp eq", left, e.index(0))
-        for access, state, written in self.spec.state_accesses:
-            first = body.pointer(body.layout.accesses[access])
-            place = self.layout.states + 4 * state
-            second, initial = body.pointer(place), body.pointer(place + 2)
-            if written:
-                body.rebase(access, e.select(is_even, second, first))
-            else:
-                body.rebase(access, e.select(is_first, initial, e.select(is_even, first, second)))
-
-    def text(self) -> str:
-        e, rows = self.e, self.spec.rows
-        groups = e.binary("udiv", e.add(self.columns, self.width - 1), e.index(self.width))
-        tiles = e.binary("udiv", e.add(self.row_count, rows - 1), e.index(rows))
-        low, high = e.share(e.mul(groups, tiles))
-        with e.loop(low, high) as job:
-            group, tile = e.binary("udiv", job, tiles), e.binary("urem", job, tiles)
-            self._tile(e.mul(tile, rows), group)
-        return e.text()
+        for access, (first, second, initial) in zip(self.spec.state_accesses, self._states, strict=True):
+            before = e.select(is_first, initial, e.select(is_even, first, second))
+            after = e.select(is_even, second, first)
+            self.body.rebase(access.access, after if access.written else before)
 
     # ------------------------------------------------------------ products
 
-    def _tile(self, row: Register, group: Register) -> None:
+    def tile(self, row: Register, group: Register) -> None:
+        """Emit the tile that begins at a row, for a group of columns."""
         e, spec = self.e, self.spec
-        rows = e.least(e.index(spec.rows), e.binary("sub", self.row_count, row))
+        rows = e.least(e.index(self.rows), e.binary("sub", self.row_count, row))
         last = e.add(self.row_count, -1)
-        places = [e.least(e.add(row, m), last) for m in range(spec.rows)]
-        sums: list[list[list[Variable]]] = [[] for _ in spec.products]
+        places = [e.least(e.add(row, m), last) for m in range(self.rows)]  # the last row is repeated
         zero = e.constant(self.vector, 0)
-        for source in range(len(spec.sources)):
+        sums = [
+            [[e.variable(zero) for _ in range(spec.vectors)] for _ in places] for _ in spec.products
+        ]
+        for source, access in enumerate(spec.sources):
+            addresses = [self.body.address(access, Point([self.step, m, e.index(0)])) for m in places]
             chosen = [n for n, s in enumerate(spec.products) if s == source]
-            for n in chosen:
-                sums[n] = [[e.variable(zero) for _ in range(spec.vectors)] for _ in places]
-            self._multiply(source, places, group, [(self._panel(n, group), sums[n]) for n in chosen])
+            bases = [self._panel(n, group) for n in chosen]
+            depth = self.depths[source]
+            with e.loop(e.index(0), depth, _BLOCK) as first:
+                with e.loop(first, e.least(e.add(first, _BLOCK), depth)) as k:
+                    self._add([sums[n] for n in chosen], addresses, bases, k)
         self._maps(row, rows, e.mul(group, self.width), sums)
 
     def _panel(self, product: int, group: Register) -> Register:
         base, panel_bytes = self.panels[product]
         return self.e.offset(base, self.e.mul(group, panel_bytes))
 
-    def _multiply(
-        self, source: int, places: list[Register], group: Register,
-        products: list[tuple[Register, list[list[Variable]]]],
+    def _add(
+        self, sums: Sequence[list[list[Variable]]], rows: Sequence[Register], bases: Sequence[Register],
+        k: Register,
     ) -> None:  # fmt: skip
-        """Emit the loop over the columns of a source, which adds to the sums of all its products."""
-        e, spec = self.e, self.spec
-        zero = e.index(0)
-        rows = [
-            self.body.address(spec.sources[source], Point([self.step, place, zero])) for place in places
-        ]
-        with e.loop(zero, self.depths[source]) as k:
-            wide = [
-                e.splat(e.load(e.offset(row, e.mul(k, self.size)), Kind(self.vector.scalar)), self.lanes)
-                for row in rows
-            ]
-            for base, sums in products:
-                line = e.offset(base, e.mul(k, self.width * self.size))
-                for v in range(spec.vectors):
-                    bytes_ = self.lanes * self.size
-                    y = e.load(e.offset(line, e.index(v * bytes_)), self.vector, align=bytes_)
-                    for x, slots in zip(wide, sums, strict=True):
-                        e.assign(slots[v], e.fma(x, y, e.get(slots[v])))
+        """Emit the products of one column of the source, which add to the sums of each row."""
+        e, bytes_ = self.e, self.lanes * self.size
+        scalars = [e.load(e.offset(row, e.mul(k, self.size)), Kind(self.vector.scalar)) for row in rows]
+        wide = [e.splat(x, self.lanes) for x in scalars]
+        for base, slots in zip(bases, sums, strict=True):
+            line = e.offset(base, e.mul(k, self.width * self.size))
+            for v in range(self.spec.vectors):
+                y = e.load(e.offset(line, e.index(v * bytes_)), self.vector, align=bytes_)
+                for x, row in zip(wide, slots, strict=True):
+                    e.assign(row[v], e.fma(x, y, e.get(row[v])))
 
     # ------------------------------------------------------------ maps
 
     def _maps(
-        self, row: Register, rows: Register, column: Register, sums: list[list[list[Variable]]]
+        self, row: Register, rows: Register, column: Register, sums: Sequence[list[list[Variable]]]
     ) -> None:
         """Emit the maps in a loop over the vectors of the tile, whose sums wait on the stack."""
-        e, spec = self.e, self.spec
-        size = self.lanes * self.size
+        e, vectors, size = self.e, self.spec.vectors, self.lanes * self.size
         pitch = len(sums) * size  # bytes of the sums of one vector
-        tile = e.stack(max(1, spec.rows * spec.vectors * pitch))
+        tile = e.stack(max(1, self.rows * vectors * pitch))
         for n, product in enumerate(sums):
             for m, slots in enumerate(product):
                 for v, slot in enumerate(slots):
-                    place = e.index((m * spec.vectors + v) * pitch + n * size)
+                    place = e.index((m * vectors + v) * pitch + n * size)
                     e.store(e.get(slot), e.offset(tile, place), align=size)
-        with e.loop(e.index(0), rows) as m, e.loop(e.index(0), e.index(spec.vectors)) as v:
-            here = e.offset(tile, e.mul(e.add(e.mul(m, spec.vectors), v), pitch))
-            at = e.add(column, e.mul(v, self.lanes))
-            self._map(here, e.add(row, m), at)
+        with e.loop(e.index(0), e.mul(rows, vectors)) as place:
+            m, v = (e.binary(op, place, e.index(vectors)) for op in ("udiv", "urem"))
+            here = e.offset(tile, e.mul(place, pitch))
+            self._map(here, e.add(row, m), e.add(column, e.mul(v, self.lanes)))
 
     def _map(self, sums: Register, row: Register, column: Register) -> None:
         """Emit the maps of one vector."""
-        e, nest = self.e, self.spec.nest
+        e, nest, size = self.e, self.spec.nest, self.lanes * self.size
         mask = lanes_before(e, column, self.columns, self.lanes)
         point = Point([self.step, row, column], self.lanes, mask)
-        size = self.lanes * self.size
         for number, step in enumerate(nest.steps):
             if isinstance(step, Accumulated):
                 address = e.offset(sums, e.index(step.number * size))
