@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sabir.loops import Size, StepBody
 
 _SMALL = 1 << 16  # operations of a step of one row: threads that meet after it would cost as much
+_CACHED = 3 << 16  # operations of a step whose matrices the cache of a core holds: twice as many as their elements
 _ROW = 1 << 22  # operations of a row of a walk: a fraction of a millisecond, after which a run can be cancelled
 _USUAL_ROWS = 16
 
@@ -49,7 +50,7 @@ def add_recurrences(builder: PlanBuilder, group: Group) -> None:
     """Add the entries of the recurrences of a group, and before them those of packing where matrices vary."""
     made = [_Making(builder, group, body) for body in group.recurrences]
     first = len(builder.entries)
-    entries = _walks(made) if all(m.is_small for m in made) else _steps(made)
+    entries = _walks(made) if all(m.walks for m in made) else _steps(made)
     builder.entries += entries
     for buffer in {b for entry in entries for b in entry.buffers}:
         buffer.use(first)  # what a step leaves, the next one reads
@@ -120,17 +121,18 @@ class _Making:
         self.results = {x.number: x for x in members}
         self.members = members
         self._place()
-        rows, columns = self.space[-2:]
-        self.tiles = {
-            stage: step_tiles(
-                rows if isinstance(rows, int) else None, columns, len(stage.products),
-                lanes_of(builder, self.element), builder.host.registers,
-            )
-            for stage in self.stages
-        }  # fmt: skip
+        self.tiles = {stage: self._tiles(stage) for stage in self.stages}
         self.packed = {
             x: self._packed(x, self.tiles[stage][0][1]) for stage in self.stages for x in stage.products
         }
+
+    def _tiles(self, stage: Stage) -> list[tuple[int | None, Tile]]:
+        rows, columns = self.space[-2:]
+        known = rows if isinstance(rows, int) else None
+        if known and self.walks:  # each thread has its rows
+            known = -(-known // self.builder.host.cores)
+        lanes, registers = lanes_of(self.builder, self.element), self.builder.host.registers
+        return step_tiles(known, columns, len(stage.products), lanes, registers)
 
     @property
     def _work(self) -> Size:
@@ -139,9 +141,9 @@ class _Making:
         return sum(products, start=self.space[-1])
 
     @property
-    def is_small(self) -> bool:
-        """Whether a thread computes a step of some rows alone."""
-        return isinstance(self._work, int) and self._work < _SMALL
+    def walks(self) -> bool:
+        """Whether a thread computes all steps of some rows alone: then the matrices must fit into its cache."""
+        return isinstance(self._work, int) and self._work < (_SMALL if self.space[-2] == 1 else _CACHED)
 
     @property
     def steps_of_a_row(self) -> int:

@@ -101,7 +101,8 @@ def step_tiles(
         vectors = max(1, min(vectors, _up(columns, lanes)))
     most = max(1, (registers - 1) // (count * vectors + 1))
     if rows is None:
-        return [(1, Tile(1, 1, vectors)), (None, Tile(most, 1, vectors))]
+        few = min(2, most)
+        return [(few, Tile(few, 1, vectors)), (None, Tile(most, 1, vectors))]
     best = min(range(1, most + 1), key=lambda r: (_up(rows, r) * max(r, _FROM_CACHE), r))
     return [(None, Tile(best, 1, vectors))]
 

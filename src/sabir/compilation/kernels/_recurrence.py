@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
 from sabir.compilation.kernels._emitter import Emitter, Kind, Register
 from sabir.compilation.kernels._jobs import lanes_before
-from sabir.compilation.kernels._nest import Accumulated, Layout
+from sabir.compilation.kernels._nest import NEXT, STILL, Accumulated, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,29 +123,33 @@ def _step(e: Emitter, spec: Recurrence, step: Register) -> None:
         # there and back: what the cache holds of the matrices at the end of a step is read first in the next
         job = e.select(is_odd, e.binary("sub", last, place), place)
         group, tile = e.binary("udiv", job, tiles), e.binary("urem", job, tiles)
-        stage.tile(e.mul(tile, spec.rows), group)
+        stage.tile(e.mul(tile, spec.rows), stage.row_count, group)
 
 
 def _walk(e: Emitter, spec: Recurrence, turn: Register) -> None:
-    """Share out the rows of all parts: for each tile of rows all steps, and all stages of these."""
+    """Share out the rows of all parts: a thread computes all steps of its rows, and all stages of these."""
     parts, words, length = (e.argument(n) for n in range(WALK))
     steps, rows = e.argument(WALK), e.argument(WALK + 1)
     first = e.mul(turn, length)
     last = e.least(e.add(first, length), steps)
-    tiles, block = _parts(e, rows, spec.rows), e.block
-    low, high = e.share(e.mul(parts, tiles))
-    with e.loop(low, high) as job:
-        part, tile = e.binary("udiv", job, tiles), e.binary("urem", job, tiles)
-        e.block = e.offset(block, e.mul(e.mul(part, words), _WORD))
-        row, place, stages = e.mul(tile, spec.rows), WALK, list[_Stage]()
-        for stage in spec.stages:
-            stages.append(_Stage(e, spec, stage, place))
-            place = stages[-1].layout.end
-        with e.loop(first, last) as step:
-            for stage in stages:
-                stage.begin(step)
-                with e.loop(e.index(0), stage.groups) as group:
-                    stage.tile(row, group)
+    block, zero = e.block, e.index(0)
+    low, high = e.share(e.mul(parts, rows))
+    with e.loop(zero, parts) as part:
+        before = e.mul(part, rows)
+        end = e.least(e.binary("sub", high, before), rows)
+        start = e.binary("sub", low, before)
+        start = e.select(e.compare("icmp slt", start, zero), zero, start)
+        with e.when(e.compare("icmp slt", start, end)):
+            e.block = e.offset(block, e.mul(e.mul(part, words), _WORD))
+            place, stages = WALK, list[_Stage]()
+            for stage in spec.stages:
+                stages.append(_Stage(e, spec, stage, place))
+                place = stages[-1].layout.end
+            with e.loop(first, last) as step:
+                for stage in stages:
+                    stage.begin(step)
+                    with e.loop(zero, stage.groups) as group, e.loop(start, end, spec.rows) as row:
+                        stage.tile(row, end, group)
 
 
 def _parts(e: Emitter, count: Register, size: int) -> Register:
@@ -188,12 +192,13 @@ class _Stage:
 
     # ------------------------------------------------------------ products
 
-    def tile(self, row: Register, group: Register) -> None:
-        """Emit the tile that begins at a row, for a group of columns."""
+    def tile(self, row: Register, end: Register, group: Register) -> None:
+        """Emit the tile that begins at a row, of those before an end, for a group of columns."""
         e, spec = self.e, self.spec
-        rows = e.least(e.index(self.rows), e.binary("sub", self.row_count, row))
-        last = e.add(self.row_count, -1)
+        rows = e.least(e.index(self.rows), e.binary("sub", end, row))
+        last = e.add(end, -1)
         places = [e.least(e.add(row, m), last) for m in range(self.rows)]  # the last row is repeated
+        self._prefetch(places, e.mul(group, self.width))
         zero = e.constant(self.vector, 0)
         sums = [
             [[e.variable(zero) for _ in range(spec.vectors)] for _ in places] for _ in spec.products
@@ -207,6 +212,16 @@ class _Stage:
                 with e.loop(first, e.least(e.add(first, _BLOCK), depth)) as k:
                     self._add([sums[n] for n in chosen], addresses, bases, k)
         self._maps(row, rows, e.mul(group, self.width), sums)
+
+    def _prefetch(self, rows: Sequence[Register], column: Register) -> None:
+        """Ask for what the maps read of this step alone, while the products are computed."""
+        written = {access for access, _ in self.spec.nest.stores}
+        for number, access in enumerate(self.spec.nest.accesses):
+            if access.strides[0] != STILL and access.strides[-1] == NEXT and number not in written:
+                for row in rows:
+                    for v in range(self.spec.vectors):
+                        place = self.e.add(column, v * self.lanes)
+                        self.e.prefetch(self.body.address(number, Point([self.step, row, place])))
 
     def _panel(self, product: int, group: Register) -> Register:
         base, panel_bytes = self.panels[product]
