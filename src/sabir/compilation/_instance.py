@@ -165,9 +165,7 @@ def lay_out(
     rows = rows_of(calls)
     scratch = -(-scratch // ALIGNMENT) * ALIGNMENT
     runs = _runs(entries, part.first, rows.owners)
-    return PartLayout(
-        rows.rows, rows.memory, rows.owners, runs, arena, scratch, offsets, outputs, needed
-    )
+    return PartLayout(rows.rows, rows.memory, rows.owners, runs, arena, scratch, offsets, outputs, needed)
 
 
 def _runs(

@@ -83,15 +83,7 @@ class Computed(NamedTuple):
 
 Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
 Spec: TypeAlias = (
-    Nest
-    | Product
-    | Attention
-    | Packing
-    | Cumulation
-    | Recurrence
-    | Scattering
-    | Selection
-    | Sliding
+    Nest | Product | Attention | Packing | Cumulation | Recurrence | Scattering | Selection | Sliding
 )
 
 
@@ -109,7 +101,7 @@ class Entry:
     `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes, `reaches` is what
     it touches of tensors in memory. The first arguments are the sizes of so many `axes`; where all `writes`
     are empty tensors, no loop needs to turn. With `turns` the block of the kernel is the number of the turn, and
-    the address of its arguments.
+    the address of its arguments. One thread does all of one that is `alone`.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]
@@ -121,6 +113,7 @@ class Entry:
     writes: list[Buffer] = field(default_factory=list[Buffer])
     axes: int = 0
     turns: Turns | None = None
+    alone: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from sabir.loops import Size, StepBody
 
 _SMALL = 1 << 16  # operations of a step of one row: threads that meet after it would cost as much
-_CACHED = 3 << 16  # operations of a step whose matrices the cache of a core holds: twice as many as their elements
-_ROW = 1 << 22  # operations of a row of a walk: a fraction of a millisecond, after which a run can be cancelled
+_CACHED = (
+    3 << 16
+)  # operations of a step whose matrices the cache of a core holds: twice as many as their elements
+_ROW = (
+    1 << 22
+)  # operations of a row of a walk: a fraction of a millisecond, after which a run can be cancelled
 _USUAL_ROWS = 16
 
 
@@ -67,7 +71,12 @@ def _steps(made: Sequence[_Making]) -> list[Entry]:
             entry.turns, entry.flops = turns, built.flops
             entry.writes, entry.axes = built.written, 3
             entry.choices = [
-                (built.nesting.sizes[1], limit or 0, making.spec((stage,), rows, walks=False), built.arguments)
+                (
+                    built.nesting.sizes[1],
+                    limit or 0,
+                    making.spec((stage,), rows, walks=False),
+                    built.arguments,
+                )
                 for limit, rows, stage in built.choices
             ]
             entries.append(entry)
@@ -80,7 +89,9 @@ def _walks(made: Sequence[_Making]) -> list[Entry]:
     for making in made:
         built = making.built()
         specs = [
-            making.spec(tuple(stage for _, _, stage in choice), min(rows for _, rows, _ in choice), walks=True)
+            making.spec(
+                tuple(stage for _, _, stage in choice), min(rows for _, rows, _ in choice), walks=True
+            )
             for choice in zip(*(b.choices for b in built), strict=True)
         ]
         entries.setdefault(tuple(specs), []).append((making, built))
@@ -92,6 +103,7 @@ def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Buil
     arguments = [[a for built in part for a in built.arguments] for _, part in parts]
     length = making.steps_of_a_row
     entry = Entry([], turns=Turns((making.steps + (length - 1)) // length), axes=WALK)
+    entry.alone = len(parts) == 1 and making.space[-2] == 1
     for _, part in parts:
         for built in part:
             entry.buffers += [b for b in built.entry.buffers if b not in entry.buffers]

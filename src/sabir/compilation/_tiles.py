@@ -132,5 +132,5 @@ def blocks_of(depth: Size, width: int, rows: Size, tile_rows: int) -> int:
     """
     if not isinstance(depth, int) or (isinstance(rows, int) and rows <= tile_rows):
         return 1
-    least = _up(depth * width, _LARGE_PANEL)
+    least = max(1, _up(depth * width, _LARGE_PANEL))
     return next((n for n in range(least, min(4 * least, depth) + 1) if depth % n == 0), 1)

@@ -83,9 +83,7 @@ class Steps:
         operands, count = (*self._initial, *self._bound), len(self._states)
         return Recurred(
             tuple(Recur(self._element, self._shape[1:], body, operands, n) for n in range(count)),
-            tuple(
-                Recur(self._element, self._shape, body, operands, count + n) for n in range(len(outputs))
-            ),
+            tuple(Recur(self._element, self._shape, body, operands, count + n) for n in range(len(outputs))),
         )
 
     def _check(self, results: Iterable[Expression]) -> None:
@@ -106,6 +104,9 @@ class Steps:
 
     def _is_product(self, x: Contract) -> bool:
         matrix = isinstance(x.b, Bound) and x.b.rank == 2  # ruff: ignore[magic-value-comparison]
-        return matrix and isinstance(x.a, (State, Map)) and x.element == x.a.element and (
-            x.shape == x.a.shape == self._shape
+        return (
+            matrix
+            and isinstance(x.a, (State, Map))
+            and x.element == x.a.element
+            and (x.shape == x.a.shape == self._shape)
         )

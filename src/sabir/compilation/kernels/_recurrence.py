@@ -200,9 +200,7 @@ class _Stage:
         places = [e.least(e.add(row, m), last) for m in range(self.rows)]  # the last row is repeated
         self._prefetch(places, e.mul(group, self.width))
         zero = e.constant(self.vector, 0)
-        sums = [
-            [[e.variable(zero) for _ in range(spec.vectors)] for _ in places] for _ in spec.products
-        ]
+        sums = [[[e.variable(zero) for _ in range(spec.vectors)] for _ in places] for _ in spec.products]
         for source, access in enumerate(spec.sources):
             addresses = [self.body.address(access, Point([self.step, m, e.index(0)])) for m in places]
             chosen = [n for n, s in enumerate(spec.products) if s == source]

@@ -144,7 +144,9 @@ def _gates(
     biases: list[Expression] = []
     if inputs.b is not None:
         b = _of_direction(inputs.b, number)
-        of_w, of_r = (loops.narrow(b, 0, half * layer.gates * hidden, layer.gates * hidden) for half in (0, 1))
+        of_w, of_r = (
+            loops.narrow(b, 0, half * layer.gates * hidden, layer.gates * hidden) for half in (0, 1)
+        )
         sums = loops.apply("add", sums, of_w)
         if late_bias:
             biases = [steps.operand(part) for part in _parts(of_r, hidden, layer.gates)]

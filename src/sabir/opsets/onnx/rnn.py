@@ -112,9 +112,7 @@ def lower(
         return (function(gates.input(0, states[0])),)
 
     inputs, names = RecurrentInputs(x, w, r, *optional), _of_directions(activations, direction)
-    return recurrence_kernels.recur(
-        LAYER, inputs, cell, activations=names, direction=direction, **attributes
-    )
+    return recurrence_kernels.recur(LAYER, inputs, cell, activations=names, direction=direction, **attributes)
 
 
 def _of_directions(activations: Sequence[str], direction: str) -> Sequence[str]:
