@@ -31,8 +31,8 @@ from sabir.loops import (
     Reshape,
     Scatter,
     Slide,
-    Stored,
     StepBody,
+    Stored,
     Take,
     Windows,
 )

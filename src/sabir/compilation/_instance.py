@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sabir.compilation._bounds import Needs, check_reaches, needs
-from sabir.compilation._rows import Call, rows_of
 from sabir.compilation._plan import (
     ARENA,
     SCRATCH,
@@ -25,6 +24,7 @@ from sabir.compilation._plan import (
     Plan,
     Step,
 )
+from sabir.compilation._rows import Call, rows_of
 from sabir.ir import Expr
 
 if TYPE_CHECKING:

@@ -100,8 +100,8 @@ class Entry:
 
     `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes, `reaches` is what
     it touches of tensors in memory. The first arguments are the sizes of so many `axes`; where all `writes`
-    are empty tensors, no loop needs to turn. With `turns` the block of the kernel is the number of the turn, and
-    the address of its arguments. One thread does all of one that is `alone`.
+    are empty tensors, no loop needs to turn. With `turns` the block of the kernel has the number of the turn,
+    and the address of the arguments. One thread does all of one that is `alone`.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]

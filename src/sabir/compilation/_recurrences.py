@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation._groups import Group
@@ -95,7 +96,7 @@ def _walks(made: Sequence[_Making]) -> list[Entry]:
             for choice in zip(*(b.choices for b in built), strict=True)
         ]
         entries.setdefault(tuple(specs), []).append((making, built))
-    return [_walk(specs, parts) for specs, parts in entries.items()]
+    return list(starmap(_walk, entries.items()))
 
 
 def _walk(specs: Sequence[Recurrence], parts: Sequence[tuple[_Making, list[_Built]]]) -> Entry:
@@ -154,7 +155,7 @@ class _Making:
 
     @property
     def walks(self) -> bool:
-        """Whether a thread computes all steps of some rows alone: then the matrices must fit into its cache."""
+        """Whether a thread computes all steps of some rows alone: its cache must hold the matrices."""
         return isinstance(self._work, int) and self._work < (_SMALL if self.space[-2] == 1 else _CACHED)
 
     @property

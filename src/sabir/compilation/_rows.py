@@ -30,7 +30,7 @@ class Call(NamedTuple):
     kernel: int
     block: Sequence[int]
     turns: Turns | None
-    count: int
+    times: int
 
 
 class Rows(NamedTuple):
@@ -47,7 +47,7 @@ def rows_of(calls: Sequence[Call]) -> Rows:
     groups: list[list[int]] = []
     for _, group in groupby(enumerate(calls), key=lambda n: n[1].turns or n[0]):
         groups.append([place for place, _ in group])
-    turned = sum(len(g) * calls[g[0]].count for g in groups if calls[g[0]].turns is not None)
+    turned = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].turns is not None)
     if turned > _MOST_ROWS:
         raise Mismatch(f"{turned} steps are too many for one plan")
     memory: Array = np.empty(int(starts[-1]) + 2 * turned, np.int64)
@@ -58,12 +58,12 @@ def rows_of(calls: Sequence[Call]) -> Rows:
         first = calls[places[0]]
         blocks = memory.ctypes.data + _WORD * starts[places]
         if first.turns is not None:
-            pairs = memory[free : free + 2 * len(places) * first.count].reshape(first.count, len(places), 2)
-            pairs[..., 0] = np.arange(first.count)[:, None]
+            pairs = memory[free : free + 2 * len(places) * first.times].reshape(first.times, len(places), 2)
+            pairs[..., 0] = np.arange(first.times)[:, None]
             pairs[..., 1] = blocks
             blocks = memory.ctypes.data + _WORD * (free + np.arange(0, pairs.size, 2))
             free += pairs.size
-        kernels = [[calls[place].kernel, calls[place].entry] for place in places] * first.count
+        kernels = [[calls[place].kernel, calls[place].entry] for place in places] * first.times
         found.append(np.insert(np.array(kernels, np.int64).reshape(-1, 2), 1, blocks, axis=1))
     table = np.concatenate(found)
     return Rows(np.ascontiguousarray(table[:, :2]), memory, np.ascontiguousarray(table[:, 2]))

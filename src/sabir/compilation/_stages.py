@@ -37,7 +37,7 @@ class Stage:
 
 
 def add_recurrence(grouping: Grouping, x: Recur) -> None:
-    """Let one group compute all results of a recurrence, and of others of its shape if they can go together."""
+    """Let one group compute all results of a recurrence, and of others of its shape that can go beside it."""
     group = grouping.recurrences.get(x.body)
     if group is None:
         operands = [grouping.in_memory(o) for o in x.operands]
@@ -54,7 +54,7 @@ def add_recurrence(grouping: Grouping, x: Recur) -> None:
 
 
 def _beside(grouping: Grouping, x: Recur, needed: Sequence[Group]) -> Group | None:
-    """Return the group of a recurrence of the same shape that need not run before, such as the other direction."""
+    """Return the group of a recurrence of this shape that need not run before, as of the other direction."""
     shape = x.body.states[0].shape
     for group in dict.fromkeys(grouping.recurrences.values()):
         (first, *_) = group.recurrences

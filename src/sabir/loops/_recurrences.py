@@ -60,7 +60,7 @@ class Steps:
         return self._states[-1]
 
     def operand(self, x: Expression) -> Expression:
-        """Return what stands for a tensor in a step; its first axis counts steps where it has as many axes."""
+        """Return what stands for a tensor in a step; the first of as many axes as the shape counts steps."""
         if self._backwards and x.rank == len(self._shape) and x.shape[0] != 1:
             x = cut(x, (x.shape[0] - 1, *(0,) * (x.rank - 1)), x.shape, (-1, *(1,) * (x.rank - 1)))
         self._bound.append(x)

@@ -92,7 +92,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Accumulated:
-    """The sum of a product, of which an epilogue computes the result; by its number where there are several."""
+    """The sum of a product, of which an epilogue computes the result; where there are several, a `number`."""
 
     element: str
     number: int = 0

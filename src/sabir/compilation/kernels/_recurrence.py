@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels._nest import Nest
 
 _WORD = 8
-_BLOCK = 128  # of columns: the loop within it is the innermost, so that sums are in registers before constants of maps
-WALK = 3  # arguments of a walk before those of its parts: how many parts there are, their words, the steps of a row
+_BLOCK = 128  # columns of a loop within the others: so its sums have registers before the constants of maps
+WALK = 3  # arguments of a walk before those of its parts: how many parts, their words, the steps of a row
 
 
 class StateAccess(NamedTuple):
@@ -82,7 +82,7 @@ class Recurrence:
 
 
 class StageLayout:
-    """Where the arguments of a stage lie, after those of its nest, whose accesses have a state's first buffer.
+    """Where the arguments of a stage lie, after those of its nest: accesses have the first buffer.
 
     Of each state: the second buffer, the initial state, each a buffer and an offset; of each source its
     columns; of each product the panels, a buffer and an offset, and the bytes of a panel.
@@ -96,9 +96,10 @@ class StageLayout:
 
 
 def recurrence_text(recurrence: Recurrence) -> str:
-    """Return the LLVM module of a recurrence; its block is the number of the turn, and where the arguments are.
+    """Return the LLVM module of a recurrence.
 
-    A turn is a step, or the steps of a row of a walk.
+    Its block has the number of the turn, which is a step or, of a walk, some steps, and the address of the
+    arguments.
     """
     e = Emitter()
     turn = e.argument(0)
@@ -129,9 +130,8 @@ def _step(e: Emitter, spec: Recurrence, step: Register) -> None:
 def _walk(e: Emitter, spec: Recurrence, turn: Register) -> None:
     """Share out the rows of all parts: a thread computes all steps of its rows, and all stages of these."""
     parts, words, length = (e.argument(n) for n in range(WALK))
-    steps, rows = e.argument(WALK), e.argument(WALK + 1)
+    rows = e.argument(WALK + 1)
     first = e.mul(turn, length)
-    last = e.least(e.add(first, length), steps)
     block, zero = e.block, e.index(0)
     low, high = e.share(e.mul(parts, rows))
     with e.loop(zero, parts) as part:
@@ -141,15 +141,22 @@ def _walk(e: Emitter, spec: Recurrence, turn: Register) -> None:
         start = e.select(e.compare("icmp slt", start, zero), zero, start)
         with e.when(e.compare("icmp slt", start, end)):
             e.block = e.offset(block, e.mul(e.mul(part, words), _WORD))
-            place, stages = WALK, list[_Stage]()
-            for stage in spec.stages:
-                stages.append(_Stage(e, spec, stage, place))
-                place = stages[-1].layout.end
-            with e.loop(first, last) as step:
-                for stage in stages:
-                    stage.begin(step)
-                    with e.loop(zero, stage.groups) as group, e.loop(start, end, spec.rows) as row:
-                        stage.tile(row, end, group)
+            _walk_part(e, spec, (first, e.add(first, length)), (start, end))
+
+
+def _walk_part(
+    e: Emitter, spec: Recurrence, steps: tuple[Register, Register], rows: tuple[Register, Register]
+) -> None:
+    """Emit the steps and rows of a part between their bounds; the last step is that of the recurrence."""
+    place, stages = WALK, list[_Stage]()
+    for stage in spec.stages:
+        stages.append(_Stage(e, spec, stage, place))
+        place = stages[-1].layout.end
+    with e.loop(steps[0], e.least(steps[1], stages[0].steps)) as step:
+        for stage in stages:
+            stage.begin(step)
+            with e.loop(e.index(0), stage.groups) as group, e.loop(*rows, spec.rows) as row:
+                stage.tile(row, rows[1], group)
 
 
 def _parts(e: Emitter, count: Register, size: int) -> Register:
@@ -206,9 +213,11 @@ class _Stage:
             chosen = [n for n, s in enumerate(spec.products) if s == source]
             bases = [self._panel(n, group) for n in chosen]
             depth = self.depths[source]
-            with e.loop(e.index(0), depth, _BLOCK) as first:
-                with e.loop(first, e.least(e.add(first, _BLOCK), depth)) as k:
-                    self._add([sums[n] for n in chosen], addresses, bases, k)
+            with (
+                e.loop(e.index(0), depth, _BLOCK) as first,
+                e.loop(first, e.least(e.add(first, _BLOCK), depth)) as k,
+            ):
+                self._add([sums[n] for n in chosen], addresses, bases, k)
         self._maps(row, rows, e.mul(group, self.width), sums)
 
     def _prefetch(self, rows: Sequence[Register], column: Register) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from sabir import loops
 from sabir.loops import Expression, NotLowered
@@ -12,11 +12,12 @@ from sabir.opsets.families.recurrence_shapes import directions_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sabir.loops import Recurred, Size, Steps
+    from sabir.loops import Recurred, Size, Sizes, Steps
     from sabir.opsets.families.recurrence_shapes import RecurrentInputs
     from sabir.opsets.families.recurrences import Layer, Named
 
     Activation = Callable[[Expression], Expression]
+    Cell = Callable[["Gates", Sequence[Expression]], Sequence[Expression]]
 
 _PEEPHOLES = 3
 
@@ -24,9 +25,10 @@ _PEEPHOLES = 3
 class Gates(NamedTuple):
     """The gates of one direction in a step, in the order of the operator.
 
-    `sums` are the parts of their inputs that depend on X, with the biases; `matrices` those of R. `biases` are
-    those of R where they come late, `peepholes` those of three gates; both are empty where there are none.
-    The inputs of `functions` are limited by `clip`, those of `unlimited`, the same functions, are not.
+    `sums` are the parts of their inputs that depend on X, with the biases; `matrices` those of R. `biases`
+    are those of R where they come late, `peepholes` those of three gates; both are empty where there are
+    none.
+    The inputs of `functions` are limited by `clip`; `unlimited` are the same functions without that.
     """
 
     sums: Sequence[Expression]
@@ -48,54 +50,68 @@ class Shape(NamedTuple):
     batch: Size
     hidden: Size
 
+    @property
+    def of_steps(self) -> Sizes:
+        """The shape of a state of one direction at all times."""
+        return self.time, 1, self.batch, self.hidden
+
 
 def recur(
     layer: Layer,
-    inputs: RecurrentInputs[Any],
-    cell: Callable[[Gates, Sequence[Expression]], Sequence[Expression]],
+    inputs: RecurrentInputs[Expression],
+    cell: Cell,
     *,
-    activations: Sequence[str] | None,
-    activation_alpha: Sequence[float] | None,
-    activation_beta: Sequence[float] | None,
     clip: float | None,
     direction: str,
     hidden_size: int | None,
     layout: int = 0,
     late_bias: bool = False,
-    **_: Any,
+    **attributes: Any,
 ) -> tuple[Expression, ...]:
     """Return Y and the final states.
 
-    `cell` returns the states after a step for the gates and the states before it. With `late_bias` it adds the
-    biases of R itself.
+    `cell` returns the states after a step for the gates and the states before it. With `late_bias` it adds
+    the biases of R itself. Raises NotLowered where it is open whether the operands match.
     """
     shape = _shape(layer, inputs, direction=direction, hidden_size=hidden_size, layout=layout)
-    named = recurrences.named_of(layer, activations, activation_alpha, activation_beta, direction=direction)
-    x = loops.permute(inputs.x, (1, 0, 2)) if layout else inputs.x
+    parameters = (attributes[name] for name in ("activations", "activation_alpha", "activation_beta"))
+    named = recurrences.named_of(layer, *parameters, direction=direction)
+    if layout:
+        inputs = inputs._replace(x=_swapped(inputs.x), h=_swapped(inputs.h), c=_swapped(inputs.c))
     active = _active(inputs.lens, shape)
-    initial = [
-        loops.permute(s, (1, 0, 2)) if s is not None and layout else s
-        for s in (inputs.h, inputs.c)[: layer.states]
-    ]
     found: list[Recurred] = []
     for number, backwards in enumerate(directions_of(direction)):
-        steps = loops.Steps(x.element, (shape.time, 1, shape.batch, shape.hidden), backwards=backwards)
-        states = [steps.state(_initial(s, number, shape, x.element)) for s in initial]
-        gates = _gates(layer, inputs, x, number, steps, shape, late_bias=late_bias)
-        functions, unlimited = ([function_of(f, limit) for f in named[number]] for limit in (clip, None))
-        gates = gates._replace(functions=functions, unlimited=unlimited)
-        after = cell(gates, states)
-        output = after[0]
-        if active is not None:
-            mask = steps.operand(active)
-            output = loops.where(mask, after[0], 0)
-            after = [loops.where(mask, new, old) for new, old in zip(after, states, strict=True)]
-        found.append(steps.results(after, [output]))
+        steps = loops.Steps(inputs.x.element, shape.of_steps, backwards=backwards)
+        functions = [[function_of(f, limit) for f in named[number]] for limit in (clip, None)]
+        gates = _gates(layer, inputs, number, steps, shape, late_bias=late_bias)
+        gates = gates._replace(functions=functions[0], unlimited=functions[1])
+        initial = (_initial(s, number, inputs.x, shape) for s in (inputs.h, inputs.c)[: layer.states])
+        found.append(_recurred(steps, cell, gates, [*map(steps.state, initial)], active))
     y = _joined([of.outputs[0] for of in found], 1)
     finals = [_joined(parts, 0) for parts in zip(*(of.final for of in found), strict=True)]
     if not layout:
         return (y, *finals)
-    return (loops.permute(y, (2, 0, 1, 3)), *(loops.permute(s, (1, 0, 2)) for s in finals))
+    return (loops.permute(y, (2, 0, 1, 3)), *map(_swapped, finals))
+
+
+def _recurred(
+    steps: Steps, cell: Cell, gates: Gates, states: Sequence[Expression], active: Expression | None
+) -> Recurred:
+    """Return what the steps of a direction leave; after its end a sequence keeps its states."""
+    after = cell(gates, states)
+    if active is None:
+        return steps.results(after, after[:1])
+    mask = steps.operand(active)
+    kept = [loops.where(mask, new, old) for new, old in zip(after, states, strict=True)]
+    return steps.results(kept, [loops.where(mask, after[0], 0)])
+
+
+@overload
+def _swapped(x: Expression) -> Expression: ...
+@overload
+def _swapped(x: Expression | None) -> Expression | None: ...
+def _swapped(x: Expression | None) -> Expression | None:
+    return None if x is None else loops.permute(x, (1, 0, 2))
 
 
 def _joined(parts: Sequence[Expression], axis: int) -> Expression:
@@ -106,12 +122,13 @@ def _joined(parts: Sequence[Expression], axis: int) -> Expression:
 
 
 def _shape(
-    layer: Layer, inputs: RecurrentInputs[Any], *, direction: str, hidden_size: int | None, layout: int
+    layer: Layer, inputs: RecurrentInputs[Expression], *, direction: str, hidden_size: int | None, layout: int
 ) -> Shape:
     """Return the sizes; raises NotLowered where it is open whether the operands match."""
     directions = len(directions_of(direction))
-    first, second, width = inputs.x.shape
-    time, batch = (second, first) if layout else (first, second)
+    time, batch, width = inputs.x.shape
+    if layout:
+        time, batch = batch, time
     hidden = inputs.r.shape[-1]
     if hidden_size is not None and loops.equal(hidden, hidden_size):
         hidden = hidden_size
@@ -134,13 +151,13 @@ def _shape(
 
 
 def _gates(
-    layer: Layer, inputs: RecurrentInputs[Any], x: Expression, number: int, steps: Steps, shape: Shape,
-    *, late_bias: bool,
+    layer: Layer, inputs: RecurrentInputs[Expression], number: int, steps: Steps, shape: Shape, *,
+    late_bias: bool,
 ) -> Gates:  # fmt: skip
     """Return the gates of one direction, without their functions."""
     hidden = shape.hidden
     w, r = _of_direction(inputs.w, number), _of_direction(inputs.r, number)
-    sums = loops.contract(x, loops.permute(w, (1, 0)))
+    sums = loops.contract(inputs.x, loops.permute(w, (1, 0)))
     biases: list[Expression] = []
     if inputs.b is not None:
         b = _of_direction(inputs.b, number)
@@ -174,10 +191,10 @@ def _parts(x: Expression, hidden: Size, count: int) -> list[Expression]:
     return [loops.narrow(x, 0, n * hidden, hidden) for n in range(count)]
 
 
-def _initial(x: Expression | None, number: int, shape: Shape, element: str) -> Expression:
-    if x is None:
-        return kernels.filled(element, 0, (1, shape.batch, shape.hidden))
-    return loops.narrow(x, 0, number, 1)
+def _initial(state: Expression | None, number: int, x: Expression, shape: Shape) -> Expression:
+    if state is None:
+        return kernels.filled(x.element, 0, shape.of_steps[1:])
+    return loops.narrow(state, 0, number, 1)
 
 
 def _active(lens: Expression | None, shape: Shape) -> Expression | None:
