@@ -20,8 +20,13 @@ ACTIVATIONS = (
 )  # fmt: skip
 WEIGHTS = ("w", "r", "b", "p")
 SIZES = (  # time, batch, input, hidden
-    (1, 1, 1, 1), (2, 3, 5, 7), (5, 1, 4, 17), (3, 2, 3, 33), (4, 9, 6, 16), (2, 13, 3, 40), (3, 4, 2, 150), (3, 1, 2, 130),
-)  # fmt: skip
+    (1, 1, 1, 1),
+    (2, 3, 5, 7),
+    (5, 1, 4, 17),
+    (4, 9, 6, 33),
+    (3, 4, 2, 150),
+    (3, 1, 2, 130),
+)
 ERROR = {np.float32: 3e-5, np.float64: 1e-12}  # of numbers about 1 after sums of 150 products and some steps
 
 
