@@ -8,7 +8,7 @@ import pytest
 import sabir
 from sabir import Builder
 from sabir.base import EvaluationError
-from sabir.compilation import Compiled, _recurrences
+from sabir.compilation import Compiled, _recurrences, _rows
 from sabir.compilation._plan import Entry
 from support.lowered import NAMES, kernels_only, same_bits
 
@@ -219,6 +219,14 @@ def test_a_long_recurrence_has_rows_between_which_a_run_can_be_cancelled():
         (layout,) = program._layouts.values()
         (number,) = [n for n, e in enumerate(program.plan.entries) if isinstance(e, Entry) and e.turns]
         assert np.count_nonzero(layout.owners == number) >= least
+
+
+def test_the_interpreter_runs_more_steps_than_a_plan_has_rows(monkeypatch):
+    operands = operands_of("RNN", (9, 2, 1, 200), [])
+    model, feeds = layer("RNN", operands)
+    expected = run("RNN", operands)
+    monkeypatch.setattr(_rows, "_MOST_ROWS", 8)
+    close(Compiled(model).run(feeds), expected, ERROR[np.float32], "many steps")
 
 
 def test_a_profile_counts_all_turns_of_a_kernel():

@@ -63,7 +63,7 @@ def rows_of(calls: Sequence[Call]) -> Rows:
             pairs[..., 1] = blocks
             blocks = memory.ctypes.data + _WORD * (free + np.arange(0, pairs.size, 2))
             free += pairs.size
-        kernels = [[calls[place].kernel, calls[place].entry] for place in places] * first.times
-        found.append(np.insert(np.array(kernels, np.int64).reshape(-1, 2), 1, blocks, axis=1))
+        kernels = np.array([[calls[place].kernel, calls[place].entry] for place in places], np.int64)
+        found.append(np.insert(np.tile(kernels, (first.times, 1)), 1, blocks, axis=1))
     table = np.concatenate(found)
     return Rows(np.ascontiguousarray(table[:, :2]), memory, np.ascontiguousarray(table[:, 2]))
