@@ -23,13 +23,10 @@ if TYPE_CHECKING:
     from sabir.compilation._tiles import Tile
     from sabir.loops import Size, StepBody
 
-_SMALL = 1 << 16  # operations of a step of one row: threads that meet after it would cost as much
-_CACHED = (
-    3 << 16
-)  # operations of a step whose matrices the cache of a core holds: twice as many as their elements
-_ROW = (
-    1 << 22
-)  # operations of a row of a walk: a fraction of a millisecond, after which a run can be cancelled
+# operations of a step
+_SMALL = 1 << 16  # of one row: threads that meet after it would cost as much
+_CACHED = 3 << 16  # whose matrices the cache of a core holds: an element of these is two operations
+_ROW = 1 << 22  # of a row of a walk: a fraction of a millisecond, after which a run can be cancelled
 _USUAL_ROWS = 16
 
 

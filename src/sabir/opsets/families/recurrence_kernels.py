@@ -27,8 +27,7 @@ class Gates(NamedTuple):
 
     `sums` are the parts of their inputs that depend on X, with the biases; `matrices` those of R. `biases`
     are those of R where they come late, `peepholes` those of three gates; both are empty where there are
-    none.
-    The inputs of `functions` are limited by `clip`; `unlimited` are the same functions without that.
+    none. The inputs of `functions` are limited by `clip`; `unlimited` are the same functions without that.
     """
 
     sums: Sequence[Expression]
