@@ -5,29 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir import loops
 from sabir.ir import Expr
 from sabir.loops import (
-    Best,
-    Contract,
-    Cumulate,
     Expand,
     Expression,
     Extent,
     Join,
-    Map,
     Number,
     Pad,
     Permute,
     Recur,
-    Reduce,
     Reshape,
-    Scatter,
     Size,
     Sizes,
     Slice,
-    Slide,
     Stored,
-    Take,
     Windows,
 )
 
@@ -64,27 +57,7 @@ def is_number(x: Expression) -> bool:
 
 def operands_of(x: Expression) -> tuple[Expression, ...]:
     """Return what an expression is computed from."""
-    match x:
-        case Map():
-            return x.operands
-        case Take():
-            return (x.operand, x.indices)
-        case Scatter():
-            return (x.operand, x.indices, x.updates)
-        case Contract():
-            return (x.a, x.b)
-        case Join():
-            return x.parts
-        case Recur():
-            return x.operands
-        case Slide():
-            return (x.operand,) if x.weights is None else (x.operand, x.weights)
-        case Reduce() | Cumulate() | Best() | Pad() | Copy():
-            return (x.operand,)
-        case _ if isinstance(x, VIEWS):
-            return (x.operand,)
-        case _:
-            return ()
+    return (x.operand,) if isinstance(x, Copy) else loops.operands_of(x)
 
 
 class Views:

@@ -1,7 +1,7 @@
 """Tensor expressions: what rooms lower operators to, and what the compiler makes kernels of."""
 
 from sabir.loops._assumptions import Assumptions, assuming, equal
-from sabir.loops._calls import Lowering, shape_of
+from sabir.loops._calls import LoweredSubgraph, Lowering, shape_of
 from sabir.loops._expressions import (
     ELEMENTS,
     FLOATS,
@@ -32,6 +32,7 @@ from sabir.loops._expressions import (
     Stored,
     Take,
     Windows,
+    operands_of,
 )
 from sabir.loops._operations import (
     ARITY,
@@ -80,6 +81,7 @@ __all__ = [
     "Expression",
     "Extent",
     "Join",
+    "LoweredSubgraph",
     "Lowering",
     "Map",
     "NotLowered",
@@ -119,6 +121,7 @@ __all__ = [
     "mean",
     "narrow",
     "number",
+    "operands_of",
     "pad",
     "permute",
     "reduce",

@@ -299,3 +299,28 @@ class Recur(Expression):
     def bound(self) -> tuple[Expression, ...]:
         """The operands that the body names."""
         return self.operands[len(self.body.states) :]
+
+
+def operands_of(x: Expression) -> tuple[Expression, ...]:
+    """Return what an expression is computed from."""
+    match x:
+        case Map():
+            return x.operands
+        case Take():
+            return (x.operand, x.indices)
+        case Scatter():
+            return (x.operand, x.indices, x.updates)
+        case Contract():
+            return (x.a, x.b)
+        case Join():
+            return x.parts
+        case Recur():
+            return x.operands
+        case Slide():
+            return (x.operand,) if x.weights is None else (x.operand, x.weights)
+        case Reduce() | Cumulate() | Best() | Pad():
+            return (x.operand,)
+        case Permute() | Reshape() | Expand() | Slice() | Windows():
+            return (x.operand,)
+        case _:
+            return ()
