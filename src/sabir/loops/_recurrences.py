@@ -73,7 +73,7 @@ class Steps:
         compute, with a matrix that is an operand.
         """
         for x in (*after, *outputs):
-            if x.shape != self._shape or x.element != self._element:
+            if x.element != self._element or not same_shape(x.shape, self._shape):
                 raise NotLowered("what a step computes has another type or shape than its states")
         if self._shape[0] == 0:
             nothing = expand(number(self._element, 0), self._shape)
@@ -104,9 +104,6 @@ class Steps:
 
     def _is_product(self, x: Contract) -> bool:
         matrix = isinstance(x.b, Bound) and x.b.rank == 2  # ruff: ignore[magic-value-comparison]
-        return (
-            matrix
-            and isinstance(x.a, (State, Map))
-            and x.element == x.a.element
-            and (x.shape == x.a.shape == self._shape)
-        )
+        if not matrix or not isinstance(x.a, (State, Map)) or x.element != x.a.element:
+            return False
+        return same_shape(x.shape, self._shape) and same_shape(x.a.shape, self._shape)
