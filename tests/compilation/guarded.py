@@ -166,6 +166,15 @@ TEXTS = {
         x = ConvTranspose <strides = [2, 3], pads = [1, 0, 0, 1]> (d, w)  e = Exp (b)  g = Unsqueeze (e, o)
         r = Constant <value_floats = [1.0, 1.0, 2.0, 0.5]> ()  y = Resize <mode = "linear"> (g, , r)
         z = Resize <nearest_mode = "ceil"> (x, , r) }""",
+    "recurrences": """g (float[m,k] a, float[k,n] b) => (x, y, z, r, s, t) {
+        i = Constant <value_ints = [0]> ()  q = Unsqueeze (a, i)
+        c = Shape <start = 1> (a)  o = Constant <value_ints = [1, 68]> ()  g = Concat <axis = 0> (o, c)
+        w = ConstantOfShape (g)  p = Constant <value_ints = [1, 68, 17]> ()  u = ConstantOfShape (p)
+        x, y, z = LSTM <hidden_size = 17, layout = 1> (q, w, u)
+        j = Unsqueeze (b, i)  d = Shape <start = 1> (b)  e = Constant <value_ints = [1, 240]> ()
+        h = Concat <axis = 0> (e, d)  l = ConstantOfShape (h)
+        v = Constant <value_ints = [1, 240, 80]> ()  n2 = ConstantOfShape (v)  r, s = GRU <hidden_size = 80> (j, l, n2)
+        t = Exp (s) }""",
     "argument": """g (float[m,k] a, float[k,n] b) => (x, y) {
         x = ArgMin <axis = 0> (b)  y = ArgMax <axis = -1> (a) }""",
 }  # fmt: skip

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sabir.base import ACCIDENTS, CancelledError, LimitError, SabirError, budget, check_time
+from sabir.compilation._body_types import prepare_body
 from sabir.compilation._building import build
 from sabir.compilation._executable import executable_of
 from sabir.compilation._locks import ProcessLock
 from sabir.compilation._lowering import lower
 from sabir.compilation._patterns import pattern_of
-from sabir.compilation._prepare import Prepared, folded
 from sabir.compilation._program import CompiledProgram, Mismatch
 from sabir.elements import element
-from sabir.ir import TensorType, symbol
-from sabir.scheduling import OperatorCall
-from sabir.schema import Call, as_results
+from sabir.ir import TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from sabir.compilation.native import Host, Team
     from sabir.evaluation import BoundPlan, Run
     from sabir.ir import Array, Type
-    from sabir.scheduling import Plan, Program, ScheduledSubgraph
+    from sabir.scheduling import ScheduledSubgraph
 
 _ENOUGH = 1 << 14  # numbers among the operands of a body that native code is worth
 
@@ -125,47 +123,4 @@ def _kind(value: Any) -> Type | None:
     return TensorType(element(cast("Array", value).dtype)) if isinstance(value, np.ndarray) else None
 
 
-def prepare_body(program: Program, plan: Plan, kinds: Mapping[int, Type | None]) -> Prepared | None:
-    """Return a subgraph with the types of its values, which follow from those of its operands."""
-    constants = {slot: tensor for slot, tensor in program.constants.items() if slot not in kinds}
-    arrays = folded(program._replace(constants=constants), plan)
-    types: list[Type | None] = [None] * program.size
-    for slot, kind in kinds.items():
-        types[slot] = kind
-    for slot, array in arrays.items():
-        types[slot] = TensorType(element(array.dtype), tuple(array.shape))
-    unknown: set[str] = set()
-    for place, _ in plan.steps:
-        call = program.calls[place]
-        if not isinstance(call, OperatorCall) or call.captures or all(s in arrays for s in call.outputs if s):
-            continue
-        for number, (slot, kind) in enumerate(zip(call.outputs, _inferred(call, types), strict=False)):
-            types[slot] = _settled(kind, f"b{place}.{number}", unknown)
-    return Prepared(program, plan, types, arrays, tuple(kinds), (), frozenset(unknown))
-
-
-def _inferred(call: OperatorCall, types: Sequence[Type | None]) -> tuple[Type | None, ...]:
-    operands = [types[slot] if slot else None for slot in call.inputs]
-    if any(kind is None for kind, slot in zip(operands, call.inputs, strict=True) if slot):
-        return ()
-    if call.version.find("infer") is None or call.cost > 1:
-        return ()
-    binding = call.version.binding("infer")
-    try:
-        return as_results(
-            binding(operands, binding.fill(call.attributes), Call(call.named, call.version.since))
-        )
-    except (SabirError, *ACCIDENTS):
-        return ()
-
-
-def _settled(kind: Type | None, name: str, unknown: set[str]) -> Type | None:
-    """Return a type whose `unknown` sizes have names; a shape that depends on minima stays as it is."""
-    if not isinstance(kind, TensorType) or kind.shape is None:
-        return kind
-    unknown.update(f"{name}.{axis}" for axis, d in enumerate(kind.shape) if d is None)
-    shape = tuple(symbol(f"{name}.{axis}") if d is None else d for axis, d in enumerate(kind.shape))
-    return TensorType(kind.element, shape, kind.known)
-
-
-__all__ = ["CompiledBody", "bodies_on", "prepare_body"]
+__all__ = ["CompiledBody", "bodies_on"]

@@ -25,6 +25,7 @@ from sabir.compilation._plan import (
     count_of,
 )
 from sabir.compilation._reaches import reaches_of, values_of
+from sabir.compilation._recurrences import add_recurrences
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
@@ -75,6 +76,8 @@ class PlanBuilder:
                 add_attention(self, group)
             elif group.kind == "windows":
                 add_windows(self, group)
+            elif group.kind == "recurrence":
+                add_recurrences(self, group)
             elif group.kind == "single":
                 self._single(group)
             else:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sabir.ir import Array
 
 _EMPTY = np.empty
-_LITTLE = 1 << 16  # operations and bytes of a plan for which a second thread does not pay
+_LITTLE = 1 << 17  # operations and bytes of a plan for which a second thread does not pay
 
 
 class _Output(NamedTuple):
@@ -169,6 +169,6 @@ def _nothing() -> None:
 
 
 def _work(program: CompiledProgram, sizes: Sizes) -> int:
-    """Return about how many operations a run makes, and bytes it moves."""
-    entries = [e for e in program.plan.entries if isinstance(e, Entry)]
+    """Return about how many operations a run makes, and bytes it moves, of those that threads can share."""
+    entries = [e for e in program.plan.entries if isinstance(e, Entry) and not e.alone]
     return sum(sizes(e.flops) + sum(sizes(b.size) for b in e.buffers) for e in entries)

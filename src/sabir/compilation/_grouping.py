@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation._groups import Group, GroupKind
 from sabir.compilation._scores import add_scores, scores_of
+from sabir.compilation._stages import add_recurrence
 from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of, pad_parts
 from sabir.loops import (
     Best,
@@ -25,10 +26,12 @@ from sabir.loops import (
     Number,
     Pad,
     Permute,
+    Recur,
     Reduce,
     Reshape,
     Scatter,
     Slide,
+    StepBody,
     Stored,
     Take,
     Windows,
@@ -62,6 +65,7 @@ class Grouping:
         ] = {}  # of a Join or a Pad: the groups that write its parts
         self._visited: set[Expression] = set()
         self.users: dict[Expression, list[object]] = {}
+        self.recurrences: dict[StepBody, Group] = {}
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
         self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
@@ -151,7 +155,7 @@ class Grouping:
         for x in self._postorder(roots, self._visited):
             match x:
                 case Map() | Reduce() | Take() | Copy():
-                    self._assign(x)
+                    self.assign(x)
                 case Contract():
                     self._product(x)
                 case Slide():
@@ -162,6 +166,8 @@ class Grouping:
                     self._single(x, [x.operand], x.axis)
                 case Scatter():
                     self._scatter(x)
+                case Recur():
+                    add_recurrence(self, x)
                 case _:
                     pass
 
@@ -171,7 +177,7 @@ class Grouping:
         self.views.copies = []  # an earlier one may have to be there for a later one
         for copy in copies:
             self._visited.add(copy)
-            self._assign(copy)
+            self.assign(copy)
             self.stored[copy] = None
 
     def need(self, x: Expression) -> list[Group]:
@@ -214,14 +220,14 @@ class Grouping:
             if other.after & bit:
                 other.after |= group.after
 
-    def _assign(self, x: Expression) -> None:
+    def assign(self, x: Expression) -> None:
         direct, memory = self._operands(x)
         needed = [g for o in memory for g in self.need(o)]
         candidates = sorted({self.of[o].number for o in direct if o in self.of}, reverse=True)
         for number in candidates:
             group = self.groups[number]
             others = [o for o in direct if self.of.get(o) is not group and o in self.of]
-            if self._joins(x, group, direct) and self._allowed(
+            if self._joins(x, group, direct) and self.allowed(
                 group, [*needed, *(self.of[o] for o in others)]
             ):
                 for o in others:
@@ -242,7 +248,7 @@ class Grouping:
         direct: list[Expression] = []
         memory: list[Expression] = []
         if isinstance(x, Take):
-            self.operands[x] = data, _ = self._in_memory(x.operand), x.indices
+            self.operands[x] = data, _ = self.in_memory(x.operand), x.indices
             memory.append(data)
             (memory if isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of else direct).append(
                 x.indices
@@ -257,17 +263,17 @@ class Grouping:
                 direct.append(o)
         return direct, memory
 
-    def _in_memory(self, x: Expression) -> Expression:
+    def in_memory(self, x: Expression) -> Expression:
         """Return an expression that lies in memory: a copy, where it is one number behind views."""
         if not is_number(x):
             return x
         copy = Copy(x.element, x.shape, x)
-        self._assign(copy)
+        self.assign(copy)
         return copy
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        if group.kind in {"single", "evaluate", "gone"} or isinstance(x, Take):
+        if group.kind in {"single", "recurrence", "evaluate", "gone"} or isinstance(x, Take):
             return False
         if len(group.members) >= _MOST_MEMBERS:
             return False
@@ -281,7 +287,7 @@ class Grouping:
             return all(o.shape in {group.space, group.narrow()} for o in inside)
         return group.reduced is not None and x.shape == group.narrow()
 
-    def _allowed(self, group: Group, needed: Sequence[Group]) -> bool:
+    def allowed(self, group: Group, needed: Sequence[Group]) -> bool:
         """Return whether a group may wait for others: none of them is itself, or waits for it."""
         bit = 1 << group.number
         return all(other is not group and not other.after & bit for other in needed)
@@ -320,16 +326,16 @@ class Grouping:
         """Let one group copy the operand, and another write the updates into the copy."""
         self.writers[x] = []
         copy = Copy(x.element, x.shape, x.operand, x, (0,) * x.rank)
-        self._assign(copy)
+        self.assign(copy)
         group = self._single(x, [x.indices, x.updates], x.axis)
         self.depend(group, [self.of[copy]])
         self.writers[x].append(group)
 
     def _product(self, x: Contract) -> None:
-        a, b = self._in_memory(x.a), self._in_memory(x.b)
+        a, b = self.in_memory(x.a), self.in_memory(x.b)
         if self.views.locate(a).strides[-1] != 1 and a.shape[-1] != 1:
             a = Copy(a.element, a.shape, a)
-            self._assign(a)
+            self.assign(a)
         self.operands[x] = a, b
         scores = scores_of(self, x) if a is x.a else None
         if scores is not None:
@@ -344,7 +350,7 @@ class Grouping:
 
     def _slide(self, x: Slide) -> None:
         """Let one kernel combine the elements of windows."""
-        operand, *weights = map(self._in_memory, operands_of(x))
+        operand, *weights = map(self.in_memory, operands_of(x))
         self.operands[x] = operand, weights[0] if weights else operand
         needed = [g for o in (operand, *weights) for g in self.need(o)]
         group = self.new_group("windows")
@@ -359,12 +365,12 @@ class Grouping:
         self.stored[x] = None
         if isinstance(x, Pad):
             for copy in pad_parts(x):
-                self._assign(copy)
+                self.assign(copy)
             return
         start: Size = 0
         for part in x.parts:
             starts = tuple(start if axis == x.axis else 0 for axis in range(x.rank))
-            self._assign(Copy(x.element, part.shape, part, x, starts))
+            self.assign(Copy(x.element, part.shape, part, x, starts))
             start += part.shape[x.axis]
 
     # ------------------------------------------------------------ the order of the groups

@@ -9,9 +9,9 @@ from sabir.loops import Expression
 
 if TYPE_CHECKING:
     from sabir.compilation._lowering import Evaluated
-    from sabir.loops import Sizes
+    from sabir.loops import Sizes, StepBody
 
-GroupKind = Literal["nest", "product", "attention", "windows", "single", "evaluate", "gone"]
+GroupKind = Literal["nest", "product", "attention", "windows", "single", "recurrence", "evaluate", "gone"]
 
 
 @dataclass(slots=True, eq=False)
@@ -30,6 +30,9 @@ class Group:
     scores: Group | None = None  # of attention: the product and the rows between it and the members
     after: int = 0
     step: Evaluated | None = None
+    recurrences: dict[StepBody, tuple[Expression, ...]] = field(
+        default_factory=dict["StepBody", "tuple[Expression, ...]"]
+    )  # with their operands as they lie in memory
     place: int = 0  # among the calls of the program: the order in which equals run
 
     def narrow(self) -> Sizes:

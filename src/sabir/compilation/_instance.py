@@ -24,6 +24,7 @@ from sabir.compilation._plan import (
     Plan,
     Step,
 )
+from sabir.compilation._rows import Call, rows_of
 from sabir.ir import Expr
 
 if TYPE_CHECKING:
@@ -50,13 +51,15 @@ class Part(NamedTuple):
 class PartLayout(NamedTuple):
     """A part for given sizes.
 
-    `rows` are the rows of the native plan, which point into `blocks`. `runs` has, in order, either the first
+    `rows` are the rows of the native plan, which point into `blocks`; `owners` has the number of the entry of
+    each. `runs` has, in order, either the first
     and last row of kernels that run together, or the number of an evaluated step. `offsets` are those of all
     buffers so far. `needs` counts the tensors of this part and of earlier ones.
     """
 
     rows: Array
     blocks: Array
+    owners: Array
     runs: tuple[tuple[int, int] | int, ...]
     arena_bytes: int
     scratch_bytes: int
@@ -149,42 +152,35 @@ def lay_out(
     outputs = sum(sizes(b.size) for b in plan.buffers if b.kind == "output" and part.fills(b))
     scratch = max((sizes(e.scratch) for e in entries if isinstance(e, Entry)), default=0)
     arenas = {buffer: p.arena for p in parts for buffer in _owned(plan, p)}
-    blocks: list[list[int]] = []
-    kernels: list[int] = []
-    for entry in entries:
+    calls: list[Call] = []
+    for number, entry in enumerate(entries, part.first):
         if isinstance(entry, Entry):
             _, _, spec, arguments = _choice(entry, sizes)
-            kernels.append(addresses[spec])
             block = [_argument(a, sizes, offsets, arenas) for a in arguments]
+            turns = 1 if entry.turns is None else sizes(entry.turns.count)
             if entry.writes and not any(sizes(b.size) for b in entry.writes):
                 block[: entry.axes] = [0] * entry.axes  # 2 ** 40 rows of no elements take no time
-            blocks.append(block)
-    rows, memory = _rows(kernels, blocks)
+                turns = min(turns, 1)
+            calls.append(Call(number, addresses[spec], block, entry.turns, turns))
+    rows = rows_of(calls)
     scratch = -(-scratch // ALIGNMENT) * ALIGNMENT
-    return PartLayout(rows, memory, _runs(entries, part.first), arena, scratch, offsets, outputs, needed)
+    runs = _runs(entries, part.first, rows.owners)
+    return PartLayout(rows.rows, rows.memory, rows.owners, runs, arena, scratch, offsets, outputs, needed)
 
 
-def _runs(entries: Sequence[Entry | Step], first: int) -> tuple[tuple[int, int] | int, ...]:
+def _runs(
+    entries: Sequence[Entry | Step], first: int, owners: Array
+) -> tuple[tuple[int, int] | int, ...]:  # fmt: skip
     """Return the rows of kernels that run together, and between them the numbers of evaluated steps."""
     found: list[tuple[int, int] | int] = []
-    row = start = 0
+    start = 0
     for number, entry in enumerate(entries, first):
         if isinstance(entry, Entry):
-            row += 1
             continue
-        found += [(start, row), number] if start < row else [number]
-        start = row
-    return (*found, (start, row)) if start < row else tuple(found)
-
-
-def _rows(kernels: Sequence[int], blocks: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """Return the rows of a native plan, and the memory of the blocks that they point to."""
-    starts = np.cumsum([0, *map(len, blocks)], dtype=np.int64)
-    memory: Array = np.array([n for block in blocks for n in block], np.int64)
-    rows: Array = np.empty((len(kernels), 2), np.int64)
-    rows[:, 0] = kernels
-    rows[:, 1] = memory.ctypes.data + 8 * starts[:-1]
-    return rows, memory
+        end = int(np.searchsorted(owners, number))
+        found += [(start, end), number] if start < end else [number]
+        start = end
+    return (*found, (start, len(owners))) if start < len(owners) else tuple(found)
 
 
 def _choice(entry: Entry, sizes: Sizes) -> tuple[Any, int, Any, list[Any]]:

@@ -21,6 +21,7 @@ from sabir.loops import (
     Map,
     Pad,
     Permute,
+    Recur,
     Reduce,
     Reshape,
     Scatter,
@@ -196,6 +197,8 @@ def _rebuilt(x: Expression, operands: list[Expression]) -> Expression:
             return replace(x, parts=tuple(operands))
         case Contract():
             return replace(x, a=operands[0], b=operands[1])
+        case Recur():
+            return replace(x, operands=tuple(operands))
         case Take():
             return replace(x, operand=operands[0], indices=operands[1])
         case Scatter():

@@ -6,28 +6,36 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import ACCIDENTS, SabirError
+from sabir.compilation._body_types import prepare_body
 from sabir.compilation._patterns import Guard
+from sabir.elements import element
 from sabir.ir import MAX_RANK, Expr, TensorType
 from sabir.loops import (
     ELEMENTS,
+    FLOATS,
     Assumptions,
     Expression,
     Lowering,
     NotLowered,
     Stored,
     assuming,
+    expand,
+    number,
     same_shape,
     shape_of,
 )
-from sabir.scheduling import ABSENT, OperatorCall
+from sabir.scheduling import ABSENT, OperatorCall, ScheduledSubgraph
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sabir.compilation._prepare import Prepared
-    from sabir.ir import Type
+    from sabir.ir import Array, Type
     from sabir.loops import Size
+
+
+_MOST_KNOWN = 1024  # elements of a constant of a subgraph whose contents are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +132,64 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
     operands = [None if slot == ABSENT else _operand(found, slot) for slot in call.inputs]
     binding = call.version.binding("lower")
     facts: Any = Lowering(call.named, call.version.since, types)
-    results = as_results(binding(operands, binding.fill(call.attributes), facts))
+    results = as_results(binding(operands, binding.fill(_attributes(found, call)), facts))
     if len(results) < len(call.outputs):
         raise NotLowered(f"no kernel computes output {len(results)}")
     for slot, kind, x in zip(call.outputs, types, results, strict=False):
         if slot != ABSENT:
             _check(found, kind, x)
     return results
+
+
+def _attributes(found: Lowered, call: OperatorCall) -> dict[str, Any]:
+    """Return the attributes of a call, subgraphs as functions of expressions."""
+    return {
+        name: _Subgraph(found, value) if isinstance(value, ScheduledSubgraph) else value
+        for name, value in call.attributes.items()
+    }
+
+
+class _Subgraph:
+    """A subgraph of a call as a function of expressions, see `LoweredSubgraph`."""
+
+    def __init__(self, found: Lowered, subgraph: ScheduledSubgraph) -> None:
+        self._program, self._plan = subgraph.program, subgraph.plan
+        self._kinds = [_type(found, slot) for slot in subgraph.captured]
+        self.captured = tuple(_operand(found, slot) for slot in subgraph.captured)
+
+    def __call__(self, *operands: Expression) -> tuple[Expression, ...]:
+        inputs = [v.slot for v in self._program.inputs]
+        if len(operands) != len(inputs):
+            raise NotLowered(f"the body takes {len(inputs)} inputs")
+        slots = (*inputs, *self._plan.captures)
+        kinds = [TensorType(element(x.element), x.shape) for x in operands]
+        prepared = prepare_body(
+            self._program, self._plan, dict(zip(slots, (*kinds, *self._kinds), strict=True))
+        )
+        if prepared is None:
+            raise NotLowered("the types of the body are unknown")
+        inner = Lowered(prepared, dict(zip(slots, (*operands, *self.captured), strict=True)))
+        for slot, array in prepared.constants.items():
+            if slot not in inner.expressions and element(array.dtype).name in ELEMENTS:
+                inner.expressions[slot] = _constant(slot, array)
+        for place, _ in self._plan.steps:
+            _lower_call(inner, place)
+            if inner.evaluated:
+                (step,) = inner.evaluated.values()
+                raise NotLowered(f"{prepared.program.calls[place].label}: {step.reason}")
+        for x in inner.expressions.values():
+            if any(isinstance(d, Expr) and d.symbols & prepared.unknown for d in x.shape):
+                raise NotLowered("a size within the body is known in a run only")
+        return tuple(_operand(inner, slot) for slot in self._plan.results)
+
+
+def _constant(slot: int, array: Array) -> Expression:
+    """Return a constant of a subgraph; its contents are known, and a number needs no memory."""
+    name = element(array.dtype).name
+    if array.size == 1 and name in FLOATS:
+        return expand(number(name, array.item()), array.shape)
+    known = tuple(array.ravel().tolist()) if array.size <= _MOST_KNOWN else None
+    return Stored(name, tuple(array.shape), slot, known)
 
 
 def _type(found: Lowered, slot: int) -> Type | None:

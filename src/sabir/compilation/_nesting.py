@@ -103,11 +103,11 @@ class NestBuilder:
     def _member(self, x: Expression) -> int:
         match x:
             case Map():
-                return self._step(Apply(x.element, x.op, tuple(self._operand(o) for o in x.operands)))
+                return self._step(Apply(x.element, x.op, tuple(self.operand(o) for o in x.operands)))
             case Copy() | Cumulate() | Best():
-                return self._operand(x.operand)
+                return self.operand(x.operand)
             case Reduce():
-                return self._step(Fold(x.element, x.op, self._operand(x.operand), x.last))
+                return self._step(Fold(x.element, x.op, self.operand(x.operand), x.last))
             case Take():
                 return self._take(x)
             case Scatter():
@@ -119,7 +119,7 @@ class NestBuilder:
             case _:
                 raise TypeError(f"{type(x).__name__} is no member of a group")
 
-    def _operand(self, x: Expression) -> int:
+    def operand(self, x: Expression) -> int:
         """Return the step that computes an operand: a member of the group, a number, or a load."""
         found = self.numbers.get(x)
         if found is not None:
@@ -146,7 +146,7 @@ class NestBuilder:
         if found is None:
             located = self.grouping.views.locate(x)
             if isinstance(located.base, (Number, Extent)):
-                found = self._operand(located.base)
+                found = self.operand(located.base)
             else:
                 strides = broadcast_strides(x.shape, located.strides, self.group.space)
                 found = self._step(Load(x.element, self._place(Place(located, x.element, strides))))
@@ -172,17 +172,17 @@ class NestBuilder:
         stride = located.strides[x.axis]
         strides = tuple(0 if axis == x.axis else s for axis, s in enumerate(located.strides))
         self.found.takes.append((x.shape[x.axis], stride * element_bytes(x.element)))
-        index, update = self._operand(x.indices), self._operand(x.updates)
+        index, update = self.operand(x.indices), self.operand(x.updates)
         self._targets[x] = self._place(Place(located, x.element, strides))
         old = self._step(TakeStep(x.element, self._targets[x], index))
         return self._step(Apply(x.element, x.op, (old, update))) if x.op else update
 
     def _index(self, x: Take) -> int:
         if isinstance(x.indices, (Number, Extent)) or x.indices in self.numbers:
-            return self._operand(x.indices)
+            return self.operand(x.indices)
         located = self.grouping.views.locate(x.indices)
         if isinstance(located.base, (Number, Extent)):
-            return self._operand(located.base)
+            return self.operand(located.base)
         tail = x.rank - x.axis - x.indices.rank
         strides = (*(0,) * x.axis, *located.strides, *(0,) * tail)
         return self._step(Load(x.indices.element, self._place(Place(located, x.indices.element, strides))))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Nest,
         Packing,
         Product,
+        Recurrence,
         Scattering,
         Selection,
         Sliding,
@@ -85,9 +86,18 @@ class StoredKernel(NamedTuple):
 
 
 Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
-Spec: TypeAlias = (
-    "Nest | Product | Attention | Packing | Cumulation | Scattering | Selection | Sliding | StoredKernel"
-)
+if TYPE_CHECKING:
+    Spec: TypeAlias = (
+        Nest | Product | Attention | Packing | Cumulation | Recurrence | Scattering | Selection | Sliding
+        | StoredKernel
+    )  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class Turns:
+    """How often the entries that share it, which follow each other, run in turn."""
+
+    count: Size
 
 
 @dataclass(slots=True, eq=False)
@@ -96,7 +106,8 @@ class Entry:
 
     `scratch` is how many bytes each thread needs. `nodes` label the nodes that it computes, `reaches` is what
     it touches of tensors in memory. The first arguments are the sizes of so many `axes`; where all `writes`
-    are empty tensors, no loop needs to turn.
+    are empty tensors, no loop needs to turn. With `turns` the block of the kernel has the number of the turn,
+    and the address of the arguments. One thread does all of one that is `alone`.
     """
 
     choices: list[tuple[Size | None, int, Spec, list[Argument]]]
@@ -107,6 +118,8 @@ class Entry:
     reaches: list[Reach] = field(default_factory=list["Reach"])
     writes: list[Buffer] = field(default_factory=list[Buffer])
     axes: int = 0
+    turns: Turns | None = None
+    alone: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -7,6 +7,7 @@ import math
 import statistics
 import time
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sabir.compilation._running import PlanRun
 from sabir.compilation.kernels import STILL, Layout, Nest, Product, Sliding, TakeStep, element_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._plan import Argument, Buffer, Step
@@ -131,7 +132,7 @@ class ProfiledRun(PlanRun):
 
     def measure(self) -> None:
         """Run the plan; raises UnsupportedError where it does not fit the feeds."""
-        self.times: list[float] = []
+        self.times = [0.0] * len(self.program.plan.entries)
         try:
             with np.errstate(all="ignore"):
                 self.outputs()
@@ -139,15 +140,31 @@ class ProfiledRun(PlanRun):
             raise UnsupportedError(f"only the interpreter can run these feeds, because {mismatch}") from None
 
     def _rows(self, layout: PartLayout, rows: tuple[int, int]) -> None:
-        for row in range(*rows):
+        entries = self.program.plan.entries
+        owners: list[int] = layout.owners.tolist()
+
+        def turn(row: int) -> object:
+            entry = entries[owners[row]]
+            return (entry.turns if isinstance(entry, Entry) else None) or row
+
+        for _, group in groupby(range(*rows), key=turn):
+            found = list(group)
             started = time.perf_counter()
-            super()._rows(layout, (row, row + 1))
-            self.times.append(time.perf_counter() - started)
+            super()._rows(layout, (found[0], found[-1] + 1))
+            seconds = time.perf_counter() - started
+            self._share(seconds, dict.fromkeys(owners[row] for row in found))
+
+    def _share(self, seconds: float, numbers: Iterable[int]) -> None:
+        """Divide a time among entries that ran in turn by their operations."""
+        entries = [(n, self.program.plan.entries[n]) for n in numbers]
+        work = {n: 1 + self.sizes(e.flops) for n, e in entries if isinstance(e, Entry)}
+        for number, part in work.items():
+            self.times[number] += seconds * part / sum(work.values())
 
     def _step(self, step: Any) -> None:
         started = time.perf_counter()
         super()._step(step)
-        self.times.append(time.perf_counter() - started)
+        self.times[self.program.plan.entries.index(step)] += time.perf_counter() - started
 
 
 def profile_of(run: ProfiledRun, alone: Sequence[Sequence[float]], whole: Sequence[float]) -> Profile:

@@ -151,7 +151,8 @@ _ALLOWED = frozenset({
     ("sabir.compilation._plan", "Buffer"), ("sabir.compilation._plan", "BufferNumber"),
     ("sabir.compilation._plan", "Computed"), ("sabir.compilation._plan", "Entry"),
     ("sabir.compilation._plan", "Offset"), ("sabir.compilation._plan", "Plan"),
-    ("sabir.compilation._plan", "StoredKernel"), ("sabir.compilation._stored", "_Constant"),
+    ("sabir.compilation._plan", "StoredKernel"), ("sabir.compilation._plan", "Turns"),
+    ("sabir.compilation._stored", "_Constant"),
     ("sabir.compilation._tiles", "rows_of_a_job"),
     ("sabir.ir._dims_algebra", "DimCall"), ("sabir.ir._dims_algebra", "Expr"),
 })  # fmt: skip

@@ -15,6 +15,7 @@ from sabir.compilation.kernels import (
     Nest,
     Packing,
     Product,
+    Recurrence,
     Scattering,
     Selection,
     Sliding,
@@ -23,6 +24,7 @@ from sabir.compilation.kernels import (
     nest_text,
     packing_text,
     product_text,
+    recurrence_text,
     scattering_text,
     selection_text,
     sliding_text,
@@ -50,6 +52,8 @@ def text_of(spec: Spec) -> str:
             return scattering_text(spec)
         case Selection():
             return selection_text(spec)
+        case Recurrence():
+            return recurrence_text(spec)
         case Sliding():
             return sliding_text(spec)
         case StoredKernel():

@@ -14,6 +14,8 @@ _USUAL_ROWS = 1024  # of a convolution whose number of rows is symbolic
 # by the vectors of a panel of a convolution: the most rows of a tile, each with a pointer, and how near such
 # tiles come to the speed of the machine
 _WIDTHS = {1: (10, 0.6), 2: (10, 0.86), 3: (7, 0.95), 4: (6, 1.0)}
+_INDEPENDENT = 8  # sums that hide the latency of additions
+_FROM_CACHE = 5  # rows that use a vector of a matrix while the next one comes from the cache
 _LATENCY = 10  # multiplications of a step: fewer wait for each other
 _OVERHEAD = 1.5  # of a step, in multiplications
 _LARGE_PANEL = 3 << 17  # bytes of a panel that the cache of a core holds beside the next one
@@ -86,6 +88,25 @@ def _window_tile(rows: int | None, columns: int, lanes: int, registers: int) -> 
     return min(found, key=cost)
 
 
+def step_tiles(
+    rows: int | None, columns: Size, products: int, lanes: int, registers: int
+) -> list[tuple[int | None, Tile]]:
+    """Return the tiles of a step of a recurrence for numbers of rows up to a limit; one, if it is known.
+
+    A tile has its vectors of each of the products; all tiles have as many.
+    """
+    count = max(1, products)
+    vectors = max(1, (_INDEPENDENT if rows == 1 else _INDEPENDENT // 2) // count)
+    if isinstance(columns, int):
+        vectors = max(1, min(vectors, _up(columns, lanes)))
+    most = max(1, (registers - 1) // (count * vectors + 1))
+    if rows is None:
+        few = min(2, most)
+        return [(few, Tile(few, 1, vectors)), (None, Tile(most, 1, vectors))]
+    best = min(range(1, most + 1), key=lambda r: (_up(rows, r) * max(r, _FROM_CACHE), r))
+    return [(None, Tile(best, 1, vectors))]
+
+
 def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:
     """Return how many rows one job computes, so that threads on all cores have jobs."""
     groups = max(1, batch) * max(1, -(-columns // width))
@@ -111,5 +132,5 @@ def blocks_of(depth: Size, width: int, rows: Size, tile_rows: int) -> int:
     """
     if not isinstance(depth, int) or (isinstance(rows, int) and rows <= tile_rows):
         return 1
-    least = _up(depth * width, _LARGE_PANEL)
+    least = max(1, _up(depth * width, _LARGE_PANEL))
     return next((n for n in range(least, min(4 * least, depth) + 1) if depth % n == 0), 1)

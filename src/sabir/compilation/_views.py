@@ -5,28 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir import loops
 from sabir.ir import Expr
 from sabir.loops import (
-    Best,
-    Contract,
-    Cumulate,
     Expand,
     Expression,
     Extent,
     Join,
-    Map,
     Number,
     Pad,
     Permute,
-    Reduce,
+    Recur,
     Reshape,
-    Scatter,
     Size,
     Sizes,
     Slice,
-    Slide,
     Stored,
-    Take,
     Windows,
 )
 
@@ -63,25 +57,7 @@ def is_number(x: Expression) -> bool:
 
 def operands_of(x: Expression) -> tuple[Expression, ...]:
     """Return what an expression is computed from."""
-    match x:
-        case Map():
-            return x.operands
-        case Take():
-            return (x.operand, x.indices)
-        case Scatter():
-            return (x.operand, x.indices, x.updates)
-        case Contract():
-            return (x.a, x.b)
-        case Join():
-            return x.parts
-        case Slide():
-            return (x.operand,) if x.weights is None else (x.operand, x.weights)
-        case Reduce() | Cumulate() | Best() | Pad() | Copy():
-            return (x.operand,)
-        case _ if isinstance(x, VIEWS):
-            return (x.operand,)
-        case _:
-            return ()
+    return (x.operand,) if isinstance(x, Copy) else loops.operands_of(x)
 
 
 class Views:
@@ -109,10 +85,14 @@ class Views:
             found = self._found[view] = self._viewed(view, found)
         return found
 
+    def bind(self, x: Expression, located: Located) -> None:
+        """Let an expression lie at a place, such as one that stands for another."""
+        self._found[x] = located
+
     def prefer(self, x: Reshape) -> None:
         """Let the operand of a Reshape lie in memory in the order that the Reshape reads it in."""
         inner = x.operand
-        if not isinstance(inner, Permute) or isinstance(inner.operand, (*VIEWS, Stored, Join, Pad)):
+        if not isinstance(inner, Permute) or isinstance(inner.operand, (*VIEWS, Stored, Join, Pad, Recur)):
             return
         base = inner.operand
         if (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sabir.ir import TensorType
 from sabir.loops._operations import NotLowered
 
 if TYPE_CHECKING:
     from sabir.ir import Type
-    from sabir.loops._expressions import Sizes
+    from sabir.loops._expressions import Expression, Sizes
 
 
 class Lowering(NamedTuple):
@@ -26,6 +26,19 @@ class Lowering(NamedTuple):
     def shape(self, index: int = 0) -> Sizes:
         """Return the inferred shape of an output; raises NotLowered where a size is unknown."""
         return shape_of(self.types[index])
+
+
+class LoweredSubgraph(Protocol):
+    """A subgraph attribute, as a function of expressions."""
+
+    @property
+    def captured(self) -> tuple[Expression, ...]:
+        """What it reads of the graph around it."""
+        ...
+
+    def __call__(self, *operands: Expression) -> tuple[Expression, ...]:
+        """Return its results; raises NotLowered where a call in it has no kernel."""
+        ...
 
 
 def shape_of(kind: Type | None) -> Sizes:

@@ -241,3 +241,86 @@ class Pad(Expression):
     operand: Expression = field(default_factory=lambda: Number("float", ()))
     before: Sizes = ()
     number: float = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State(Expression):
+    """What the steps of a recurrence carry on: along its first axis lies the state before each step."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound(Expression):
+    """An operand of a recurrence, by its number, within the expressions of a step."""
+
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepBody:
+    """What each step of a recurrence computes of states and operands: new states, and outputs.
+
+    The first axis of all its expressions counts the steps. Backwards, the first step fills the last index of
+    the outputs; operands are in the order of the steps.
+    """
+
+    states: tuple[State, ...]
+    after: tuple[Expression, ...]
+    outputs: tuple[Expression, ...]
+    backwards: bool = False
+
+    @property
+    def steps(self) -> Size:
+        """The number of steps."""
+        return self.states[0].shape[0]
+
+    def __str__(self) -> str:
+        order = "backwards" if self.backwards else "forwards"
+        return f"{self.steps} steps {order}, {len(self.states)} states"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recur(Expression):
+    """A state after the last step of a recurrence; with a `number` from that of the states on, an output.
+
+    The operands are the states before the first step, then those that the body names. The results of one
+    recurrence share its body.
+    """
+
+    body: StepBody = field(default_factory=lambda: StepBody((), (), ()))
+    operands: tuple[Expression, ...] = ()
+    number: int = 0
+
+    @property
+    def initial(self) -> tuple[Expression, ...]:
+        """The states before the first step."""
+        return self.operands[: len(self.body.states)]
+
+    @property
+    def bound(self) -> tuple[Expression, ...]:
+        """The operands that the body names."""
+        return self.operands[len(self.body.states) :]
+
+
+def operands_of(x: Expression) -> tuple[Expression, ...]:
+    """Return what an expression is computed from."""
+    match x:
+        case Map():
+            return x.operands
+        case Take():
+            return (x.operand, x.indices)
+        case Scatter():
+            return (x.operand, x.indices, x.updates)
+        case Contract():
+            return (x.a, x.b)
+        case Join():
+            return x.parts
+        case Recur():
+            return x.operands
+        case Slide():
+            return (x.operand,) if x.weights is None else (x.operand, x.weights)
+        case Reduce() | Cumulate() | Best() | Pad():
+            return (x.operand,)
+        case Permute() | Reshape() | Expand() | Slice() | Windows():
+            return (x.operand,)
+        case _:
+            return ()

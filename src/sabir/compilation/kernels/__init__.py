@@ -27,16 +27,24 @@ from sabir.compilation.kernels._nest import Take as TakeStep
 from sabir.compilation.kernels._packing import Packing, packing_text
 from sabir.compilation.kernels._passes import passes_of
 from sabir.compilation.kernels._product import Product, ProductLayout, product_text
+from sabir.compilation.kernels._recurrence import (
+    WALK,
+    Recurrence,
+    StateAccess,
+    StepStage,
+    recurrence_text,
+)
 from sabir.compilation.kernels._scattering import Scattering, scattering_text
 from sabir.compilation.kernels._selection import Selection, record_bytes, selection_text
 from sabir.compilation.kernels._sliding import Sliding, sliding_text
 from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
-    "ANY", "NEXT", "SHORT", "STILL", "Access", "Accumulated", "Apply", "Attention", "Constant",
-    "Cumulation", "Fold", "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout",
-    "Scattering", "Selection", "SizeArgument", "Sliding", "Step", "Stride", "TakeStep", "attention_text",
-    "can_transpose", "cumulation_text", "element_bytes", "memory_test_text", "multiply_test_text",
-    "nest_text", "packing_text", "passes_of", "product_text", "record_bytes", "scattering_text",
-    "selection_text", "sliding_text",
+    "ANY", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply", "Attention", "Constant",
+    "Cumulation", "Fold", "Layout", "Load", "Nest", "Packing", "Position", "Product",
+    "ProductLayout", "Recurrence", "Scattering", "Selection", "SizeArgument", "Sliding",
+    "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "attention_text", "can_transpose",
+    "cumulation_text", "element_bytes", "memory_test_text", "multiply_test_text", "nest_text",
+    "packing_text", "passes_of", "product_text", "record_bytes", "recurrence_text",
+    "scattering_text", "selection_text", "sliding_text",
 ]  # fmt: skip

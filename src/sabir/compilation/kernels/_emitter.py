@@ -82,6 +82,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
         self._tables: dict[str, str] = {}  # the names of constants
         self._declared: set[str] = set()
         self._count = 0
+        self.block = Register("%args", POINTER)  # of arguments
 
     # ------------------------------------------------------------ text
 
@@ -224,7 +225,7 @@ class Emitter:  # ruff: ignore[too-many-public-methods]  the instructions that k
 
     def argument(self, place: int, scalar: str = "i64") -> Register:
         """Emit the load of a number from the block of arguments."""
-        address = self.offset(Register("%args", POINTER), self.index(place), "i64")
+        address = self.offset(self.block, self.index(place), "i64")
         return self.value(Kind(scalar), f"load {scalar}, {address}, align 8")
 
     def table(self, scalar: str, numbers: Sequence[int]) -> Register:

@@ -92,12 +92,13 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Accumulated:
-    """The sum of a product, of which an epilogue computes the result."""
+    """The sum of a product, of which an epilogue computes the result; where there are several, a `number`."""
 
     element: str
+    number: int = 0
 
     def __str__(self) -> str:
-        return "product"
+        return f"product {self.number}" if self.number else "product"
 
 
 @dataclass(frozen=True, slots=True)

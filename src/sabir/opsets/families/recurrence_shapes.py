@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sabir.ir import Dim, Value
+    from sabir.loops import Expression
     from sabir.opsets.typing import Array
 
 # for each value of `direction`, whether each direction of the layer runs backwards in time
@@ -27,11 +28,11 @@ DIRECTIONS, LAYOUTS = one_of(*_BACKWARDS), one_of(0, 1)
 _X, _STATE = ("seq_length", "batch_size", "input_size"), ("num_directions", "batch_size", "hidden_size")
 _PEEPHOLES = 3  # the input, output and forget gates have peepholes
 
-Tensor = TypeVar("Tensor", "TensorType", "Array", "Value")
+Tensor = TypeVar("Tensor", "TensorType", "Array", "Value", "Expression")
 
 
 class RecurrentInputs(NamedTuple, Generic[Tensor]):
-    """The inputs of a recurrent layer: types, arrays or values of a graph; LSTM has all of them."""
+    """The inputs of a recurrent layer: types, arrays, values or expressions; LSTM has all of them."""
 
     x: Tensor
     w: Tensor

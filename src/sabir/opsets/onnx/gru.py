@@ -6,17 +6,21 @@ from typing import Any, cast
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import (
     gru_gradients,
     products,
     recurrence_adapters,
     recurrence_examples,
     recurrence_gradients,
+    recurrence_kernels,
     recurrences,
 )
 from sabir.opsets.families import recurrence_ports as ports
 from sabir.opsets.families.recurrence_gradients import Direction, Gradients
+from sabir.opsets.families.recurrence_kernels import Gates
 from sabir.opsets.families.recurrence_shapes import DIRECTIONS, RecurrentInputs
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Attribute, Call, Example, Input, Operator, Output, Unconvertible, one_of
@@ -155,6 +159,35 @@ def _late_reset(
         return ((1 - z) * new + z * h,)
 
     return step
+
+
+@v1.lower
+def lower(
+    x: Expression, w: Expression, r: Expression, /, *optional: Expression | None, direction: str,
+    linear_before_reset: int = 0, **attributes: Any,
+) -> tuple[Expression, ...]:  # fmt: skip
+    late = linear_before_reset != 0
+
+    def cell(gates: Gates, states: Sequence[Expression]) -> tuple[Expression]:
+        (h,) = states
+        of_gates, of_new = gates.functions
+        inputs = [gates.input(number, h) for number in range(GATES - 1)]
+        if gates.biases:
+            inputs = [loops.apply("add", x, b) for x, b in zip(inputs, gates.biases, strict=False)]
+        z, reset = map(of_gates, inputs)
+        if late:
+            inner = loops.contract(h, gates.matrices[-1])
+            inner = loops.apply("add", inner, gates.biases[-1]) if gates.biases else inner
+            new = of_new(loops.apply("add", gates.sums[-1], loops.apply("mul", reset, inner)))
+        else:
+            new = of_new(gates.input(GATES - 1, loops.apply("mul", reset, h)))
+        old = loops.apply("mul", z, h)
+        return (loops.apply("add", loops.apply("mul", loops.apply("sub", 1, z), new), old),)
+
+    inputs = RecurrentInputs(x, w, r, *optional)
+    return recurrence_kernels.recur(
+        LAYER, inputs, cell, direction=_spelt(direction), late_bias=late, **attributes
+    )
 
 
 def _spelt(direction: str) -> str:

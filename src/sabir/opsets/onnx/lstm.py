@@ -6,17 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import (
     lstm_gradients,
     products,
     recurrence_adapters,
     recurrence_examples,
     recurrence_gradients,
+    recurrence_kernels,
     recurrences,
 )
 from sabir.opsets.families import recurrence_ports as ports
 from sabir.opsets.families.recurrence_gradients import Direction, Gradients
+from sabir.opsets.families.recurrence_kernels import Gates
 from sabir.opsets.families.recurrence_shapes import RecurrentInputs
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Attribute, Example, Input, Operator, Output
@@ -137,6 +141,32 @@ def _step(
         return h, c
 
     return step
+
+
+@v1.lower
+def lower(
+    x: Expression, w: Expression, r: Expression, /, *optional: Expression | None, input_forget: int,
+    **attributes: Any,
+) -> tuple[Expression, ...]:  # fmt: skip
+    def cell(gates: Gates, states: Sequence[Expression]) -> tuple[Expression, Expression]:
+        h, c = states
+        of_gates, of_input, _ = gates.functions
+        i, o, f, g = (gates.input(number, h) for number in range(GATES))
+        if gates.peepholes:
+            from_i, _, from_f = gates.peepholes
+            i, f = _peeped(i, from_i, c), _peeped(f, from_f, c)
+        i = of_gates(i)
+        kept = loops.apply("sub", 1, i) if input_forget else of_gates(f)
+        new = loops.apply("add", loops.apply("mul", kept, c), loops.apply("mul", i, of_input(g)))
+        if gates.peepholes:
+            o = _peeped(o, gates.peepholes[1], new)
+        return loops.apply("mul", of_gates(o), gates.unlimited[-1](new)), new
+
+    return recurrence_kernels.recur(LAYER, RecurrentInputs(x, w, r, *optional), cell, **attributes)
+
+
+def _peeped(gate: Expression, peephole: Expression, c: Expression) -> Expression:
+    return loops.apply("add", gate, loops.apply("mul", peephole, c))
 
 
 v7.upgrade(recurrence_adapters.drop_output_sequence("LSTM"))

@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
+from sabir.loops import Expression
 from sabir.opsets.families import (
     products,
     recurrence_adapters,
     recurrence_examples,
     recurrence_gradients,
+    recurrence_kernels,
     recurrences,
 )
 from sabir.opsets.families import recurrence_ports as ports
 from sabir.opsets.families.recurrence_gradients import Carried, Direction, Gradients
+from sabir.opsets.families.recurrence_kernels import Gates
 from sabir.opsets.families.recurrence_shapes import RecurrentInputs
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, Attribute, Example, Input, Operator
@@ -97,6 +100,19 @@ def evaluate(
         return gates, step
 
     return recurrences.recur(LAYER, inputs, cell, direction=direction, **attributes)
+
+
+@v1.lower
+def lower(
+    x: Expression, w: Expression, r: Expression, /, *optional: Expression | None, activations: Sequence[str],
+    direction: str, **attributes: Any,
+) -> tuple[Expression, ...]:  # fmt: skip
+    def cell(gates: Gates, states: Sequence[Expression]) -> tuple[Expression]:
+        (function,) = gates.functions
+        return (function(gates.input(0, states[0])),)
+
+    inputs, names = RecurrentInputs(x, w, r, *optional), _of_directions(activations, direction)
+    return recurrence_kernels.recur(LAYER, inputs, cell, activations=names, direction=direction, **attributes)
 
 
 def _of_directions(activations: Sequence[str], direction: str) -> Sequence[str]:

@@ -7,6 +7,8 @@ import numpy as np
 
 from sabir.base import EvaluationError
 from sabir.ir import Graph, TensorType, Type, Value
+from sabir.loops import Expression, LoweredSubgraph
+from sabir.opsets.families import scan_kernels
 from sabir.opsets.families.iteration_gradients import Iteration, Slices, State, at, gradient_of_steps
 from sabir.opsets.families.iterations import stack, stacked, type_of
 from sabir.opsets.families.scan_adapters import axes_from_front, batch_becomes_a_scan, batch_of_one
@@ -192,6 +194,27 @@ def evaluate(*inputs: Array, num_scan_inputs: int, body: Subgraph[Array], **list
     if not count:
         types = unrun(body, list(map(type_of, states)), [without(item_type(x), 0) for x in in_front])
     return (*last, *map(stack, ordered, types, outer))
+
+
+@v9.lower
+def lower(
+    *inputs: Expression, num_scan_inputs: int, body: LoweredSubgraph, **lists: Ints
+) -> tuple[Expression, ...]:
+    states, sources = parts(inputs, num_scan_inputs)
+    axes = each("scan_input_axes", lists, len(sources))
+    backward = each("scan_input_directions", lists, len(sources))
+    slices = [
+        scan_kernels.ordered(scan_kernels.moved(x, axis_in(a, x.rank), 0), backwards=back != 0)
+        for x, a, back in zip(sources, axes, backward, strict=True)
+    ]
+    found = scan_kernels.scanned(body, states, slices)
+    outer = each("scan_output_axes", lists, len(found.stacks))
+    reverse = each("scan_output_directions", lists, len(found.stacks))
+    stacks = (
+        scan_kernels.moved(scan_kernels.ordered(x, backwards=back != 0), 0, axis_in(a, x.rank))
+        for x, a, back in zip(found.stacks, outer, reverse, strict=True)
+    )
+    return (*found.final, *stacks)
 
 
 v9.upgrade(batch_becomes_a_scan)

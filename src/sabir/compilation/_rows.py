@@ -1,0 +1,69 @@
+"""The rows of a native plan: each the address of a kernel, and that of its block of arguments.
+
+Entries that run in turn have a row for each turn. Such a row points to two numbers: that of the turn, and
+the address of the block, which all turns share.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from sabir.compilation._plan import Mismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.compilation._plan import Turns
+    from sabir.ir import Array
+
+_MOST_ROWS = 1 << 21  # of entries that run in turn: 32 bytes each
+_WORD = 8
+
+
+class Call(NamedTuple):
+    """A kernel with its block: the number of its entry, how often it runs, and in turn with which others."""
+
+    entry: int
+    kernel: int
+    block: Sequence[int]
+    turns: Turns | None
+    times: int
+
+
+class Rows(NamedTuple):
+    """The rows, the memory that they point into, and the number of the entry of each."""
+
+    rows: Array
+    memory: Array
+    owners: Array
+
+
+def rows_of(calls: Sequence[Call]) -> Rows:
+    """Return the rows of calls; raises Mismatch where there are too many."""
+    starts = np.cumsum([0, *(len(call.block) for call in calls)], dtype=np.int64)
+    groups: list[list[int]] = []
+    for _, group in groupby(enumerate(calls), key=lambda n: n[1].turns or n[0]):
+        groups.append([place for place, _ in group])
+    turned = sum(len(g) * calls[g[0]].times for g in groups if calls[g[0]].turns is not None)
+    if turned > _MOST_ROWS:
+        raise Mismatch(f"{turned} steps are too many for one plan")
+    memory: Array = np.empty(int(starts[-1]) + 2 * turned, np.int64)
+    memory[: starts[-1]] = [n for call in calls for n in call.block]
+    found: list[Array] = [np.empty((0, 3), np.int64)]
+    free = int(starts[-1])
+    for places in groups:
+        first = calls[places[0]]
+        blocks = memory.ctypes.data + _WORD * starts[places]
+        if first.turns is not None:
+            pairs = memory[free : free + 2 * len(places) * first.times].reshape(first.times, len(places), 2)
+            pairs[..., 0] = np.arange(first.times)[:, None]
+            pairs[..., 1] = blocks
+            blocks = memory.ctypes.data + _WORD * (free + np.arange(0, pairs.size, 2))
+            free += pairs.size
+        kernels = np.array([[calls[place].kernel, calls[place].entry] for place in places], np.int64)
+        found.append(np.insert(np.tile(kernels, (first.times, 1)), 1, blocks, axis=1))
+    table = np.concatenate(found)
+    return Rows(np.ascontiguousarray(table[:, :2]), memory, np.ascontiguousarray(table[:, 2]))

@@ -1,0 +1,109 @@
+"""Recurrences: what steps compute one after the other, each from the states that the one before it left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.loops._expressions import (
+    FLOATS,
+    Bound,
+    Contract,
+    Expression,
+    Extent,
+    Map,
+    Number,
+    Recur,
+    State,
+    StepBody,
+)
+from sabir.loops._operations import NotLowered, cut, expand, number, same_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sabir.loops._expressions import Sizes
+
+_LEAST_RANK = 3  # steps, rows, columns
+_MOST_NODES = 120  # of a step: its code must stay small
+
+
+class Recurred(NamedTuple):
+    """The results of a recurrence: the states after the last step, and the outputs of all steps."""
+
+    final: tuple[Expression, ...]
+    outputs: tuple[Expression, ...]
+
+
+class Steps:
+    """The steps of a recurrence in the making: maps and products of states and operands.
+
+    All that steps compute has one `shape`, whose first axis counts the steps. Backwards, the first step is
+    that of the last index. Raises NotLowered where no kernel carries such tensors on.
+    """
+
+    def __init__(self, element: str, shape: Sizes, *, backwards: bool = False) -> None:
+        if element not in FLOATS:
+            raise NotLowered(f"steps that carry {element} on have no kernel yet")
+        if len(shape) < _LEAST_RANK or any(n != 1 for n in shape[1:-2]):
+            raise NotLowered("steps that carry on tensors of another rank than 2 have no kernel yet")
+        self._element, self._shape, self._backwards = element, shape, backwards
+        self._states: list[State] = []
+        self._initial: list[Expression] = []
+        self._bound: list[Expression] = []
+
+    def state(self, initial: Expression) -> Expression:
+        """Return a state before each step; `initial` is that before the first, without the axis of steps."""
+        if initial.element != self._element or not same_shape(initial.shape, self._shape[1:]):
+            raise NotLowered("whether the initial states have the shape of the states is open")
+        self._initial.append(initial)
+        self._states.append(State(self._element, self._shape))
+        return self._states[-1]
+
+    def operand(self, x: Expression) -> Expression:
+        """Return what stands for a tensor in a step; the first of as many axes as the shape counts steps."""
+        if self._backwards and x.rank == len(self._shape) and x.shape[0] != 1:
+            x = cut(x, (x.shape[0] - 1, *(0,) * (x.rank - 1)), x.shape, (-1, *(1,) * (x.rank - 1)))
+        self._bound.append(x)
+        return Bound(x.element, x.shape, len(self._bound) - 1)
+
+    def results(self, after: Sequence[Expression], outputs: Sequence[Expression]) -> Recurred:
+        """Return what the steps leave that compute the states `after` each of them.
+
+        Raises NotLowered for what no kernel computes in a step: a product is that of a state, or of what maps
+        compute, with a matrix that is an operand.
+        """
+        for x in (*after, *outputs):
+            if x.element != self._element or not same_shape(x.shape, self._shape):
+                raise NotLowered("what a step computes has another type or shape than its states")
+        if self._shape[0] == 0:
+            nothing = expand(number(self._element, 0), self._shape)
+            return Recurred(tuple(self._initial), (nothing,) * len(outputs))
+        self._check((*after, *outputs))
+        body = StepBody(tuple(self._states), tuple(after), tuple(outputs), self._backwards)
+        operands, count = (*self._initial, *self._bound), len(self._states)
+        return Recurred(
+            tuple(Recur(self._element, self._shape[1:], body, operands, n) for n in range(count)),
+            tuple(Recur(self._element, self._shape, body, operands, count + n) for n in range(len(outputs))),
+        )
+
+    def _check(self, results: Iterable[Expression]) -> None:
+        pending, seen = list(results), set[Expression]()
+        while pending:
+            x = pending.pop()
+            if x in seen:
+                continue
+            seen.add(x)
+            if len(seen) > _MOST_NODES:
+                raise NotLowered(f"a step computes more than {_MOST_NODES} tensors")
+            if isinstance(x, Map):
+                pending += x.operands
+            elif isinstance(x, Contract) and self._is_product(x):
+                pending.append(x.a)
+            elif not isinstance(x, (State, Bound, Number, Extent)):
+                raise NotLowered(f"no kernel computes the {type(x).__name__.lower()} of a step")
+
+    def _is_product(self, x: Contract) -> bool:
+        matrix = isinstance(x.b, Bound) and x.b.rank == 2  # ruff: ignore[magic-value-comparison]
+        if not matrix or not isinstance(x.a, (State, Map)) or x.element != x.a.element:
+            return False
+        return same_shape(x.shape, self._shape) and same_shape(x.a.shape, self._shape)

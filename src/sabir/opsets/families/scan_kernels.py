@@ -1,0 +1,227 @@
+"""Lowering of loops over slices of tensors: a body of maps and products is the step of a recurrence.
+
+The body is lowered for one slice. Then it is lifted to all steps at once, with an axis that counts them in
+front: what depends on no state is computed for all steps by ordinary kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir import loops
+from sabir.loops import Bound, Contract, Expand, Expression, Map, NotLowered, Recurred, Reshape, Slice, State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.loops import LoweredSubgraph, Size, Sizes, Steps
+
+_MATRIX = 2
+_NUMBERS = (loops.Number, loops.Extent)
+
+
+class Scanned(NamedTuple):
+    """The states after the last step, and the other results of the body for all steps."""
+
+    final: tuple[Expression, ...]
+    stacks: tuple[Expression, ...]
+
+
+def scanned(body: LoweredSubgraph, initial: Sequence[Expression], slices: Sequence[Expression]) -> Scanned:
+    """Return what the steps leave; the first axis of `slices` counts them.
+
+    Raises NotLowered for a body that is no step of a recurrence, see `loops.Steps`.
+    """
+    count = slices[0].shape[0]
+    if any(not loops.equal(x.shape[0], count) for x in slices):
+        raise NotLowered("whether the slices are equally many is open")
+    before = [State(x.element, x.shape) for x in initial]
+    items = [Bound(x.element, x.shape[1:], number) for number, x in enumerate(slices)]
+    results = body(*before, *items)
+    lifting = _Lifting(body, count)
+    for x, start in zip(before, initial, strict=True):
+        lifting.begin(x, start)
+    for item, x in zip(items, slices, strict=True):
+        lifting.known[item] = loops.reshape(x, lifting.shape_of(item.shape))
+    stacks = results[len(initial) :]
+    outputs = [x for x in stacks if lifting.depends(x)]
+    found = lifting.results(results[: len(initial)], outputs)
+    made = dict(zip(outputs, found.outputs, strict=True))
+    return Scanned(
+        tuple(loops.reshape(x, s.shape) for x, s in zip(found.final, initial, strict=True)),
+        tuple(
+            loops.reshape(made[x] if x in made else lifting.over_steps(x), (count, *x.shape)) for x in stacks
+        ),
+    )
+
+
+def ordered(x: Expression, *, backwards: bool) -> Expression:
+    """Return the parts along the first axis from the last to the first, where they are `backwards`."""
+    if not backwards or x.shape[0] in {0, 1}:
+        return x
+    return loops.cut(x, (x.shape[0] - 1, *(0,) * (x.rank - 1)), x.shape, (-1, *(1,) * (x.rank - 1)))
+
+
+def moved(x: Expression, axis: int, to: int) -> Expression:
+    """Return a tensor with an axis at another place."""
+    order = [n for n in range(x.rank) if n != axis]
+    order.insert(to, axis)
+    return loops.permute(x, order)
+
+
+def _matrix(shape: Sizes) -> tuple[Size, Size]:
+    """Return a shape as that of a matrix; raises NotLowered for one of a higher rank."""
+    if any(n != 1 for n in shape[:-_MATRIX]):
+        raise NotLowered("steps that compute tensors of another rank than 2 have no kernel yet")
+    rows, columns = (1, 1, *shape)[-_MATRIX:]
+    return rows, columns
+
+
+class _Lifting:
+    """Lifts the expressions of a step to all steps at once; `known` are those that were lifted."""
+
+    def __init__(self, body: LoweredSubgraph, count: Size) -> None:
+        self.count, self.known = count, dict[Expression, Expression]()
+        self._steps: Steps | None = None
+        self._states: set[Expression] = set()
+        self._found = dict.fromkeys(body.captured, frozenset[type[Expression]]())
+        self._bound: dict[Expression, Expression] = {}
+
+    def shape_of(self, shape: Sizes) -> Sizes:
+        """Return the shape over all steps of a tensor of one step."""
+        return (self.count, 1, *_matrix(shape))
+
+    @property
+    def steps(self) -> Steps:
+        """The steps, which carry a state on."""
+        if self._steps is None:
+            raise NotLowered("the loop has no state")
+        return self._steps
+
+    def begin(self, state: State, initial: Expression) -> None:
+        """Add a state with its value before the first step."""
+        self._steps = self._steps or loops.Steps(state.element, self.shape_of(state.shape))
+        self.known[state] = self.steps.state(loops.reshape(initial, (1, *_matrix(initial.shape))))
+        self._states.add(state)
+
+    def results(self, after: Sequence[Expression], outputs: Sequence[Expression]) -> Recurred:
+        """Return what the steps leave, for states after a step and outputs of it that depend on states."""
+        if self._steps is None:
+            return Recurred((), ())
+        return self._steps.results([*map(self.stepped, after)], [*map(self.stepped, outputs)])
+
+    def depends(self, x: Expression) -> bool:
+        """Whether an expression depends on a state."""
+        return State in self._leaves(x)
+
+    def _varies(self, x: Expression) -> bool:
+        """Whether an expression differs from step to step."""
+        return not self._leaves(x).isdisjoint((State, Bound))
+
+    def _leaves(self, x: Expression) -> frozenset[type[Expression]]:
+        """Return the kinds of leaves that an expression is computed from, but those of the graph around."""
+        pending = [(x, False)]
+        while pending:
+            node, ready = pending.pop()
+            if node in self._found:
+                continue
+            operands = loops.operands_of(node)
+            if ready:
+                self._found[node] = frozenset().union(*(self._found[o] for o in operands))
+            elif operands:
+                pending.append((node, True))
+                pending += [(o, False) for o in operands]
+            else:
+                self._found[node] = frozenset([type(node)])
+        return self._found[x]
+
+    def over_steps(self, x: Expression) -> Expression:
+        """Return what depends on no state, for all steps."""
+        if self._varies(x):
+            return self._lifted(x)
+        self._check(x)
+        return loops.expand(loops.reshape(x, (1, 1, *_matrix(x.shape))), self.shape_of(x.shape))
+
+    def stepped(self, x: Expression) -> Expression:
+        """Return an expression of a step for `Steps`."""
+        return self._lifted(x) if self.depends(x) else self._operand(self.over_steps(x))
+
+    def _operand(self, x: Expression) -> Expression:
+        if isinstance(x, _NUMBERS):
+            return x
+        if x not in self._bound:
+            self._bound[x] = self.steps.operand(x)
+        return self._bound[x]
+
+    def _lifted(self, x: Expression) -> Expression:
+        """Return what varies from step to step, for all steps; states are those of `steps`."""
+        found = self.known.get(x)
+        if found is None:
+            found = self.known[x] = self._made(x)
+        return found
+
+    def _made(self, x: Expression) -> Expression:
+        match x:
+            case Map():
+                operands = tuple(self._part(o, x) for o in x.operands)
+                return replace(x, shape=self.shape_of(x.shape), operands=operands)
+            case Contract() if not self._varies(x.b) and x.b.rank == _MATRIX and x.depth == 1:
+                self._check(x.b)
+                b = self._operand(x.b) if self.depends(x) else x.b
+                return loops.contract(self._lifted(x.a), b)
+            case Slice() if self.depends(x):
+                return self._lifted(_sliced(x.operand, x))
+            case Slice():
+                starts, steps = (0, 0, *x.starts)[-_MATRIX:], (1, 1, *x.steps)[-_MATRIX:]
+                return loops.cut(
+                    self._lifted(x.operand), (0, 0, *starts), self.shape_of(x.shape), (1, 1, *steps)
+                )
+            case Reshape() | Expand() if _matrix(x.shape) == _matrix(x.operand.shape):
+                return self._lifted(x.operand)
+            case _:
+                raise NotLowered(f"no kernel computes the {type(x).__name__.lower()} of a step")
+
+    def _part(self, x: Expression, of: Map) -> Expression:
+        """Return an operand of a map."""
+        if self.depends(x):
+            return self._lifted(x)
+        if self._varies(x):
+            x = self._lifted(x)
+        else:
+            self._check(x)
+            x = _plain(x)
+        return self._operand(x) if self.depends(of) else x
+
+    def _check(self, x: Expression) -> None:
+        """Raise NotLowered for a constant of the body: the plan has those of the model."""
+        if loops.Stored in self._leaves(x):
+            raise NotLowered("a constant of the body has no kernel yet")
+
+
+def _plain(x: Expression) -> Expression:
+    """Return what is the same in all steps as a matrix, or as one number."""
+    number = x
+    while isinstance(number, (Expand, Reshape)):
+        number = number.operand
+    if isinstance(number, _NUMBERS):
+        return number
+    return x if x.rank <= _MATRIX else loops.reshape(x, _matrix(x.shape))
+
+
+def _sliced(x: Expression, part: Slice) -> Expression:
+    """Return a part of the columns of what a step computes as what computes the part alone."""
+    whole = part.starts[:-1] == (0,) * (x.rank - 1) and part.shape[:-1] == x.shape[:-1]
+    if not whole or part.steps[-1] != 1:
+        raise NotLowered("no kernel computes rows of a step alone")
+    start, size = part.starts[-1], part.shape[-1]
+    match x:
+        case Map():
+            operands = tuple(
+                o if o.rank == 0 or o.shape[-1] == 1 else loops.narrow(o, -1, start, size) for o in x.operands
+            )
+            return replace(x, shape=part.shape, operands=operands)
+        case Contract():
+            return replace(x, shape=part.shape, b=loops.narrow(x.b, -1, start, size))
+        case _:
+            raise NotLowered("no kernel computes a part of a state")
