@@ -215,7 +215,7 @@ def test_a_long_recurrence_has_rows_between_which_a_run_can_be_cancelled():
         model, feeds = layer("RNN", operands, wanted=[1])
         engine = Compiled(model)
         engine.run(feeds)
-        ((program,),) = engine._programs.values()
+        (program,) = engine._plans
         (layout,) = program._layouts.values()
         (number,) = [n for n, e in enumerate(program.plan.entries) if isinstance(e, Entry) and e.turns]
         assert np.count_nonzero(layout.owners == number) >= least

@@ -104,6 +104,6 @@ def test_other_bodies_are_evaluated(reason):
     feeds = feeds_of(model, t=4)
     engine = Compiled(model)
     same(engine.run(feeds), sabir.Session(model, engine="reference").run(feeds), reason)
-    ((program,),) = engine._programs.values()
+    (program,) = engine._plans
     reasons = [e.reason for e in program.plan.entries if not isinstance(e, Entry)]
     assert any(reason in text for text in reasons), reasons

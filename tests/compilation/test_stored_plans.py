@@ -13,6 +13,7 @@ from sabir.compilation import Compiled
 from sabir.compilation._stored import KIND
 from sabir.compilation.native import Cache, cache
 from sabir.opsets import STANDARD
+from support.rooms import OPERATORS, examples_of, model_of
 
 pytestmark = pytest.mark.usefixtures("folder")
 TEXT = """<ir_version: 10, opset_import: ["" : 21]>
@@ -151,3 +152,22 @@ def test_a_cache_that_is_off_keeps_no_plan(monkeypatch):
     for _ in range(2):
         session, _ = ran()
         assert not was_read(session)
+
+
+def test_a_plan_of_every_operator_can_be_read():
+    """Each class that plans refer to is one that a reader admits."""
+    unread = []
+    for operator in OPERATORS:
+        example = next((e for e in examples_of(operator) if not operator.at(e.opset).removed), None)
+        if example is None or operator.random:
+            continue
+        model, feeds = model_of(operator, example)
+        sessions = [Compiled(model) for _ in range(2)]
+        try:
+            for session in sessions:
+                session.run(feeds)
+        except sabir.SabirError:
+            continue  # an example of an error
+        if any(plan.is_native for plan in sessions[0]._plans) and not was_read(sessions[1]):
+            unread.append(operator.name)
+    assert not unread
