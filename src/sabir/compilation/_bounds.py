@@ -41,10 +41,14 @@ class Reach(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A tensor that the model computes natively, whether or not it is ever in memory: its shape and width."""
+    """A tensor that the model computes natively, whether or not it is ever in memory: its shape and width.
+
+    `work` is what its elements take beside their bytes, each.
+    """
 
     shape: Sequence[Size]
     width: int
+    work: int = 0
 
 
 class Needs(NamedTuple):
@@ -84,7 +88,7 @@ def needs(values: Iterable[Value], sizes: Sizes) -> Needs:
             continue
         count = _count(value.shape, sizes)
         largest = max(largest, count)
-        work += count * value.width
+        work += count * (value.width + value.work)
     return Needs(largest, work)
 
 

@@ -26,6 +26,7 @@ from sabir.compilation._plan import (
 )
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
+from sabir.compilation._trees import add_trees
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
 from sabir.loops import Expression, Size, Sizes, Stored
 
@@ -74,6 +75,8 @@ class PlanBuilder:
                 add_attention(self, group)
             elif group.kind == "windows":
                 add_windows(self, group)
+            elif group.kind == "trees":
+                add_trees(self, group)
             elif group.kind == "single":
                 self._single(group)
             else:
@@ -96,6 +99,10 @@ class PlanBuilder:
         return found
 
     def _stored(self, x: Stored) -> Buffer:
+        if x.array is not None:
+            found = self.new_buffer("constant", x.element, x.shape)
+            found.array = x.array
+            return found
         kind: BufferKind = "known"
         if x.slot in self._inputs:
             kind = "input"

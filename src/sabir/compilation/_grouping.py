@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation._groups import Group, GroupKind
 from sabir.compilation._scores import add_scores, scores_of
-from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of, pad_parts
+from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of, pad_parts, row_major
 from sabir.loops import (
     Best,
     Contract,
     Count,
     Cumulate,
+    Descend,
     Expression,
     Extent,
     Join,
@@ -162,6 +163,8 @@ class Grouping:
                     self._single(x, [x.operand], x.axis)
                 case Scatter():
                     self._scatter(x)
+                case Descend():
+                    self._descend(x)
                 case _:
                     pass
 
@@ -267,7 +270,7 @@ class Grouping:
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        if group.kind in {"single", "evaluate", "gone"} or isinstance(x, Take):
+        if group.kind in {"single", "trees", "evaluate", "gone"} or isinstance(x, Take):
             return False
         if len(group.members) >= _MOST_MEMBERS:
             return False
@@ -340,6 +343,19 @@ class Grouping:
         group.space = x.shape
         group.members.append(x)
         self.of[x] = group
+        self.depend(group, needed)
+
+    def _descend(self, x: Descend) -> None:
+        """Let one kernel lead rows down trees."""
+        a = self._in_memory(x.operand)
+        if self.views.locate(a).strides != row_major(a.shape):
+            a = Copy(a.element, a.shape, a)
+            self._assign(a)
+        needed = self.need(a)
+        self.operands[x] = a, x.nodes
+        group = self._start(x, x.shape)
+        group.kind = "trees"
+        self.stored[x] = None
         self.depend(group, needed)
 
     def _slide(self, x: Slide) -> None:

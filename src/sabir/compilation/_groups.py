@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sabir.compilation._lowering import Evaluated
     from sabir.loops import Sizes
 
-GroupKind = Literal["nest", "product", "attention", "windows", "single", "evaluate", "gone"]
+GroupKind = Literal["nest", "product", "attention", "windows", "trees", "single", "evaluate", "gone"]
 
 
 @dataclass(slots=True, eq=False)

@@ -256,7 +256,7 @@ class Panels(NamedTuple):
 
 def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
     """Return the memory of packed panels, which an entry before all that follow fills."""
-    constant = isinstance(b.base, Stored) and b.base.slot in builder.lowered.prepared.constants
+    constant = isinstance(b.base, Stored) and builder.buffer(b.base).kind == "constant"
     layout = f"{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     key = (b.base, layout) if constant else (x, "packed")
     found = builder.buffers.get(key)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from sabir.compilation.kernels import (
     Attention,
     Cumulation,
+    Descent,
     Nest,
     Packing,
     Product,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from sabir.compilation._bounds import Reach, Value
     from sabir.compilation._lowering import Evaluated
+    from sabir.ir import Array
     from sabir.loops import Size, Sizes
 
 # the first entries of the table of buffers
@@ -40,7 +42,8 @@ class Mismatch(Exception):
 class Buffer:
     """Memory of one tensor: of an input, a constant, an evaluated result, an output, or a part of the arena.
 
-    `size` counts bytes. `slot` is that of its value, if it has one. `first` and `last` are the entries
+    `size` counts bytes. `slot` is that of its value, if it has one; `array` is a constant that no value is.
+    `first` and `last` are the entries
     between which it is alive. `strides` count elements; they are None where the tensor lies row by row.
     """
 
@@ -53,6 +56,7 @@ class Buffer:
     strides: Sizes | None = None
     first: int = -1
     last: int = -1
+    array: Array | None = None
 
     def use(self, entry: int) -> None:
         """Note that an entry reads or writes it."""
@@ -81,7 +85,7 @@ class Computed(NamedTuple):
 
 
 Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
-Spec: TypeAlias = Nest | Product | Attention | Packing | Cumulation | Scattering | Selection | Sliding
+Spec: TypeAlias = Nest | Product | Attention | Packing | Cumulation | Descent | Scattering | Selection | Sliding
 
 
 @dataclass(slots=True, eq=False)

@@ -210,6 +210,7 @@ class PlanRun:
             start += self.offsets[buffer]
         else:
             source = self.results[buffer.slot] if buffer.kind == "output" else self.slots[buffer.slot]
+            source = source if buffer.array is None else buffer.array
             memory = np.require(source, None, ["C", "A"]).reshape(-1).view(np.uint8)
         found: Array = (
             np.empty(sizes, dtype) if 0 in sizes else np.ndarray(sizes, dtype, memory, start, steps)

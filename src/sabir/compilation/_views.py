@@ -10,6 +10,7 @@ from sabir.loops import (
     Best,
     Contract,
     Cumulate,
+    Descend,
     Expand,
     Expression,
     Extent,
@@ -72,6 +73,9 @@ def operands_of(x: Expression) -> tuple[Expression, ...]:
             return (x.operand, x.indices, x.updates)
         case Contract():
             return (x.a, x.b)
+        case Descend():
+            tables = (x.nodes, x.roots, x.weights, x.first, x.targets)
+            return (x.operand, *(table for table in tables if table is not None))
         case Join():
             return x.parts
         case Slide():

@@ -10,6 +10,7 @@ from sabir.loops._expressions import (
     Contract,
     Count,
     Cumulate,
+    Descend,
     Expand,
     Expression,
     Extent,
@@ -47,6 +48,7 @@ from sabir.loops._operations import (
     mean,
     narrow,
     number,
+    order,
     pad,
     permute,
     reduce,
@@ -56,16 +58,17 @@ from sabir.loops._operations import (
     sized,
     squeeze,
     take,
+    tensor,
     where,
 )
 from sabir.loops._windows import convolve, slide, windows
 
 __all__ = [
     "ARITY", "ELEMENTS", "FLOATS", "INTEGERS", "Assumptions", "Best", "Contract", "Count", "Cumulate",
-    "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
+    "Descend", "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
     "Permute", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "Stored", "Take",
-    "Windows", "apply", "assuming", "best", "broadcast", "cast", "check_element", "contract",
-    "convolve", "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow",
-    "number", "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized",
-    "slide", "squeeze", "take", "where", "windows",
+    "Windows", "apply", "assuming", "best", "broadcast", "cast", "check_element", "contract", "convolve",
+    "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "number", "order",
+    "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized", "slide", "squeeze",
+    "take", "tensor", "where", "windows",
 ]  # fmt: skip

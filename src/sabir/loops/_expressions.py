@@ -8,9 +8,12 @@ symbolic.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from sabir.ir import Expr, Known
+
+if TYPE_CHECKING:
+    from sabir.ir import Array
 
 Size: TypeAlias = int | Expr
 Sizes: TypeAlias = tuple[Size, ...]
@@ -43,13 +46,14 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored(Expression):
-    """A tensor in memory: an operand of a node, by the slot of its value.
+    """A tensor in memory: an operand of a node, by the slot of its value, or an `array` that a lowering made.
 
     `known` has its contents where they are known before a run, symbolic ones too.
     """
 
     slot: int = 0
     known: Known | None = field(default=None, repr=False)
+    array: Array | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,3 +245,32 @@ class Pad(Expression):
     operand: Expression = field(default_factory=lambda: Number("float", ()))
     before: Sizes = ()
     number: float = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Descend(Expression):
+    """What the leaves of decision trees give each row `[N, F]`, combined in the order of the trees: `[N, T]`.
+
+    `op` is `sum`, `min` or `max`, of doubles. The features are integers of the type of `nodes`. A row that
+    stands at place `p` goes to `next` or, where its feature is greater than the threshold, to the place after
+    it: `nodes[p]` is the threshold and `next << bits | feature`. A place where it stays is a leaf: its `next`
+    is itself and its threshold the largest integer. `roots` (2, padded) has for each of the `trees` the place
+    where it begins, and the number of steps that each row takes in it: twice that, and 1 where there may be
+    more.
+
+    Without `targets`, place `p` gives `weights[p]`. Else it gives `weights[v]` to `targets[v]` for each `v`
+    from `first[p]` to before `first[p + 1]`. `widest` is the largest feature that a node reads, `steps` about
+    how many nodes a row meets.
+    """
+
+    operand: Expression = field(default_factory=lambda: Number("int32", ()))
+    op: str = ""
+    nodes: Expression = field(default_factory=lambda: Number("int32", ()))
+    roots: Expression = field(default_factory=lambda: Number("int32", ()))
+    weights: Expression = field(default_factory=lambda: Number("float", ()))
+    first: Expression | None = None
+    targets: Expression | None = None
+    trees: int = 0
+    bits: int = 0
+    widest: int = 0
+    steps: int = 0

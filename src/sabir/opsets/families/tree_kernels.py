@@ -1,0 +1,289 @@
+"""Lowering of tree ensembles: forests as tables for kernels, in which each node makes one comparison.
+
+All tests become `x <= threshold` in the order of floats as integers, where NaN is the largest integer. A NaN
+that is to take the other way reads a copy of the features, in which NaN is minus infinity. A test for equality
+becomes two nodes, one for membership of a set a tree of searches. The two nodes that a test leads to lie side
+by side; a node that several tests lead to is there several times, but what lies below it once.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sabir import loops
+from sabir.base import check_time
+from sabir.loops import NotLowered
+from sabir.opsets.families.trees import LEAF, MEMBER, MODES
+
+if TYPE_CHECKING:
+    from sabir.loops import Descend, Expression
+    from sabir.opsets.families.trees import Forest
+    from sabir.opsets.typing import Array
+
+_CACHED = 8  # forests
+_GROUP = 64  # the tables of roots are padded to a multiple of this
+_MOST_SURE = 8  # levels of a tree down which all rows take as many steps
+_SURE = 6  # steps in a deeper tree after which rows are asked whether they have reached a leaf
+_LEQ, _LT, _GTE, _GT, _EQ, _NEQ = (MODES.index(f"BRANCH_{m}") for m in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ"))
+_MOST_STEPS = 1 << 12  # of a row in a tree
+
+
+def scores(x: Expression, forest: Forest, targets: int, how: str) -> Expression:
+    """Return the scores (N, targets) in double of rows (N, F) of floats, aggregated by `how`.
+
+    Raises NotLowered for a tree that is too deep, and for a feature or target that there is not.
+    """
+    if isinstance(x.shape[1], int) and forest.last_feature >= x.shape[1]:
+        raise NotLowered("a node tests a feature that rows do not have")
+    if forest.last_target >= targets or not targets:
+        raise NotLowered("a leaf votes for a target that there is not")
+    if forest.depth > _MOST_STEPS:
+        raise NotLowered(f"a tree has {forest.depth} levels")
+    tables = _tables(forest, x.element == "float", targets)
+    features = _features(x, tables)
+    trees = len(forest.roots)
+    if how in {"SUM", "AVERAGE"}:
+        total = _descend(features, tables, tables.weights, targets, "sum")
+        return total if how == "SUM" else loops.apply("div", total, max(1, trees))
+    best = _descend(features, tables, tables.weights, targets, how.lower())
+    if tables.first is None and trees:  # each leaf has a vote for the only target
+        return best
+    ones = np.ones(len(forest.votes.weight), np.float32)
+    counted = _descend(features, tables, ones, targets, "sum")
+    return loops.where(loops.apply("gt", counted, 0), best, 0)
+
+
+def _features(x: Expression, tables: _Tables) -> Expression:
+    """Return the integers that nodes compare: with both ways of NaN, a feature has two, side by side."""
+    if tables.is_wide:
+        x = loops.cast(x, "double")
+    if not tables.has_copy:
+        return loops.order(x)
+    low = loops.where(loops.apply("isnan", x), -np.inf, x)
+    both = [loops.order(loops.reshape(part, (*x.shape, 1))) for part in (x, low)]
+    return loops.reshape(loops.join(both, 2), (x.shape[0], 2 * x.shape[1]))
+
+
+def _descend(x: Expression, tables: _Tables, weights: Array, targets: int, op: str) -> Descend:
+    return loops.Descend(
+        "double", (x.shape[0], targets), x, op,
+        nodes=loops.tensor(tables.nodes), roots=loops.tensor(tables.roots), weights=loops.tensor(weights),
+        first=None if tables.first is None else loops.tensor(tables.first),
+        targets=None if tables.targets is None else loops.tensor(tables.targets),
+        trees=tables.trees, bits=tables.bits, widest=tables.widest, steps=tables.steps,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- tables
+
+
+class _Tables(NamedTuple):
+    """What Descend reads; `is_wide` says that nodes compare doubles, `has_copy` that features have a copy."""
+
+    nodes: Array
+    roots: Array
+    weights: Array
+    first: Array | None
+    targets: Array | None
+    trees: int
+    bits: int
+    widest: int
+    steps: int
+    is_wide: bool
+    has_copy: bool
+
+
+class _Tests(NamedTuple):
+    """Nodes in one form: `below` follows where the feature is at most the threshold, else `above`.
+
+    In a `copied` node NaN goes below, else above. Leaves have a feature of -1.
+    """
+
+    feature: Array
+    threshold: Array
+    below: Array
+    above: Array
+    copied: Array
+
+
+@lru_cache(_CACHED)
+def _tables(forest: Forest, narrow: bool, targets: int) -> _Tables:
+    """Return the tables of a forest for rows of float, if `narrow`, or of double."""
+    numbers = [forest.nodes.threshold, *([] if forest.sets is None else [forest.sets.members])]
+    is_wide = not narrow or any(n.dtype != np.float32 for n in numbers)
+    tests = _tests(forest, np.float64 if is_wide else np.float32)
+    has_copy = bool(np.any(tests.copied[tests.feature >= 0]))
+    feature = 2 * tests.feature + tests.copied if has_copy else tests.feature
+    content, pair, sure = _places(tests, forest.roots)
+    widest = int(np.max(feature, initial=0))
+    bits = max(1, widest.bit_length())
+    size = len(content).bit_length() + bits
+    if not is_wide and size > np.iinfo(np.int32).bits:
+        return _tables(forest, False, targets)
+    integer = np.int64 if is_wide else np.int32
+    is_leaf = tests.feature[content] < 0
+    following = np.where(is_leaf, np.arange(len(content)), pair[content])
+    nodes = np.empty((len(content), 2), integer)
+    nodes[:, 0] = np.where(is_leaf, np.iinfo(integer).max, tests.threshold[content])
+    nodes[:, 1] = following << bits | np.where(is_leaf, 0, feature[content])
+    trees = len(forest.roots)
+    roots = np.zeros((2, trees + -trees % _GROUP), np.int32)
+    roots[0, :trees], roots[1, :trees] = np.arange(trees), sure
+    weight = forest.votes.weight
+    kind = np.float32 if np.all(_same(weight.astype(np.float32), weight)) else np.float64
+    weight, first, target = weight.astype(kind), None, None
+    counts = np.diff(forest.first_vote)
+    origin = np.where(is_leaf, content, 0)  # the leaves of a forest are its own nodes
+    if targets == 1 and forest.one_vote:
+        weight = np.where(is_leaf, weight[forest.first_vote[origin] * is_leaf], 0) if len(weight) else weight
+    else:
+        spans = np.where(is_leaf, counts[origin], 0)
+        first = np.concatenate([[0], np.cumsum(spans)]).astype(np.int32)
+        order = np.repeat(forest.first_vote[origin] - first[:-1], spans) + np.arange(first[-1])
+        weight, target = weight[order], forest.votes.target[order].astype(np.int32)
+    steps = max(1, int(np.sum(sure >> 1)) // max(1, trees))
+    return _Tables(
+        nodes, roots, weight, first, target, trees, bits, widest, steps, is_wide, has_copy
+    )
+
+
+def _same(a: Array, b: Array) -> Array:
+    return (a == b) | (np.isnan(a) & np.isnan(b))
+
+
+def _key(x: Array) -> Array:
+    """Return integers in the order of floats; -0 equals 0."""
+    integer = np.dtype(f"i{x.dtype.itemsize}")
+    bits = (x + x.dtype.type(0)).view(integer)
+    return np.where(bits < 0, bits ^ np.iinfo(integer).max, bits).astype(np.int64)
+
+
+def _tests(forest: Forest, kind: Any) -> _Tests:
+    """Return all tests in one form; those for equality have a second node, after all others."""
+    nodes, mode = forest.nodes, forest.nodes.mode
+    threshold = nodes.threshold.astype(kind)
+    key, missing = _key(threshold), nodes.missing_is_true
+    strict = np.isin(mode, (_LT, _GTE))
+    turned = np.isin(mode, (_GTE, _GT, _NEQ))
+    below = np.where(turned, nodes.if_false, nodes.if_true)
+    above = np.where(turned, nodes.if_true, nodes.if_false)
+    copied = missing ^ turned
+    key = key - strict
+    # no number is less than NaN, equal to it or greater: all take the branch for "no"
+    never = np.isnan(threshold) & (mode != MEMBER)
+    no, yes = np.where(mode == _NEQ, nodes.if_true, nodes.if_false), np.where(mode == _NEQ, nodes.if_false, nodes.if_true)
+    missing_is_no = np.where(mode == _NEQ, missing, ~missing)
+    key = np.where(never, _largest(kind), key)
+    below, above = np.where(never, no, below), np.where(never, yes, above)
+    copied = np.where(never, missing_is_no, copied)
+    feature = np.where(mode == LEAF, -1, nodes.feature)
+    tests = _Tests(feature, key, below, above, copied)
+    tests = _with_equal(tests, np.flatnonzero(np.isin(mode, (_EQ, _NEQ)) & ~never))
+    return _with_members(tests, forest, kind)
+
+
+def _with_equal(tests: _Tests, equal: Array) -> _Tests:
+    """Return tests with a second node for each of `equal`, whose rows at the threshold go below."""
+    second = len(tests.feature) + np.arange(len(equal))
+    hit, miss = tests.below[equal], tests.above[equal]
+    below = tests.below.copy()
+    below[equal] = second
+    return _Tests(
+        np.append(tests.feature, tests.feature[equal]),
+        np.append(tests.threshold, tests.threshold[equal] - 1),
+        np.append(below, miss),
+        np.append(tests.above, hit),
+        np.append(tests.copied, np.zeros(len(equal), np.bool_)),  # a NaN that comes here is a hit
+    )
+
+
+def _with_members(tests: _Tests, forest: Forest, kind: Any) -> _Tests:
+    """Return tests in which each search in a set is a tree of comparisons."""
+    searches = np.flatnonzero(forest.nodes.mode == MEMBER)
+    if not len(searches):
+        return tests
+    columns: list[list[Any]] = [column.tolist() for column in tests]
+    for node in searches.tolist():
+        _search(columns, node, forest, kind)
+    kinds = (np.int64, np.int64, np.int64, np.int64, np.bool_)
+    return _Tests(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
+
+
+def _search(columns: list[list[Any]], node: int, forest: Forest, kind: Any) -> None:
+    """Let a node search its set: halves of it by comparisons, then one member by two."""
+    hit, miss = int(forest.nodes.if_true[node]), int(forest.nodes.if_false[node])
+    missing = bool(forest.nodes.missing_is_true[node])
+    feature, members = columns[0][node], _members(forest, node, kind)
+
+    def new() -> int:
+        for column in columns:
+            column.append(0)
+        return len(columns[0]) - 1
+
+    def write(at: int, threshold: int, below: int, above: int, *, copied: bool) -> None:
+        for column, value in zip(columns, (feature, threshold, below, above, copied), strict=True):
+            column[at] = value
+
+    if not members:
+        write(node, _largest(kind), miss, hit, copied=not missing)
+    pending = [(node, 0, len(members))] if members else []
+    while pending:
+        at, low, high = pending.pop()
+        middle, second = (low + high) // 2, new()
+        if high - low > 1:
+            third = new()
+            write(at, members[middle - 1], second, third, copied=missing)
+            pending += [(second, low, middle), (third, middle, high)]
+        else:
+            write(at, members[low], second, miss, copied=missing)
+            write(second, members[low] - 1, miss, hit, copied=False)
+
+
+def _members(forest: Forest, node: int, kind: Any) -> list[int]:
+    if forest.sets is None:
+        return []
+    low, high = forest.sets.starts[node], forest.sets.starts[node + 1]
+    return np.unique(_key(forest.sets.members[low:high].astype(kind))).tolist()
+
+
+def _largest(kind: Any) -> int:
+    """Return the integer of infinity: all numbers are at most that."""
+    return int(_key(np.array([np.inf], kind))[0])
+
+
+# ---------------------------------------------------------------- places
+
+
+def _places(tests: _Tests, roots: Array) -> tuple[Array, Array, Array]:
+    """Return the node at each place, the first of the two places after each node, and the steps of each tree.
+
+    The roots come first, then pair by pair the nodes of each tree, level by level. The steps are twice those
+    that each row takes, and 1 where there may be more.
+    """
+    seen = tests.feature < 0  # leaves, which have no pair
+    node, first = np.unique(roots, return_index=True)
+    node, tree = node[~seen[node]], first[~seen[node]]
+    found: list[tuple[Array, Array]] = []
+    depth = np.zeros(len(roots), np.int64)
+    while len(node):
+        check_time()
+        seen[node] = True
+        found.append((node, tree))
+        depth[tree] = len(found)
+        below, tree = np.concatenate([tests.below[node], tests.above[node]]), np.tile(tree, 2)
+        is_new = ~seen[below]
+        node, first = np.unique(below[is_new], return_index=True)
+        tree = tree[is_new][first]
+    inner, owner = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*found, strict=True)) if found else (np.zeros(0, np.int64),) * 2
+    inner = inner[np.argsort(owner, kind="stable")]
+    pair = np.zeros(len(seen), np.int64)
+    pair[inner] = len(roots) + 2 * np.arange(len(inner))
+    pairs = np.stack([tests.below[inner], tests.above[inner]], axis=1).ravel()
+    content = np.concatenate([roots, pairs])
+    if len(content) and np.max(np.bincount(content)) > 1:  # of nodes that several lead to, the depth is open
+        return content, pair, np.ones(len(roots), np.int64)
+    is_deep = depth > _MOST_SURE
+    return content, pair, 2 * np.where(is_deep, _SURE, depth) + is_deep
