@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from sabir.compilation._plan import BufferNumber, Computed, Entry, Mismatch, Offset
-from sabir.compilation.kernels import Descent, element_bytes
+from sabir.compilation.kernels import LANES, Descent, element_bytes
 from sabir.loops import Descend
 
 if TYPE_CHECKING:
@@ -15,10 +14,9 @@ if TYPE_CHECKING:
     from sabir.compilation._plan import Argument
     from sabir.loops import Expression
 
-_VECTORS = 2  # that take a step together
-_BLOCK_BYTES = 1 << 17  # of the features of the rows of a job: they stay in the cache
+_BLOCK = 1 << 16  # features of the rows of a job: they stay in the cache
 _MOST_ROWS = 512  # of a job
-_MOST_FEATURES = 1 << 24  # so that 32 bits count the features of some rows
+_STEP = 8  # operations
 
 
 def add_trees(builder: PlanBuilder, group: Group) -> None:
@@ -28,39 +26,38 @@ def add_trees(builder: PlanBuilder, group: Group) -> None:
         raise TypeError("the group is one descent")
     operand, _ = builder.grouping.operands[x]
     located = builder.grouping.views.locate(operand)
-    width = element_bytes(x.nodes.element)
-    spec = Descent(
-        x.nodes.element, x.weights.element, x.op, x.first is not None,
-        builder.host.vector_bits // 8 // width, _VECTORS,
-    )  # fmt: skip
-    entry = Entry([], nodes=builder.origins.labels([x]))
+    element = x.nodes.element
+    spec = Descent(element, x.weights.element, x.op, x.first is not None, x.bits)
     rows, features = operand.shape
-    block = Computed(partial(_rows_of_a_job, together=spec.together, width=width), (features,))
-    trees, padded = x.trees, x.roots.shape[-1]
-    arguments: list[Argument] = [rows, x.shape[1], trees, block, located.strides[0], x.bits, 4 * padded]
+    entry = Entry([], nodes=builder.origins.labels([x]))
+    entry.scratch = (features * LANES + _BLOCK) * element_bytes(element)
+    entry.flops = rows * (_STEP * x.trees * x.steps)
+    block = Computed(_rows_of_a_job, (features, x.widest))
+    arguments: list[Argument] = [rows, x.shape[1], x.trees, features, block, 4 * x.roots.shape[-1]]
     arguments += builder.pointer(located, operand.element, entry)
-    extents = [(rows, located.strides[0]), (x.widest + 1, 1)]
-    entry.reaches.append(builder.reach(located, operand.element, extents))
     for table in (x.nodes, x.roots, x.weights):
-        arguments += _whole(builder, table, entry)
-    arguments += _whole(builder, x, entry)
+        arguments += _whole(builder, table)
+    arguments += _whole(builder, x)
     for table in (x.first, x.targets):
-        arguments += [] if table is None else _whole(builder, table, entry)
-    entry.choices.append((None, 0, spec, arguments))
+        arguments += [0, 0] if table is None else _whole(builder, table)
+    entry.choices.append((None, 0, spec, [*arguments, 2, 0, entry.scratch]))
+    entry.reaches.append(builder.reach(located, operand.element, [(rows * features, 1)]))
     entry.writes, entry.axes = [builder.buffer(x)], 1
-    entry.flops = rows * (trees * x.steps)
+    entry.buffers.append(entry.writes[0])
     builder.entries.append(entry)
 
 
-def _whole(builder: PlanBuilder, x: Expression, entry: Entry) -> list[Argument]:
-    """Return the arguments of a whole tensor. It is read in places: its bytes do not say what a run costs."""
+def _whole(builder: PlanBuilder, x: Expression) -> list[Argument]:
+    """Return the arguments of a whole tensor.
+
+    A run reads tables at few places: the entry does not count their bytes.
+    """
     buffer = builder.buffer(x)
     buffer.use(len(builder.entries))
     return [BufferNumber(buffer), Offset(buffer, 0)]
 
 
-def _rows_of_a_job(features: int, *, together: int, width: int) -> int:
-    if features > _MOST_FEATURES:
-        raise Mismatch(f"rows have {features} features")
-    fitting = _BLOCK_BYTES // max(1, features * width)
-    return max(1, min(fitting, _MOST_ROWS) // together) * together
+def _rows_of_a_job(features: int, widest: int) -> int:
+    if widest >= features:
+        raise Mismatch(f"a node tests feature {widest}, and rows have {features}")
+    return max(1, min(_BLOCK // max(1, features), _MOST_ROWS) // LANES) * LANES

@@ -102,9 +102,9 @@ def cast(x: Expression, element: str) -> Expression:
 
 
 def order(x: Expression) -> Expression:
-    """Return integers in the order of floats, of as many bits: -0 equals 0, and NaN is the largest integer."""
+    """Return unsigned integers in the order of floats: -0 equals 0, and NaN is the largest of all."""
     check_element(x.element)
-    return Map("int32" if x.element == "float" else "int64", x.shape, "order", (x,))
+    return Map("uint32" if x.element == "float" else "uint64", x.shape, "order", (x,))
 
 
 def where(condition: Expression, a: Expression | float, b: Expression | float) -> Expression:

@@ -3,7 +3,7 @@
 from sabir.compilation.kernels._attention import Attention, attention_text
 from sabir.compilation.kernels._body import element_bytes
 from sabir.compilation.kernels._cumulation import Cumulation, cumulation_text
-from sabir.compilation.kernels._descent import Descent, descent_text
+from sabir.compilation.kernels._descent import LANES, Descent, descent_text
 from sabir.compilation.kernels._limits import memory_test_text, multiply_test_text
 from sabir.compilation.kernels._loops import nest_text
 from sabir.compilation.kernels._nest import (
@@ -35,7 +35,7 @@ from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
     "ANY", "NEXT", "SHORT", "STILL", "Access", "Accumulated", "Apply", "Attention", "Constant",
-    "Cumulation", "Descent", "Fold", "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout",
+    "Cumulation", "Descent", "Fold", "LANES", "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout",
     "Scattering", "Selection", "SizeArgument", "Sliding", "Step", "Stride", "TakeStep", "attention_text",
     "can_transpose", "cumulation_text", "descent_text", "element_bytes", "memory_test_text", "multiply_test_text",
     "nest_text", "packing_text", "passes_of", "product_text", "record_bytes", "scattering_text",

@@ -38,11 +38,16 @@ def greatest(a: Lanes, b: Lanes) -> Lanes:
 
 
 def order(x: Lanes) -> Lanes:
-    """Emit integers in the order of floats: -0 equals 0, NaN is the largest."""
+    """Emit signed integers in the order of floats: -0 equals 0, NaN is the largest."""
     largest = (1 << x.kind.bits - 1) - 1
     x += 0.0  # -0 becomes 0
     bits = where(x.is_nan, largest, x.bits)
     return where(bits < 0, bits ^ largest, bits)
+
+
+def unsigned_order(x: Lanes) -> Lanes:
+    """Emit unsigned integers in the order of floats."""
+    return order(x) ^ (1 << x.kind.bits - 1)
 
 
 def fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:

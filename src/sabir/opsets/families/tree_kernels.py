@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 _CACHED = 8  # forests
-_GROUP = 64  # the tables of roots are padded to a multiple of this
+_LANES = 8  # that `Descend` leads together
+_NARROW = 32  # bits of a link between nodes that compare floats
 _MOST_SURE = 8  # levels of a tree down which all rows take as many steps
 _SURE = 6  # steps in a deeper tree after which rows are asked whether they have reached a leaf
 _LEQ, _LT, _GTE, _GT, _EQ, _NEQ = (MODES.index(f"BRANCH_{m}") for m in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ"))
@@ -42,7 +43,7 @@ def scores(x: Expression, forest: Forest, targets: int, how: str) -> Expression:
         raise NotLowered("a leaf votes for a target that there is not")
     if forest.depth > _MOST_STEPS:
         raise NotLowered(f"a tree has {forest.depth} levels")
-    tables = _tables(forest, x.element == "float", targets)
+    tables = _tables(forest, targets, narrow=x.element == "float")
     features = _features(x, tables)
     trees = len(forest.roots)
     if how in {"SUM", "AVERAGE"}:
@@ -110,7 +111,7 @@ class _Tests(NamedTuple):
 
 
 @lru_cache(_CACHED)
-def _tables(forest: Forest, narrow: bool, targets: int) -> _Tables:
+def _tables(forest: Forest, targets: int, *, narrow: bool) -> _Tables:
     """Return the tables of a forest for rows of float, if `narrow`, or of double."""
     numbers = [forest.nodes.threshold, *([] if forest.sets is None else [forest.sets.members])]
     is_wide = not narrow or any(n.dtype != np.float32 for n in numbers)
@@ -119,46 +120,44 @@ def _tables(forest: Forest, narrow: bool, targets: int) -> _Tables:
     feature = 2 * tests.feature + tests.copied if has_copy else tests.feature
     content, pair, sure = _places(tests, forest.roots)
     widest = int(np.max(feature, initial=0))
-    bits = max(1, widest.bit_length())
-    size = len(content).bit_length() + bits
-    if not is_wide and size > np.iinfo(np.int32).bits:
-        return _tables(forest, False, targets)
-    integer = np.int64 if is_wide else np.int32
+    bits = (_LANES * widest + 1).bit_length()
+    if not is_wide and len(content).bit_length() + bits > _NARROW:
+        return _tables(forest, targets, narrow=False)
+    integer = np.dtype(np.uint64 if is_wide else np.uint32)
     is_leaf = tests.feature[content] < 0
     following = np.where(is_leaf, np.arange(len(content)), pair[content])
     nodes = np.empty((len(content), 2), integer)
-    nodes[:, 0] = np.where(is_leaf, np.iinfo(integer).max, tests.threshold[content])
-    nodes[:, 1] = following << bits | np.where(is_leaf, 0, feature[content])
+    nodes[:, 0] = np.where(is_leaf, np.iinfo(integer).max, tests.threshold[content].view(np.uint64))
+    nodes[:, 1] = following << bits | np.where(is_leaf, 0, _LANES * feature[content])
     trees = len(forest.roots)
-    roots = np.zeros((2, trees + -trees % _GROUP), np.int32)
+    roots = np.zeros((2, trees + -trees % _LANES), np.int32)
     roots[0, :trees], roots[1, :trees] = np.arange(trees), sure
-    weight = forest.votes.weight
-    kind = np.float32 if np.all(_same(weight.astype(np.float32), weight)) else np.float64
-    weight, first, target = weight.astype(kind), None, None
-    counts = np.diff(forest.first_vote)
-    origin = np.where(is_leaf, content, 0)  # the leaves of a forest are its own nodes
+    steps = int(np.mean(sure)) + 1 if trees else 1
+    leaves = _leaves(forest, content, is_leaf, targets)
+    return _Tables(nodes, roots, *leaves, trees, bits, widest, steps, is_wide, has_copy)
+
+
+def _leaves(
+    forest: Forest, content: Array, is_leaf: Array, targets: int
+) -> tuple[Array, Array | None, Array | None]:
+    """Return the weights, and where leaves have any number of votes the first of each place and targets."""
+    weight, start = forest.votes.weight, forest.first_vote
+    narrow = weight.astype(np.float32)
+    weight = narrow if np.array_equal(narrow, weight, equal_nan=True) else weight
+    leaf = np.where(is_leaf, content, 0)  # the leaves of a forest are its own nodes
     if targets == 1 and forest.one_vote:
-        weight = np.where(is_leaf, weight[forest.first_vote[origin] * is_leaf], 0) if len(weight) else weight
-    else:
-        spans = np.where(is_leaf, counts[origin], 0)
-        first = np.concatenate([[0], np.cumsum(spans)]).astype(np.int32)
-        order = np.repeat(forest.first_vote[origin] - first[:-1], spans) + np.arange(first[-1])
-        weight, target = weight[order], forest.votes.target[order].astype(np.int32)
-    steps = max(1, int(np.sum(sure >> 1)) // max(1, trees))
-    return _Tables(
-        nodes, roots, weight, first, target, trees, bits, widest, steps, is_wide, has_copy
-    )
-
-
-def _same(a: Array, b: Array) -> Array:
-    return (a == b) | (np.isnan(a) & np.isnan(b))
+        return np.where(is_leaf, weight[np.where(is_leaf, start[leaf], 0)], weight.dtype.type(0)), None, None
+    counts = np.where(is_leaf, np.diff(start)[leaf], 0)
+    first = np.concatenate([[0], np.cumsum(counts)])
+    order = np.repeat(start[leaf] - first[:-1], counts) + np.arange(first[-1])
+    return weight[order], first.astype(np.int32), forest.votes.target[order].astype(np.int32)
 
 
 def _key(x: Array) -> Array:
-    """Return integers in the order of floats; -0 equals 0."""
-    integer = np.dtype(f"i{x.dtype.itemsize}")
-    bits = (x + x.dtype.type(0)).view(integer)
-    return np.where(bits < 0, bits ^ np.iinfo(integer).max, bits).astype(np.int64)
+    """Return the integers of `loops.order`, in 64 bits."""
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    bits, sign = (x + x.dtype.type(0)).view(unsigned), unsigned.type(1) << unsigned.type(8 * unsigned.itemsize - 1)
+    return np.where(bits & sign, ~bits, bits | sign).astype(np.uint64)
 
 
 def _tests(forest: Forest, kind: Any) -> _Tests:
@@ -171,7 +170,7 @@ def _tests(forest: Forest, kind: Any) -> _Tests:
     below = np.where(turned, nodes.if_false, nodes.if_true)
     above = np.where(turned, nodes.if_true, nodes.if_false)
     copied = missing ^ turned
-    key = key - strict
+    key = key - strict.astype(np.uint64)
     # no number is less than NaN, equal to it or greater: all take the branch for "no"
     never = np.isnan(threshold) & (mode != MEMBER)
     no, yes = np.where(mode == _NEQ, nodes.if_true, nodes.if_false), np.where(mode == _NEQ, nodes.if_false, nodes.if_true)
@@ -193,7 +192,7 @@ def _with_equal(tests: _Tests, equal: Array) -> _Tests:
     below[equal] = second
     return _Tests(
         np.append(tests.feature, tests.feature[equal]),
-        np.append(tests.threshold, tests.threshold[equal] - 1),
+        np.append(tests.threshold, tests.threshold[equal] - np.uint64(1)),
         np.append(below, miss),
         np.append(tests.above, hit),
         np.append(tests.copied, np.zeros(len(equal), np.bool_)),  # a NaN that comes here is a hit
@@ -208,7 +207,7 @@ def _with_members(tests: _Tests, forest: Forest, kind: Any) -> _Tests:
     columns: list[list[Any]] = [column.tolist() for column in tests]
     for node in searches.tolist():
         _search(columns, node, forest, kind)
-    kinds = (np.int64, np.int64, np.int64, np.int64, np.bool_)
+    kinds = (np.int64, np.uint64, np.int64, np.int64, np.bool_)
     return _Tests(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
 
 
@@ -260,8 +259,8 @@ def _largest(kind: Any) -> int:
 def _places(tests: _Tests, roots: Array) -> tuple[Array, Array, Array]:
     """Return the node at each place, the first of the two places after each node, and the steps of each tree.
 
-    The roots come first, then pair by pair the nodes of each tree, level by level. The steps are twice those
-    that each row takes, and 1 where there may be more.
+    The roots come first, then pair by pair the nodes of each tree, level by level. The steps are those that
+    all rows take before they are asked whether they have reached a leaf.
     """
     seen = tests.feature < 0  # leaves, which have no pair
     node, first = np.unique(roots, return_index=True)
@@ -277,13 +276,14 @@ def _places(tests: _Tests, roots: Array) -> tuple[Array, Array, Array]:
         is_new = ~seen[below]
         node, first = np.unique(below[is_new], return_index=True)
         tree = tree[is_new][first]
-    inner, owner = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*found, strict=True)) if found else (np.zeros(0, np.int64),) * 2
+    none = np.zeros(0, np.int64)
+    inner = np.concatenate([none, *(nodes for nodes, _ in found)])
+    owner = np.concatenate([none, *(trees for _, trees in found)])
     inner = inner[np.argsort(owner, kind="stable")]
     pair = np.zeros(len(seen), np.int64)
     pair[inner] = len(roots) + 2 * np.arange(len(inner))
     pairs = np.stack([tests.below[inner], tests.above[inner]], axis=1).ravel()
     content = np.concatenate([roots, pairs])
     if len(content) and np.max(np.bincount(content)) > 1:  # of nodes that several lead to, the depth is open
-        return content, pair, np.ones(len(roots), np.int64)
-    is_deep = depth > _MOST_SURE
-    return content, pair, 2 * np.where(is_deep, _SURE, depth) + is_deep
+        return content, pair, np.zeros(len(roots), np.int64)
+    return content, pair, np.where(depth > _MOST_SURE, _SURE, depth)
