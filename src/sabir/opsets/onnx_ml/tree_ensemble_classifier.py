@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import ArrayTensor, Builder, Dim, TensorType, Value
 from sabir.loops import Expression
@@ -87,10 +88,11 @@ def lower(
         one = tree_kernels.scores(rows, forest, 1, "SUM")
         one = classifier_kernels.shifted(one, base.sum(keepdims=True))
         complement = bool(np.all(forest.votes.weight >= 0))
-        scores = classifier_kernels.scores_of_two(one, post_transform, complement=complement)
-    else:
-        scores = tree_kernels.scores(rows, forest, len(labels), "SUM")
-        scores = classifier_kernels.shifted(scores, base)
+        pair = classifier_kernels.scores_of_two(one, post_transform, complement=complement)
+        chosen = classifier_kernels.second_of_two(labels, loops.apply("gt", pair[1], pair[0]))
+        return chosen, classifier_kernels.transformed(loops.join(pair, 1), post_transform)
+    scores = tree_kernels.scores(rows, forest, len(labels), "SUM")
+    scores = classifier_kernels.shifted(scores, base)
     return classifier_kernels.best(labels, scores), classifier_kernels.transformed(scores, post_transform)
 
 
