@@ -7,6 +7,7 @@ depends on shapes alone. Later runs with arrays of the same types and shapes onl
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ from sabir.compilation.native._entrance import FIRST, INPUT, OUTPUT, InputSpec, 
 from sabir.elements import element
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._program import CompiledProgram
@@ -32,17 +33,18 @@ class _Output(NamedTuple):
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    place: int  # in the block of a frame
 
 
 class FastRun:
     """The runs of one program with feeds of one list of shapes.
 
-    A call takes feeds by name and returns results by name, or None where the feeds are others: then the long
+    `run` takes feeds by name and returns results by name, or None where the feeds are others: then the long
     way is right.
     """
 
-    __slots__ = ("_count", "_enter", "_frames", "_inputs", "_layout", "_names", "_outputs",
-                 "_program", "_sizes", "_slots", "_team", "control")  # fmt: skip
+    __slots__ = ("_frames", "_inputs", "_last", "_layout", "_outputs",
+                 "_program", "_sizes", "_slots", "_team", "control", "run")  # fmt: skip
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: Sizes,
@@ -50,65 +52,75 @@ class FastRun:
     ) -> None:  # fmt: skip
         """Take the fed inputs (name, slot, feed), the outputs (name, slot), and what cancels the runs."""
         self._program, self._layout, self._sizes, self.control = program, layout, sizes, control
-        self._names = tuple(name for name, _, _ in names)
-        self._count = len(names)
         by_slot = {b.slot: b for b in program.plan.buffers if b.kind == "input"}
         self._inputs = [
             InputSpec(by_slot[slot].number if slot in by_slot else ERRORS + 1, x.dtype, x.shape)
             for _, slot, x in names
         ]
         found = [(name, program.plan.outputs[slot]) for name, slot in outputs]
+        places = range(FIRST + INPUT * len(names), sys.maxsize, OUTPUT)
         self._outputs = [
-            _Output(name, tuple(map(sizes, b.shape)), element(b.element).dtype) for name, b in found
+            _Output(name, tuple(map(sizes, b.shape)), element(b.element).dtype, place)
+            for (name, b), place in zip(found, places, strict=False)
         ]
         self._slots = [b.number for _, b in found]
-        self._enter = entrance()
         self._team = team(1) if _work(program, sizes) < _LITTLE else program.team
+        self._last = len(layout.rows)
         self._frames: list[_Frame] = []
+        self.run = self._entered([name for name, _, _ in names])
 
-    def __call__(
-        self, feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None = None
-    ) -> dict[str, Any] | None:
-        """Run the plan; None where the feeds are not those that it was laid out for."""
-        if len(feeds) != self._count:
-            return None
-        try:
-            arrays = [feeds[name] for name in self._names]
-        except KeyError:
-            return None
-        frames = self._frames
-        try:
-            frame = frames.pop()
-        except IndexError:  # each thread that runs at the same time has a frame
-            frame = self._frame()
-        if frame.team_memory != frame.team.memory:  # a child process has a team of its own
-            frame = self._frame()
-        block, place = frame.block, FIRST
-        for array in arrays:
-            block[place] = id(array)
-            place += INPUT
-        results: dict[str, Any] = {}
-        for name, shape, dtype in self._outputs:
-            made = None if buffers is None else _fitting(buffers.get(name), shape, dtype, arrays)
-            results[name] = made = _EMPTY(shape, dtype) if made is None else made
-            block[place] = id(made)
-            place += OUTPUT
-        done = self._enter(frame.address)
-        if done != block[3]:
-            if done < 0:
-                frames.append(frame)
+    def _entered(
+        self, names: Sequence[str]
+    ) -> Callable[[Mapping[str, Any], Mapping[str, Array] | None], dict[str, Any] | None]:
+        """Return the function that runs the plan. Its variables are cells, which take the least time."""
+        count, outputs, frames, enter, last = len(names), self._outputs, self._frames, entrance(), self._last
+        only = names[0] if count == 1 else None
+
+        def run(
+            feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None = None
+        ) -> dict[str, Any] | None:
+            if len(feeds) != count:
                 return None
-            rows = self._layout.rows.ctypes.data
-            done = execute(self._team, rows, done, block[3], frame.table_address, self.control, _nothing)
-            if done < block[3]:
-                raise CancelledError("the run was cancelled")
-        failed = frame.errors.value
-        if failed:
-            frame.errors.value = 0
-        frames.append(frame)  # from now on another thread may have it
+            try:
+                arrays = [feeds[name] for name in names] if only is None else (feeds[only],)
+            except KeyError:
+                return None
+            try:
+                frame = frames.pop()
+            except IndexError:  # each thread that runs at the same time has a frame
+                frame = self._frame()
+            if frame.team_memory != frame.team.memory:  # a child process has a team of its own
+                frame = self._frame()
+            block, at = frame.block, FIRST
+            for array in arrays:
+                block[at] = id(array)
+                at += INPUT
+            results: dict[str, Any] = {}
+            for name, shape, dtype, place in outputs:
+                made = None if buffers is None else _fitting(buffers.get(name), shape, dtype, arrays)
+                results[name] = made = _EMPTY(shape, dtype) if made is None else made
+                block[place] = id(made)
+            done = enter(frame.address)
+            if done == last or (done >= 0 and self._finished(frame, done)):
+                frames.append(frame)  # from now on another thread may have it
+                return results
+            self._failed(frame)
+            return None
+
+        return run
+
+    def _failed(self, frame: _Frame) -> None:
+        """Let a frame be used again; raises CancelledError where that ended its run."""
+        frame.errors.value = 0
+        self._frames.append(frame)
         if self.control.cancelled:
             raise CancelledError("the run was cancelled")
-        return None if failed else results
+
+    def _finished(self, frame: _Frame, done: int) -> bool:
+        """Run the rows from `done` on; return whether there was no error, and the run was not cancelled."""
+        rows = self._layout.rows.ctypes.data
+        execute(self._team, rows, done, self._last, frame.table_address, self.control, _nothing)
+        return not frame.errors.value and not self.control.cancelled
 
     def _frame(self) -> _Frame:
         return _Frame(
