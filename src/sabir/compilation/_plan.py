@@ -85,7 +85,9 @@ class Computed(NamedTuple):
 
 
 Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
-Spec: TypeAlias = Nest | Product | Attention | Packing | Cumulation | Descent | Scattering | Selection | Sliding
+Spec: TypeAlias = (
+    Nest | Product | Attention | Packing | Cumulation | Descent | Scattering | Selection | Sliding
+)
 
 
 @dataclass(slots=True, eq=False)

@@ -45,7 +45,9 @@ class Descent:
 
     def __str__(self) -> str:
         leaves = "votes" if self.votes else "weights"
-        return f"{self.op} of {leaves} ({self.weight}) of trees ({self.element}), {self.bits} bits of a feature"
+        return (
+            f"{self.op} of {leaves} ({self.weight}) of trees ({self.element}), {self.bits} bits of a feature"
+        )
 
 
 def descent_text(descent: Descent) -> str:
@@ -229,5 +231,7 @@ class _Emission:
         weight = e.load(e.offset(self.weights, place, kind.scalar), kind)
         weight = weight if kind == _DOUBLE else e.convert("fpext", weight, "double")
         total = e.load(address, _DOUBLE)
-        combined = e.binary(op, total, weight) if op == "fadd" else function_of(op, "double")(e, (total, weight))
+        combined = (
+            e.binary(op, total, weight) if op == "fadd" else function_of(op, "double")(e, (total, weight))
+        )
         e.store(combined, address)

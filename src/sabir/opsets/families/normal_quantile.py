@@ -70,7 +70,9 @@ def _quantile(p: Array) -> Array:
 def lowered(p: Expression) -> Expression:
     """Return the same of an expression of doubles."""
     from_half = loops.apply("sub", p, 0.5)
-    square = loops.apply("sub", loops.number("double", _MIDDLE_SQUARE), loops.apply("mul", from_half, from_half))
+    square = loops.apply(
+        "sub", loops.number("double", _MIDDLE_SQUARE), loops.apply("mul", from_half, from_half)
+    )
     middle = loops.apply("mul", from_half, _lowered_ratio(_A, _B, square))
     least = loops.apply("min", p, loops.apply("sub", loops.number("double", 1), p))
     tail = loops.apply("sqrt", loops.apply("neg", loops.apply("log", least)))

@@ -28,7 +28,9 @@ _LANES = 8  # that `Descend` leads together
 _NARROW = 32  # bits of a link between nodes that compare floats
 _MOST_SURE = 8  # levels of a tree down which all rows take as many steps
 _SURE = 6  # steps in a deeper tree after which rows are asked whether they have reached a leaf
-_LEQ, _LT, _GTE, _GT, _EQ, _NEQ = (MODES.index(f"BRANCH_{m}") for m in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ"))
+_LEQ, _LT, _GTE, _GT, _EQ, _NEQ = (
+    MODES.index(f"BRANCH_{m}") for m in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
+)
 _MOST_STEPS = 1 << 12  # of a row in a tree
 
 
@@ -156,7 +158,10 @@ def _leaves(
 def _key(x: Array) -> Array:
     """Return the integers of `loops.order`, in 64 bits."""
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
-    bits, sign = (x + x.dtype.type(0)).view(unsigned), unsigned.type(1) << unsigned.type(8 * unsigned.itemsize - 1)
+    bits, sign = (
+        (x + x.dtype.type(0)).view(unsigned),
+        unsigned.type(1) << unsigned.type(8 * unsigned.itemsize - 1),
+    )
     return np.where(bits & sign, ~bits, bits | sign).astype(np.uint64)
 
 
@@ -173,7 +178,10 @@ def _tests(forest: Forest, kind: Any) -> _Tests:
     key = key - strict.astype(np.uint64)
     # no number is less than NaN, equal to it or greater: all take the branch for "no"
     never = np.isnan(threshold) & (mode != MEMBER)
-    no, yes = np.where(mode == _NEQ, nodes.if_true, nodes.if_false), np.where(mode == _NEQ, nodes.if_false, nodes.if_true)
+    no, yes = (
+        np.where(mode == _NEQ, nodes.if_true, nodes.if_false),
+        np.where(mode == _NEQ, nodes.if_false, nodes.if_true),
+    )
     missing_is_no = np.where(mode == _NEQ, missing, ~missing)
     key = np.where(never, _largest(kind), key)
     below, above = np.where(never, no, below), np.where(never, yes, above)

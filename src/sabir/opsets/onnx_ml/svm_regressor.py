@@ -77,7 +77,14 @@ def evaluate(
 
 @v1.lower
 def lower(
-    x: Expression, /, *, coefficients: Floats, n_supports: int, post_transform: str, rho: Floats, **others: Any
+    x: Expression,
+    /,
+    *,
+    coefficients: Floats,
+    n_supports: int,
+    post_transform: str,
+    rho: Floats,
+    **others: Any,
 ) -> Expression:
     rows, flat = classifier_kernels.rows(x), others["support_vectors"] or ()
     width = known_size(rows.shape[1])
@@ -88,7 +95,9 @@ def lower(
         kernel = support_kernels.kernel(rows, vectors, others["kernel_type"], others["kernel_params"])
         values = classifier_kernels.products(kernel, weights[None, :].astype(np.float64))
     else:
-        values = classifier_kernels.products(rows, classifier_kernels.matrix(weights, rows.shape[1], rows.element))
+        values = classifier_kernels.products(
+            rows, classifier_kernels.matrix(weights, rows.shape[1], rows.element)
+        )
     values = loops.apply("add", values, float(np.float32((rho or [0.0])[0])))
     if others["one_class"]:
         return loops.where(loops.apply("gt", values, 0), loops.number("float", 1), -1)

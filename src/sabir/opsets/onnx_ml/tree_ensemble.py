@@ -78,9 +78,7 @@ def evaluate(x: Array, /, *, aggregate_function: int, post_transform: int, **att
 
 
 @v5.lower
-def lower(
-    x: Expression, /, *, aggregate_function: int, post_transform: int, **attributes: Any
-) -> Expression:
+def lower(x: Expression, /, *, aggregate_function: int, post_transform: int, **attributes: Any) -> Expression:
     if x.rank != len("NF") or not x.is_float:
         raise NotLowered("features are no matrix of floats")
     forest, targets, how = _forest(known_size(x.shape[1]), aggregate_function, attributes)

@@ -78,9 +78,7 @@ def evaluate(x: Array, /, *, post_transform: str, **attributes: Any) -> tuple[Ar
 
 
 @v1.lower
-def lower(
-    x: Expression, /, *, post_transform: str, **attributes: Any
-) -> tuple[Expression, Expression]:
+def lower(x: Expression, /, *, post_transform: str, **attributes: Any) -> tuple[Expression, Expression]:
     labels = classifier_kernels.labels(attributes)
     rows = classifier_kernels.rows(x)
     forest, base, has_one_score = _forest(known_size(rows.shape[1]), len(labels), attributes)

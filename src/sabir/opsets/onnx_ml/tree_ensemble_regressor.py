@@ -75,9 +75,7 @@ def evaluate(x: Array, /, *, aggregate_function: str, post_transform: str, **att
 
 
 @v1.lower
-def lower(
-    x: Expression, /, *, aggregate_function: str, post_transform: str, **attributes: Any
-) -> Expression:
+def lower(x: Expression, /, *, aggregate_function: str, post_transform: str, **attributes: Any) -> Expression:
     rows = classifier_kernels.rows(x)
     forest, targets, base = _forest(known_size(rows.shape[1]), aggregate_function, attributes)
     scores = tree_kernels.scores(rows, forest, targets, aggregate_function)
