@@ -14,14 +14,14 @@ from sabir.base import SabirError
 from sabir.ir import ArrayTensor, Builder, tensor_type
 from support.lowered import kernels_only, same_bits
 
-MODES = "LEQ LT GTE GT EQ NEQ MEMBER".split()
+MODES = ["LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER"]
 COMPARE = [np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal]
 
 
 class Forest:
     """Random trees in the lists of TreeEnsemble: inner nodes, leaves, and where they lead."""
 
-    def __init__(self, seed, trees, depth, features, targets, kind=np.float32, modes=(0,), missing=False):
+    def __init__(self, seed, trees, depth, features, targets, kind=np.float32, modes=(0,), *, missing=False):
         self.random = np.random.default_rng(seed)
         self.kind, self.features, self.targets, self.modes = kind, features, targets, modes
         self.nodes, self.leaves, self.sets, self.roots = [], [], [], []
@@ -114,7 +114,7 @@ def check(forest, how, counts=(1, 3, 8, 9, 40)):
 
 def test_every_comparison_and_missing_values():
     for mode, kind, missing in itertools.product(range(7), (np.float32, np.float64), (False, True)):
-        check(Forest(mode, 9, 4, 3, 1, kind, (mode,), missing), 1, (1, 9))
+        check(Forest(mode, 9, 4, 3, 1, kind, (mode,), missing=missing), 1, (1, 9))
     check(Forest(7, 20, 5, 4, 1, np.float32, range(7), missing=True), 1)
     check(Forest(8, 20, 5, 4, 3, np.float64, range(7), missing=True), 1)
 
@@ -146,11 +146,16 @@ def test_nodes_that_several_lead_to():
     forest = Forest(4, 8, 4, 3, 1)
     forest.roots = [*forest.roots, forest.roots[3], forest.roots[3] + 1, forest.roots[0]]
     check(forest, 1, (1, 9))
+    check(forest, 2, (1, 9))
+    several = Forest(4, 8, 4, 3, 2)
+    several.roots = [several.roots[1]] * 3 + several.roots
+    for how in (1, 3):
+        check(several, how, (1, 9))
 
 
 def test_a_threshold_that_is_no_number():
     for mode, missing in itertools.product(range(6), (False, True)):
-        forest = Forest(5, 3, 3, 2, 1, np.float32, (mode,), missing)
+        forest = Forest(5, 3, 3, 2, 1, np.float32, (mode,), missing=missing)
         forest.nodes = [(f, np.float32("nan"), *others) for f, _, *others in forest.nodes]
         check(forest, 1, (5,))
 

@@ -43,7 +43,7 @@ class Reach(NamedTuple):
 class Value(NamedTuple):
     """A tensor that the model computes natively, whether or not it is ever in memory: its shape and width.
 
-    `work` is what its elements take beside their bytes, each.
+    `work` is what each of its elements takes beside its bytes, as evaluation counts it.
     """
 
     shape: Sequence[Size]

@@ -33,6 +33,7 @@ from sabir.loops import Expression, Size, Sizes, Stored
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sabir.compilation._bounds import Value
     from sabir.compilation._groups import Group
     from sabir.compilation._lowering import Lowered
     from sabir.compilation._views import Located
@@ -46,8 +47,9 @@ def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
     lowered.expressions = channels_last(lowered.expressions)
     grouping = Grouping(lowered)
     grouping.run(outputs)
-    plan = PlanBuilder(lowered, grouping, host).run()
-    plan.values = values_of(lowered)
+    builder = PlanBuilder(lowered, grouping, host)
+    plan = builder.run()
+    plan.values = [*values_of(lowered), *builder.works]
     return plan
 
 
@@ -60,6 +62,7 @@ class PlanBuilder:
         self.by_slot: dict[int, Buffer] = {}
         self.entries: list[Entry | Step] = []
         self.setup: list[Entry] = []  # the packing of constants
+        self.works: list[Value] = []  # what limits count beside the tensors
         self.origins = Origins(lowered)
         self._inputs = set(lowered.prepared.inputs)
         self._outputs = {x: slot for slot, x in grouping.outputs.items()}

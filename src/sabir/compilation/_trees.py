@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.compilation._bounds import Value
 from sabir.compilation._plan import BufferNumber, Computed, Entry, Mismatch, Offset
 from sabir.compilation.kernels import LANES, Descent, element_bytes
 from sabir.loops import Descend
@@ -32,6 +33,7 @@ def add_trees(builder: PlanBuilder, group: Group) -> None:
     entry = Entry([], nodes=builder.origins.labels([x]))
     entry.scratch = (features * LANES + _BLOCK) * element_bytes(element)
     entry.flops = rows * (_STEP * x.trees * x.steps)
+    builder.works.append(Value((rows,), 0, _STEP * x.trees * x.steps))
     block = Computed(_rows_of_a_job, (features, x.widest))
     arguments: list[Argument] = [rows, x.shape[1], x.trees, features, block, 4 * x.roots.shape[-1]]
     arguments += builder.pointer(located, operand.element, entry)

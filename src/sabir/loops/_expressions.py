@@ -251,16 +251,16 @@ class Pad(Expression):
 class Descend(Expression):
     """What the leaves of decision trees give each row `[N, F]`, combined in the order of the trees: `[N, T]`.
 
-    `op` is `sum`, `min` or `max`, of doubles. The features are unsigned integers of the type of `nodes`. A row
-    that stands at place `p` goes to `next` or, where its feature is greater than the threshold, to the place
-    after it: `nodes[p]` is the threshold and `next << bits | 8 * feature`. A place where it stays is a leaf:
-    its `next` is itself and its threshold the largest integer, which that of other places is not. `roots`
-    (2, a multiple of 8) has for each of the `trees` the place where it begins, and how many steps rows take in
-    it before it is worth to look whether they are at leaves.
+    `op` is `sum`, `min` or `max`, of doubles. The features are unsigned integers of the type of `nodes`. A
+    row that stands at place `p` goes to `next` or, where its feature is greater than the threshold, to the
+    place after it: `nodes[p]` is the threshold and `next << bits | 8 * feature`. A place where it stays is a
+    leaf: its `next` is itself and its threshold the largest integer, which that of other places is not.
+    `roots` (2, a multiple of 8) has for each of the `trees` the place where it begins, and how many steps
+    rows take in it before it is worth to look whether they are at leaves.
 
     Without `targets`, place `p` gives `weights[p]`. Else it gives `weights[v]` to `targets[v]` for each `v`
-    from `first[p]` to before `first[p + 1]`. `widest` is the largest feature that a node reads, `steps` about
-    how many nodes a row meets.
+    from `first[p]` to before `first[p + 1]`. `widest` is the largest feature that a node reads, `steps` how
+    many nodes a row meets at most.
     """
 
     operand: Expression = field(default_factory=lambda: Number("uint32", ()))

@@ -2,8 +2,8 @@
 
 A lane is a row in a tree. All lanes take a step at a time, without a branch: at a leaf a step stays. So the
 loads of many lanes are under way together, which hides their latency; gathers of vectors are slower on many
-processors. The leaves are added row by row in the order of the trees, so the bits do not depend on which lanes
-descend together.
+processors. The leaves are added row by row in the order of the trees, so the bits do not depend on which
+lanes descend together.
 """
 
 from __future__ import annotations

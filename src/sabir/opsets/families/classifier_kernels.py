@@ -63,7 +63,7 @@ def each(values: Sequence[float] | Array, x: Expression) -> Expression:
 
 
 def matrix(values: Sequence[float], width: Size, kind: str) -> Array:
-    """Return floats of an attribute as rows, in an element type; raises NotLowered where rows are not whole."""
+    """Return floats of an attribute as rows, in an element type; raises NotLowered unless all are whole."""
     if not isinstance(width, int) or not width or len(values) % width:
         raise NotLowered("whether an attribute has whole rows of features is open")
     return np.array(values, np.float32).reshape(-1, width).astype(element(kind).dtype)

@@ -27,10 +27,8 @@ def mapped(x: Expression, keys: Array, values: Array, default: object, *, nan: b
     element = loops.tensor(values[:0]).element
     found: Expression = loops.expand(loops.number(element, np.array(default, values.dtype).item()), x.shape)
     for key, value in table.items():
-        if key != key:  # ruff: ignore[comparison-with-itself]  NaN alone differs from itself
-            matches = loops.apply("isnan", x) if nan else None
-        else:
-            matches = loops.apply("eq", x, key)
-        if matches is not None:
+        is_nan = key != key  # ruff: ignore[comparison-with-itself]  NaN alone differs from itself
+        if nan or not is_nan:
+            matches = loops.apply("isnan", x) if is_nan else loops.apply("eq", x, key)
             found = loops.where(matches, loops.number(element, value), found)
     return found

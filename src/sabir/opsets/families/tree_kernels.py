@@ -1,9 +1,9 @@
 """Lowering of tree ensembles: forests as tables for kernels, in which each node makes one comparison.
 
 All tests become `x <= threshold` in the order of floats as integers, where NaN is the largest integer. A NaN
-that is to take the other way reads a copy of the features, in which NaN is minus infinity. A test for equality
-becomes two nodes, one for membership of a set a tree of searches. The two nodes that a test leads to lie side
-by side; a node that several tests lead to is there several times, but what lies below it once.
+that is to take the other way reads a copy of the features, in which NaN is minus infinity. A test for
+equality becomes two nodes, one for membership of a set a tree of searches. The two nodes that a test leads to
+lie side by side; a node that several tests lead to is there several times, but what lies below it once.
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ _LEQ, _LT, _GTE, _GT, _EQ, _NEQ = (
     MODES.index(f"BRANCH_{m}") for m in ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
 )
 _MOST_STEPS = 1 << 12  # of a row in a tree
+_MOST_VOTES, _COPIES = (
+    1 << 16,
+    16,
+)  # votes of a small forest, and of how many nodes in the mean to the same leaf
 
 
 def scores(x: Expression, forest: Forest, targets: int, how: str) -> Expression:
@@ -49,13 +53,13 @@ def scores(x: Expression, forest: Forest, targets: int, how: str) -> Expression:
     features = _features(x, tables)
     trees = len(forest.roots)
     if how in {"SUM", "AVERAGE"}:
-        total = _descend(features, tables, tables.weights, targets, "sum")
+        total = _descend(features, forest, tables, tables.weights, targets, "sum")
         return total if how == "SUM" else loops.apply("div", total, max(1, trees))
-    best = _descend(features, tables, tables.weights, targets, how.lower())
+    best = _descend(features, forest, tables, tables.weights, targets, how.lower())
     if tables.first is None and trees:  # each leaf has a vote for the only target
         return best
-    ones = np.ones(len(forest.votes.weight), np.float32)
-    counted = _descend(features, tables, ones, targets, "sum")
+    ones = np.ones(len(tables.weights), np.float32)
+    counted = _descend(features, forest, tables, ones, targets, "sum")
     return loops.where(loops.apply("gt", counted, 0), best, 0)
 
 
@@ -70,13 +74,16 @@ def _features(x: Expression, tables: _Tables) -> Expression:
     return loops.reshape(loops.join(both, 2), (x.shape[0], 2 * x.shape[1]))
 
 
-def _descend(x: Expression, tables: _Tables, weights: Array, targets: int, op: str) -> Descend:
+def _descend(
+    x: Expression, forest: Forest, tables: _Tables, weights: Array, targets: int, op: str
+) -> Descend:
+    trees, steps = len(forest.roots), max(1, forest.depth)
     return loops.Descend(
         "double", (x.shape[0], targets), x, op,
         nodes=loops.tensor(tables.nodes), roots=loops.tensor(tables.roots), weights=loops.tensor(weights),
         first=None if tables.first is None else loops.tensor(tables.first),
         targets=None if tables.targets is None else loops.tensor(tables.targets),
-        trees=tables.trees, bits=tables.bits, widest=tables.widest, steps=tables.steps,
+        trees=trees, bits=tables.bits, widest=tables.widest, steps=steps,
     )  # fmt: skip
 
 
@@ -91,10 +98,8 @@ class _Tables(NamedTuple):
     weights: Array
     first: Array | None
     targets: Array | None
-    trees: int
     bits: int
     widest: int
-    steps: int
     is_wide: bool
     has_copy: bool
 
@@ -112,6 +117,14 @@ class _Tests(NamedTuple):
     copied: Array
 
 
+class _Places(NamedTuple):
+    """The node at each place, the first of the two places after each node, the sure steps of each tree."""
+
+    content: Array
+    pair: Array
+    sure: Array
+
+
 @lru_cache(_CACHED)
 def _tables(forest: Forest, targets: int, *, narrow: bool) -> _Tables:
     """Return the tables of a forest for rows of float, if `narrow`, or of double."""
@@ -119,77 +132,92 @@ def _tables(forest: Forest, targets: int, *, narrow: bool) -> _Tables:
     is_wide = not narrow or any(n.dtype != np.float32 for n in numbers)
     tests = _tests(forest, np.float64 if is_wide else np.float32)
     has_copy = bool(np.any(tests.copied[tests.feature >= 0]))
-    feature = 2 * tests.feature + tests.copied if has_copy else tests.feature
-    content, pair, sure = _places(tests, forest.roots)
-    widest = int(np.max(feature, initial=0))
+    if has_copy:
+        tests = tests._replace(feature=np.where(tests.feature < 0, -1, 2 * tests.feature + tests.copied))
+    places = _places(tests, forest.roots)
+    widest = int(np.max(tests.feature, initial=0))
     bits = (_LANES * widest + 1).bit_length()
-    if not is_wide and len(content).bit_length() + bits > _NARROW:
+    if not is_wide and len(places.content).bit_length() + bits > _NARROW:
         return _tables(forest, targets, narrow=False)
-    integer = np.dtype(np.uint64 if is_wide else np.uint32)
-    is_leaf = tests.feature[content] < 0
-    following = np.where(is_leaf, np.arange(len(content)), pair[content])
-    nodes = np.empty((len(content), 2), integer)
-    nodes[:, 0] = np.where(is_leaf, np.iinfo(integer).max, tests.threshold[content].view(np.uint64))
-    nodes[:, 1] = following << bits | np.where(is_leaf, 0, _LANES * feature[content])
+    nodes = _nodes(tests, places, bits, np.dtype(np.uint64 if is_wide else np.uint32))
     trees = len(forest.roots)
     roots = np.zeros((2, trees + -trees % _LANES), np.int32)
-    roots[0, :trees], roots[1, :trees] = np.arange(trees), sure
-    steps = int(np.mean(sure)) + 1 if trees else 1
-    leaves = _leaves(forest, content, is_leaf, targets)
-    return _Tables(nodes, roots, *leaves, trees, bits, widest, steps, is_wide, has_copy)
+    roots[:, :trees] = np.arange(trees), places.sure
+    leaves = _leaves(forest, places.content, targets)
+    return _Tables(nodes, roots, *leaves, bits, widest, is_wide, has_copy)
 
 
-def _leaves(
-    forest: Forest, content: Array, is_leaf: Array, targets: int
-) -> tuple[Array, Array | None, Array | None]:
-    """Return the weights, and where leaves have any number of votes the first of each place and targets."""
+def _nodes(tests: _Tests, places: _Places, bits: int, kind: np.dtype[Any]) -> Array:
+    """Return the threshold of each place, and where it leads together with its feature."""
+    content = places.content
+    is_leaf = tests.feature[content] < 0
+    following = np.where(is_leaf, np.arange(len(content)), places.pair[content])
+    nodes = np.empty((len(content), 2), kind)
+    nodes[:, 0] = np.where(is_leaf, np.iinfo(kind).max, tests.threshold[content])
+    nodes[:, 1] = following << bits | np.where(is_leaf, 0, _LANES * tests.feature[content])
+    return nodes
+
+
+def _leaves(forest: Forest, content: Array, targets: int) -> tuple[Array, Array | None, Array | None]:
+    """Return the weights, and where leaves have any number of votes also `first` and `targets`."""
     weight, start = forest.votes.weight, forest.first_vote
     narrow = weight.astype(np.float32)
     weight = narrow if np.array_equal(narrow, weight, equal_nan=True) else weight
-    leaf = np.where(is_leaf, content, 0)  # the leaves of a forest are its own nodes
+    is_leaf = np.append(forest.nodes.mode == LEAF, np.zeros(len(content), np.bool_))[content]
+    leaf = np.where(is_leaf, content, 0)
     if targets == 1 and forest.one_vote:
         return np.where(is_leaf, weight[np.where(is_leaf, start[leaf], 0)], weight.dtype.type(0)), None, None
     counts = np.where(is_leaf, np.diff(start)[leaf], 0)
     first = np.concatenate([[0], np.cumsum(counts)])
-    order = np.repeat(start[leaf] - first[:-1], counts) + np.arange(first[-1])
+    if first[-1] > _MOST_VOTES + _COPIES * len(weight):  # a leaf is there for each node that leads to it
+        raise NotLowered("many nodes lead to leaves with many votes")
+    order: Array = np.repeat(start[leaf] - first[:-1], counts) + np.arange(first[-1])
     return weight[order], first.astype(np.int32), forest.votes.target[order].astype(np.int32)
+
+
+# ---------------------------------------------------------------- tests in one form
 
 
 def _key(x: Array) -> Array:
     """Return the integers of `loops.order`, in 64 bits."""
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
-    bits, sign = (
-        (x + x.dtype.type(0)).view(unsigned),
-        unsigned.type(1) << unsigned.type(8 * unsigned.itemsize - 1),
-    )
-    return np.where(bits & sign, ~bits, bits | sign).astype(np.uint64)
+    bits: Array = (x + x.dtype.type(0)).view(unsigned)
+    sign = unsigned.type(1 << 8 * unsigned.itemsize - 1)
+    found: Array = np.where(bits & sign, ~bits, bits | sign)
+    return found.astype(np.uint64)
 
 
 def _tests(forest: Forest, kind: Any) -> _Tests:
     """Return all tests in one form; those for equality have a second node, after all others."""
     nodes, mode = forest.nodes, forest.nodes.mode
     threshold = nodes.threshold.astype(kind)
-    key, missing = _key(threshold), nodes.missing_is_true
-    strict = np.isin(mode, (_LT, _GTE))
     turned = np.isin(mode, (_GTE, _GT, _NEQ))
-    below = np.where(turned, nodes.if_false, nodes.if_true)
-    above = np.where(turned, nodes.if_true, nodes.if_false)
-    copied = missing ^ turned
-    key = key - strict.astype(np.uint64)
-    # no number is less than NaN, equal to it or greater: all take the branch for "no"
-    never = np.isnan(threshold) & (mode != MEMBER)
-    no, yes = (
-        np.where(mode == _NEQ, nodes.if_true, nodes.if_false),
-        np.where(mode == _NEQ, nodes.if_false, nodes.if_true),
+    tests = _Tests(
+        np.where(mode == LEAF, -1, nodes.feature),
+        _key(threshold) - np.isin(mode, (_LT, _GTE)).astype(np.uint64),
+        np.where(turned, nodes.if_false, nodes.if_true),
+        np.where(turned, nodes.if_true, nodes.if_false),
+        nodes.missing_is_true ^ turned,
     )
-    missing_is_no = np.where(mode == _NEQ, missing, ~missing)
-    key = np.where(never, _largest(kind), key)
-    below, above = np.where(never, no, below), np.where(never, yes, above)
-    copied = np.where(never, missing_is_no, copied)
-    feature = np.where(mode == LEAF, -1, nodes.feature)
-    tests = _Tests(feature, key, below, above, copied)
-    tests = _with_equal(tests, np.flatnonzero(np.isin(mode, (_EQ, _NEQ)) & ~never))
+    is_nan = np.isnan(threshold) & (mode != MEMBER)
+    tests = _with_nan(tests, forest, np.flatnonzero(is_nan), kind)
+    tests = _with_equal(tests, np.flatnonzero(np.isin(mode, (_EQ, _NEQ)) & ~is_nan))
     return _with_members(tests, forest, kind)
+
+
+def _with_nan(tests: _Tests, forest: Forest, at: Array, kind: Any) -> _Tests:
+    """Return tests in which all numbers take one way at some nodes: NaN is the threshold of these."""
+    nodes, differs = forest.nodes, forest.nodes.mode[at] == _NEQ
+    way = np.where(differs, nodes.if_true[at], nodes.if_false[at])
+    other = np.where(differs, nodes.if_false[at], nodes.if_true[at])
+    for column, value in (
+        (tests.threshold, _largest(kind)),
+        (tests.below, way),
+        (tests.above, other),
+        (tests.copied, nodes.missing_is_true[at] == differs),
+    ):
+        column[at] = value
+    return tests
 
 
 def _with_equal(tests: _Tests, equal: Array) -> _Tests:
@@ -216,7 +244,7 @@ def _with_members(tests: _Tests, forest: Forest, kind: Any) -> _Tests:
     for node in searches.tolist():
         _search(columns, node, forest, kind)
     kinds = (np.int64, np.uint64, np.int64, np.int64, np.bool_)
-    return _Tests(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
+    return _Tests(*map(np.array, columns, kinds))
 
 
 def _search(columns: list[list[Any]], node: int, forest: Forest, kind: Any) -> None:
@@ -264,34 +292,27 @@ def _largest(kind: Any) -> int:
 # ---------------------------------------------------------------- places
 
 
-def _places(tests: _Tests, roots: Array) -> tuple[Array, Array, Array]:
-    """Return the node at each place, the first of the two places after each node, and the steps of each tree.
-
-    The roots come first, then pair by pair the nodes of each tree, level by level. The steps are those that
-    all rows take before they are asked whether they have reached a leaf.
-    """
+def _places(tests: _Tests, roots: Array) -> _Places:
+    """Return where nodes lie: the roots first, then pair by pair the nodes of each tree, level by level."""
     seen = tests.feature < 0  # leaves, which have no pair
     node, first = np.unique(roots, return_index=True)
     node, tree = node[~seen[node]], first[~seen[node]]
-    found: list[tuple[Array, Array]] = []
-    depth = np.zeros(len(roots), np.int64)
+    none = np.zeros(0, np.int64)
+    levels, owners, depth = [none], [none], np.zeros(len(roots), np.int64)
     while len(node):
         check_time()
         seen[node] = True
-        found.append((node, tree))
-        depth[tree] = len(found)
-        below, tree = np.concatenate([tests.below[node], tests.above[node]]), np.tile(tree, 2)
-        is_new = ~seen[below]
-        node, first = np.unique(below[is_new], return_index=True)
+        depth[tree] = len(levels)
+        levels.append(node)
+        owners.append(tree)
+        children, tree = np.concatenate([tests.below[node], tests.above[node]]), np.tile(tree, 2)
+        is_new = ~seen[children]
+        node, first = np.unique(children[is_new], return_index=True)
         tree = tree[is_new][first]
-    none = np.zeros(0, np.int64)
-    inner = np.concatenate([none, *(nodes for nodes, _ in found)])
-    owner = np.concatenate([none, *(trees for _, trees in found)])
-    inner = inner[np.argsort(owner, kind="stable")]
+    inner = np.concatenate(levels)[np.argsort(np.concatenate(owners), kind="stable")]
     pair = np.zeros(len(seen), np.int64)
     pair[inner] = len(roots) + 2 * np.arange(len(inner))
-    pairs = np.stack([tests.below[inner], tests.above[inner]], axis=1).ravel()
-    content = np.concatenate([roots, pairs])
+    content = np.concatenate([roots, np.stack([tests.below[inner], tests.above[inner]], axis=1).ravel()])
     if len(content) and np.max(np.bincount(content)) > 1:  # of nodes that several lead to, the depth is open
-        return content, pair, np.zeros(len(roots), np.int64)
-    return content, pair, np.where(depth > _MOST_SURE, _SURE, depth)
+        return _Places(content, pair, np.zeros(len(roots), np.int64))
+    return _Places(content, pair, np.where(depth > _MOST_SURE, _SURE, depth))

@@ -89,15 +89,11 @@ def lower(
     rows, flat = classifier_kernels.rows(x), others["support_vectors"] or ()
     width = known_size(rows.shape[1])
     _check(width, len(coefficients or ()), n_supports, len(flat))
-    weights = np.array(coefficients or (), np.float32)
     if n_supports:
         vectors = classifier_kernels.matrix(flat, rows.shape[1], "double")
-        kernel = support_kernels.kernel(rows, vectors, others["kernel_type"], others["kernel_params"])
-        values = classifier_kernels.products(kernel, weights[None, :].astype(np.float64))
-    else:
-        values = classifier_kernels.products(
-            rows, classifier_kernels.matrix(weights, rows.shape[1], rows.element)
-        )
+        rows = support_kernels.kernel(rows, vectors, others["kernel_type"], others["kernel_params"])
+    weights = classifier_kernels.matrix(coefficients or (), rows.shape[1], rows.element)
+    values = classifier_kernels.products(rows, weights)
     values = loops.apply("add", values, float(np.float32((rho or [0.0])[0])))
     if others["one_class"]:
         return loops.where(loops.apply("gt", values, 0), loops.number("float", 1), -1)
