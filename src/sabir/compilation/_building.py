@@ -28,7 +28,7 @@ from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
 from sabir.compilation._trees import add_trees
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
-from sabir.loops import Expression, Size, Sizes, Stored
+from sabir.loops import Best, Expression, Size, Sizes, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -208,8 +208,19 @@ class PlanBuilder:
         entry = Entry([], single.scratch, flops=count_of(nesting.sizes))
         arguments = self.arguments(single.spec.nest, nesting, entry, single.scratch)
         entry.choices.append((None, 0, single.spec, [*arguments, *single.more]))
+        if isinstance(group.members[0], Best):
+            self._selected(entry, nesting, single.more)
         self.note_writes(entry, nesting)
         self.entries.append(entry)
+
+    @staticmethod
+    def _selected(entry: Entry, nesting: Nesting, count: Sizes) -> None:
+        """Note that a selection stores fewer numbers along its axis than it reads."""
+        ((target, _),) = nesting.stores
+        reach, along = entry.reaches[target], nesting.reduced.index(True)
+        extents = [*reach.extents]
+        extents[along] = count[0], extents[along][1]
+        entry.reaches[target] = reach._replace(extents=extents)
 
     # ------------------------------------------------------------ evaluated calls
 

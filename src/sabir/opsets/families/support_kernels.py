@@ -26,8 +26,8 @@ def kernel(x: Expression, vectors: Array, kind: str, parameters: Sequence[float]
         return product
     if kind == "RBF":
         own = loops.reduce("sum", loops.apply("mul", x, x), [1])
-        lengths = loops.apply("add", own, loops.tensor(np.einsum("vf,vf->v", vectors, vectors)))
-        distance = loops.apply("sub", lengths, loops.apply("mul", product, 2))
+        distance = loops.apply("sub", own, loops.apply("mul", product, 2))  # all as the product is stored
+        distance = loops.apply("add", distance, loops.tensor(np.einsum("vf,vf->v", vectors, vectors)))
         return loops.apply("exp", loops.apply("mul", loops.apply("max", distance, 0), -gamma))
     inner = loops.apply("add", loops.apply("mul", product, gamma), coef0)
     return loops.apply("tanh", inner) if kind == "SIGMOID" else loops.apply("pow", inner, degree)

@@ -16,7 +16,7 @@ import numpy as np
 from sabir import loops
 from sabir.base import check_time
 from sabir.loops import NotLowered
-from sabir.opsets.families.trees import LEAF, MEMBER, MODES
+from sabir.opsets.families.trees import LEAF, MEMBER, MODES, spans
 
 if TYPE_CHECKING:
     from sabir.loops import Descend, Expression
@@ -171,8 +171,8 @@ def _leaves(forest: Forest, content: Array, targets: int) -> tuple[Array, Array 
     first = np.concatenate([[0], np.cumsum(counts)])
     if first[-1] > _MOST_VOTES + _COPIES * len(weight):  # a leaf is there for each node that leads to it
         raise NotLowered("many nodes lead to leaves with many votes")
-    order: Array = np.repeat(start[leaf] - first[:-1], counts) + np.arange(first[-1])
-    return weight[order], first.astype(np.int32), forest.votes.target[order].astype(np.int32)
+    votes = spans(start[leaf], counts)
+    return weight[votes], first.astype(np.int32), forest.votes.target[votes].astype(np.int32)
 
 
 # ---------------------------------------------------------------- tests in one form
