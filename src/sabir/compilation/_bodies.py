@@ -103,8 +103,8 @@ class CompiledBody:
         if prepared is None:
             return None
         lowered = lower(prepared, sizes)
-        prepared = lowered.settled()
         plan = build(lowered, list(self._plan.results), self._host)
+        prepared = lowered.settled()
         return CompiledProgram(
             prepared,
             plan,

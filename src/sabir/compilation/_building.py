@@ -103,9 +103,9 @@ class PlanBuilder:
 
     def _stored(self, x: Stored) -> Buffer:
         if x.array is not None:
-            found = self.new_buffer("constant", x.element, x.shape)
-            found.array = x.array
-            return found
+            slot = self.lowered.prepared.program.size + len(self.lowered.tables)
+            self.lowered.tables[slot] = x.array
+            return self.new_buffer("constant", x.element, x.shape, slot)
         kind: BufferKind = "known"
         if x.slot in self._inputs:
             kind = "input"

@@ -290,8 +290,8 @@ class Compiled:
     ) -> CompiledProgram:
         prepared = prepare(self._model, pattern, sizes, self._registry, newer_opsets=self._newer_opsets)
         lowered = lower(prepared, sizes)
-        prepared = lowered.settled()
         plan = build(lowered, list(prepared.plan.results), self._host)
+        prepared = lowered.settled()
         bodies = bodies_on(self._host, self._team)
         return CompiledProgram(prepared, plan, self._team, frozenset(sizes), bodies, progress or _timed)
 

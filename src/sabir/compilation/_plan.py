@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from sabir.compilation._bounds import Reach, Value
     from sabir.compilation._lowering import Evaluated
-    from sabir.ir import Array
     from sabir.loops import Size, Sizes
 
 # the first entries of the table of buffers
@@ -42,8 +41,7 @@ class Mismatch(Exception):
 class Buffer:
     """Memory of one tensor: of an input, a constant, an evaluated result, an output, or a part of the arena.
 
-    `size` counts bytes. `slot` is that of its value, if it has one; `array` is a constant that no value is.
-    `first` and `last` are the entries
+    `size` counts bytes. `slot` is that of its value, if it has one. `first` and `last` are the entries
     between which it is alive. `strides` count elements; they are None where the tensor lies row by row.
     """
 
@@ -56,7 +54,6 @@ class Buffer:
     strides: Sizes | None = None
     first: int = -1
     last: int = -1
-    array: Array | None = None
 
     def use(self, entry: int) -> None:
         """Note that an entry reads or writes it."""

@@ -12,7 +12,7 @@ from sabir.compilation._locks import ProcessLock
 from sabir.compilation._plan import SCRATCH, Buffer, Entry, Mismatch, Plan, Step
 from sabir.compilation._running import Arenas, PlanRun
 from sabir.compilation._texts import source_of, specs_of
-from sabir.compilation._weights import constant_of, packed_weights
+from sabir.compilation._weights import packed_weights
 from sabir.compilation.native import Control, Library, execute
 from sabir.elements import element
 from sabir.evaluation import CallBinder
@@ -80,7 +80,7 @@ class CompiledProgram:
         table: Array = np.zeros(count, np.int64)
         for buffer in self.plan.buffers:
             if buffer.kind == "constant":
-                array = np.ascontiguousarray(constant_of(buffer, self.prepared.constants))
+                array = np.ascontiguousarray(self.prepared.constants[buffer.slot])  # alignment is not needed
                 self._read.append(array)
             elif buffer.kind == "packed":
                 array = self._packed[buffer].array
@@ -95,8 +95,7 @@ class CompiledProgram:
         (part,) = parts_of(plan, frozenset())
         layout = lay_out(plan, part, [], Sizes({}), self._addresses, {})
         sources = {
-            e.buffers[0]: np.ascontiguousarray(constant_of(e.buffers[0], self.prepared.constants))
-            for e in entries
+            e.buffers[0]: np.ascontiguousarray(self.prepared.constants[e.buffers[0].slot]) for e in entries
         }
         table: Array = np.zeros(1 + max(b.number for e in entries for b in e.buffers), np.int64)
         for buffer, array in (sources | dict(targets)).items():

@@ -64,7 +64,8 @@ class PlanRun:
         self.errors: Array = np.zeros(1, np.int64)
         self.table[ERRORS] = self.errors.ctypes.data
         prepared = program.prepared
-        self.slots: list[Any] = [None] * prepared.program.size
+        count = max([prepared.program.size, *(slot + 1 for slot in prepared.constants)])
+        self.slots: list[Any] = [None] * count
         for slot, array in (prepared.constants | program.constants).items():
             self.slots[slot] = array
         for slot, array in zip(prepared.inputs, inputs, strict=True):
@@ -210,7 +211,6 @@ class PlanRun:
             start += self.offsets[buffer]
         else:
             source = self.results[buffer.slot] if buffer.kind == "output" else self.slots[buffer.slot]
-            source = source if buffer.array is None else buffer.array
             memory = np.require(source, None, ["C", "A"]).reshape(-1).view(np.uint8)
         found: Array = (
             np.empty(sizes, dtype) if 0 in sizes else np.ndarray(sizes, dtype, memory, start, steps)

@@ -78,11 +78,6 @@ def packed_weights(
     return found
 
 
-def constant_of(buffer: Buffer, constants: Mapping[int, Array]) -> Array:
-    """Return the contents of a buffer: those of its value, or an array of its own."""
-    return constants[buffer.slot] if buffer.array is None else buffer.array
-
-
 def _made(
     tasks: Sequence[_Task], pack: Callable[[Sequence[Entry], Mapping[Buffer, Array]], None]
 ) -> list[Array]:
@@ -110,7 +105,7 @@ def _made(
 
 
 def _task(entry: Entry, constants: Mapping[int, Array]) -> _Task:
-    source = constant_of(entry.buffers[0], constants)
+    source = constants[entry.buffers[0].slot]
     identity, is_durable = _identity(source)
     if identity is None:
         return _Task(entry, source, None, is_durable=False)
@@ -154,4 +149,4 @@ def _owner(array: Array) -> object:
     return owner
 
 
-__all__ = ["Packed", "constant_of", "packed_weights"]
+__all__ = ["Packed", "packed_weights"]
