@@ -36,22 +36,26 @@ class _Output(NamedTuple):
     place: int  # in the block of a frame
 
 
-class FastRun:
-    """The runs of one program with feeds of one list of shapes.
+class FastRun(NamedTuple):
+    """The runs of one program with feeds of one list of shapes, and what cancels them.
 
     `run` takes feeds by name and returns results by name, or None where the feeds are others: then the long
     way is right.
     """
 
-    __slots__ = ("_frames", "_inputs", "_last", "_layout", "_outputs",
-                 "_program", "_sizes", "_slots", "_team", "control", "run")  # fmt: skip
+    run: Callable[[Mapping[str, Any], Mapping[str, Array] | None], dict[str, Any] | None]
+    control: Control
+
+
+class _Runs:
+    """What the runs with feeds of one list of shapes share."""
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: Sizes,
         names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     ) -> None:  # fmt: skip
         """Take the fed inputs (name, slot, feed), the outputs (name, slot), and what cancels the runs."""
-        self._program, self._layout, self._sizes, self.control = program, layout, sizes, control
+        self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
         by_slot = {b.slot: b for b in program.plan.buffers if b.kind == "input"}
         self._inputs = [
             InputSpec(by_slot[slot].number if slot in by_slot else ERRORS + 1, x.dtype, x.shape)
@@ -59,73 +63,72 @@ class FastRun:
         ]
         found = [(name, program.plan.outputs[slot]) for name, slot in outputs]
         places = range(FIRST + INPUT * len(names), sys.maxsize, OUTPUT)
-        self._outputs = [
+        self.outputs = [
             _Output(name, tuple(map(sizes, b.shape)), element(b.element).dtype, place)
             for (name, b), place in zip(found, places, strict=False)
         ]
         self._slots = [b.number for _, b in found]
         self._team = team(1) if _work(program, sizes) < _LITTLE else program.team
-        self._last = len(layout.rows)
-        self._frames: list[_Frame] = []
-        self.run = self._entered([name for name, _, _ in names])
+        self.last = len(layout.rows)
+        self.frames: list[_Frame] = []
 
-    def _entered(
-        self, names: Sequence[str]
-    ) -> Callable[[Mapping[str, Any], Mapping[str, Array] | None], dict[str, Any] | None]:
-        """Return the function that runs the plan. Its variables are cells, which take the least time."""
-        count, outputs, frames, enter, last = len(names), self._outputs, self._frames, entrance(), self._last
-        only = names[0] if count == 1 else None
+    def frame(self) -> _Frame:
+        """Return new memory for a run."""
+        return _Frame(
+            self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots
+        )
 
-        def run(
-            feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None = None
-        ) -> dict[str, Any] | None:
-            if len(feeds) != count:
-                return None
-            try:
-                arrays = [feeds[name] for name in names] if only is None else (feeds[only],)
-            except KeyError:
-                return None
-            try:
-                frame = frames.pop()
-            except IndexError:  # each thread that runs at the same time has a frame
-                frame = self._frame()
-            if frame.team_memory != frame.team.memory:  # a child process has a team of its own
-                frame = self._frame()
-            block, at = frame.block, FIRST
-            for array in arrays:
-                block[at] = id(array)
-                at += INPUT
-            results: dict[str, Any] = {}
-            for name, shape, dtype, place in outputs:
-                made = None if buffers is None else _fitting(buffers.get(name), shape, dtype, arrays)
-                results[name] = made = _EMPTY(shape, dtype) if made is None else made
-                block[place] = id(made)
-            done = enter(frame.address)
-            if done == last or (done >= 0 and self._finished(frame, done)):
-                frames.append(frame)  # from now on another thread may have it
-                return results
-            self._failed(frame)
-            return None
-
-        return run
-
-    def _failed(self, frame: _Frame) -> None:
-        """Let a frame be used again; raises CancelledError where that ended its run."""
-        frame.errors.value = 0
-        self._frames.append(frame)
-        if self.control.cancelled:
-            raise CancelledError("the run was cancelled")
-
-    def _finished(self, frame: _Frame, done: int) -> bool:
+    def finished(self, frame: _Frame, done: int) -> bool:
         """Run the rows from `done` on; return whether there was no error, and the run was not cancelled."""
         rows = self._layout.rows.ctypes.data
-        execute(self._team, rows, done, self._last, frame.table_address, self.control, _nothing)
-        return not frame.errors.value and not self.control.cancelled
+        execute(self._team, rows, done, self.last, frame.table_address, self._control, _nothing)
+        return not frame.errors.value and not self._control.cancelled
 
-    def _frame(self) -> _Frame:
-        return _Frame(
-            self._program, self._layout, self._sizes, self._team, self.control, self._inputs, self._slots
-        )
+    def failed(self, frame: _Frame) -> None:
+        """Let a frame be used again; raises CancelledError where that ended its run."""
+        frame.errors.value = 0
+        self.frames.append(frame)
+        if self._control.cancelled:
+            raise CancelledError("the run was cancelled")
+
+
+def _entered(
+    runs: _Runs, names: Sequence[str]
+) -> Callable[[Mapping[str, Any], Mapping[str, Array] | None], dict[str, Any] | None]:
+    """Return the function that runs a plan. Its variables are cells, which take the least time."""
+    count, outputs, frames, enter, last = len(names), runs.outputs, runs.frames, entrance(), runs.last
+    only = names[0] if count == 1 else None
+
+    def run(feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None = None) -> dict[str, Any] | None:
+        if len(feeds) != count:
+            return None
+        try:
+            arrays = [feeds[name] for name in names] if only is None else (feeds[only],)
+        except KeyError:
+            return None
+        try:
+            frame = frames.pop()
+        except IndexError:  # each thread that runs at the same time has a frame
+            frame = runs.frame()
+        if frame.team_memory != frame.team.memory:  # a child process has a team of its own
+            frame = runs.frame()
+        block, at = frame.block, FIRST
+        for array in arrays:
+            block[at] = id(array)
+            at += INPUT
+        results: dict[str, Any] = {}
+        for name, shape, dtype, place in outputs:
+            made = None if buffers is None else _fitting(buffers.get(name), shape, dtype, arrays)
+            results[name] = made = _EMPTY(shape, dtype) if made is None else made
+            block[place] = id(made)
+        done = enter(frame.address)
+        if done == last or (done >= 0 and runs.finished(frame, done)):
+            frames.append(frame)  # from now on another thread may have it
+            return results
+        runs.failed(frame)
+        return None
+
+    return run
 
 
 class _Frame(Frame):
@@ -163,7 +166,8 @@ def fast_run(
         return None
     if len({b.number for b in plain}) < len(plain):
         return None
-    return FastRun(program, layout, sizes, names, outputs, control)
+    runs = _Runs(program, layout, sizes, names, outputs, control)
+    return FastRun(_entered(runs, [name for name, _, _ in names]), control)
 
 
 def _fitting(
