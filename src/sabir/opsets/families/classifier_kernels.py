@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sabir.opsets.typing import Array
 
 _MATRIX = 2
+_MOST_ROWS = 1 << 16  # of weights
 
 # ---------------------------------------------------------------- features
 
@@ -54,7 +55,7 @@ def each(values: Sequence[float] | Array, x: Expression) -> Expression:
     found = found.astype(element(x.element).dtype)
     if len(found) == 1:
         return loops.number(x.element, found[0].item())
-    if not x.rank or x.shape[-1] != len(found):
+    if not x.rank or not loops.equal(x.shape[-1], len(found)):
         raise NotLowered("whether there is a number for each feature is open")
     return loops.tensor(found)
 
@@ -64,9 +65,10 @@ def each(values: Sequence[float] | Array, x: Expression) -> Expression:
 
 def matrix(values: Sequence[float], width: Size, kind: str) -> Array:
     """Return floats of an attribute as rows, in an element type; raises NotLowered unless all are whole."""
-    if not isinstance(width, int) or not width or len(values) % width:
-        raise NotLowered("whether an attribute has whole rows of features is open")
-    return np.array(values, np.float32).reshape(-1, width).astype(element(kind).dtype)
+    for count in range(1, _MOST_ROWS + 1):
+        if len(values) % count == 0 and loops.equal(width, len(values) // count):
+            return np.array(values, np.float32).reshape(count, -1).astype(element(kind).dtype)
+    raise NotLowered("an attribute has no whole rows of features, or very many")
 
 
 def products(x: Expression, weights: Array) -> Expression:

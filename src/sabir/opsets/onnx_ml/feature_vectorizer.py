@@ -74,7 +74,7 @@ def lower(*x: Expression, inputdimensions: Ints) -> Expression:
 def _fitted(x: Expression, size: Size) -> Expression:
     """Return the first features of rows, filled with zeros to so many."""
     x, own = loops.cast(x, "float"), x.shape[1]
-    if size == own:
+    if loops.equal(size, own):
         return x
     if not isinstance(size, int) or not isinstance(own, int) or size < 0:
         raise NotLowered("whether features are cut is open")
