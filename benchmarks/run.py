@@ -24,6 +24,7 @@ TITLES = {
     "light": "The light models",
     "operators": "Operators",
     "convert": "Conversion between operator sets",
+    "classical": "Classical models",
     "zoo": "Real architectures",
 }
 WITH_ZOO = {"convert", "zoo"}  # scripts that take a folder of models

@@ -175,6 +175,20 @@ TEXTS = {
         h = Concat <axis = 0> (e, d)  l = ConstantOfShape (h)
         v = Constant <value_ints = [1, 240, 80]> ()  n2 = ConstantOfShape (v)  r, s = GRU <hidden_size = 80> (j, l, n2)
         t = Exp (s) }""",
+    "trees": """g (float[m,k] a, float[k,n] b) => (x, y, z) {
+        x = ai.onnx.ml.TreeEnsembleRegressor <n_targets = 1, nodes_treeids = [0, 0, 0, 0, 0, 7],
+            nodes_nodeids = [0, 1, 2, 3, 4, 0], nodes_featureids = [0, 0, 0, 0, 0, 0],
+            nodes_values = [0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+            nodes_modes = ["BRANCH_LEQ", "BRANCH_LT", "LEAF", "LEAF", "LEAF", "LEAF"],
+            nodes_truenodeids = [1, 3, 0, 0, 0, 0], nodes_falsenodeids = [2, 4, 0, 0, 0, 0],
+            target_treeids = [0, 0, 0, 7], target_nodeids = [2, 3, 4, 0], target_ids = [0, 0, 0, 0],
+            target_weights = [1.0, 2.0, 3.0, 4.0]> (a)
+        y, z = ai.onnx.ml.TreeEnsembleClassifier <nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2],
+            nodes_featureids = [0, 0, 0], nodes_values = [0.5, 0.0, 0.0],
+            nodes_modes = ["BRANCH_EQ", "LEAF", "LEAF"], nodes_missing_value_tracks_true = [1, 0, 0],
+            nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0], class_treeids = [0, 0, 0],
+            class_nodeids = [1, 2, 2], class_ids = [2, 0, 1], class_weights = [0.25, 0.75, 0.5],
+            classlabels_int64s = [4, 9, 3]> (b) }""",
     "argument": """g (float[m,k] a, float[k,n] b) => (x, y) {
         x = ArgMin <axis = 0> (b)  y = ArgMax <axis = -1> (a) }""",
 }  # fmt: skip
@@ -241,7 +255,7 @@ def sized(share: int) -> int:
     """Run the texts for many sizes; return how many runs there were."""
     count = 0
     for name, text in TEXTS.items():
-        model = sabir.parse(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+        model = sabir.parse(f'<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]> {text}')
         session = sabir.Session(model, engine="compiled", threads=2)
         for m, k, n in itertools.product(SIZES, repeat=3):
             if (m * 7 + k * 3 + n) % share and 1 not in {m, k, n}:

@@ -37,6 +37,8 @@ def kernels_only(model, feeds):
     program = next(iter(engine._plans))
     fallen = [f"{s.label}: {s.reason}" for s in program.plan.entries if hasattr(s, "reason")]
     assert not fallen, fallen
+    if all(x.size for x in feeds.values()):
+        engine.profile(feeds, runs=1)  # raises where only the interpreter can run these feeds
     return results
 
 

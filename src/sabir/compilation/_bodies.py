@@ -103,8 +103,8 @@ class CompiledBody:
         if prepared is None:
             return None
         lowered = lower(prepared, sizes)
-        prepared = lowered.settled()
         plan = build(lowered, list(self._plan.results), self._host)
+        prepared = lowered.settled()
         executable = executable_of(prepared, plan, frozenset(sizes))
         bodies = bodies_on(self._host, self._team)
         return CompiledProgram(executable, self._team, prepared, bodies, lambda _done, _all: check_time())

@@ -37,10 +37,14 @@ class Reach(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A tensor that the model computes natively, whether or not it is ever in memory: its shape and width."""
+    """A tensor that the model computes natively, whether or not it is ever in memory: its shape and width.
+
+    `work` is what each of its elements takes beside its bytes, as evaluation counts it.
+    """
 
     shape: Sequence[Size]
     width: int
+    work: int = 0
 
 
 class Needs(NamedTuple):
@@ -58,7 +62,7 @@ def needs(values: Iterable[Value], sizes: Sizes) -> Needs:
             continue
         count = _count(value.shape, sizes)
         largest = max(largest, count)
-        work += count * value.width
+        work += count * (value.width + value.work)
     return Needs(largest, work)
 
 

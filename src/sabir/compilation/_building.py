@@ -28,12 +28,14 @@ from sabir.compilation._reaches import reaches_of, values_of
 from sabir.compilation._recurrences import add_recurrences
 from sabir.compilation._singles import single_of
 from sabir.compilation._sliding import add_windows
+from sabir.compilation._trees import add_trees
 from sabir.compilation.kernels import ANY, Nest, element_bytes, passes_of
-from sabir.loops import Expression, Size, Sizes, Stored
+from sabir.loops import Best, Expression, Size, Sizes, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sabir.compilation._bounds import Value
     from sabir.compilation._groups import Group
     from sabir.compilation._lowering import Lowered
     from sabir.compilation._views import Located
@@ -47,8 +49,9 @@ def build(lowered: Lowered, outputs: Sequence[int], host: Host) -> Plan:
     lowered.expressions = channels_last(lowered.expressions)
     grouping = Grouping(lowered)
     grouping.run(outputs)
-    plan = PlanBuilder(lowered, grouping, host).run()
-    plan.values = values_of(lowered)
+    builder = PlanBuilder(lowered, grouping, host)
+    plan = builder.run()
+    plan.values = [*values_of(lowered), *builder.works]
     return plan
 
 
@@ -61,6 +64,7 @@ class PlanBuilder:
         self.by_slot: dict[int, Buffer] = {}
         self.entries: list[Entry | Step] = []
         self.setup: list[Entry] = []  # the packing of constants
+        self.works: list[Value] = []  # what limits count beside the tensors
         self.origins = Origins(lowered)
         self._inputs = set(lowered.prepared.inputs)
         self._outputs = {x: slot for slot, x in grouping.outputs.items()}
@@ -78,6 +82,8 @@ class PlanBuilder:
                 add_windows(self, group)
             elif group.kind == "recurrence":
                 add_recurrences(self, group)
+            elif group.kind == "trees":
+                add_trees(self, group)
             elif group.kind == "single":
                 self._single(group)
             else:
@@ -100,6 +106,10 @@ class PlanBuilder:
         return found
 
     def _stored(self, x: Stored) -> Buffer:
+        if x.array is not None:
+            slot = self.lowered.prepared.program.size + len(self.lowered.tables)
+            self.lowered.tables[slot] = x.array
+            return self.new_buffer("constant", x.element, x.shape, slot)
         kind: BufferKind = "known"
         if x.slot in self._inputs:
             kind = "input"
@@ -203,8 +213,19 @@ class PlanBuilder:
         entry = Entry([], single.scratch, flops=count_of(nesting.sizes))
         arguments = self.arguments(single.spec.nest, nesting, entry, single.scratch)
         entry.choices.append((None, 0, single.spec, [*arguments, *single.more]))
+        if isinstance(group.members[0], Best):
+            self._selected(entry, nesting, single.more)
         self.note_writes(entry, nesting)
         self.entries.append(entry)
+
+    @staticmethod
+    def _selected(entry: Entry, nesting: Nesting, count: Sizes) -> None:
+        """Note that a selection stores fewer numbers along its axis than it reads."""
+        ((target, _),) = nesting.stores
+        reach, along = entry.reaches[target], nesting.reduced.index(True)
+        extents = [*reach.extents]
+        extents[along] = count[0], extents[along][1]
+        entry.reaches[target] = reach._replace(extents=extents)
 
     # ------------------------------------------------------------ evaluated calls
 

@@ -172,7 +172,7 @@ class Compiled:
         if fast is None or (self._limits is None and has_limits()):
             return None  # limits of the caller's: only the other way looks at them
         try:
-            return fast(feeds, buffers)
+            return fast.run(feeds, buffers)
         except MemoryError:
             return None  # the other way says what there is no memory for
 

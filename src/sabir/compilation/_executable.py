@@ -34,8 +34,9 @@ def executable_of(prepared: Prepared, plan: Plan, symbols: frozenset[str]) -> Ex
     """Return what runs of a plan need, which was made from a prepared program."""
     known: dict[int, Known] = {}
     for buffer in plan.buffers:
-        kind = prepared.types[buffer.slot]
-        if buffer.kind == "known" and isinstance(kind, TensorType) and kind.known is not None:
+        kind = prepared.types[buffer.slot] if buffer.kind == "known" else None
+        if isinstance(kind, TensorType) and kind.known is not None:
             known[buffer.slot] = kind.known
-    return Executable(plan, symbols, prepared.program.size, prepared.inputs, prepared.plan.results, known,
+    slots = max([prepared.program.size, *(slot + 1 for slot in prepared.constants)])
+    return Executable(plan, symbols, slots, prepared.inputs, prepared.plan.results, known,
                       prepared.constants, prepared.guards)  # fmt: skip

@@ -7,6 +7,7 @@ depends on shapes alone. Later runs with arrays of the same types and shapes onl
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ from sabir.compilation.native._entrance import FIRST, INPUT, OUTPUT, InputSpec, 
 from sabir.elements import element
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sabir.compilation._instance import PartLayout, Sizes
     from sabir.compilation._program import CompiledProgram
@@ -32,88 +33,102 @@ class _Output(NamedTuple):
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    place: int  # in the block of a frame
 
 
-class FastRun:
-    """The runs of one program with feeds of one list of shapes.
+class FastRun(NamedTuple):
+    """The runs of one program with feeds of one list of shapes, and what cancels them.
 
-    A call takes feeds by name and returns results by name, or None where the feeds are others: then the long
+    `run` takes feeds by name and returns results by name, or None where the feeds are others: then the long
     way is right.
     """
 
-    __slots__ = ("_count", "_enter", "_frames", "_inputs", "_layout", "_names", "_outputs",
-                 "_program", "_sizes", "_slots", "_team", "control")  # fmt: skip
+    run: Callable[[Mapping[str, Any], Mapping[str, Array] | None], dict[str, Any] | None]
+    control: Control
+
+
+class _Runs:
+    """What the runs with feeds of one list of shapes share."""
 
     def __init__(
         self, program: CompiledProgram, layout: PartLayout, sizes: Sizes,
         names: Sequence[tuple[str, int, Array]], outputs: Sequence[tuple[str, int]], control: Control,
     ) -> None:  # fmt: skip
         """Take the fed inputs (name, slot, feed), the outputs (name, slot), and what cancels the runs."""
-        self._program, self._layout, self._sizes, self.control = program, layout, sizes, control
-        self._names = tuple(name for name, _, _ in names)
-        self._count = len(names)
+        self._program, self._layout, self._sizes, self._control = program, layout, sizes, control
         by_slot = {b.slot: b for b in program.plan.buffers if b.kind == "input"}
         self._inputs = [
             InputSpec(by_slot[slot].number if slot in by_slot else ERRORS + 1, x.dtype, x.shape)
             for _, slot, x in names
         ]
         found = [(name, program.plan.outputs[slot]) for name, slot in outputs]
-        self._outputs = [
-            _Output(name, tuple(map(sizes, b.shape)), element(b.element).dtype) for name, b in found
+        places = range(FIRST + INPUT * len(names), sys.maxsize, OUTPUT)
+        self.outputs = [
+            _Output(name, tuple(map(sizes, b.shape)), element(b.element).dtype, place)
+            for (name, b), place in zip(found, places, strict=False)
         ]
         self._slots = [b.number for _, b in found]
-        self._enter = entrance()
         self._team = team(1) if _work(program, sizes) < _LITTLE else program.team
-        self._frames: list[_Frame] = []
+        self.last = len(layout.rows)
+        self.frames: list[_Frame] = []
 
-    def __call__(
-        self, feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None = None
-    ) -> dict[str, Any] | None:
-        """Run the plan; None where the feeds are not those that it was laid out for."""
-        if len(feeds) != self._count:
+    def frame(self) -> _Frame:
+        """Return new memory for a run."""
+        return _Frame(
+            self._program, self._layout, self._sizes, self._team, self._control, self._inputs, self._slots
+        )
+
+    def finished(self, frame: _Frame, done: int) -> bool:
+        """Run the rows from `done` on; return whether there was no error, and the run was not cancelled."""
+        rows = self._layout.rows.ctypes.data
+        execute(self._team, rows, done, self.last, frame.table_address, self._control, _nothing)
+        return not frame.errors.value and not self._control.cancelled
+
+    def failed(self, frame: _Frame) -> None:
+        """Let a frame be used again; raises CancelledError where that ended its run."""
+        frame.errors.value = 0
+        self.frames.append(frame)
+        if self._control.cancelled:
+            raise CancelledError("the run was cancelled")
+
+
+def _entered(
+    runs: _Runs, names: Sequence[str]
+) -> Callable[[Mapping[str, Any], Mapping[str, Array] | None], dict[str, Any] | None]:
+    """Return the function that runs a plan. Its variables are cells, which take the least time."""
+    count, outputs, frames, enter, last = len(names), runs.outputs, runs.frames, entrance(), runs.last
+    only = names[0] if count == 1 else None
+
+    def run(feeds: Mapping[str, Any], buffers: Mapping[str, Array] | None = None) -> dict[str, Any] | None:
+        if len(feeds) != count:
             return None
         try:
-            arrays = [feeds[name] for name in self._names]
+            arrays = [feeds[name] for name in names] if only is None else (feeds[only],)
         except KeyError:
             return None
-        frames = self._frames
         try:
             frame = frames.pop()
         except IndexError:  # each thread that runs at the same time has a frame
-            frame = self._frame()
+            frame = runs.frame()
         if frame.team_memory != frame.team.memory:  # a child process has a team of its own
-            frame = self._frame()
-        block, place = frame.block, FIRST
+            frame = runs.frame()
+        block, at = frame.block, FIRST
         for array in arrays:
-            block[place] = id(array)
-            place += INPUT
+            block[at] = id(array)
+            at += INPUT
         results: dict[str, Any] = {}
-        for name, shape, dtype in self._outputs:
+        for name, shape, dtype, place in outputs:
             made = None if buffers is None else _fitting(buffers.get(name), shape, dtype, arrays)
             results[name] = made = _EMPTY(shape, dtype) if made is None else made
             block[place] = id(made)
-            place += OUTPUT
-        done = self._enter(frame.address)
-        if done != block[3]:
-            if done < 0:
-                frames.append(frame)
-                return None
-            rows = self._layout.rows.ctypes.data
-            done = execute(self._team, rows, done, block[3], frame.table_address, self.control, _nothing)
-            if done < block[3]:
-                raise CancelledError("the run was cancelled")
-        failed = frame.errors.value
-        if failed:
-            frame.errors.value = 0
-        frames.append(frame)  # from now on another thread may have it
-        if self.control.cancelled:
-            raise CancelledError("the run was cancelled")
-        return None if failed else results
+        done = enter(frame.address)
+        if done == last or (done >= 0 and runs.finished(frame, done)):
+            frames.append(frame)  # from now on another thread may have it
+            return results
+        runs.failed(frame)
+        return None
 
-    def _frame(self) -> _Frame:
-        return _Frame(
-            self._program, self._layout, self._sizes, self._team, self.control, self._inputs, self._slots
-        )
+    return run
 
 
 class _Frame(Frame):
@@ -151,7 +166,8 @@ def fast_run(
         return None
     if len({b.number for b in plain}) < len(plain):
         return None
-    return FastRun(program, layout, sizes, names, outputs, control)
+    runs = _Runs(program, layout, sizes, names, outputs, control)
+    return FastRun(_entered(runs, [name for name, _, _ in names]), control)
 
 
 def _fitting(

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from sabir.compilation._groups import Group, GroupKind
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._stages import add_recurrence
+from sabir.compilation._trees import group_trees
 from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of, pad_parts
 from sabir.loops import (
     Best,
     Contract,
     Count,
     Cumulate,
+    Descend,
     Expression,
     Extent,
     Join,
@@ -168,6 +170,8 @@ class Grouping:
                     self._scatter(x)
                 case Recur():
                     add_recurrence(self, x)
+                case Descend():
+                    group_trees(self, x)
                 case _:
                     pass
 
@@ -187,7 +191,7 @@ class Grouping:
         if isinstance(base, (Number, Extent)):
             return []
         if isinstance(base, Count) and base not in self.of:
-            self._start(base, base.shape)
+            self.start(base, base.shape)
         if isinstance(base, Stored):
             return [self.of[base]] if base in self.of else []
         self.stored[base] = None
@@ -237,7 +241,7 @@ class Grouping:
         for o in direct:
             if o in self.of:
                 needed += self.need(o)
-        group = self._start(x, x.operand.shape if isinstance(x, Reduce) else x.shape)
+        group = self.start(x, x.operand.shape if isinstance(x, Reduce) else x.shape)
         if isinstance(x, Reduce):
             group.reduced = x.axes
         self.depend(group, needed)
@@ -273,7 +277,7 @@ class Grouping:
 
     def _joins(self, x: Expression, group: Group, direct: Sequence[Expression]) -> bool:
         """Return whether an expression fits the loops of a group."""
-        if group.kind in {"single", "recurrence", "evaluate", "gone"} or isinstance(x, Take):
+        if group.kind in {"single", "recurrence", "trees", "evaluate", "gone"} or isinstance(x, Take):
             return False
         if len(group.members) >= _MOST_MEMBERS:
             return False
@@ -300,7 +304,8 @@ class Grouping:
         self.depend(group, needed)
         self._wrote(x, group)
 
-    def _start(self, x: Expression, space: Sizes) -> Group:
+    def start(self, x: Expression, space: Sizes) -> Group:
+        """Return a new group that computes an expression in loops over a space."""
         group = self.new_group("nest")
         group.space = space
         group.members.append(x)
@@ -316,7 +321,7 @@ class Grouping:
     def _single(self, x: Expression, reads: Sequence[Expression], axis: int) -> Group:
         """Let a kernel compute an expression alone, in loops over the last that it reads."""
         needed = [g for o in reads for g in self.need(o)]
-        group = self._start(x, reads[-1].shape)
+        group = self.start(x, reads[-1].shape)
         group.kind, group.reduced = "single", (axis,)
         self.stored[x] = None
         self.depend(group, needed)

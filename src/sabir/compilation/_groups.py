@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from sabir.compilation._lowering import Evaluated
     from sabir.loops import Sizes, StepBody
 
-GroupKind = Literal["nest", "product", "attention", "windows", "single", "recurrence", "evaluate", "gone"]
+GroupKind = Literal[
+    "nest", "product", "attention", "windows", "trees", "single", "recurrence", "evaluate", "gone"
+]
 
 
 @dataclass(slots=True, eq=False)

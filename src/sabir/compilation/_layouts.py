@@ -15,6 +15,7 @@ from sabir.loops import (
     Best,
     Contract,
     Cumulate,
+    Descend,
     Expand,
     Expression,
     Join,
@@ -205,7 +206,9 @@ def _rebuilt(x: Expression, operands: list[Expression]) -> Expression:
             return replace(x, operand=operands[0], indices=operands[1], updates=operands[2])
         case Slide():
             return replace(x, operand=operands[0], weights=operands[1] if x.weights else None)
-        case Reduce() | Cumulate() | Best() | Pad() | Permute() | Reshape() | Expand() | Slice() | Windows():
+        case Reduce() | Cumulate() | Best() | Descend() | Pad():
+            return replace(x, operand=operands[0])
+        case Permute() | Reshape() | Expand() | Slice() | Windows():
             return replace(x, operand=operands[0])
         case _:
             raise TypeError(f"{type(x).__name__} has no operands")

@@ -88,7 +88,9 @@ class _Expressions:
         found = self.names.get(x)
         if found is not None:
             return found
-        return self.values.get(x.slot, f"%{x.slot}") if isinstance(x, Stored) else self._computed(x)
+        if not isinstance(x, Stored):
+            return self._computed(x)
+        return self.values.get(x.slot, f"%{x.slot}") if x.array is None else f"table {_type(x)}"
 
     def _computed(self, x: Expression) -> str:
         match x:

@@ -52,7 +52,8 @@ class Lowered:
     """The calls of a plan: expressions by slot, evaluated calls, and in which order they stand.
 
     `expressions` has every slot that holds a tensor whose element type and rank kernels know. `aliases` are
-    symbols that inference introduced for unknown sizes, with what the kernels found them to be.
+    symbols that inference introduced for unknown sizes, with what the kernels found them to be. `tables` are
+    the arrays of lowerings that kernels read, by slots after those of all values: a plan adds them.
     """
 
     prepared: Prepared
@@ -61,14 +62,16 @@ class Lowered:
     lowered: list[int] = field(default_factory=list[int])
     guards: tuple[Guard, ...] = ()
     aliases: dict[str, Size] = field(default_factory=dict[str, "Size"])
+    tables: dict[int, Array] = field(default_factory=dict[int, "Array"])
 
     def settled(self) -> Prepared:
-        """Return the program with what lowering found of its sizes, and what it assumed."""
+        """Return the program with what lowering found of its sizes, what it assumed, and all tables."""
         types = [
             _with_aliases(self, t) if isinstance(t, TensorType) and t.shape is not None else t
             for t in self.prepared.types
         ]
-        return self.prepared._replace(types=types, guards=(*self.prepared.guards, *self.guards))
+        constants, guards = self.prepared.constants | self.tables, (*self.prepared.guards, *self.guards)
+        return self.prepared._replace(types=types, guards=guards, constants=constants)
 
 
 def lower(prepared: Prepared, sizes: Mapping[str, int]) -> Lowered:
@@ -90,7 +93,8 @@ def _lower_calls(found: Lowered) -> None:
     for slot in prepared.inputs:
         _store(found, slot)
     for slot in prepared.constants:
-        _store(found, slot)
+        if slot < prepared.program.size:  # those after it are tables of an earlier lowering
+            _store(found, slot)
     for place, _ in prepared.plan.steps:
         _lower_call(found, place)
 

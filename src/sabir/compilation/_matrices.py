@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation._jobs import rows_of_a_job
 from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
 from sabir.compilation._plan import (
     Argument,
@@ -22,7 +23,6 @@ from sabir.compilation._tiles import (
     Tile,
     blocks_of,
     is_usual,
-    rows_of_a_job,
     scratch_rows,
     tiles,
     window_tiles,
@@ -252,7 +252,7 @@ class Panels(NamedTuple):
 
 def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
     """Return the memory of packed panels, which an entry before all that follow fills."""
-    constant = isinstance(b.base, Stored) and b.base.slot in builder.lowered.prepared.constants
+    constant = isinstance(b.base, Stored) and builder.buffer(b.base).kind == "constant"
     layout = f"{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     key = (b.base, layout) if constant else (x, "packed")
     found = builder.buffers.get(key)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sabir.compilation.kernels import (
         Attention,
         Cumulation,
+        Descent,
         Nest,
         Packing,
         Product,
@@ -88,8 +89,8 @@ class StoredKernel(NamedTuple):
 Argument: TypeAlias = "int | Size | BufferNumber | Offset | Computed"
 if TYPE_CHECKING:
     Spec: TypeAlias = (
-        Nest | Product | Attention | Packing | Cumulation | Recurrence | Scattering | Selection | Sliding
-        | StoredKernel
+        Nest | Product | Attention | Packing | Cumulation | Descent | Recurrence | Scattering | Selection
+        | Sliding | StoredKernel
     )  # fmt: skip
 
 

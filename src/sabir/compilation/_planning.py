@@ -30,7 +30,7 @@ def planned(
     """
     prepared = prepare(model, pattern, sizes, registry, newer_opsets=newer_opsets)
     lowered = lower(prepared, sizes)
-    prepared = lowered.settled()
     plan = build(lowered, list(prepared.plan.results), host)
+    prepared = lowered.settled()
     executable = executable_of(prepared, plan, frozenset(sizes))
     return CompiledProgram(executable, team, prepared, bodies_on(host, team), progress)

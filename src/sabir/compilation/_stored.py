@@ -153,7 +153,7 @@ _ALLOWED = frozenset({
     ("sabir.compilation._plan", "Offset"), ("sabir.compilation._plan", "Plan"),
     ("sabir.compilation._plan", "StoredKernel"), ("sabir.compilation._plan", "Turns"),
     ("sabir.compilation._stored", "_Constant"),
-    ("sabir.compilation._tiles", "rows_of_a_job"),
+    ("sabir.compilation._jobs", "rows_of_a_job"), ("sabir.compilation._jobs", "rows_of_trees"),
     ("sabir.ir._dims_algebra", "DimCall"), ("sabir.ir._dims_algebra", "Expr"),
 })  # fmt: skip
 

@@ -12,6 +12,7 @@ from sabir.compilation._plan import StoredKernel
 from sabir.compilation.kernels import (
     Attention,
     Cumulation,
+    Descent,
     Nest,
     Packing,
     Product,
@@ -21,6 +22,7 @@ from sabir.compilation.kernels import (
     Sliding,
     attention_text,
     cumulation_text,
+    descent_text,
     nest_text,
     packing_text,
     product_text,
@@ -48,6 +50,8 @@ def text_of(spec: Spec) -> str:
             return packing_text(spec)
         case Cumulation():
             return cumulation_text(spec)
+        case Descent():
+            return descent_text(spec)
         case Scattering():
             return scattering_text(spec)
         case Selection():

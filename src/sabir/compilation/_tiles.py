@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sabir.compilation._jobs import MOST_ROWS, up
+
 if TYPE_CHECKING:
     from sabir.loops import Size
 
 _AVX2 = 16  # vector registers of a processor without AVX-512
 _FEW = 4  # rows up to which a product runs at the speed of memory, and wants several panels at a time
-_JOBS = 4  # of each core, into which a product is divided at least, where it has the rows
 _USUAL_ROWS = 1024  # of a convolution whose number of rows is symbolic
 # by the vectors of a panel of a convolution: the most rows of a tile, each with a pointer, and how near such
 # tiles come to the speed of the machine
@@ -19,7 +20,6 @@ _FROM_CACHE = 5  # rows that use a vector of a matrix while the next one comes f
 _LATENCY = 10  # multiplications of a step: fewer wait for each other
 _OVERHEAD = 1.5  # of a step, in multiplications
 _LARGE_PANEL = 3 << 17  # bytes of a panel that the cache of a core holds beside the next one
-_MOST_ROWS = 256  # rows of a job: their part of `a` stays in the cache of a core
 VECTORS = 3  # of a panel: the one width in which weights are packed on a machine
 
 
@@ -56,7 +56,7 @@ def tiles(rows: int | None, registers: int) -> list[tuple[int | None, Tile]]:
 def is_usual(columns: int, lanes: int) -> bool:
     """Return whether panels of the usual width hold columns almost without a rest."""
     width = VECTORS * lanes
-    return _up(columns, width) * width * 50 <= columns * 51
+    return up(columns, width) * width * 50 <= columns * 51
 
 
 def window_tiles(rows: int | None, columns: int, lanes: int, registers: int) -> list[tuple[int | None, Tile]]:
@@ -82,7 +82,7 @@ def _window_tile(rows: int | None, columns: int, lanes: int, registers: int) -> 
 
     def cost(tile: Tile) -> tuple[float, int]:
         step = max(tile.rows * tile.vectors, _LATENCY) + _OVERHEAD
-        tiles = _up(count, tile.rows) * _up(vectors, tile.vectors)
+        tiles = up(count, tile.rows) * up(vectors, tile.vectors)
         return step * tiles / _WIDTHS[tile.vectors][1], -tile.rows * tile.vectors
 
     return min(found, key=cost)
@@ -98,31 +98,19 @@ def step_tiles(
     count = max(1, products)
     vectors = max(1, (_INDEPENDENT if rows == 1 else _INDEPENDENT // 2) // count)
     if isinstance(columns, int):
-        vectors = max(1, min(vectors, _up(columns, lanes)))
+        vectors = max(1, min(vectors, up(columns, lanes)))
     most = max(1, (registers - 1) // (count * vectors + 1))
     if rows is None:
         few = min(2, most)
         return [(few, Tile(few, 1, vectors)), (None, Tile(most, 1, vectors))]
-    best = min(range(1, most + 1), key=lambda r: (_up(rows, r) * max(r, _FROM_CACHE), r))
+    best = min(range(1, most + 1), key=lambda r: (up(rows, r) * max(r, _FROM_CACHE), r))
     return [(None, Tile(best, 1, vectors))]
-
-
-def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:
-    """Return how many rows one job computes, so that threads on all cores have jobs."""
-    groups = max(1, batch) * max(1, -(-columns // width))
-    chunks = max(_up(_JOBS * cores, groups), -(-rows // _MOST_ROWS), 1) if rows else 1
-    return max(tile_rows, _up(_up(rows, chunks), tile_rows) * tile_rows)
-
-
-def _up(count: int, step: int) -> int:
-    """Return how many steps cover a count."""
-    return -(-count // step)
 
 
 def scratch_rows(rows: Size, tile_rows: int) -> int:
     """Return how many rows a job has at most, whole tiles."""
-    most = min(rows, _MOST_ROWS) if isinstance(rows, int) else _MOST_ROWS
-    return _up(most, tile_rows) * tile_rows + tile_rows
+    most = min(rows, MOST_ROWS) if isinstance(rows, int) else MOST_ROWS
+    return up(most, tile_rows) * tile_rows + tile_rows
 
 
 def blocks_of(depth: Size, width: int, rows: Size, tile_rows: int) -> int:
@@ -132,5 +120,5 @@ def blocks_of(depth: Size, width: int, rows: Size, tile_rows: int) -> int:
     """
     if not isinstance(depth, int) or (isinstance(rows, int) and rows <= tile_rows):
         return 1
-    least = max(1, _up(depth * width, _LARGE_PANEL))
+    least = max(1, up(depth * width, _LARGE_PANEL))
     return next((n for n in range(least, min(4 * least, depth) + 1) if depth % n == 0), 1)

@@ -8,9 +8,12 @@ symbolic.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from sabir.ir import Expr, Known
+
+if TYPE_CHECKING:
+    from sabir.ir import Array
 
 Size: TypeAlias = int | Expr
 Sizes: TypeAlias = tuple[Size, ...]
@@ -43,13 +46,14 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored(Expression):
-    """A tensor in memory: an operand of a node, by the slot of its value.
+    """A tensor in memory: an operand of a node, by the slot of its value, or an `array` that a lowering made.
 
     `known` has its contents where they are known before a run, symbolic ones too.
     """
 
     slot: int = 0
     known: Known | None = field(default=None, repr=False)
+    array: Array | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,26 +305,54 @@ class Recur(Expression):
         return self.operands[len(self.body.states) :]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Descend(Expression):
+    """What the leaves of decision trees give each row `[N, F]`, combined in the order of the trees: `[N, T]`.
+
+    `op` is `sum`, `min` or `max`, of doubles. The features are unsigned integers of the type of `nodes`. A
+    row that stands at place `p` goes to `next` or, where its feature is greater than the threshold, to the
+    place after it: `nodes[p]` is the threshold and `next << bits | 8 * feature`. A place where it stays is a
+    leaf: its `next` is itself and its threshold the largest integer, which that of other places is not.
+    `roots` (2, a multiple of 8) has for each of the `trees` the place where it begins, and how many steps
+    rows take in it before it is worth to look whether they are at leaves.
+
+    Without `targets`, place `p` gives `weights[p]`. Else it gives `weights[v]` to `targets[v]` for each `v`
+    from `first[p]` to before `first[p + 1]`. `widest` is the largest feature that a node reads, `steps` how
+    many nodes a row meets at most.
+    """
+
+    operand: Expression = field(default_factory=lambda: Number("uint32", ()))
+    op: str = ""
+    nodes: Expression = field(default_factory=lambda: Number("uint32", ()))
+    roots: Expression = field(default_factory=lambda: Number("int32", ()))
+    weights: Expression = field(default_factory=lambda: Number("float", ()))
+    first: Expression | None = None
+    targets: Expression | None = None
+    trees: int = 0
+    bits: int = 0
+    widest: int = 0
+    steps: int = 0
+
+
 def operands_of(x: Expression) -> tuple[Expression, ...]:
     """Return what an expression is computed from."""
     match x:
-        case Map():
+        case Map() | Recur():
             return x.operands
+        case Join():
+            return x.parts
+        case Contract():
+            return (x.a, x.b)
         case Take():
             return (x.operand, x.indices)
         case Scatter():
             return (x.operand, x.indices, x.updates)
-        case Contract():
-            return (x.a, x.b)
-        case Join():
-            return x.parts
-        case Recur():
-            return x.operands
         case Slide():
             return (x.operand,) if x.weights is None else (x.operand, x.weights)
-        case Reduce() | Cumulate() | Best() | Pad():
-            return (x.operand,)
-        case Permute() | Reshape() | Expand() | Slice() | Windows():
+        case Descend():
+            tables = (x.nodes, x.roots, x.weights, x.first, x.targets)
+            return (x.operand, *(table for table in tables if table is not None))
+        case Reduce() | Cumulate() | Best() | Pad() | Permute() | Reshape() | Expand() | Slice() | Windows():
             return (x.operand,)
         case _:
             return ()

@@ -26,18 +26,20 @@ from sabir.loops._expressions import (
     Reshape,
     Scatter,
     Slice,
+    Stored,
     Take,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from sabir.ir import Array
     from sabir.loops._expressions import Size, Sizes
 
 _UNARY = """
     neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2
     log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid
-    softplus cast
+    softplus cast order
 """
 _BINARY = """
     add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor
@@ -55,6 +57,14 @@ class NotLowered(SabirError):
 def number(element: str, value: float) -> Number:
     """Return one number of an element type."""
     return Number(element, (), value)
+
+
+def tensor(array: Array) -> Stored:
+    """Return a tensor that is known when a call is lowered; nothing may change the array later."""
+    names = {"float32": "float", "float64": "double"}
+    element = names.get(array.dtype.name, array.dtype.name)
+    check_element(element)
+    return Stored(element, array.shape, array=array)
 
 
 def count(shape: Sequence[Size], axis: int) -> Expression:
@@ -89,6 +99,12 @@ def cast(x: Expression, element: str) -> Expression:
     """Return the elements as another type, as the operator Cast converts them."""
     check_element(element)
     return x if x.element == element else Map(element, x.shape, "cast", (x,))
+
+
+def order(x: Expression) -> Expression:
+    """Return unsigned integers in the order of floats: -0 equals 0, and NaN is the largest of all."""
+    check_element(x.element)
+    return Map("uint32" if x.element == "float" else "uint64", x.shape, "order", (x,))
 
 
 def where(condition: Expression, a: Expression | float, b: Expression | float) -> Expression:

@@ -93,6 +93,16 @@ def test_floats(scalar):
     b = np.concatenate([np.tile(edges, edges.size), anything[::-1], near[::-1] / 7])
     check(SHARED, scalar, (a, b))
     check(ONE_FLOAT, scalar, (a,))
+    check({"order": order}, scalar, (a,))
+
+
+def order(x):
+    """The magnitude above or below the middle of unsigned integers; -0 is 0, NaN the largest."""
+    integer = np.dtype(f"u{x.dtype.itemsize}")
+    middle = integer.type(1 << 8 * integer.itemsize - 1)
+    magnitude = np.abs(x).view(integer)
+    found = np.where(x < 0, middle - integer.type(1) - magnitude, middle + magnitude)
+    return np.where(np.isnan(x), np.iinfo(integer).max, found)
 
 
 def test_a_fused_product_is_rounded_once():
@@ -121,5 +131,17 @@ def test_choices():
 
 def test_every_operation_has_a_test():
     unsigned = {f"{name}_u" for name in UNSIGNED | {"sign"}}
-    here = {*OF_INTEGERS, *ONE_INTEGER, *ONE_FLOAT, *unsigned, "fma", "and", "or", "xor", "not", "where"}
+    here = {
+        *OF_INTEGERS,
+        *ONE_INTEGER,
+        *ONE_FLOAT,
+        *unsigned,
+        "fma",
+        "and",
+        "or",
+        "xor",
+        "not",
+        "where",
+        "order",
+    }
     assert set(FUNCTIONS) == here | set(UNARY) | {"pow"}

@@ -3,6 +3,7 @@
 from sabir.compilation.kernels._attention import Attention, attention_text
 from sabir.compilation.kernels._body import element_bytes
 from sabir.compilation.kernels._cumulation import Cumulation, cumulation_text
+from sabir.compilation.kernels._descent import LANES, Descent, descent_text
 from sabir.compilation.kernels._limits import memory_test_text, multiply_test_text
 from sabir.compilation.kernels._loops import nest_text
 from sabir.compilation.kernels._nest import (
@@ -40,11 +41,11 @@ from sabir.compilation.kernels._sliding import Sliding, sliding_text
 from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
-    "ANY", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply", "Attention", "Constant",
-    "Cumulation", "Fold", "Layout", "Load", "Nest", "Packing", "Position", "Product",
-    "ProductLayout", "Recurrence", "Scattering", "Selection", "SizeArgument", "Sliding",
+    "ANY", "LANES", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply", "Attention",
+    "Constant", "Cumulation", "Descent", "Fold", "Layout", "Load", "Nest", "Packing", "Position",
+    "Product", "ProductLayout", "Recurrence", "Scattering", "Selection", "SizeArgument", "Sliding",
     "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "attention_text", "can_transpose",
-    "cumulation_text", "element_bytes", "memory_test_text", "multiply_test_text", "nest_text",
-    "packing_text", "passes_of", "product_text", "record_bytes", "recurrence_text",
+    "cumulation_text", "descent_text", "element_bytes", "memory_test_text", "multiply_test_text",
+    "nest_text", "packing_text", "passes_of", "product_text", "record_bytes", "recurrence_text",
     "scattering_text", "selection_text", "sliding_text",
 ]  # fmt: skip

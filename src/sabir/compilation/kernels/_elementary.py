@@ -37,6 +37,19 @@ def greatest(a: Lanes, b: Lanes) -> Lanes:
     return where(b.is_nan, b, y) if a.kind.is_float else y
 
 
+def order(x: Lanes) -> Lanes:
+    """Emit signed integers in the order of floats: -0 equals 0, NaN is the largest."""
+    largest = (1 << x.kind.bits - 1) - 1
+    x += 0.0  # -0 becomes 0
+    bits = where(x.is_nan, largest, x.bits)
+    return where(bits < 0, bits ^ largest, bits)
+
+
+def unsigned_order(x: Lanes) -> Lanes:
+    """Emit unsigned integers in the order of floats."""
+    return order(x) ^ (1 << x.kind.bits - 1)
+
+
 def fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """Emit a * b + c; floats are rounded once."""
     return fma(a, b, c) if a.kind.is_float else a * b + c

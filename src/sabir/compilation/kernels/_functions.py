@@ -44,6 +44,7 @@ _UNARY: dict[str, Callable[[Lanes], Lanes]] = {
     "exp2": _exponentials.exp2,
     "expm1": _exponentials.expm1,
     "tanh": _exponentials.tanh,
+    "order": _elementary.unsigned_order,
     "sigmoid": _exponentials.sigmoid,
     "sinh": _exponentials.sinh,
     "cosh": _exponentials.cosh,

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes
 from sabir.compilation.kernels._casts import cast
+from sabir.compilation.kernels._elementary import order
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register
 from sabir.compilation.kernels._heaps import Heap
 from sabir.compilation.kernels._jobs import at, jobs, mask_of
-from sabir.compilation.kernels._lanes import Lanes, where
+from sabir.compilation.kernels._lanes import Lanes
 
 if TYPE_CHECKING:
     from sabir.compilation.kernels._nest import Nest
@@ -136,9 +137,7 @@ class _Emission:
         """Emit integers in the order of the results: the best value has the least."""
         x = Lanes(self.e, self.body.value(self.step, point))
         if x.kind.is_float:
-            x += 0.0  # -0 equals 0
-            bits = where(x.is_nan, (1 << self.key.bits - 1) - 1, x.bits)
-            x = where(bits < 0, bits ^ ((1 << self.key.bits - 1) - 1), bits)
+            x = order(x)
         elif self.element in {"uint32", "uint64"}:
             x ^= 1 << self.key.bits - 1  # in the order of signed integers
         else:

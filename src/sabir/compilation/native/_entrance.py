@@ -1,7 +1,8 @@
 """The entrance of fast runs: native code that takes addresses from array objects and runs a plan.
 
 Python passes the ids of the arrays. The entrance compares each input with what the plan was laid out for (a
-numpy array, its dtype object, its shape, row by row) and returns -1 if one differs. It reads the fields of
+numpy array, its dtype object, its shape, row by row) and returns -1 if one differs. After the run it returns
+the row that is next, or -2 if the run counted an error or was cancelled. It reads the fields of
 numpy's array object, whose places belong to numpy's ABI; `works` tests them once.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -133,7 +135,13 @@ run:
   br i1 %none, label %empty, label %go
 go:
   %done = call i64 %function(ptr %team, ptr %rows, i64 0, i64 %last, ptr %buffers, ptr %control)
-  ret i64 %done
+  %errors_at = load ptr, ptr %buffers
+  %errors = load i64, ptr %errors_at
+  %word = load i64, ptr %control
+  %wrong = or i64 %errors, %word
+  %ended = icmp eq i64 %wrong, 0
+  %outcome = select i1 %ended, i64 %done, i64 -2
+  ret i64 %outcome
 empty:
   ret i64 0
 differs:
@@ -163,7 +171,7 @@ def header() -> int:
 @functools.cache
 def works() -> bool:
     """Return whether the fields of numpy's arrays lie where the entrance reads them."""
-    array = np.zeros((3, 5), np.float32)
+    zeros = np.zeros((3, 5), np.float32)
     buffers = (ctypes.c_int64 * 1)()
     sizes = (ctypes.c_int64 * 2)(3, 5)
     frame = (ctypes.c_int64 * (FIRST + INPUT))()
@@ -173,8 +181,8 @@ def works() -> bool:
         id(np.ndarray),
         header(),
     )
-    frame[FIRST : FIRST + INPUT] = [id(array), 0, 2, id(array.dtype), ctypes.addressof(sizes)]
-    accepted = entrance()(ctypes.addressof(frame)) == 0 and buffers[0] == array.ctypes.data
+    frame[FIRST : FIRST + INPUT] = [id(zeros), 0, 2, id(zeros.dtype), ctypes.addressof(sizes)]
+    accepted = entrance()(ctypes.addressof(frame)) == 0 and buffers[0] == zeros.ctypes.data
     sizes[1] = 4
     return accepted and entrance()(ctypes.addressof(frame)) == -1
 
@@ -200,22 +208,19 @@ class Frame:
         self, team: Team, rows: np.ndarray[Any, Any], buffers: np.ndarray[Any, Any], control: Control,
         inputs: Sequence[InputSpec], outputs: Sequence[int], keep: object,
     ) -> None:  # fmt: skip
-        block = (ctypes.c_int64 * (FIRST + INPUT * len(inputs) + OUTPUT * len(outputs)))()
         run, memory = team.entry()
-        block[:FIRST] = [
+        block = [
             run, memory, rows.ctypes.data, len(rows), buffers.ctypes.data, control.address,
             len(inputs), len(outputs), id(np.ndarray), header(), 0,
         ]  # fmt: skip
         shapes = [(ctypes.c_int64 * len(i.shape))(*i.shape) for i in inputs]
-        place = FIRST
         for spec, sizes in zip(inputs, shapes, strict=True):
-            block[place : place + INPUT] = [
+            block += [
                 0, spec.buffer, len(spec.shape), id(spec.dtype), ctypes.addressof(sizes) if spec.shape else 0,
             ]  # fmt: skip
-            place += INPUT
         for buffer in outputs:
-            block[place : place + OUTPUT] = [0, buffer]
-            place += OUTPUT
-        self.block, self.address = block, ctypes.addressof(block)
+            block += [0, buffer]
+        self.block = array("q", block)  # whose items are set faster than those of ctypes
+        self.address = self.block.buffer_info()[0]
         self.team, self.team_memory = team, memory
         self._keep = keep, rows, buffers, control, shapes, [i.dtype for i in inputs]

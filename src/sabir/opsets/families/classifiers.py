@@ -36,7 +36,7 @@ LABELS_AND_SCORES = (
 )
 TWO = 2  # classes, one of which is the other's complement
 _MATRIX = 2
-_ZERO = 1e-7  # SOFTMAX_ZERO treats scores up to this magnitude as 0
+ZERO = 1e-7  # SOFTMAX_ZERO treats scores up to this magnitude as 0
 
 
 def features_port(types: Constraint) -> Input:
@@ -125,7 +125,7 @@ def _softmax(scores: Array) -> Array:
 
 def _softmax_zero(scores: Array) -> Array:
     """Return the softmax over the scores that are not 0; the others stay 0."""
-    absent = np.abs(scores) <= _ZERO
+    absent = np.abs(scores) <= ZERO
     all_absent = np.logical_and.reduce(absent, axis=-1, keepdims=True)
     return np.where(all_absent, 0.0, _softmax(np.where(absent, -np.inf, scores)))
 

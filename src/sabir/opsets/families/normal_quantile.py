@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sabir import loops
 from sabir.opsets.families.pointwise import pointwise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sabir.loops import Expression
     from sabir.opsets.typing import Array
 
 _MIDDLE, _MIDDLE_SQUARE = 0.425, 0.180625
@@ -63,6 +65,35 @@ def _quantile(p: Array) -> Array:
     near, far = _ratio(_C, _D, tail - _NEAR_FROM), _ratio(_E, _F, tail - _FAR_FROM)
     outer = np.where(np.isinf(tail), tail, np.where(tail <= _NEAR, near, far))
     return np.where(np.abs(from_half) <= _MIDDLE, middle, np.copysign(outer, from_half))
+
+
+def lowered(p: Expression) -> Expression:
+    """Return the same of an expression of doubles."""
+    from_half = loops.apply("sub", p, 0.5)
+    square = loops.apply(
+        "sub", loops.number("double", _MIDDLE_SQUARE), loops.apply("mul", from_half, from_half)
+    )
+    middle = loops.apply("mul", from_half, _lowered_ratio(_A, _B, square))
+    least = loops.apply("min", p, loops.apply("sub", loops.number("double", 1), p))
+    tail = loops.apply("sqrt", loops.apply("neg", loops.apply("log", least)))
+    near = _lowered_ratio(_C, _D, loops.apply("sub", tail, _NEAR_FROM))
+    far = _lowered_ratio(_E, _F, loops.apply("sub", tail, _FAR_FROM))
+    outer = loops.where(loops.apply("le", tail, _NEAR), near, far)
+    outer = loops.where(loops.apply("isinf_pos", tail), tail, outer)
+    outer = loops.where(loops.apply("lt", from_half, 0), loops.apply("neg", outer), outer)
+    return loops.where(loops.apply("le", loops.apply("abs", from_half), _MIDDLE), middle, outer)
+
+
+def _lowered_ratio(above: Sequence[float], below: Sequence[float], r: Expression) -> Expression:
+    return loops.apply("div", _lowered_polynomial(above, r), _lowered_polynomial(below, r))
+
+
+def _lowered_polynomial(coefficients: Sequence[float], r: Expression) -> Expression:
+    first, *others = coefficients
+    found: Expression = loops.number("double", first)
+    for c in others:
+        found = loops.apply("add", loops.apply("mul", found, r), c)
+    return found
 
 
 def _ratio(above: Sequence[float], below: Sequence[float], r: Array) -> Array:

@@ -145,7 +145,7 @@ class Forest:
         row, place = np.tile(np.arange(count), len(self.roots)), self.first_vote.take(leaves)
         if not self.one_vote:
             lengths = self.first_vote.take(leaves + 1) - place
-            row, place = np.repeat(row, lengths), _spans(place, lengths)
+            row, place = np.repeat(row, lengths), spans(place, lengths)
         cell, weight = row * targets + self.votes.target.take(place), self.votes.weight.take(place)
         size = count * targets
         if how in {"SUM", "AVERAGE"}:
@@ -180,7 +180,7 @@ def _depth(nodes: Nodes, inner: Array, roots: Array) -> int:
     while len(settled):
         check_time()
         level += 1
-        above = parent[_spans(starts[settled], starts[settled + 1] - starts[settled])]
+        above = parent[spans(starts[settled], starts[settled + 1] - starts[settled])]
         np.subtract.at(unsettled, above, 1)
         above = np.unique(above)
         settled = above[unsettled[above] == 0]
@@ -207,7 +207,7 @@ def starts_of(sorted_keys: Array, count: int) -> Array:
     return np.searchsorted(sorted_keys, np.arange(count + 1))
 
 
-def _spans(starts: Array, lengths: Array) -> Array:
+def spans(starts: Array, lengths: Array) -> Array:
     """Return `starts[i], starts[i] + 1, ...`, `lengths[i]` of them, for each i in turn."""
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(int(np.sum(lengths)))

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import TensorType, product
+from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.classifiers import FEATURE_TYPES
 from sabir.opsets.typing import Array
 from sabir.schema import STRING, Constraint, Example, Input, Operator, Output
@@ -45,6 +47,19 @@ def evaluate(x: Array, y: Array, /) -> Array:
     if wrong.size:
         raise ValueError(f"index {wrong[0]} is outside [0, {x.shape[-1] - 1}]")
     return np.take(x if x.ndim > 1 else x[None], y.ravel(), axis=-1)
+
+
+@v1.lower
+def lower(x: Expression, y: Expression, /) -> Expression:
+    if x.rank == 0:
+        raise NotLowered("a scalar has no columns")
+    x = loops.reshape(x, (1, *x.shape)) if x.rank == 1 else x
+    count = product(y.shape)
+    if count is None:
+        raise NotLowered("the number of indices is unknown")
+    places = loops.reshape(y, (count,))
+    past = loops.sized("int64", x.shape[-1])  # an index below 0 is an error, as one past the end is
+    return loops.take(x, loops.where(loops.apply("lt", places, 0), past, places), -1)
 
 
 @array_feature_extractor.examples

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
+from sabir.loops import Expression
+from sabir.opsets.families import classifier_kernels
 from sabir.opsets.families.classifiers import FEATURE_TYPES
 from sabir.opsets.families.rules import same_as_first
 from sabir.opsets.typing import Array
@@ -28,6 +31,11 @@ v1.infer(same_as_first)
 @v1.evaluate
 def evaluate(x: Array, /, *, threshold: float) -> Array:
     return np.asarray(x > x.dtype.type(threshold) if x.dtype.kind == "f" else x > threshold).astype(x.dtype)
+
+
+@v1.lower
+def lower(x: Expression, /, *, threshold: float) -> Expression:
+    return loops.cast(loops.apply("gt", classifier_kernels.numbers(x), threshold), x.element)
 
 
 @binarizer.examples

@@ -4,8 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType, total
+from sabir.loops import Expression, NotLowered, Size
+from sabir.opsets.families import classifier_kernels
 from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT, batch
 from sabir.opsets.families.shapes import same_dim
 from sabir.opsets.families.sizes import allotted
@@ -57,6 +60,26 @@ def evaluate(*x: Array, inputdimensions: Ints) -> Array:
         y[:, start : start + kept] = part[:, :kept]
         start += size
     return y
+
+
+@v1.lower
+def lower(*x: Expression, inputdimensions: Ints) -> Expression:
+    sizes = [a.shape[-1] for a in x] if inputdimensions is None else inputdimensions
+    if len(sizes) != len(x):
+        raise NotLowered("there is not one size for each input")
+    parts = [_fitted(classifier_kernels.as_rows(a), size) for a, size in zip(x, sizes, strict=True)]
+    return loops.join(parts, 1)
+
+
+def _fitted(x: Expression, size: Size) -> Expression:
+    """Return the first features of rows, filled with zeros to so many."""
+    x, own = loops.cast(x, "float"), x.shape[1]
+    if loops.equal(size, own):
+        return x
+    if not isinstance(size, int) or not isinstance(own, int) or size < 0:
+        raise NotLowered("whether features are cut is open")
+    kept = loops.narrow(x, 1, 0, min(size, own))
+    return loops.pad(kept, (0, 0), (0, size - min(size, own)), 0)
 
 
 @feature_vectorizer.examples

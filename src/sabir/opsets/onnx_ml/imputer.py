@@ -1,12 +1,17 @@
 """Imputer: missing values filled in."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
+from sabir.elements import element
 from sabir.ir import Dim, TensorType
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import classifier_kernels
 from sabir.opsets.families.classifiers import FEATURE_TYPES, check_each
 from sabir.opsets.typing import Array, Floats, Ints
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
@@ -53,6 +58,18 @@ def evaluate(x: Array, /, **attributes: Any) -> Array:
     values = _checked(attributes[f"imputed_value_{list_name}"], x.shape[-1] if x.ndim else 1)
     missing = np.isnan(x) if np.isnan(replaced) else x == replaced
     return np.where(missing, np.array(values if x.ndim else values[0], x.dtype), x)
+
+
+@v1.lower
+def lower(x: Expression, /, **attributes: Any) -> Expression:
+    list_name, scalar_name = ("floats", "float") if x.is_float else ("int64s", "int64")
+    replaced = attributes[f"replaced_value_{scalar_name}"]
+    dtype = element(x.element).dtype
+    if not x.is_float and not np.iinfo(dtype).min <= replaced <= np.iinfo(dtype).max:
+        raise NotLowered(f"{replaced} is no {x.element}")
+    values = np.array(attributes[f"imputed_value_{list_name}"] or (), dtype)
+    is_missing = loops.apply("isnan", x) if math.isnan(replaced) else loops.apply("eq", x, replaced)
+    return loops.where(is_missing, classifier_kernels.each(values, x), x)
 
 
 @imputer.examples

@@ -9,6 +9,8 @@ import numpy as np
 from sabir.base import InferenceError
 from sabir.elements import ElementType, element
 from sabir.ir import UNDEFINED, ArrayTensor, Builder, Tensor, TensorType, Value
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import lookup_kernels
 from sabir.opsets.families.lookups import mapped
 from sabir.opsets.typing import Array, Strings
 from sabir.schema import (
@@ -144,6 +146,25 @@ def _default(values: Array, attributes: dict[str, Any]) -> Any:
         return attributes[_DEFAULTS[suffix]]
     tensor: Tensor | None = attributes.get("default_tensor")
     return _OF_KIND[values.dtype.kind] if tensor is None else tensor.array().reshape(-1)[0]
+
+
+@v2.lower
+def lower_without_nan(x: Expression, /, **attributes: Any) -> Expression:
+    return _lowered(x, attributes, nan=False)
+
+
+@v4.lower
+def lower(x: Expression, /, **attributes: Any) -> Expression:
+    return _lowered(x, attributes, nan=True)
+
+
+def _lowered(x: Expression, attributes: dict[str, Any], *, nan: bool) -> Expression:
+    keys, values = _array("keys", attributes), _array("values", attributes)
+    if keys.dtype.kind == "O" or values.dtype.kind == "O":
+        raise NotLowered("keys or values are strings")
+    if len(keys) != len(values) or keys.dtype != element(x.element).dtype:
+        raise NotLowered("the table is not one for the input")
+    return lookup_kernels.mapped(x, keys, values, _default(values, attributes), nan=nan and x.is_float)
 
 
 # ---------------------------------------------------------------- adapters

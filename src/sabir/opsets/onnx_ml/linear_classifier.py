@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType
-from sabir.opsets.families import classifiers
+from sabir.loops import Expression
+from sabir.opsets.families import classifier_kernels, classifiers
 from sabir.opsets.families.classifiers import TWO
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import Attribute, Constraint, Example, Operator
@@ -76,6 +78,24 @@ def evaluate(
     else:
         chosen = classifiers.best(labels, scores)
     return chosen, classifiers.transformed(scores, post_transform).astype(np.float32)
+
+
+@v1.lower
+def lower(
+    x: Expression, /, *, coefficients: Sequence[float], intercepts: Floats, post_transform: str, **others: Any
+) -> tuple[Expression, Expression]:
+    rows, labels = classifier_kernels.rows(x), classifier_kernels.labels(others)
+    weights = classifier_kernels.matrix(coefficients, rows.shape[1], rows.element)
+    count = len(weights)
+    _check(count, len(labels), intercepts)
+    scores = classifier_kernels.products(rows, weights)
+    scores = classifier_kernels.shifted(scores, np.array(intercepts or (), np.float32))
+    if count == 1 and len(labels) == TWO:
+        chosen = classifier_kernels.second_of_two(labels, loops.apply("gt", scores, 0))
+        scores = loops.join(classifier_kernels.scores_of_two(scores, post_transform, complement=True), 1)
+    else:
+        chosen = classifier_kernels.best(labels, scores)
+    return chosen, classifier_kernels.transformed(scores, post_transform)
 
 
 @linear_classifier.examples

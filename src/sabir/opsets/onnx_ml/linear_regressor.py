@@ -7,7 +7,8 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import TensorType
-from sabir.opsets.families import classifiers
+from sabir.loops import Expression
+from sabir.opsets.families import classifier_kernels, classifiers
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import Attribute, Constraint, Example, Operator, Output
 
@@ -53,6 +54,18 @@ def evaluate(
     if intercepts:
         scores += np.array(intercepts, np.float32)
     return classifiers.transformed(scores, post_transform).astype(np.float32)
+
+
+@v1.lower
+def lower(
+    x: Expression, /, *, coefficients: Floats, intercepts: Floats, post_transform: str, targets: int
+) -> Expression:
+    rows = classifier_kernels.rows(x)
+    weights = classifier_kernels.matrix(coefficients or (), rows.shape[1], rows.element)
+    _check(len(weights), intercepts, targets)
+    scores = classifier_kernels.products(rows, weights)
+    scores = classifier_kernels.shifted(scores, np.array(intercepts or (), np.float32))
+    return classifier_kernels.transformed(scores, post_transform)
 
 
 @linear_regressor.examples

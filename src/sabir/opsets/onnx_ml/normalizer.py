@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import TensorType
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import classifier_kernels
 from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT, batch, rows
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output, one_of
@@ -49,6 +52,24 @@ def _divisor(x: Array, norm: str) -> Array:
     if norm == "L1":
         return np.add.reduce(np.abs(x), axis=1, keepdims=True)
     return np.sqrt(np.einsum("nc,nc->n", x, x))[:, None]
+
+
+@v1.lower
+def lower(x: Expression, /, *, norm: str) -> Expression:
+    wide = loops.cast(classifier_kernels.rows(x), "double")
+    if wide.shape[1] == 0:
+        raise NotLowered("rows have no features")
+    divisor = _lowered_divisor(wide, norm)
+    divisor = loops.where(loops.apply("eq", divisor, 0), 1, divisor)
+    return loops.reshape(loops.cast(loops.apply("div", wide, divisor), "float"), x.shape)
+
+
+def _lowered_divisor(x: Expression, norm: str) -> Expression:
+    if norm == "MAX":
+        return loops.reduce("max", x, [1])
+    if norm == "L1":
+        return loops.reduce("sum", loops.apply("abs", x), [1])
+    return loops.apply("sqrt", loops.reduce("sum", loops.apply("mul", x, x), [1]))
 
 
 @normalizer.examples

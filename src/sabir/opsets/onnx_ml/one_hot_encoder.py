@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import TensorType
+from sabir.loops import Expression, NotLowered
 from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT
 from sabir.opsets.families.lookups import places
 from sabir.opsets.families.sizes import allotted
@@ -17,6 +19,9 @@ one_hot_encoder = Operator(
     domain="ai.onnx.ml",
     summary="Each element as a vector of zeros with a 1 at the index of its category.",
 )
+
+_EXACT = 1 << 53  # integers up to here are doubles
+_MOST = 256  # categories of which each has a row that an index takes
 
 T = Constraint("T", STRING, FEATURE_TYPES)
 
@@ -54,6 +59,27 @@ def evaluate(x: Array, /, *, cats_int64s: Ints, cats_strings: Strings, zeros: in
     y = np.zeros(allotted((place.size, len(categories)), np.dtype(np.float32)), np.float32)
     y[found, place[found]] = 1
     return y.reshape(*x.shape, len(categories))
+
+
+@v1.lower
+def lower(x: Expression, /, *, cats_int64s: Ints, zeros: int) -> Expression:
+    if cats_int64s is None or len({*cats_int64s}) < len(cats_int64s):
+        raise NotLowered("categories are strings, or equal")
+    if x.is_float and max(map(abs, cats_int64s), default=0) > _EXACT:
+        raise NotLowered("a category is no double")
+    element = "double" if x.is_float else "int64"
+    x = loops.cast(loops.apply("trunc", x) if x.is_float else x, element)
+    categories = np.array(cats_int64s, np.float64 if element == "double" else np.int64)
+    column = loops.reshape(x, (*x.shape, 1))
+    found = loops.apply("eq", column, loops.tensor(categories))
+    if zeros:
+        return loops.cast(found, "float")
+    if not 0 < len(cats_int64s) <= _MOST:
+        raise NotLowered("there are too many categories to look for one that is unknown")
+    place = loops.reduce("argmax", loops.cast(found, "int32"), [-1])
+    known = loops.apply("gt", loops.reduce("max", loops.cast(found, "int32"), [-1]), 0)
+    place = loops.squeeze(loops.where(known, place, len(cats_int64s)), [-1])
+    return loops.take(loops.tensor(np.eye(len(cats_int64s), dtype=np.float32)), place, 0)
 
 
 @one_hot_encoder.examples

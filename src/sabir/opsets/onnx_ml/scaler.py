@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Dim, TensorType
+from sabir.loops import Expression
+from sabir.opsets.families import classifier_kernels
 from sabir.opsets.families.classifiers import FEATURE_TYPES, FLOAT, check_each
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import Attribute, Constraint, Example, Input, Operator, Output
@@ -44,6 +47,13 @@ def evaluate(x: Array, /, *, scale: Floats, offset: Floats) -> Array:
     wide = x.reshape(-1, features) if x.size else x
     y = np.multiply(np.subtract(wide, shift), factor)
     return y.reshape(x.shape).astype(np.float32)
+
+
+@v1.lower
+def lower(x: Expression, /, *, scale: Floats, offset: Floats) -> Expression:
+    x = classifier_kernels.numbers(x)
+    shift, factor = (classifier_kernels.each(v or (), x) for v in (offset or [0.0], scale or [1.0]))
+    return loops.cast(loops.apply("mul", loops.apply("sub", x, shift), factor), "float")
 
 
 @scaler.examples

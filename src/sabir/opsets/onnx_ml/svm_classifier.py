@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import EvaluationError, InferenceError
 from sabir.ir import Dim, TensorType
-from sabir.opsets.families import classifiers, supports
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import classifier_kernels, classifiers, support_kernels, supports
+from sabir.opsets.families.classifier_kernels import known_size
 from sabir.opsets.families.classifiers import TWO
 from sabir.opsets.typing import Array, Floats, Ints
 from sabir.schema import Attribute, Constraint, Example, Operator, Output, at_least
@@ -90,21 +93,25 @@ def evaluate(
 
 def _decisions(x: Array, counts: Sequence[int], classes: int, attributes: Mapping[str, Any]) -> Array:
     """Return the decision (N, pairs) between each pair of classes."""
-    if len(counts) != classes:
-        raise ValueError(f"vectors_per_class is {list(counts)}, and there are {classes} classes")
-    _check_length(attributes, "coefficients", (classes - 1) * sum(counts))
-    _check_length(attributes, "rho", math.comb(classes, 2))
-    features = x.shape[1]
+    weights, features = _weights(counts, classes, attributes), x.shape[1]
     vectors = classifiers.matrix(attributes["support_vectors"] or (), features, "support_vectors")
     if len(vectors) != sum(counts):
         found = f"{len(vectors)} support vectors of {features} features"
         raise EvaluationError(f"there are {found}, not {sum(counts)}")
-    coefficients = classifiers.matrix(attributes["coefficients"] or (), sum(counts), "coefficients")
-    weights = supports.pairwise_weights(coefficients, counts)
     kernel, parameters = attributes["kernel_type"], attributes["kernel_params"]
     return supports.combined(x, vectors, weights, kernel, parameters) + np.array(
         attributes["rho"], np.float32
     )
+
+
+def _weights(counts: Sequence[int], classes: int, attributes: Mapping[str, Any]) -> Array:
+    """Return the weights (vectors, pairs) of the decisions; raises ValueError for lists that do not fit."""
+    if len(counts) != classes:
+        raise ValueError(f"vectors_per_class is {list(counts)}, and there are {classes} classes")
+    _check_length(attributes, "coefficients", (classes - 1) * sum(counts))
+    _check_length(attributes, "rho", math.comb(classes, 2))
+    coefficients = classifiers.matrix(attributes["coefficients"] or (), sum(counts), "coefficients")
+    return supports.pairwise_weights(coefficients, counts)
 
 
 def _check_length(attributes: Mapping[str, Any], name: str, needed: int) -> None:
@@ -116,6 +123,36 @@ def _check_length(attributes: Mapping[str, Any], name: str, needed: int) -> None
 def _linear(x: Array, weights: Array, labels: Array, rho: float, how: str) -> tuple[Array, Array]:
     scores = x @ weights.T + np.float32(rho)
     return classifiers.best(labels, scores), classifiers.transformed(scores, how).astype(np.float32)
+
+
+@v1.lower
+def lower(
+    x: Expression, /, *, post_transform: str, rho: Floats, vectors_per_class: Ints, **others: Any
+) -> tuple[Expression, Expression]:
+    rows, labels = classifier_kernels.rows(x), classifier_kernels.labels(others)
+    classes, counts = len(labels), vectors_per_class or ()
+    _check_width(known_size(rows.shape[1]), counts, classes, others)
+    if not any(counts):
+        weights = classifier_kernels.matrix(others["coefficients"] or (), rows.shape[1], rows.element)
+        scores = classifier_kernels.products(rows, weights)
+        scores = loops.apply("add", scores, float(np.float32((rho or [0.0])[0])))
+        return classifier_kernels.best(labels, scores), classifier_kernels.transformed(scores, post_transform)
+    if others["prob_a"]:
+        raise NotLowered("the probabilities of pairs are coupled by an iteration")
+    weights = _weights(counts, classes, others | {"rho": rho})
+    vectors = classifier_kernels.matrix(others["support_vectors"] or (), rows.shape[1], "double")
+    if len(vectors) != sum(counts):
+        raise NotLowered("there is another number of support vectors")
+    kernel = support_kernels.kernel(rows, vectors, others["kernel_type"], others["kernel_params"])
+    decisions = classifier_kernels.products(kernel, weights.T)
+    decisions = classifier_kernels.shifted(decisions, np.array(rho, np.float32))
+    if classes == TWO:
+        won = loops.apply("gt", decisions, 0)
+        chosen = classifier_kernels.second_of_two(labels[::-1], won)
+        pair = classifier_kernels.scores_of_two(decisions, post_transform, complement=False)
+        return chosen, classifier_kernels.transformed(loops.join(pair, 1), post_transform)
+    chosen = classifier_kernels.best(labels, support_kernels.votes(decisions, classes))
+    return chosen, classifier_kernels.transformed(decisions, post_transform)
 
 
 @svm_classifier.examples

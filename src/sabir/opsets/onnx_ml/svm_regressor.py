@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import Dim, TensorType
-from sabir.opsets.families import classifiers, supports
+from sabir.loops import Expression
+from sabir.opsets.families import classifier_kernels, classifiers, support_kernels, supports
+from sabir.opsets.families.classifier_kernels import known_size
 from sabir.opsets.typing import Array, Floats
 from sabir.schema import Attribute, Constraint, Example, Operator, Output, at_least
 
@@ -70,6 +73,31 @@ def evaluate(
     if others["one_class"]:
         return np.where(values > 0, np.float32(1), np.float32(-1))
     return classifiers.transformed(values, post_transform).astype(np.float32)
+
+
+@v1.lower
+def lower(
+    x: Expression,
+    /,
+    *,
+    coefficients: Floats,
+    n_supports: int,
+    post_transform: str,
+    rho: Floats,
+    **others: Any,
+) -> Expression:
+    rows, flat = classifier_kernels.rows(x), others["support_vectors"] or ()
+    width = known_size(rows.shape[1])
+    _check(width, len(coefficients or ()), n_supports, len(flat))
+    if n_supports:
+        vectors = classifier_kernels.matrix(flat, rows.shape[1], "double")
+        rows = support_kernels.kernel(rows, vectors, others["kernel_type"], others["kernel_params"])
+    weights = classifier_kernels.matrix(coefficients or (), rows.shape[1], rows.element)
+    values = classifier_kernels.products(rows, weights)
+    values = loops.apply("add", values, float(np.float32((rho or [0.0])[0])))
+    if others["one_class"]:
+        return loops.where(loops.apply("gt", values, 0), loops.number("float", 1), -1)
+    return classifier_kernels.transformed(values, post_transform)
 
 
 @svm_regressor.examples

@@ -7,7 +7,9 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import ArrayTensor, Dim, Tensor, TensorType
-from sabir.opsets.families import tree_attributes, trees
+from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import classifier_kernels, tree_attributes, tree_kernels, trees
+from sabir.opsets.families.classifier_kernels import known_size
 from sabir.opsets.families.classifiers import transformed
 from sabir.opsets.typing import Array
 from sabir.schema import FLOATS, Attribute, Constraint, Example, Input, Operator, Output, one_of
@@ -73,6 +75,15 @@ def evaluate(x: Array, /, *, aggregate_function: int, post_transform: int, **att
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
     scores = forest.scores(wide, targets, how)
     return transformed(scores, _TRANSFORMS[post_transform]).astype(x.dtype)
+
+
+@v5.lower
+def lower(x: Expression, /, *, aggregate_function: int, post_transform: int, **attributes: Any) -> Expression:
+    if x.rank != len("NF") or not x.is_float:
+        raise NotLowered("features are no matrix of floats")
+    forest, targets, how = _forest(known_size(x.shape[1]), aggregate_function, attributes)
+    scores = tree_kernels.scores(x, forest, targets, how)
+    return classifier_kernels.transformed(scores, _TRANSFORMS[post_transform], x.element)
 
 
 def _forest(width: Dim, aggregate: int, attributes: dict[str, Any]) -> tuple[trees.Forest, int, str]:

@@ -5,9 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from sabir import loops
 from sabir.base import InferenceError
 from sabir.ir import ArrayTensor, Builder, Dim, TensorType, Value
-from sabir.opsets.families import classifiers, tree_attributes, tree_conversion, trees
+from sabir.loops import Expression
+from sabir.opsets.families import (
+    classifier_kernels,
+    classifiers,
+    tree_attributes,
+    tree_conversion,
+    tree_kernels,
+    trees,
+)
+from sabir.opsets.families.classifier_kernels import known_size
 from sabir.opsets.families.classifiers import TWO
 from sabir.opsets.typing import Array
 from sabir.schema import Attribute, Call, Constraint, Example, Operator, Unconvertible
@@ -65,6 +75,23 @@ def evaluate(x: Array, /, *, post_transform: str, **attributes: Any) -> tuple[Ar
         scores += base
     chosen = classifiers.best(labels, scores)
     return chosen, classifiers.transformed(scores, post_transform).astype(np.float32)
+
+
+@v1.lower
+def lower(x: Expression, /, *, post_transform: str, **attributes: Any) -> tuple[Expression, Expression]:
+    labels = classifier_kernels.labels(attributes)
+    rows = classifier_kernels.rows(x)
+    forest, base, has_one_score = _forest(known_size(rows.shape[1]), len(labels), attributes)
+    if has_one_score:
+        one = tree_kernels.scores(rows, forest, 1, "SUM")
+        one = classifier_kernels.shifted(one, base.sum(keepdims=True))
+        complement = bool(np.all(forest.votes.weight >= 0))
+        pair = classifier_kernels.scores_of_two(one, post_transform, complement=complement)
+        chosen = classifier_kernels.second_of_two(labels, loops.apply("gt", pair[1], pair[0]))
+        return chosen, classifier_kernels.transformed(loops.join(pair, 1), post_transform)
+    scores = tree_kernels.scores(rows, forest, len(labels), "SUM")
+    scores = classifier_kernels.shifted(scores, base)
+    return classifier_kernels.best(labels, scores), classifier_kernels.transformed(scores, post_transform)
 
 
 def _forest(width: Dim, labels: int, attributes: dict[str, Any]) -> tuple[trees.Forest, Array, bool]:

@@ -7,7 +7,16 @@ import numpy as np
 
 from sabir.base import InferenceError
 from sabir.ir import ArrayTensor, Builder, Dim, TensorType, Value
-from sabir.opsets.families import classifiers, tree_attributes, tree_conversion, trees
+from sabir.loops import Expression
+from sabir.opsets.families import (
+    classifier_kernels,
+    classifiers,
+    tree_attributes,
+    tree_conversion,
+    tree_kernels,
+    trees,
+)
+from sabir.opsets.families.classifier_kernels import known_size
 from sabir.opsets.typing import Array, Ints
 from sabir.schema import Attribute, Constraint, Example, Operator, Output, one_of
 
@@ -63,6 +72,14 @@ def evaluate(x: Array, /, *, aggregate_function: str, post_transform: str, **att
     if base.size:
         scores += base
     return classifiers.transformed(scores, post_transform).astype(np.float32)
+
+
+@v1.lower
+def lower(x: Expression, /, *, aggregate_function: str, post_transform: str, **attributes: Any) -> Expression:
+    rows = classifier_kernels.rows(x)
+    forest, targets, base = _forest(known_size(rows.shape[1]), aggregate_function, attributes)
+    scores = tree_kernels.scores(rows, forest, targets, aggregate_function)
+    return classifier_kernels.transformed(classifier_kernels.shifted(scores, base), post_transform)
 
 
 def _forest(width: Dim, how: str, attributes: dict[str, Any]) -> tuple[trees.Forest, int, Array]:

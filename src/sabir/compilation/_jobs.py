@@ -1,0 +1,31 @@
+"""How much work of a kernel is one job of a thread: functions of sizes, which plans on disk name."""
+
+from __future__ import annotations
+
+from sabir.compilation._plan import Mismatch
+
+_JOBS = 4  # of each core, into which a product is divided at least, where it has the rows
+MOST_ROWS = 256  # rows of a job of a product: their part of `a` stays in the cache of a core
+_BLOCK_ROWS = 512  # of a job of trees, at most
+
+
+def rows_of_a_job(rows: int, columns: int, batch: int, *, tile_rows: int, width: int, cores: int) -> int:
+    """Return how many rows one job computes, so that threads on all cores have jobs."""
+    groups = max(1, batch) * max(1, -(-columns // width))
+    chunks = max(up(_JOBS * cores, groups), -(-rows // MOST_ROWS), 1) if rows else 1
+    return max(tile_rows, up(up(rows, chunks), tile_rows) * tile_rows)
+
+
+def rows_of_trees(features: int, widest: int, *, lanes: int, block: int) -> int:
+    """Return how many rows one job leads down trees: whole lanes, whose features are a block at most.
+
+    Raises Mismatch where a node tests a feature that rows have not.
+    """
+    if widest >= features:
+        raise Mismatch(f"a node tests feature {widest}, and rows have {features}")
+    return max(1, min(block // max(1, features), _BLOCK_ROWS) // lanes) * lanes
+
+
+def up(count: int, step: int) -> int:
+    """Return how many steps cover a count."""
+    return -(-count // step)
