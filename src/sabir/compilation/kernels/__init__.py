@@ -41,10 +41,10 @@ from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
     "ANY", "NEXT", "SHORT", "STILL", "WALK", "Access", "Accumulated", "Apply", "Attention", "Constant",
-    "Cumulation", "Fold", "Layout", "Load", "Nest", "Packing", "Position", "Product",
-    "ProductLayout", "Recurrence", "Scattering", "Selection", "SizeArgument", "Sliding",
-    "StateAccess", "Step", "StepStage", "Stride", "TakeStep", "attention_text", "can_transpose",
-    "cumulation_text", "element_bytes", "memory_test_text", "multiply_test_text", "nest_text",
-    "packing_text", "passes_of", "product_text", "record_bytes", "recurrence_text",
-    "scattering_text", "selection_text", "sliding_text",
+    "Cumulation", "Fold", "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout",
+    "Recurrence", "Scattering", "Selection", "SizeArgument", "Sliding", "StateAccess", "Step",
+    "StepStage", "Stride", "TakeStep", "attention_text", "can_transpose", "cumulation_text",
+    "element_bytes", "memory_test_text", "multiply_test_text", "nest_text", "packing_text", "passes_of",
+    "product_text", "record_bytes", "recurrence_text", "scattering_text", "selection_text",
+    "sliding_text",
 ]  # fmt: skip
