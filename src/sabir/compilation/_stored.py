@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import sabir
 from sabir.base import ACCIDENTS, SabirError
 from sabir.compilation._executable import Executable
 from sabir.compilation._plan import Entry, StoredKernel
@@ -198,7 +197,7 @@ def _structure(model: Model) -> str | None:
 @functools.cache
 def _modules() -> str | None:
     """Return a digest of the modules of Sabir, by their sizes and times; None where they are not files."""
-    folder = resources.files(sabir)
+    folder = resources.files("sabir")
     if not isinstance(folder, Path):
         return None
     digest = hashlib.sha256()

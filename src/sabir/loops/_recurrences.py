@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sabir.loops._expressions import Sizes
 
 _LEAST_RANK = 3  # steps, rows, columns
+_MATRIX = 2
 _MOST_NODES = 120  # of a step: its code must stay small
 
 
@@ -103,7 +104,7 @@ class Steps:
                 raise NotLowered(f"no kernel computes the {type(x).__name__.lower()} of a step")
 
     def _is_product(self, x: Contract) -> bool:
-        matrix = isinstance(x.b, Bound) and x.b.rank == 2  # ruff: ignore[magic-value-comparison]
+        matrix = isinstance(x.b, Bound) and x.b.rank == _MATRIX
         if not matrix or not isinstance(x.a, (State, Map)) or x.element != x.a.element:
             return False
         return same_shape(x.shape, self._shape) and same_shape(x.a.shape, self._shape)
