@@ -68,7 +68,7 @@ __all__ = [
     "Descend", "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
     "Permute", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "Stored", "Take",
     "Windows", "apply", "assuming", "best", "broadcast", "cast", "check_element", "contract", "convolve",
-    "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "number", "order",
-    "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized", "slide", "squeeze",
-    "take", "tensor", "where", "windows",
+    "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "number",
+    "order", "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized", "slide",
+    "squeeze", "take", "tensor", "where", "windows",
 ]  # fmt: skip
