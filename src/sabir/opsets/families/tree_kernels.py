@@ -178,7 +178,7 @@ def _leaves(forest: Forest, content: Array, targets: int) -> tuple[Array, Array 
 # ---------------------------------------------------------------- tests in one form
 
 
-def _key(x: Array) -> Array:
+def key_of(x: Array) -> Array:
     """Return the integers of `loops.order`, in 64 bits."""
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     bits: Array = (x + x.dtype.type(0)).view(unsigned)
@@ -194,7 +194,7 @@ def _tests(forest: Forest, kind: Any) -> _Tests:
     turned = np.isin(mode, (_GTE, _GT, _NEQ))
     tests = _Tests(
         np.where(mode == LEAF, -1, nodes.feature),
-        _key(threshold) - np.isin(mode, (_LT, _GTE)).astype(np.uint64),
+        key_of(threshold) - np.isin(mode, (_LT, _GTE)).astype(np.uint64),
         np.where(turned, nodes.if_false, nodes.if_true),
         np.where(turned, nodes.if_true, nodes.if_false),
         nodes.missing_is_true ^ turned,
@@ -281,12 +281,12 @@ def _members(forest: Forest, node: int, kind: Any) -> list[int]:
     if forest.sets is None:
         return []
     low, high = forest.sets.starts[node], forest.sets.starts[node + 1]
-    return np.unique(_key(forest.sets.members[low:high].astype(kind))).tolist()
+    return np.unique(key_of(forest.sets.members[low:high].astype(kind))).tolist()
 
 
 def _largest(kind: Any) -> int:
     """Return the integer of infinity: all numbers are at most that."""
-    return int(_key(np.array([np.inf], kind))[0])
+    return int(key_of(np.array([np.inf], kind))[0])
 
 
 # ---------------------------------------------------------------- places
