@@ -165,14 +165,13 @@ FAILING = {
 @pytest.mark.parametrize("name", FAILING)
 def test_a_step_that_fails_leaves_the_state(name):
     text, error, words = FAILING[name]
-    for engine in ENGINES:
-        trained = sabir.TrainingSession(sabir.parse(HEAD + LAST + text), engine=engine)
-        before = dict(trained.state)
-        for _ in range(2):
-            with pytest.raises(error, match=words):
-                trained.step({"x": np.ones(3, np.float32)})
-            assert same(before, dict(trained.state))
-            assert trained.steps == 0
+    trained = sabir.TrainingSession(sabir.parse(HEAD + LAST + text))
+    before = dict(trained.state)
+    for _ in range(2):
+        with pytest.raises(error, match=words):
+            trained.step({"x": np.ones(3, np.float32)})
+        assert same(before, dict(trained.state))
+        assert trained.steps == 0
 
 
 def test_bad_metadata_is_refused():

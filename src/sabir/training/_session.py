@@ -126,7 +126,7 @@ class TrainingSession:
         self._require_training()
         parts = self._algorithms if algorithm is None else [self._algorithm(algorithm)]
         request = read_request(feeds, outputs, _ports(parts[0].inputs, self.model))
-        self._check_names(request.feeds, (v.name for part in parts for v in part.inputs))
+        self._check_names(request.feeds, [p for part in parts for p in _ports(part.inputs, self.model)])
         self._check_outputs(request.outputs or (), parts)
         store, results = self._store, dict[str, Any]()
         values, updates = store.values, dict[str, Any]()
@@ -147,7 +147,7 @@ class TrainingSession:
         """
         part = self._inference
         request = read_request(feeds, outputs, self.inputs)
-        self._check_names(request.feeds, (v.name for v in part.inputs))
+        self._check_names(request.feeds, self.inputs)
         self._check_outputs(request.outputs or (), [part])
         wanted = part.outputs if request.outputs is None else request.outputs
         return part.run(request.feeds, self._store.values, wanted)[0]
@@ -193,8 +193,8 @@ class TrainingSession:
         return self._algorithms[index]
 
     @staticmethod
-    def _check_names(feeds: Mapping[Any, Any], names: Iterable[str]) -> None:
-        known = dict.fromkeys(names)
+    def _check_names(feeds: Mapping[Any, Any], inputs: Iterable[ModelPort]) -> None:
+        known = dict.fromkeys(port.name for port in inputs)
         other = next((n for n in feeds if n not in known), None)
         if other is not None:
             hint = suggest(str(other), known) or f"; the inputs are {', '.join(map(repr, known)) or 'none'}"
