@@ -1,5 +1,6 @@
 """Training: models that hold state, initialise, step and infer; training models made of inference models."""
 
+from sabir.training._fitting import Epoch, Progress
 from sabir.training._losses import (
     LOSSES,
     METRICS,
@@ -30,6 +31,7 @@ __all__ = [
     "Constant",
     "Cosine",
     "CrossEntropy",
+    "Epoch",
     "Group",
     "Linear",
     "Loss",
@@ -37,6 +39,7 @@ __all__ = [
     "MeanSquaredError",
     "NegativeLogLikelihood",
     "Optimizer",
+    "Progress",
     "Schedule",
     "StandardOptimizer",
     "State",

@@ -20,7 +20,8 @@ class Part(NamedTuple):
 
     `outputs` are the outputs of the graph that no binding names, in order. `updates` maps each name of a
     state variable to the name of the output that is assigned to it. `fed` are the inputs that are fed in
-    every run and whose defaults are dropped: the state, and the keys of random numbers.
+    every run and whose defaults are dropped: the state, and the keys of random numbers. `own` are the outputs
+    of the algorithm itself.
 
     >>> Part(sabir.Model(), ('loss',), {'w': 'new_w'}, ('w',)).updates
     {'w': 'new_w'}
@@ -30,6 +31,7 @@ class Part(NamedTuple):
     outputs: tuple[str, ...]
     updates: dict[str, str]
     fed: tuple[str, ...]
+    own: frozenset[str] = frozenset()
 
 
 def state_of(model: Model) -> dict[str, Value]:
@@ -73,12 +75,14 @@ def step_part(model: Model, index: int) -> Part:
     copy = replace(model, training=[original]).clone()
     (training,), copy.training = copy.training, []
     graph = copy.graph
+    own: frozenset[str] = frozenset()
     if training.algorithm is not None:
+        own = frozenset(_names(training.algorithm.outputs))
         _append(training.algorithm, graph)
     assigned = {value for _, value in training.update_binding}
     outputs = _names(v for v in graph.outputs if v not in assigned)
     fed = _make_inputs(graph, names)
-    return Part(copy, outputs, _updates(graph, training.update_binding), fed)
+    return Part(copy, outputs, _updates(graph, training.update_binding), fed, own)
 
 
 def initialization_part(model: Model, index: int) -> Part | None:

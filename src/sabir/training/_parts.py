@@ -8,6 +8,7 @@ import numpy as np
 
 from sabir.base import EvaluationError, quote, run_with_limits
 from sabir.differentiation import expand_in_graph
+from sabir.ir import TensorType
 from sabir.runtime import Session
 from sabir.scheduling import calls_in_graph
 from sabir.training._combining import pruned
@@ -46,6 +47,13 @@ class RunnablePart:
     def updates(self) -> dict[str, str]:
         """The outputs that are assigned, by the names of the state variables."""
         return self._part.updates
+
+    @property
+    def scalars(self) -> list[str]:
+        """The names of the outputs of the algorithm itself that are scalars and assigned to nothing."""
+        values = {v.name: v for v in self._part.model.graph.outputs if v is not None}
+        kinds = {n: values[n].type for n in self.outputs if n in self._part.own}
+        return [n for n, kind in kinds.items() if isinstance(kind, TensorType) and kind.shape == ()]
 
     def has(self, name: str) -> bool:
         """Return whether the graph of the part has a value of this name."""

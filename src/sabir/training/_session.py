@@ -10,6 +10,7 @@ from sabir.ir import Tensor
 from sabir.opsets import STANDARD
 from sabir.serial import save
 from sabir.training._combining import inference_part, initialization_part, state_of, step_part
+from sabir.training._fitting import BATCH, EPOCH, Epoch, Fitting, Progress, fit
 from sabir.training._parts import Options, RunnablePart
 from sabir.training._saving import SEED, STEP, number_in, strip_training, with_state
 from sabir.training._state import State, Store
@@ -17,11 +18,12 @@ from sabir.training._validating import require_valid
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sabir.base import Limits
     from sabir.ir import Array, Model
     from sabir.schema import Registry
+    from sabir.training._data import Data
 
 _INITIALIZING, _STEPPING = 0, 1  # which random numbers are drawn
 
@@ -71,7 +73,8 @@ class TrainingSession:
             raise UnsupportedError(f"a seed is a number, 0 or more; got {self.seed}")
         options = Options(engine, threads, registry, limits)
         self._initial = _initial_state(self.model)
-        self._store = Store(dict(self._initial), {}, number_in(self.model, STEP) or 0)
+        step, epoch, batches = (number_in(self.model, name) or 0 for name in (STEP, EPOCH, BATCH))
+        self._store = Store(dict(self._initial), {}, step, epoch, step - batches)
         self._inference = RunnablePart(inference_part(self.model), "the main graph", options, stream=None)
         self._starts = [_start(self.model, i, options) for i in range(len(self.model.training))]
         self._algorithms = [_algorithm(self.model, i, options) for i in range(len(self.model.training))]
@@ -95,6 +98,84 @@ class TrainingSession:
         """
         return _ports(self._algorithm(algorithm).inputs, self.model)
 
+    @property
+    def position(self) -> tuple[int, int]:
+        """How many epochs `fit` has completed, and how many batches of the next one; `save` writes both."""
+        return self._store.epoch, self._store.step - self._store.epoch_began
+
+    @property
+    def updating(self) -> list[int]:
+        """The numbers of the algorithms that update the state."""
+        return [i for i, part in enumerate(self._algorithms) if part.updates]
+
+    @property
+    def evaluating(self) -> int | None:
+        """The number of the last algorithm that updates nothing; None where each updates something."""
+        return next((i for i, p in reversed([*enumerate(self._algorithms)]) if not p.updates), None)
+
+    def scalars_of(self, algorithms: Sequence[int]) -> list[str]:
+        """Return the names of the scalars that algorithms return and assign to nothing."""
+        found = [n for i in algorithms for n in self._algorithms[i].scalars]
+        return list(dict.fromkeys(found))
+
+    def begin_epoch(self, number: int) -> None:
+        """Let the epoch after `number` complete ones begin at the present step."""
+        self._commit(self._store._replace(epoch=number, epoch_began=self.steps))
+
+    def fit(  # ruff: ignore[too-many-arguments]  all but one are by keyword
+        self,
+        data: Data,
+        *,
+        epochs: int = 1,
+        batch: int = 32,
+        validate: Data | None = None,
+        shuffle: bool = True,
+        patience: int | None = None,
+        callbacks: Iterable[Callable[[Epoch], Any]] = (),
+        progress: Callable[[Progress], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_steps: int | None = None,
+    ) -> list[Epoch]:
+        """Train until `epochs` epochs are complete, and return what each came to.
+
+        `data` has arrays by input name with one sample a row, as `np.load` returns them of a .npz file, and
+        is cut into batches of `batch` samples in an order that the seed and the epoch decide; without
+        `shuffle` in order. It may also be an iterable of batches, dicts of feeds, which is iterated for each
+        epoch. Every algorithm that updates the state steps; `validate` is data for the last algorithm that
+        updates nothing.
+
+        Training stops early where the loss, of the validation if there is one, has not fallen for `patience`
+        epochs, or a function of `callbacks`, which are called with each `Epoch`, returns true. `progress` is
+        called after each step. The session is saved to `checkpoint` after each epoch, after every
+        `checkpoint_steps` steps, and when the training is interrupted; a session of this file goes on at the
+        same batch with the same numbers, as `epochs` counts those that were made before.
+
+        Raises UnsupportedError for a model that cannot be trained or validated, FeedError for data that does
+        not fit, and what `step` and `save` raise.
+
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g (float[N,1] x) => (float[N,1] y) <float[1,1] w = {0.0}> { y = MatMul (x, w) }''')
+        >>> from sabir.training import SGD, prepare
+        >>> session = sabir.TrainingSession(prepare(model, 'mse', optimizer=SGD(0.1)))
+        >>> x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(64, 1)
+        >>> epochs = session.fit({'x': x, 'label': 3 * x}, epochs=20, batch=16)
+        >>> print(len(epochs), session.state['w'].round(1))
+        20 [[3.]]
+        """
+        self._require_training()
+        asked = Fitting(
+            epochs,
+            batch,
+            validate,
+            shuffle,
+            patience,
+            tuple(callbacks),
+            progress,
+            checkpoint,
+            checkpoint_steps,
+        )
+        return fit(self, data, asked)
+
     def initialize(self) -> None:
         """Set the state as if no training had happened, then run the initializations in order.
 
@@ -111,10 +192,14 @@ class TrainingSession:
         self._commit(Store(values, {}, 0))
 
     def step(
-        self, feeds: Any, algorithm: int | None = None, outputs: str | Sequence[str] | None = None
+        self,
+        feeds: Any,
+        algorithm: int | Sequence[int] | None = None,
+        outputs: str | Sequence[str] | None = None,
     ) -> dict[str, Any]:
-        """Run one algorithm, or all of them in sequence, assign the updates, and return outputs by name.
+        """Run one algorithm, or several in sequence, assign the updates, and return outputs by name.
 
+        `algorithm` is a number, several numbers, or None for all algorithms in sequence, one iteration.
         `feeds` has values for the inputs of the main graph and of the algorithms. `outputs` names values of
         either graph, by default the outputs of both that no binding assigns. Of several algorithms the second
         reads what the first assigned; the assignments are made together, at the end.
@@ -124,7 +209,8 @@ class TrainingSession:
         its variable; LimitError. The state is then as before.
         """
         self._require_training()
-        parts = self._algorithms if algorithm is None else [self._algorithm(algorithm)]
+        indices = [algorithm] if isinstance(algorithm, int) else algorithm
+        parts = self._algorithms if indices is None else [self._algorithm(i) for i in indices]
         request = read_request(feeds, outputs, _ports(parts[0].inputs, self.model))
         self._check_names(request.feeds, [p for part in parts for p in _ports(part.inputs, self.model)])
         self._check_outputs(request.outputs or (), parts)
@@ -163,7 +249,8 @@ class TrainingSession:
         number of steps, and what `metadata` adds.
         """
         store = self._store
-        notes = {SEED: self.seed, STEP: store.step, **(metadata or {})}
+        place = {EPOCH: store.epoch, BATCH: store.step - store.epoch_began}
+        notes = {SEED: self.seed, STEP: store.step, **place, **(metadata or {})}
         return with_state(self.model, {n: a.copy() for n, a in store.values.items()}, notes)
 
     def save(self, path: str | os.PathLike[str], *, metadata: Mapping[str, object] | None = None) -> None:
