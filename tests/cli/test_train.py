@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sabir
+import sabir.training
 
 LINE = (
     '<ir_version: 10, opset_import: ["" : 21]>\n'
@@ -107,6 +108,9 @@ def test_what_is_refused(fails, line, tmp_path, monkeypatch):
     ]  # fmt: skip
     for words in cases:
         assert fails("train", model, "--data", data, "-o", out, *words)
+    half = tmp_path / "half.onnx"
+    sabir.save(sabir.training.prepare(sabir.load(model), "mse", target="t"), half)
+    assert "--rate" in fails("train", half, "--data", data, "-o", out, "--rate", "0.1")
     np.savez(tmp_path / "many.npz", x=np.zeros((2, 2), np.float32), t=np.zeros(2), q=np.zeros(2))
     assert "target" in fails("train", model, "--data", tmp_path / "many.npz", "-o", out, "--loss", "mse")
     np.savez(tmp_path / "uneven.npz", x=np.zeros((2, 2), np.float32), t=np.zeros((3, 1), np.float32))

@@ -66,24 +66,31 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     ],
     output: RequiredOutputPath,
     loss: Annotated[
-        str,
-        typer.Option("--loss", metavar="NAME", help=f"{', '.join(LOSSES)}, or a scalar of the model."),
-    ] = "cross_entropy",
+        str | None,
+        typer.Option(
+            "--loss",
+            metavar="NAME",
+            help=f"{', '.join(LOSSES)}, or a scalar of the model; cross_entropy by default.",
+        ),
+    ] = None,
     optimizer: Annotated[
-        Literal["adamw", "adam", "adagrad", "sgd"], typer.Option("--optimizer", help="The optimizer.")
-    ] = "adamw",
+        Literal["adamw", "adam", "adagrad", "sgd"] | None,
+        typer.Option("--optimizer", help="The optimizer, adamw by default."),
+    ] = None,
     rate: Annotated[
         float | None, typer.Option("--rate", help="The learning rate; 0.001 for adam and adamw, else 0.01.")
     ] = None,
-    momentum: Annotated[float, typer.Option("--momentum", help="The momentum of sgd.")] = 0.0,
+    momentum: Annotated[float | None, typer.Option("--momentum", help="The momentum of sgd.")] = None,
     weight_decay: Annotated[
         float | None, typer.Option("--weight-decay", help="The decay of the weights; 0.01 for adamw, else 0.")
     ] = None,
     schedule: Annotated[
-        Literal["constant", "linear", "cosine"],
-        typer.Option("--schedule", help="How the rate falls to 0 over all epochs."),
-    ] = "constant",
-    warmup: Annotated[int, typer.Option("--warmup", help="The steps in which the rate rises first.")] = 0,
+        Literal["constant", "linear", "cosine"] | None,
+        typer.Option("--schedule", help="How the rate falls to 0 over all epochs; constant by default."),
+    ] = None,
+    warmup: Annotated[
+        int | None, typer.Option("--warmup", help="The steps in which the rate rises first.")
+    ] = None,
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often all data is used.")] = 1,
     batch: Annotated[int, typer.Option("--batch", min=1, help="The samples of a step.")] = 32,
     metrics: Annotated[
@@ -141,12 +148,26 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     for path in (checkpoint,) if checkpoint is not None else ():
         format_by_name(path)
     loaded, arrays, screen = load_any(model), read_archive(data), report_screen(output)
-    if not loaded.training:
+    given = {
+        "--loss": loss, "--optimizer": optimizer, "--rate": rate, "--momentum": momentum,
+        "--weight-decay": weight_decay, "--schedule": schedule, "--warmup": warmup, "--metrics": metrics,
+        "--trainable": trainable, "--frozen": frozen, "--clip": clip, "--initialize": initialize,
+    }  # fmt: skip
+    if loaded.training:
+        _refuse_preparing(given)
+    else:
+        name = optimizer or "adamw"
         steps = epochs * -(-len(next(iter(arrays.values()), ())) // batch)
-        chosen = _optimizer(
-            optimizer, _schedule(schedule, rate or _RATES[optimizer], steps, warmup), momentum, weight_decay
+        rates = _schedule(schedule or "constant", rate or _RATES[name], steps, warmup or 0)
+        asked = _Preparing(
+            loss or "cross_entropy",
+            _optimizer(name, rates, momentum, weight_decay),
+            metrics or [],
+            trainable or ["*"],
+            frozen or [],
+            clip,
+            initialize,
         )
-        asked = _Preparing(loss, chosen, metrics or [], trainable or ["*"], frozen or [], clip, initialize)
         loaded = _prepared(loaded, arrays, asked)
     session = TrainingSession(loaded, engine=engine, threads=threads, seed=seed)
     if initialize is not None and session.steps == 0:
@@ -170,6 +191,15 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         write_plot(plot, found)
     save_any(session.checkpoint() if keep_training else session.export(), output)
     report_saved(screen, output)
+
+
+def _refuse_preparing(given: dict[str, Any]) -> None:
+    """Raise UnsupportedError for an option that a model with training information has decided already."""
+    option = next((name for name, value in given.items() if value), None)
+    if option is not None:
+        raise UnsupportedError(
+            f"the model has training information, which decides what {option} is for; leave the option out"
+        )
 
 
 def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing) -> Model:
@@ -202,7 +232,9 @@ def _schedule(name: str, rate: float, steps: int, warmup: int) -> Schedule:
     return (Linear if name == "linear" else Cosine)(rate, max(1, steps), warmup)
 
 
-def _optimizer(name: str, schedule: Schedule, momentum: float, weight_decay: float | None) -> Optimizer:
+def _optimizer(
+    name: str, schedule: Schedule, momentum: float | None, weight_decay: float | None
+) -> Optimizer:
     if momentum and name != "sgd":
         raise UnsupportedError("--momentum is for --optimizer sgd")
     options: dict[str, Any] = {} if weight_decay is None else {"weight_decay": weight_decay}

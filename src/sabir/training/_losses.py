@@ -21,8 +21,8 @@ _LEAST_LOGARITHM = -100.0  # what PyTorch takes for the logarithm of 0
 class Loss:
     """A loss of an output of the model and a target; the mean over the elements.
 
-    >>> MeanSquaredError().target(sabir.ir.tensor_type('float', ['N', 2])).shape
-    (N, 2)
+    >>> print(MeanSquaredError().target(sabir.ir.tensor_type('float', ['N', 2])))
+    float[N,2]
     """
 
     def scores(self, output: Value) -> Value:

@@ -65,12 +65,11 @@ class RunnablePart:
         state: Mapping[str, Array],
         outputs: tuple[str, ...],
         path: tuple[int, int] = (0, 0),
-        buffers: Mapping[str, Array] | None = None,
     ) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the named outputs and the new values of the state variables that the part assigns.
 
-        `path` is the seed and the step, on which random numbers depend; `buffers` are arrays that new values
-        may be written into, by state variable. Raises EvaluationError for an update that does not fit.
+        `path` is the seed and the step, on which random numbers depend. Raises EvaluationError for an update
+        that does not fit.
         """
         session = self._session(outputs)
         wanted = {port.name for port in session.inputs}
@@ -79,8 +78,7 @@ class RunnablePart:
         _, keys, count = self._prepared()
         if keys in wanted and self._stream is not None:
             given[keys] = keys_for((path[0], *self._stream, path[1]), count)
-        written = {self.updates[n]: a for n, a in (buffers or {}).items() if n in self.updates}
-        results = session.run(given, out=written) if written else session.run(given)
+        results = session.run(given)
         updates = {n: self._checked(n, results[o], state[n]) for n, o in self.updates.items()}
         assigned = set(self.updates.values())
         return {n: np.copy(results[n]) if n in assigned else results[n] for n in outputs}, updates

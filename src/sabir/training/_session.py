@@ -74,7 +74,7 @@ class TrainingSession:
         options = Options(engine, threads, registry, limits)
         self._initial = _initial_state(self.model)
         step, epoch, batches = (number_in(self.model, name) or 0 for name in (STEP, EPOCH, BATCH))
-        self._store = Store(dict(self._initial), {}, step, epoch, step - batches)
+        self._store = Store(dict(self._initial), step, epoch, step - batches)
         self._inference = RunnablePart(inference_part(self.model), "the main graph", options, stream=None)
         self._starts = [_start(self.model, i, options) for i in range(len(self.model.training))]
         self._algorithms = [_algorithm(self.model, i, options) for i in range(len(self.model.training))]
@@ -189,7 +189,7 @@ class TrainingSession:
             if start is not None:
                 _, updates = start.run({}, values, (), (self.seed, 0))
                 values |= updates
-        self._commit(Store(values, {}, 0))
+        self._commit(Store(values, 0))
 
     def step(
         self,
@@ -218,7 +218,7 @@ class TrainingSession:
         values, updates = store.values, dict[str, Any]()
         for part in parts:
             wanted = part.outputs if request.outputs is None else tuple(filter(part.has, request.outputs))
-            found, assigned = part.run(request.feeds, values, wanted, (self.seed, store.step), store.spare)
+            found, assigned = part.run(request.feeds, values, wanted, (self.seed, store.step))
             results |= found
             updates |= assigned
             values = {**values, **assigned}

@@ -18,23 +18,18 @@ if TYPE_CHECKING:
 class Store(NamedTuple):
     """Everything that a step changes. It is replaced as one object, so no interrupt leaves a part of it.
 
-    `spare` are arrays of the shapes of some state variables, which the next step may write into; `step` is
-    how many steps were made, `epoch` how many epochs are complete, and `epoch_began` the step with which the
-    next one began.
+    `step` is how many steps were made, `epoch` how many epochs are complete, and `epoch_began` the step with
+    which the next one began.
     """
 
     values: dict[str, Array]
-    spare: dict[str, Array]
     step: int
     epoch: int = 0
     epoch_began: int = 0
 
     def after(self, updates: Mapping[str, Array], steps: int) -> Store:
-        """Return the store after an assignment; arrays that are no longer read become spare."""
-        released = {n: self.values[n] for n, a in updates.items() if a is not self.values[n]}
-        return self._replace(
-            values={**self.values, **updates}, spare={**self.spare, **released}, step=self.step + steps
-        )
+        """Return the store after an assignment."""
+        return self._replace(values={**self.values, **updates}, step=self.step + steps)
 
 
 class State(Mapping[str, "Array"]):
