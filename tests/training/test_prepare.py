@@ -176,6 +176,17 @@ def test_dropout_is_on_in_the_algorithm_alone():
     assert session.step({"x": ones, "label": ones * 0}, 1) == {"y": pytest.approx(ones), "loss": 1}
 
 
+def test_dropout_in_a_function_is_on_too():
+    text = (
+        '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>\n'
+        "g (float[N,20] x) => (float[N,20] y) <float[20] w = {W}> { d = local.drop (x)  y = Mul (d, w) }\n"
+        '<domain: "local", opset_import: ["" : 21]>\ndrop (x) => (y) { r = Constant <value_float = 0.5> ()  y = Dropout (x, r) }'
+    ).replace("{W}", "{" + ", ".join("1" * 20) + "}")
+    ones = np.ones((1, 20), np.float32)
+    session, _ = trained(text, "mse", feeds={"x": ones, "label": ones * 0}, optimizer=SGD(1.0))
+    assert 0 < (session.state["w"] == 1).sum() < 20
+
+
 def rates(schedule, steps):
     _, found = trained(optimizer=SGD(schedule), steps=steps)
     return [float(f["rate"]) for f in found]

@@ -48,7 +48,7 @@ class TrainingMode:
         copy = copied(node, rewriter.names, known)
         nested = [n for graph in copy.graphs for n in graph.all_nodes()]
         for inner in (copy, *nested):
-            if inner.op == "Dropout" and not inner.domain:
+            if inner.op == "Dropout" and changes_in_training(inner):
                 _drop(inner, b)
         if node.op == "BatchNormalization" and self._changes(node):
             self._normalize(copy, rewriter)
@@ -59,11 +59,11 @@ class TrainingMode:
 
     def _changes(self, node: Node) -> bool:
         """Return whether a node of the graph computes something else in training mode."""
-        if node.domain not in {"", "ai.onnx"}:
+        if not changes_in_training(node):
             return False
         if node.op == "Dropout":
             return True
-        running = node.inputs[_STATISTICS] if node.op == "BatchNormalization" else ()
+        running = node.inputs[_STATISTICS]
         names = [v.name for v in running if v is not None and v.constant is not None]
         return len(names) > 1 and not any(matches(name, self._frozen) for name in names)
 
@@ -81,6 +81,11 @@ class TrainingMode:
         self.statistics.update(zip(originals, new, strict=True))
 
 
+def changes_in_training(node: Node) -> bool:
+    """Return whether a node calls an operator that computes something else in training."""
+    return node.domain in {"", "ai.onnx"} and node.op in {"BatchNormalization", "Dropout"}
+
+
 def _drop(node: Node, b: DetachedBuilder) -> None:
     """Let a Dropout drop elements."""
     ratio = node.inputs[1] if len(node.inputs) > 1 else None
@@ -93,4 +98,4 @@ def _reads(node: Node) -> list[Value]:
     return [*(v for v in node.inputs if v is not None), *inner]
 
 
-__all__ = ["TrainingMode"]
+__all__ = ["TrainingMode", "changes_in_training"]

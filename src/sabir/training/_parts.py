@@ -40,6 +40,7 @@ class RunnablePart:
         self.what, self.outputs = what, part.outputs
         self.inputs: tuple[Value, ...] = tuple(part.model.graph.inputs)
         self._part, self._options, self._stream = part, options, stream
+        self._names = {v.name for v in part.model.graph.defined()}
         self._ready: tuple[Part, str, int] | None = None
         self._sessions: dict[tuple[str, ...], Session] = {}
 
@@ -57,7 +58,7 @@ class RunnablePart:
 
     def has(self, name: str) -> bool:
         """Return whether the graph of the part has a value of this name."""
-        return any(v.name == name for v in self._part.model.graph.defined())
+        return name in self._names
 
     def run(
         self,

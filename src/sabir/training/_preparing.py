@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from sabir.base import NotFoundError, UnsupportedError, quote, run_with_limits
 from sabir.conversion import convert
 from sabir.inference import without_contents
+from sabir.inlining import inline
 from sabir.ir import TensorType, TrainingInfo, least_ir
 from sabir.opsets import STANDARD
 from sabir.rewrite import Rewriter, remove_unread
 from sabir.training._algorithms import Builders, algorithms
 from sabir.training._initializing import initial_values
 from sabir.training._losses import LOSSES, Loss, metric
-from sabir.training._modes import TrainingMode
+from sabir.training._modes import TrainingMode, changes_in_training
 from sabir.training._optimizers import PREVIEW, AdamW, Optimizer
 from sabir.training._parameters import check_groups, trained
 
@@ -109,6 +110,8 @@ def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
     if model.training:
         raise UnsupportedError(f"{model!r} has training information; sabir.strip_training removes it")
     model = convert(model, _OLDEST_OPSET, registry=registry) if _is_old(model) else model.clone()
+    if any(changes_in_training(n) for f in model.functions for n in f.graph.all_nodes()):
+        model = inline(model, registry=registry)
     model.ir_version = max(model.ir_version, _OLDEST_IR)
     model.opsets[PREVIEW] = 1
     evaluation = _evaluation(model, plan, registry)

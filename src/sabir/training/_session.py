@@ -78,6 +78,7 @@ class TrainingSession:
         self._inference = RunnablePart(inference_part(self.model), "the main graph", options, stream=None)
         self._starts = [_start(self.model, i, options) for i in range(len(self.model.training))]
         self._algorithms = [_algorithm(self.model, i, options) for i in range(len(self.model.training))]
+        self._ports: dict[RunnablePart, tuple[ModelPort, ...]] = {}
         self.state = State(lambda: self._store, self._commit)
         """The state variables: a mapping of arrays to read and to set."""
 
@@ -89,14 +90,14 @@ class TrainingSession:
     @property
     def inputs(self) -> tuple[ModelPort, ...]:
         """The inputs for inference."""
-        return _ports(self._inference.inputs, self.model)
+        return self._ports_of(self._inference)
 
     def inputs_of(self, algorithm: int) -> tuple[ModelPort, ...]:
         """Return the inputs of a step of one algorithm: those of the main graph, then its own.
 
         Raises UnsupportedError where there is no such algorithm.
         """
-        return _ports(self._algorithm(algorithm).inputs, self.model)
+        return self._ports_of(self._algorithm(algorithm))
 
     @property
     def position(self) -> tuple[int, int]:
@@ -211,8 +212,8 @@ class TrainingSession:
         self._require_training()
         indices = [algorithm] if isinstance(algorithm, int) else algorithm
         parts = self._algorithms if indices is None else [self._algorithm(i) for i in indices]
-        request = read_request(feeds, outputs, _ports(parts[0].inputs, self.model))
-        self._check_names(request.feeds, [p for part in parts for p in _ports(part.inputs, self.model)])
+        request = read_request(feeds, outputs, self._ports_of(parts[0]))
+        self._check_names(request.feeds, [p for part in parts for p in self._ports_of(part)])
         self._check_outputs(request.outputs or (), parts)
         store, results = self._store, dict[str, Any]()
         values, updates = store.values, dict[str, Any]()
@@ -263,6 +264,12 @@ class TrainingSession:
     def __repr__(self) -> str:
         count = len(self._store.values)
         return f"<TrainingSession of {self.model!r}, {count} state variables, {self.steps} steps>"
+
+    def _ports_of(self, part: RunnablePart) -> tuple[ModelPort, ...]:
+        found = self._ports.get(part)
+        if found is None:
+            found = self._ports[part] = _ports(part.inputs, self.model)
+        return found
 
     def _commit(self, store: Store) -> None:
         self._store = store  # one assignment: an interrupt comes before or after it
