@@ -329,6 +329,34 @@ def test_a_step_elsewhere_is_the_same():
         np.testing.assert_allclose(got[f"next_{name}"], value, rtol=1e-3, atol=1e-4, err_msg=name)
 
 
+def test_recomputation_changes_no_result():
+    text = (
+        NETWORK
+        .replace("c = Conv", "[block_conv] c = Conv")
+        .replace("n = Batch", "[block_norm] n = Batch")
+        .replace("a = Relu", "[block_relu] a = Relu")
+    )
+    text = text.replace("d = Dropout", "[drop] d = Dropout").replace(
+        "p = GlobalAveragePool (a)", "q = MaxPool <kernel_shape = [2, 2]> (a)  p = GlobalAveragePool (q)"
+    )
+    rng = np.random.default_rng(3)
+    feeds = {"x": rng.standard_normal((4, 1, 4, 4)).astype(np.float32), "label": np.array([0, 1, 0, 1])}
+    sessions = [
+        trained(text, "cross_entropy", steps=3, feeds=feeds, optimizer=SGD(0.1), recompute=r)[0]
+        for r in ((), ["(block)_.*"])
+    ]
+    plain, again = sessions
+    for name, value in plain.state.items():
+        np.testing.assert_allclose(again.state[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+    nodes = [node.op for node in again.model.training[0].algorithm]
+    assert "Gradient" not in nodes
+    assert nodes.count("Dropout") == 1
+    assert nodes.count("Conv") == 1  # that of the main graph is not in the list
+    assert {f.rule for f in findings(again.model, strict=True)} <= STYLE | {"NAME004"}
+    with pytest.raises(NotFoundError, match="none of these"):
+        prepare(sabir.parse(text), recompute=["none of these"])
+
+
 def test_what_is_refused():
     model = sabir.parse(LINEAR)
     cases = [

@@ -11,12 +11,14 @@ from sabir.ir import Tensor, TensorType, TrainingInfo
 from sabir.training._optimizers import PREVIEW, Moment, Parameter
 from sabir.training._parameters import group_of
 from sabir.training._schedules import rate_of
+from sabir.training._written_out import written_gradients
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sabir.ir import Array, Builder, Graph, Value
     from sabir.rewrite import DetachedBuilder, Rewriter
+    from sabir.training._modes import TrainingMode
     from sabir.training._preparing import Plan
 
 _TINY = 1e-6  # what PyTorch adds to a norm before it divides by it
@@ -40,14 +42,18 @@ def algorithms(
     loss: Value,
     parameters: Sequence[Value],
     results: Sequence[Value],
-    statistics: Mapping[Value, Value],
+    mode: TrainingMode,
 ) -> list[TrainingInfo]:
     """Return the training information that trains parameters: one, or two for a split model."""
     b = builders.first
-    gradients = _gradients(b, builders.main, loss, parameters)
-    updates = list(statistics.items())
+    updates = list(mode.statistics.items())
     b.graph.name = "training"
     b.graph.outputs = [v for v in (loss, *results) if v.home is b.graph]
+    if plan.recompute:
+        origins = mode.origins()
+        gradients = written_gradients(b, builders.rewriter, loss, parameters, plan.recompute, origins)
+    else:
+        gradients = _gradients(b, builders.main, loss, parameters)
     if plan.split:
         return _split(builders, plan, list(zip(parameters, gradients, strict=True)), updates)
     if plan.accumulate > 1:

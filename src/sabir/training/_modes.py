@@ -43,6 +43,11 @@ class TrainingMode:
         """Return the value that takes the place of one of the main graph."""
         return self._copies.get(original) or original
 
+    def origins(self) -> dict[str, str]:
+        """Return the name of the node that each value of the copy is computed by in the main graph."""
+        pairs = [(copy, original.node) for original, copy in self._copies.items()]
+        return {copy.name: node.name for copy, node in pairs if copy is not None and node is not None}
+
     def _copy(self, node: Node, b: DetachedBuilder, rewriter: Rewriter) -> None:
         known = dict(self._copies)
         copy = copied(node, rewriter.names, known)

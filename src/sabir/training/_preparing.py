@@ -45,6 +45,7 @@ class Plan(NamedTuple):
     split: bool
     metrics: tuple[str, ...]
     initialize: Mapping[str, str]
+    recompute: tuple[str, ...]
 
 
 def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
@@ -62,6 +63,7 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     split: bool = False,
     metrics: Sequence[str] = (),
     initialize: str | Mapping[str, str] | None = None,
+    recompute: Sequence[str] = (),
     registry: Registry = STANDARD,
     limits: Limits | None = None,
 ) -> Model:
@@ -80,7 +82,9 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     Dropout and BatchNormalization are in training mode inside the algorithm, and running statistics are
     state. The algorithm returns `loss`, the `metrics` (accuracy, mse, mae) and `rate`; the last training
     information has no bindings, and evaluates loss and metrics of the main graph. `initialize` has rules by
-    pattern, or one for all: glorot, he, normal, zeros, ones.
+    pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has patterns of node names, as
+    `differentiate` takes them: the results of these nodes are computed again for the gradients, which are
+    then written out, and not one operator Gradient.
 
     A model below operator set 18 is converted to it. Raises NotFoundError for a name or a pattern that
     matches nothing, UnsupportedError, SchemaError, ConversionError or LimitError.
@@ -101,7 +105,7 @@ def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
     chosen = AdamW(1e-3) if optimizer is None else optimizer
     plan = Plan(
         loss, target, output, chosen, tuple(trainable), tuple(frozen), tuple(groups), clip, accumulate, split,
-        tuple(metrics), rules,
+        tuple(metrics), rules, tuple(recompute),
     )  # fmt: skip
     return run_with_limits(limits, _prepare, model, plan, registry)
 
@@ -123,7 +127,7 @@ def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
     parameters = [v for v in trained(rewriter, loss, plan.trainable, plan.frozen) if v not in mode.statistics]
     check_groups(plan.groups, parameters)
     builders = Builders(b, rewriter)
-    infos = algorithms(builders, plan, loss, parameters, results, mode.statistics)
+    infos = algorithms(builders, plan, loss, parameters, results, mode)
     if plan.initialize:
         start = rewriter.builder(model.graph)
         pairs = initial_values(start, parameters, plan.initialize)
