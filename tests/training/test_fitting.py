@@ -59,8 +59,8 @@ def test_a_training_that_stops_at_any_step_goes_on_with_the_same_bits(tmp_path):
 
 def test_every_sample_is_used_once_in_an_order_of_the_seed_and_the_epoch():
     trained, orders = session(), []
-    step = trained.step
-    trained.step = lambda feeds, *rest: (orders.append(feeds["x"][:, 0]), step(feeds, *rest))[1]
+    step = trained.step_in_epoch
+    trained.step_in_epoch = lambda feeds, *rest: (orders.append(feeds["x"][:, 0]), step(feeds, *rest))[1]
     numbers = {"x": np.arange(200, dtype=np.float32).reshape(50, 4), "label": np.arange(50) % 3}
     trained.fit(numbers, epochs=2, batch=16)
     epochs = [np.concatenate(orders[:4]), np.concatenate(orders[4:])]
@@ -71,6 +71,15 @@ def test_every_sample_is_used_once_in_an_order_of_the_seed_and_the_epoch():
     orders.clear()
     trained.fit(numbers, epochs=3, batch=50, shuffle=False)
     assert orders[0].tolist() == list(range(0, 200, 4))
+
+
+def test_steps_beside_fit_are_no_batches_of_an_epoch():
+    trained = session()
+    for _ in range(3):
+        trained.step(DATA, 0)
+    assert (trained.steps, trained.position) == (3, (0, 0))
+    trained.fit(DATA, batch=25)
+    assert (trained.steps, trained.position) == (5, (1, 0))
 
 
 def test_batches_from_an_iterable():

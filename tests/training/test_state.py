@@ -180,6 +180,8 @@ def test_bad_metadata_is_refused():
         model.metadata = {"sabir.training.step": text}
         with pytest.raises(SchemaError, match=r"sabir\.training\.step"):
             sabir.TrainingSession(model)
+    with pytest.raises(SabirError, match="no engine 'turbo'"):
+        sabir.TrainingSession(sabir.parse(HEAD + LAST), engine="turbo")
     with pytest.raises(SabirError, match="seed"):
         sabir.TrainingSession(sabir.parse(HEAD + LAST), seed=-1)
 

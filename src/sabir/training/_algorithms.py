@@ -64,10 +64,10 @@ def algorithms(
 
 
 class _State:
-    """State variables of an algorithm: initializers of a builder's graph, or of the main graph."""
+    """State variables: initializers of an algorithm, or of the main graph, which all algorithms share."""
 
-    def __init__(self, b: DetachedBuilder, graph: Graph | None = None) -> None:
-        self._b, self._graph = b, graph
+    def __init__(self, b: DetachedBuilder, shared: Builders | None = None) -> None:
+        self._b, self._shared = b, shared
 
     def new(self, name: str, value: Any, like: Value | None = None) -> Value:
         """Add a state variable; `value` fills the shape of `like` in its element type, if it is there."""
@@ -75,9 +75,9 @@ class _State:
         array: Array = (
             np.full(data.shape, value, data.element.dtype) if isinstance(data, Tensor) else np.asarray(value)
         )
-        if self._graph is None:
+        if self._shared is None:
             return self._b.initializer(name, array)
-        return self._graph.add_initializer(self._b.initializer(name, 0).name, array)
+        return self._shared.main.add_initializer(self._shared.rewriter.names.fresh(name), array)
 
 
 def _gradients(b: Builder, main: Graph, loss: Value, parameters: Sequence[Value]) -> list[Value]:
@@ -178,7 +178,7 @@ def _split(
     the number of the step is another one than that for which they hold.
     """
     b, second = builders.first, builders.rewriter.builder(builders.main)
-    shared = _State(b, builders.main)
+    shared = _State(b, builders)
     step = shared.new("training_step", np.int64(0))
     valid, count = shared.new("grad_step", np.int64(-1)), shared.new("grad_count", np.float32(0))
     fresh = b.Not(b.Equal(valid, step))

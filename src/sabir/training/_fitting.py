@@ -113,7 +113,7 @@ class _Run:
         number, first = session.position
         means, done = _Means(), first
         for feeds in batches.epoch(number, first):
-            results = session.step(feeds, self._algorithms, self._outputs)
+            results = session.step_in_epoch(feeds, self._algorithms, self._outputs)
             means.add(results, _samples(feeds))
             done += 1
             if asked.progress is not None:

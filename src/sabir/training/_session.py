@@ -8,6 +8,7 @@ from sabir.base import FeedError, UnsupportedError, suggest
 from sabir.evaluation import ModelPort, make_engine, read_request
 from sabir.ir import Tensor
 from sabir.opsets import STANDARD
+from sabir.runtime import ENGINES
 from sabir.serial import save
 from sabir.training._combining import inference_part, initialization_part, state_of, step_part
 from sabir.training._fitting import BATCH, EPOCH, Epoch, Fitting, Progress, fit
@@ -71,6 +72,10 @@ class TrainingSession:
         self.seed = (noted or 0) if seed is None else seed
         if self.seed < 0:
             raise UnsupportedError(f"a seed is a number, 0 or more; got {self.seed}")
+        if engine not in {"auto", *ENGINES}:
+            raise UnsupportedError(
+                f"there is no engine {engine!r}; the engines are auto, {', '.join(ENGINES)}"
+            )
         options = Options(engine, threads, registry, limits)
         self._initial = _initial_state(self.model)
         step, epoch, batches = (number_in(self.model, name) or 0 for name in (STEP, EPOCH, BATCH))
@@ -209,6 +214,22 @@ class TrainingSession:
         feeds that do not fit; EvaluationError where a node fails, or an update has another type or shape than
         its variable; LimitError. The state is then as before.
         """
+        return self._step(feeds, algorithm, outputs, in_epoch=False)
+
+    def step_in_epoch(
+        self, feeds: Any, algorithm: int | Sequence[int], outputs: str | Sequence[str]
+    ) -> dict[str, Any]:
+        """Make a step as `step` does, which counts as a batch of the epoch: what `fit` calls."""
+        return self._step(feeds, algorithm, outputs, in_epoch=True)
+
+    def _step(
+        self,
+        feeds: Any,
+        algorithm: int | Sequence[int] | None,
+        outputs: str | Sequence[str] | None,
+        *,
+        in_epoch: bool,
+    ) -> dict[str, Any]:
         self._require_training()
         indices = [algorithm] if isinstance(algorithm, int) else algorithm
         parts = self._algorithms if indices is None else [self._algorithm(i) for i in indices]
@@ -223,7 +244,8 @@ class TrainingSession:
             results |= found
             updates |= assigned
             values = {**values, **assigned}
-        self._commit(store.after(updates, 1 if any(part.updates for part in parts) else 0))
+        steps = 1 if any(part.updates for part in parts) else 0
+        self._commit(store.after(updates, steps=steps, in_epoch=in_epoch))
         return results
 
     def run(self, feeds: Any, outputs: str | Sequence[str] | None = None) -> dict[str, Any]:

@@ -27,9 +27,13 @@ class Store(NamedTuple):
     epoch: int = 0
     epoch_began: int = 0
 
-    def after(self, updates: Mapping[str, Array], steps: int) -> Store:
-        """Return the store after an assignment."""
-        return self._replace(values={**self.values, **updates}, step=self.step + steps)
+    def after(self, updates: Mapping[str, Array], *, steps: int, in_epoch: bool) -> Store:
+        """Return the store after an assignment; a step outside of an epoch leaves the place in the epoch."""
+        return self._replace(
+            values={**self.values, **updates},
+            step=self.step + steps,
+            epoch_began=self.epoch_began + (0 if in_epoch else steps),
+        )
 
 
 class State(Mapping[str, "Array"]):
