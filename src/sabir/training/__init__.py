@@ -1,5 +1,6 @@
 """Training: models that hold state, initialise, step and infer; training models made of inference models."""
 
+from sabir.training._distributing import distribute
 from sabir.training._fitting import Epoch, Progress
 from sabir.training._losses import (
     LOSSES,
@@ -45,6 +46,7 @@ __all__ = [
     "State",
     "Step",
     "TrainingSession",
+    "distribute",
     "initialization_model",
     "prepare",
     "step_model",

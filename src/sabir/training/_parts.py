@@ -65,12 +65,12 @@ class RunnablePart:
         feeds: Mapping[str, Any],
         state: Mapping[str, Array],
         outputs: tuple[str, ...],
-        path: tuple[int, int] = (0, 0),
+        path: tuple[int, ...] = (0, 0),
     ) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the named outputs and the new values of the state variables that the part assigns.
 
-        `path` is the seed and the step, on which random numbers depend. Raises EvaluationError for an update
-        that does not fit.
+        `path` is the seed, the step and what else random numbers depend on. Raises EvaluationError for
+        an update that does not fit.
         """
         session = self._session(outputs)
         wanted = {port.name for port in session.inputs}
@@ -78,7 +78,7 @@ class RunnablePart:
         given.update((n, v) for n, v in feeds.items() if n in wanted)
         _, keys, count = self._prepared()
         if keys in wanted and self._stream is not None:
-            given[keys] = keys_for((path[0], *self._stream, path[1]), count)
+            given[keys] = keys_for((path[0], *self._stream, *path[1:]), count)
         results = session.run(given)
         updates = {n: self._checked(n, results[o], state[n]) for n, o in self.updates.items()}
         assigned = set(self.updates.values())

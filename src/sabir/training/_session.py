@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Literal
 
 from sabir.base import FeedError, UnsupportedError, suggest
@@ -14,17 +15,19 @@ from sabir.training._combining import inference_part, initialization_part, state
 from sabir.training._fitting import BATCH, EPOCH, Epoch, Fitting, Progress, fit
 from sabir.training._parts import Options, RunnablePart
 from sabir.training._saving import SEED, STEP, number_in, strip_training, with_state
+from sabir.training._sharding import run_sharded
 from sabir.training._state import State, Store
 from sabir.training._validating import require_valid
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from sabir.base import Limits
     from sabir.ir import Array, Model
     from sabir.schema import Registry
     from sabir.training._data import Data
+    from sabir.training._sharding import Computed, Pool, Work
 
 _INITIALIZING, _STEPPING = 0, 1  # which random numbers are drawn
 
@@ -76,6 +79,8 @@ class TrainingSession:
             raise UnsupportedError(
                 f"there is no engine {engine!r}; the engines are auto, {', '.join(ENGINES)}"
             )
+        self.engine, self.threads = engine, threads
+        self._pool: Pool | None = None
         options = Options(engine, threads, registry, limits)
         self._initial = _initial_state(self.model)
         step, epoch, batches = (number_in(self.model, name) or 0 for name in (STEP, EPOCH, BATCH))
@@ -240,13 +245,27 @@ class TrainingSession:
         values, updates = store.values, dict[str, Any]()
         for part in parts:
             wanted = part.outputs if request.outputs is None else tuple(filter(part.has, request.outputs))
-            found, assigned = part.run(request.feeds, values, wanted, (self.seed, store.step))
+            found, assigned = self._run(part, request.feeds, values, wanted)
             results |= found
             updates |= assigned
             values = {**values, **assigned}
         steps = 1 if any(part.updates for part in parts) else 0
         self._commit(store.after(updates, steps=steps, in_epoch=in_epoch))
         return results
+
+    def computed(self, work: Work, values: Mapping[str, Array]) -> Computed:
+        """Return outputs and updates of an algorithm for a state that is given, and change nothing."""
+        part = self._algorithm(work.algorithm)
+        return part.run(work.feeds, values, work.outputs, work.path)
+
+    @contextlib.contextmanager
+    def sharded(self, pool: Pool) -> Generator[None]:
+        """Let replicas compute the first algorithm that updates the state while the context lasts."""
+        before, self._pool = self._pool, pool
+        try:
+            yield
+        finally:
+            self._pool = before
 
     def run(self, feeds: Any, outputs: str | Sequence[str] | None = None) -> dict[str, Any]:
         """Return the outputs of the main graph with the present state; it changes nothing.
@@ -286,6 +305,20 @@ class TrainingSession:
     def __repr__(self) -> str:
         count = len(self._store.values)
         return f"<TrainingSession of {self.model!r}, {count} state variables, {self.steps} steps>"
+
+    def _run(
+        self,
+        part: RunnablePart,
+        feeds: Mapping[str, Any],
+        values: Mapping[str, Array],
+        wanted: tuple[str, ...],
+    ) -> Computed:
+        """Run one algorithm here, or on the replicas."""
+        index, path = self._algorithms.index(part), (self.seed, self.steps)
+        if self._pool is None or index != self.updating[0]:
+            return part.run(feeds, values, wanted, path)
+        known = {n: v for n, v in feeds.items() if any(p.name == n for p in self._ports_of(part))}
+        return run_sharded(self._pool, index, known, values, wanted, path)
 
     def _ports_of(self, part: RunnablePart) -> tuple[ModelPort, ...]:
         found = self._ports.get(part)
