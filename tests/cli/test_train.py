@@ -104,7 +104,8 @@ def test_what_is_refused(fails, line, tmp_path, monkeypatch):
     out = tmp_path / "out.onnx"
     cases = [
         ("--loss", "hinge"), ("--metrics", "accuracy", "--loss", "mse"), ("--frozen", "q*", "--loss", "mse"), ("--momentum", "0.9"),
-        ("--warmup", "3"), ("--clip", "-1", "--loss", "mse"), ("--checkpoint", "x.xyz"), ("--frozen", "*", "--loss", "mse"),
+        ("--warmup", "3"), ("--clip", "-1", "--loss", "mse"), ("--checkpoint", "x.xyz"), ("--rate", "-1", "--loss", "mse"),
+        ("--rate", "nan", "--loss", "mse"), ("--schedule", "cosine", "--warmup", "3", "--loss", "mse"), ("--frozen", "*", "--loss", "mse"),
     ]  # fmt: skip
     for words in cases:
         assert fails("train", model, "--data", data, "-o", out, *words)
@@ -115,6 +116,8 @@ def test_what_is_refused(fails, line, tmp_path, monkeypatch):
     assert "target" in fails("train", model, "--data", tmp_path / "many.npz", "-o", out, "--loss", "mse")
     np.savez(tmp_path / "uneven.npz", x=np.zeros((2, 2), np.float32), t=np.zeros((3, 1), np.float32))
     assert "3" in fails("train", model, "--data", tmp_path / "uneven.npz", "-o", out, "--loss", "mse")
+    np.savez(tmp_path / "scalar.npz", x=np.float32(1), t=np.float32(1))
+    assert "sample" in fails("train", model, "--data", tmp_path / "scalar.npz", "-o", out, "--loss", "mse")
     (tmp_path / "no.npz").write_bytes(b"no archive")
     assert "no.npz" in fails("train", model, "--data", tmp_path / "no.npz", "-o", out)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -145,8 +145,8 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
     """
     if plot is not None:
         plotting()
-    for path in (checkpoint,) if checkpoint is not None else ():
-        format_by_name(path)
+    if checkpoint is not None:
+        format_by_name(checkpoint)
     loaded, arrays, screen = load_any(model), read_archive(data), report_screen(output)
     given = {
         "--loss": loss, "--optimizer": optimizer, "--rate": rate, "--momentum": momentum,
@@ -157,8 +157,9 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
         _refuse_preparing(given)
     else:
         name = optimizer or "adamw"
-        steps = epochs * -(-len(next(iter(arrays.values()), ())) // batch)
-        rates = _schedule(schedule or "constant", rate or _RATES[name], steps, warmup or 0)
+        samples = max((len(a) for a in arrays.values() if a.ndim), default=0)
+        steps = epochs * -(-samples // batch)
+        rates = _schedule(schedule or "constant", _RATES[name] if rate is None else rate, steps, warmup or 0)
         asked = _Preparing(
             loss or "cross_entropy",
             _optimizer(name, rates, momentum, weight_decay),
@@ -195,7 +196,7 @@ def train(  # ruff: ignore[too-many-arguments]  the options of the command
 
 def _refuse_preparing(given: dict[str, Any]) -> None:
     """Raise UnsupportedError for an option that a model with training information has decided already."""
-    option = next((name for name, value in given.items() if value), None)
+    option = next((name for name, value in given.items() if value not in (None, [])), None)
     if option is not None:
         raise UnsupportedError(
             f"the model has training information, which decides what {option} is for; leave the option out"
