@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch.nn import functional
+import torch  # pyright: ignore[reportMissingImports] - what it records; no dependency
+from torch.nn import functional  # pyright: ignore[reportMissingImports] - as above
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))

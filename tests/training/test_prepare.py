@@ -324,9 +324,9 @@ def test_a_step_elsewhere_is_the_same():
         zip(names, other.run(names, {n: feeds.get(n, session.state.get(n)) for n in wanted}), strict=True)
     )
     found = session.step(feeds, 0)
-    np.testing.assert_allclose(got["loss"], found["loss"], rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(got["loss"]), found["loss"], rtol=1e-5)
     for name, value in session.state.items():
-        np.testing.assert_allclose(got[f"next_{name}"], value, rtol=1e-3, atol=1e-4, err_msg=name)
+        np.testing.assert_allclose(np.asarray(got[f"next_{name}"]), value, rtol=1e-3, atol=1e-4, err_msg=name)
 
 
 def test_recomputation_changes_no_result():
