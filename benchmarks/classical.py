@@ -11,6 +11,7 @@ from __future__ import annotations
 import statistics
 import time
 import warnings
+from importlib import import_module
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
@@ -108,36 +109,31 @@ def _models() -> Iterator[tuple[str, bytes]]:
     }
     for name, model in trained.items():
         options = {id(model): {"zipmap": False}} if hasattr(model, "classes_") else None
-        yield (
-            name,
-            to_onnx(model, x[:1], options=options, target_opset=OPSETS).SerializeToString(),
-        )
+        found: Any = to_onnx(model, x[:1], options=options, target_opset=OPSETS)
+        yield name, found.SerializeToString()
     yield from _boosted(x, y)
 
 
 def _data(classes: int) -> tuple[Any, Any]:
-    x, y = make_classification(4000, FEATURES, n_informative=10, n_classes=classes, random_state=0)
-    return x.astype(np.float32), y
+    made: Any = make_classification(4000, FEATURES, n_informative=10, n_classes=classes, random_state=0)
+    return made[0].astype(np.float32), made[1]
 
 
 def _boosted(x: Any, y: Any) -> Iterator[tuple[str, bytes]]:
     """Yield the models of libraries that may be installed."""
     try:
-        import lightgbm  # ruff: ignore[import-outside-top-level]  may be missing
-        import xgboost  # ruff: ignore[import-outside-top-level]
-        from onnxmltools import convert_lightgbm, convert_xgboost  # ruff: ignore[import-outside-top-level]
-        from skl2onnx.common.data_types import FloatTensorType  # ruff: ignore[import-outside-top-level]
+        lightgbm, xgboost, tools = map(import_module, ("lightgbm", "xgboost", "onnxmltools"))
     except ImportError:
         h.progress("no LightGBM, XGBoost or onnxmltools")
         return
-    inputs: Any = [("X", FloatTensorType([None, FEATURES]))]
+    inputs: Any = [("X", import_module("skl2onnx.common.data_types").FloatTensorType([None, FEATURES]))]
     light = lightgbm.LGBMClassifier(n_estimators=100, verbose=-1).fit(x, y)
-    found = convert_lightgbm(light, initial_types=inputs, zipmap=False, target_opset=15)
+    found = tools.convert_lightgbm(light, initial_types=inputs, zipmap=False, target_opset=15)
     yield "LightGBM, 100 trees", found.SerializeToString()
     extreme = xgboost.XGBClassifier(n_estimators=100, max_depth=6).fit(x, y)
     yield (
         "XGBoost, 100 trees of depth 6",
-        convert_xgboost(extreme, initial_types=inputs, target_opset=15).SerializeToString(),
+        tools.convert_xgboost(extreme, initial_types=inputs, target_opset=15).SerializeToString(),
     )
 
 

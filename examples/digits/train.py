@@ -1,4 +1,4 @@
-"""Train a digit classifier on the UCI digits and save it as ONNX, with Sabir's own builder.
+"""Build a digit classifier, train it on the UCI digits, and save it as ONNX: all of it with Sabir.
 
     python examples/digits/train.py
 
@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from network import Adam, Network
 from sklearn.datasets import load_digits
 
 import sabir
+from sabir.training import Adam, Cosine, prepare
 
 if TYPE_CHECKING:
-    from network import Array, Layer
+    from collections.abc import Iterator
 
     from sabir.ir import Value
 
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
 SEED = 7
 HELD_BACK = 360
-EPOCHS = 60
+EPOCHS = 40
 BATCH = 64
 RATE = 3e-3
 BRIGHTEST = 16  # the data's pixels count the dark ones among the 4x4 of a scan: 0..16
@@ -32,16 +34,23 @@ TARGET = Path(sabir.__file__).parent / "demo"
 
 
 def main() -> None:
-    """Train, report on the held-back images, save."""
-    rng = np.random.default_rng(SEED)
-    images, labels, held_images, held_labels = split(rng)
-    network = Network(rng)
+    """Build, train, report on the held-back images, save."""
+    images, labels, held_images, held_labels = split(np.random.default_rng(SEED))
+    data = Moved(images, labels)
+    model = network(np.random.default_rng(SEED))
+    rate = Cosine(RATE, EPOCHS * len(data))
+    session = sabir.TrainingSession(
+        prepare(model, "cross_entropy", optimizer=Adam(rate), metrics=["accuracy"])
+    )
     started = time.perf_counter()
-    train(network, images, labels, rng)
-    right = network.scores(scaled(held_images)).argmax(1) == held_labels
+    epochs = session.fit(data, epochs=EPOCHS)
+    right = session.run({"image": scaled(held_images)})["probabilities"].argmax(1) == held_labels
     print(f"trained on {len(images)} images in {time.perf_counter() - started:.0f} s")
+    print(f"right on {epochs[-1].results['accuracy']:.2%} of the moved images of the last epoch")
     print(f"right on {right.sum()} of {len(right)} held-back images: {right.mean():.2%}")
-    model = as_onnx(network)
+    for name, value in session.state.items():
+        if name in model.graph.initializers:
+            model.graph.initializers[name] = value
     sabir.check(model)
     sabir.save(sabir.infer(model), TARGET / "digits.onnx")
     np.savez_compressed(TARGET / "digits_test.npz", images=held_images, labels=held_labels)
@@ -58,36 +67,41 @@ def split(rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
     return images[HELD_BACK:], labels[HELD_BACK:], images[:HELD_BACK], labels[:HELD_BACK]
 
 
-def train(network: Network, images: Array, labels: Array, rng: np.random.Generator) -> None:
-    """Fit the network, with every image moved a little each time it is seen."""
-    adam = Adam(network.parameters)
-    for epoch in range(EPOCHS):
-        rate = RATE * (1 + np.cos(np.pi * epoch / EPOCHS)) / 2
-        order = rng.permutation(len(images))
-        for batch in np.array_split(order, len(order) // BATCH):
-            adam.step(network.gradients(scaled(moved(images[batch], rng)), labels[batch]), rate)
+class Moved:
+    """The batches of an epoch, in another order each time, and every image moved by at most a pixel."""
 
+    def __init__(self, images: Array, labels: Array) -> None:
+        self.images, self.labels = images, labels.astype(np.int64)
+        self.rng = np.random.default_rng(SEED)
 
-def moved(images: Array, rng: np.random.Generator) -> Array:
-    """Return the images, each shifted by at most a pixel in each direction."""
-    padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
-    corners = rng.choice(3, size=(len(images), 2), p=(0.2, 0.6, 0.2))
-    return np.stack([p[i : i + 8, j : j + 8] for p, (i, j) in zip(padded, corners, strict=True)])
+    def __len__(self) -> int:
+        return len(self.images) // BATCH
+
+    def __iter__(self) -> Iterator[dict[str, Array]]:
+        for batch in np.array_split(self.rng.permutation(len(self.images)), len(self)):
+            yield {"image": scaled(self.moved(self.images[batch])), "label": self.labels[batch]}
+
+    def moved(self, images: Array) -> Array:
+        """Return the images, each shifted by at most a pixel in each direction."""
+        padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
+        corners = self.rng.choice(3, size=(len(images), 2), p=(0.2, 0.6, 0.2))
+        return np.stack([p[i : i + 8, j : j + 8] for p, (i, j) in zip(padded, corners, strict=True)])
 
 
 def scaled(images: Array) -> Array:
-    """Return images as the network takes them: [N,1,8,8] in 0..1."""
-    return images[:, None].astype(np.float32) / BRIGHTEST
+    """Return images as the network takes them: [N,1,8,8]."""
+    return images[:, None].astype(np.float32)
 
 
-def as_onnx(network: Network) -> sabir.Model:
+def network(rng: np.random.Generator) -> sabir.Model:
     """Return the network as an ONNX model that takes raw pixels and gives probabilities."""
     b = sabir.Builder(17, name="digits")
     x = b.Mul(b.input("image", "float", ["N", 1, 8, 8]), b.initializer("scale", np.float32(1 / BRIGHTEST)))
-    for name, layer in (("conv1", network.conv1), ("conv2", network.conv2)):
-        x = b.Conv(x, *constants(b, name, layer), kernel_shape=[3, 3], pads=[1, 1, 1, 1], name=name)
+    for name, channels, filters in (("conv1", 1, 16), ("conv2", 16, 32)):
+        weight, bias = weights(b, rng, name, (filters, channels, 3, 3), filters)
+        x = b.Conv(x, weight, bias, kernel_shape=[3, 3], pads=[1, 1, 1, 1], name=name)
         x = b.MaxPool(b.Relu(x), kernel_shape=[2, 2], strides=[2, 2])
-    scores = b.Gemm(b.Flatten(x), *constants(b, "dense", network.dense), name="dense")
+    scores = b.Gemm(b.Flatten(x), *weights(b, rng, "dense", (128, 10), 10), name="dense")
     b.output(b.Softmax(scores, axis=1), "probabilities", "float", ["N", 10])
     return b.model(
         producer_version=sabir.__version__,
@@ -96,10 +110,15 @@ def as_onnx(network: Network) -> sabir.Model:
     )
 
 
-def constants(b: sabir.Builder, name: str, layer: Layer) -> tuple[Value, Value]:
-    """Return a layer's weight and bias as initializers."""
-    weight, bias = layer.parameters
-    return b.initializer(f"{name}.weight", weight), b.initializer(f"{name}.bias", bias)
+def weights(
+    b: sabir.Builder, rng: np.random.Generator, name: str, shape: tuple[int, ...], outputs: int
+) -> tuple[Value, Value]:
+    """Return a layer's weight, random at first, and its bias."""
+    deviation = np.sqrt(2 * outputs / np.prod(shape))
+    weight = (rng.standard_normal(shape) * deviation).astype(np.float32)
+    return b.initializer(f"{name}.weight", weight), b.initializer(
+        f"{name}.bias", np.zeros(outputs, np.float32)
+    )
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from sabir.runtime import Session, hessian, jacobian, vjp
     from sabir.serial import dumps, from_proto, load, loads, save, text, to_proto
     from sabir.syntax import parse
+    from sabir.training import TrainingSession, strip_training
 
 # imported on first use, so that `import sabir` is fast
 _LATER = {
@@ -53,6 +54,7 @@ _LATER = {
     "Session": "runtime", "dumps": "serial", "from_proto": "serial", "load": "serial", "loads": "serial",
     "save": "serial", "text": "serial", "to_proto": "serial", "parse": "syntax", "requirements": "consumers",
     "differentiate": "differentiation", "hessian": "runtime", "jacobian": "runtime", "vjp": "runtime",
+    "TrainingSession": "training", "strip_training": "training",
 }  # fmt: skip
 
 __getattr__ = importing_later(__name__, _LATER)
@@ -145,6 +147,7 @@ __all__ = [
     "SabirWarning",
     "SchemaError",
     "Session",
+    "TrainingSession",
     "UnsupportedError",
     "WireError",
     "__version__",
@@ -167,6 +170,7 @@ __all__ = [
     "releases",
     "requirements",
     "save",
+    "strip_training",
     "text",
     "to_proto",
     "vjp",

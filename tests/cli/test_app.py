@@ -19,6 +19,7 @@ COMMANDS = (
     "text",
     "convert",
     "differentiate",
+    "train",
     "edit",
     "diff",
     "pack",

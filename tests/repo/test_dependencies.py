@@ -35,7 +35,8 @@ def imported(folder):
 
 
 # the package may import its own extras, where it says what to install; what it cannot do without stands apart
-RUNTIME = named(PROJECT["dependencies"]) | named(PROJECT["optional-dependencies"]["image"])
+EXTRAS = (PROJECT["optional-dependencies"][extra] for extra in ("image", "plot", "ray"))
+RUNTIME = named(PROJECT["dependencies"]).union(*map(named, EXTRAS))
 TEST = RUNTIME | named(PROJECT["optional-dependencies"]["test"])
 
 

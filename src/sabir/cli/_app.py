@@ -44,6 +44,7 @@ from sabir.cli import (
     _run,
     _show,
     _text,
+    _train,
 )
 from sabir.cli._screen import plain
 from sabir.cli._usage import FAULTY, UNREADABLE
@@ -79,6 +80,7 @@ for command, examples in (
     (_text.text, _text.EXAMPLES),
     (_convert.convert, _convert.EXAMPLES),
     (_differentiate.differentiate, _differentiate.EXAMPLES),
+    (_train.train, _train.EXAMPLES),
     (_edit.edit, _edit.EXAMPLES),
     (_diff.diff, _diff.EXAMPLES),
     (_pack.pack, _pack.PACK_EXAMPLES),
@@ -127,7 +129,7 @@ def sabir(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Inspect, check, infer, run, edit, convert and differentiate ONNX models."""
+    """Inspect, check, infer, run, edit, convert, differentiate and train ONNX models."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

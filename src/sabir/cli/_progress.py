@@ -10,15 +10,17 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     MofNCompleteColumn,
-    Progress,
     TextColumn,
     TransferSpeedColumn,
 )
+from rich.progress import Progress as Bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from rich.progress import ProgressColumn
+
+    from sabir.training import Progress
 
 _WORTH_A_BAR = 1 << 26  # bytes; less is done before anyone reads a bar
 _MANY = 4  # kernels for which this is so: each takes about 50 ms
@@ -40,11 +42,37 @@ def counting_bar(action: str) -> Generator[Callable[[int, int], None], None, Non
 
 
 @contextlib.contextmanager
+def training_bar() -> Generator[Callable[[Progress], None]]:
+    """Show the batches of an epoch while the block runs, with the means of the results so far."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("epoch {task.fields[epoch]}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[shown]}"),
+    )
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("training", total=None, epoch="", shown="")
+
+        def progress(at: Progress) -> None:
+            shown = "  ".join(f"{name} {value:.4g}" for name, value in at.results.items())
+            bar.update(
+                task,
+                completed=at.batch,
+                total=at.batches or None,
+                epoch=f"{at.epoch}/{at.epochs}",
+                shown=shown,
+            )
+
+        yield progress
+
+
+@contextlib.contextmanager
 def _bar(
     action: str, columns: tuple[ProgressColumn, ...], least: int
 ) -> Generator[Callable[[int, int], None], None, None]:
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(action, total=None, visible=False)
 
         def progress(done: int, total: int) -> None:

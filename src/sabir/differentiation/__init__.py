@@ -1,6 +1,7 @@
 """Gradients: models that also compute the derivatives of a value with respect to others."""
 
+from sabir.differentiation._copying import copied
 from sabir.differentiation._differentiate import differentiate
 from sabir.differentiation._operators import expand_in_graph
 
-__all__ = ["differentiate", "expand_in_graph"]
+__all__ = ["copied", "differentiate", "expand_in_graph"]

@@ -15,6 +15,11 @@ def copied(node: Node, names: FreshNames, copies: dict[Value, Value | None] | No
     """Return a detached copy of a node whose values have fresh names, and whose nodes have none.
 
     `copies` has replacements for what the node reads, and is filled with those of its values.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N] x) => (float[N] y) { y = Relu (x) }''')
+    >>> print(copied(model.graph[0], sabir.ir.FreshNames(['y'])).output.name)
+    y_1
     """
     copy = clone_node(node, copies)
     for value in defined_by(copy):

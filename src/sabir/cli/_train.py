@@ -1,0 +1,259 @@
+"""`sabir train`: train a model with the data of a .npz file."""
+
+from __future__ import annotations
+
+from pathlib import Path  # ruff: ignore[typing-only-standard-library-import]  typer reads it at run time
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from sabir.base import FeedError, UnsupportedError, quote
+from sabir.cli._files import read_archive
+
+# ruff: ignore[typing-only-first-party-import]  typer reads these at run time
+from sabir.cli._limits import LimitOption
+from sabir.cli._models import ModelPath, RequiredOutputPath, load_any, report_saved, report_screen, save_any
+from sabir.cli._progress import training_bar
+from sabir.cli._screen import Screen, plain, seconds_text
+from sabir.cli._training_log import plotting, write_log, write_plot
+from sabir.serial import format_by_name
+from sabir.training import (
+    LOSSES,
+    METRICS,
+    SGD,
+    Adagrad,
+    Adam,
+    AdamW,
+    Constant,
+    Cosine,
+    Linear,
+    TrainingSession,
+    prepare,
+)
+
+if TYPE_CHECKING:
+    from sabir.ir import Array, Model
+    from sabir.training import Epoch, Optimizer, Schedule
+
+EXAMPLES = (
+    "sabir train model.onnx --data digits.npz -o trained.onnx --metrics accuracy --epochs 20",
+    "sabir train model.onnx --data a.npz --validate b.npz --loss mse --optimizer sgd -o trained.onnx",
+    "sabir train model.onnx --data train.npz --checkpoint half.onnx --log course.csv -o trained.onnx",
+    "sabir train half.onnx --data train.npz --epochs 40 -o trained.onnx",
+)
+_OPTIMIZERS: dict[str, Any] = {"adamw": AdamW, "adam": Adam, "adagrad": Adagrad, "sgd": SGD}
+_RATES = {"adamw": 1e-3, "adam": 1e-3, "adagrad": 1e-2, "sgd": 1e-2}
+_TARGET = "label"
+
+
+class _Preparing(NamedTuple):
+    """The options about the training model that is made of an inference model."""
+
+    loss: str
+    optimizer: Optimizer
+    metrics: list[str]
+    trainable: list[str]
+    frozen: list[str]
+    clip: float | None
+    initialize: str | None
+
+
+def train(  # ruff: ignore[too-many-arguments]  the options of the command
+    model: ModelPath,
+    *,
+    data: Annotated[
+        Path, typer.Option("--data", metavar="FILE", help="The arrays of inputs and target, a .npz file.")
+    ],
+    output: RequiredOutputPath,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            "--loss",
+            metavar="NAME",
+            help=f"{', '.join(LOSSES)}, or a scalar of the model; cross_entropy by default.",
+        ),
+    ] = None,
+    optimizer: Annotated[
+        Literal["adamw", "adam", "adagrad", "sgd"] | None,
+        typer.Option("--optimizer", help="The optimizer, adamw by default."),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option("--rate", help="The learning rate; 0.001 for adam and adamw, else 0.01.")
+    ] = None,
+    momentum: Annotated[float | None, typer.Option("--momentum", help="The momentum of sgd.")] = None,
+    weight_decay: Annotated[
+        float | None, typer.Option("--weight-decay", help="The decay of the weights; 0.01 for adamw, else 0.")
+    ] = None,
+    schedule: Annotated[
+        Literal["constant", "linear", "cosine"] | None,
+        typer.Option("--schedule", help="How the rate falls to 0 over all epochs; constant by default."),
+    ] = None,
+    warmup: Annotated[
+        int | None, typer.Option("--warmup", help="The steps in which the rate rises first.")
+    ] = None,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="How often all data is used.")] = 1,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="The samples of a step.")] = 32,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metrics", metavar="NAME", help=f"{', '.join(METRICS)}. May be repeated."),
+    ] = None,
+    validate: Annotated[
+        Path | None, typer.Option("--validate", metavar="FILE", help="Data to evaluate after each epoch.")
+    ] = None,
+    patience: Annotated[
+        int | None, typer.Option("--patience", min=1, help="Stop after so many epochs without improvement.")
+    ] = None,
+    trainable: Annotated[
+        list[str] | None,
+        typer.Option("--trainable", metavar="PATTERN", help="Train only these initializers, such as 'fc*'."),
+    ] = None,
+    frozen: Annotated[
+        list[str] | None,
+        typer.Option("--frozen", metavar="PATTERN", help="Leave these initializers as they are."),
+    ] = None,
+    clip: Annotated[float | None, typer.Option("--clip", help="The largest norm of the gradients.")] = None,
+    initialize: Annotated[
+        Literal["glorot", "he", "normal"] | None,
+        typer.Option("--initialize", help="Begin with random weights."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Decides the order of the data and random numbers.")
+    ] = None,
+    engine: Annotated[
+        Literal["auto", "compiled", "reference"], typer.Option("--engine", help="What runs the steps.")
+    ] = "auto",
+    threads: Annotated[int | None, typer.Option("--threads", min=1, help="The threads of a step.")] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", metavar="FILE", help="Save the training here after each epoch."),
+    ] = None,
+    keep_training: Annotated[
+        bool, typer.Option("--keep-training", help="Save the training model, not the one for inference.")
+    ] = False,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="FILE", help="Write the results of each epoch as CSV.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the loss as a PNG file.")
+    ] = None,
+    _: LimitOption = None,
+) -> None:
+    """Train a model with data.
+
+    An inference model gets a loss, an optimizer and a target, the array of --data that is no input. A model
+    with training information, such as a --checkpoint, is trained as it says, and goes on where it stopped.
+    """
+    if plot is not None:
+        plotting()
+    if checkpoint is not None:
+        format_by_name(checkpoint)
+    loaded, arrays, screen = load_any(model), read_archive(data), report_screen(output)
+    given = {
+        "--loss": loss, "--optimizer": optimizer, "--rate": rate, "--momentum": momentum,
+        "--weight-decay": weight_decay, "--schedule": schedule, "--warmup": warmup, "--metrics": metrics,
+        "--trainable": trainable, "--frozen": frozen, "--clip": clip, "--initialize": initialize,
+    }  # fmt: skip
+    if loaded.training:
+        _refuse_preparing(given)
+    else:
+        name = optimizer or "adamw"
+        samples = max((len(a) for a in arrays.values() if a.ndim), default=0)
+        steps = epochs * -(-samples // batch)
+        rates = _schedule(schedule or "constant", _RATES[name] if rate is None else rate, steps, warmup or 0)
+        asked = _Preparing(
+            loss or "cross_entropy",
+            _optimizer(name, rates, momentum, weight_decay),
+            metrics or [],
+            trainable or ["*"],
+            frozen or [],
+            clip,
+            initialize,
+        )
+        loaded = _prepared(loaded, arrays, asked)
+    session = TrainingSession(loaded, engine=engine, threads=threads, seed=seed)
+    if initialize is not None and session.steps == 0:
+        session.initialize()
+    _describe(screen, session)
+    found: list[Epoch] = []
+    with training_bar() as progress:
+        session.fit(
+            arrays,
+            epochs=epochs,
+            batch=batch,
+            validate=None if validate is None else read_archive(validate),
+            patience=patience,
+            callbacks=[found.append, lambda epoch: _report(screen, epoch)],
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+    if log is not None:
+        write_log(log, found)
+    if plot is not None:
+        write_plot(plot, found)
+    save_any(session.checkpoint() if keep_training else session.export(), output)
+    report_saved(screen, output)
+
+
+def _refuse_preparing(given: dict[str, Any]) -> None:
+    """Raise UnsupportedError for an option that a model with training information has decided already."""
+    option = next((name for name, value in given.items() if value not in (None, [])), None)
+    if option is not None:
+        raise UnsupportedError(
+            f"the model has training information, which decides what {option} is for; leave the option out"
+        )
+
+
+def _prepared(model: Model, arrays: dict[str, Array], asked: _Preparing) -> Model:
+    """Return a training model, whose target is the array that is no input; raises FeedError."""
+    inputs = {v.name for v in model.graph.inputs}
+    others = [name for name in arrays if name not in inputs]
+    if asked.loss in LOSSES and len(others) != 1:
+        listed = ", ".join(map(quote, others)) or "none"
+        raise FeedError(
+            f"one array of the data is the target, and the others are inputs; {listed} are no inputs"
+        )
+    return prepare(
+        model,
+        asked.loss,
+        target=others[0] if others else _TARGET,
+        optimizer=asked.optimizer,
+        trainable=asked.trainable,
+        frozen=asked.frozen,
+        clip=asked.clip,
+        metrics=asked.metrics,
+        initialize=asked.initialize,
+    )
+
+
+def _schedule(name: str, rate: float, steps: int, warmup: int) -> Schedule:
+    if name == "constant" and not warmup:
+        return Constant(rate)
+    if name == "constant":
+        raise UnsupportedError("--warmup is for the schedules linear and cosine")
+    return (Linear if name == "linear" else Cosine)(rate, max(1, steps), warmup)
+
+
+def _optimizer(
+    name: str, schedule: Schedule, momentum: float | None, weight_decay: float | None
+) -> Optimizer:
+    if momentum and name != "sgd":
+        raise UnsupportedError("--momentum is for --optimizer sgd")
+    options: dict[str, Any] = {} if weight_decay is None else {"weight_decay": weight_decay}
+    if momentum:
+        options["momentum"] = momentum
+    return _OPTIMIZERS[name](schedule, **options)
+
+
+def _describe(screen: Screen, session: TrainingSession) -> None:
+    """Say what is trained: the state variables of the main graph."""
+    names = {v.name for v in session.model.graph.initializers}
+    rows = [(plain(n), f"{a.dtype}{list(a.shape)}") for n, a in session.state.items() if n in names]
+    numbers = sum(a.size for n, a in session.state.items() if n in names)
+    screen.line(f"training {numbers:,} numbers in {len(rows)} initializers")
+    screen.table(rows, "cyan")
+
+
+def _report(screen: Screen, epoch: Epoch) -> None:
+    shown = [f"{name} {value:.4g}" for name, value in epoch.results.items()]
+    shown += [f"validation {name} {value:.4g}" for name, value in epoch.validation.items()]
+    screen.line(f"epoch {epoch.number}: {', '.join(map(plain, shown))} ({seconds_text(epoch.seconds)})")

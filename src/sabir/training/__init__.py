@@ -1,0 +1,54 @@
+"""Training: models that hold state, initialise, step and infer; training models made of inference models."""
+
+from sabir.training._distributing import distribute
+from sabir.training._fitting import Epoch, Progress
+from sabir.training._losses import (
+    LOSSES,
+    METRICS,
+    BinaryCrossEntropy,
+    CrossEntropy,
+    Loss,
+    MeanAbsoluteError,
+    MeanSquaredError,
+    NegativeLogLikelihood,
+)
+from sabir.training._models import initialization_model, step_model
+from sabir.training._optimizers import SGD, Adagrad, Adam, AdamW, Optimizer, StandardOptimizer
+from sabir.training._parameters import Group
+from sabir.training._preparing import prepare
+from sabir.training._saving import strip_training
+from sabir.training._schedules import Constant, Cosine, Linear, Schedule, Step
+from sabir.training._session import TrainingSession
+from sabir.training._state import State
+
+__all__ = [
+    "LOSSES",
+    "METRICS",
+    "SGD",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "BinaryCrossEntropy",
+    "Constant",
+    "Cosine",
+    "CrossEntropy",
+    "Epoch",
+    "Group",
+    "Linear",
+    "Loss",
+    "MeanAbsoluteError",
+    "MeanSquaredError",
+    "NegativeLogLikelihood",
+    "Optimizer",
+    "Progress",
+    "Schedule",
+    "StandardOptimizer",
+    "State",
+    "Step",
+    "TrainingSession",
+    "distribute",
+    "initialization_model",
+    "prepare",
+    "step_model",
+    "strip_training",
+]

@@ -1,0 +1,106 @@
+"""Training mode: a copy of the part of a graph that computes other values while a model is trained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sabir.differentiation import copied
+from sabir.ir import Attribute, Value
+from sabir.training._parameters import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sabir.ir import Graph, Node
+    from sabir.rewrite import DetachedBuilder, Rewriter
+
+_STATISTICS = slice(3, 5)  # of the inputs of a BatchNormalization: its running mean and variance
+
+
+class TrainingMode:
+    """A copy of a graph in training mode, from the first Dropout or BatchNormalization on.
+
+    `statistics` maps running means and variances to their new values. What no such node comes before is not
+    copied.
+    """
+
+    def __init__(self, graph: Graph, frozen: Sequence[str]) -> None:
+        """Take the main graph of a model; statistics that patterns of `frozen` match stay as they are."""
+        self._graph, self._frozen = graph, frozen
+        self._copies: dict[Value, Value | None] = {}
+        self.statistics: dict[Value, Value] = {}
+
+    def build(self, b: DetachedBuilder, rewriter: Rewriter) -> None:
+        """Append the copy to the graph of a builder."""
+        for node in self._graph.sorted_nodes():
+            changed = any(self._changes(n) for n in (node, *(n for g in node.graphs for n in g.all_nodes())))
+            if changed or any(v in self._copies for v in _reads(node)):
+                self._copy(node, b, rewriter)
+
+    def value(self, original: Value) -> Value:
+        """Return the value that takes the place of one of the main graph."""
+        return self._copies.get(original) or original
+
+    def origins(self) -> dict[str, str]:
+        """Return the name of the node that each value of the copy is computed by in the main graph."""
+        pairs = [(copy, original.node) for original, copy in self._copies.items()]
+        return {copy.name: node.name for copy, node in pairs if copy is not None and node is not None}
+
+    def _copy(self, node: Node, b: DetachedBuilder, rewriter: Rewriter) -> None:
+        known = dict(self._copies)
+        copy = copied(node, rewriter.names, known)
+        nested = [n for graph in copy.graphs for n in graph.all_nodes()]
+        for inner in (copy, *nested):
+            if inner.op == "Dropout" and changes_in_training(inner):
+                _drop(inner, b)
+        if node.op == "BatchNormalization" and self._changes(node):
+            self._normalize(copy, rewriter)
+        b.graph.append(copy)
+        rewriter.inference.visit(copy, scope=rewriter.scope)
+        outputs = zip(node.outputs, copy.outputs, strict=False)
+        self._copies.update((v, c) for v, c in outputs if v is not None)
+
+    def _changes(self, node: Node) -> bool:
+        """Return whether a node of the graph computes something else in training mode."""
+        if not changes_in_training(node):
+            return False
+        if node.op == "Dropout":
+            return True
+        running = node.inputs[_STATISTICS]
+        names = [v.name for v in running if v is not None and v.constant is not None]
+        return len(names) > 1 and not any(matches(name, self._frozen) for name in names)
+
+    def _normalize(self, node: Node, rewriter: Rewriter) -> None:
+        """Let a BatchNormalization use the statistics of the batch, and return the new running ones.
+
+        A second node with the same running statistics continues from those of the first.
+        """
+        originals = [v for v in node.inputs[_STATISTICS] if v is not None]
+        for index, value in enumerate(originals, start=_STATISTICS.start):
+            node.inputs[index] = self.statistics.get(value, value)
+        node.attributes["training_mode"] = Attribute.of("training_mode", 1)
+        new = [Value(rewriter.names.fresh(f"next_{v.name}")) for v in originals]
+        node.outputs = [node.outputs[0], *new]
+        self.statistics.update(zip(originals, new, strict=True))
+
+
+def changes_in_training(node: Node) -> bool:
+    """Return whether a node calls an operator that computes something else in training."""
+    return node.domain in {"", "ai.onnx"} and node.op in {"BatchNormalization", "Dropout"}
+
+
+def _drop(node: Node, b: DetachedBuilder) -> None:
+    """Let a Dropout drop elements."""
+    ratio = node.inputs[1] if len(node.inputs) > 1 else None
+    mode = b.initializer("training_mode", np.ones((), np.bool_))
+    node.inputs = [node.inputs[0], ratio, mode]
+
+
+def _reads(node: Node) -> list[Value]:
+    inner = [v for graph in node.graphs for v in graph.captures()]
+    return [*(v for v in node.inputs if v is not None), *inner]
+
+
+__all__ = ["TrainingMode", "changes_in_training"]

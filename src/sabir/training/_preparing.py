@@ -1,0 +1,216 @@
+"""`prepare`: a training model made of an inference model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sabir.base import NotFoundError, UnsupportedError, quote, run_with_limits
+from sabir.conversion import convert
+from sabir.inference import without_contents
+from sabir.inlining import inline
+from sabir.ir import TensorType, TrainingInfo, least_ir
+from sabir.opsets import STANDARD
+from sabir.rewrite import Rewriter, remove_unread
+from sabir.training._algorithms import Builders, algorithms
+from sabir.training._initializing import initial_values
+from sabir.training._losses import LOSSES, Loss, metric
+from sabir.training._modes import TrainingMode, changes_in_training
+from sabir.training._optimizers import PREVIEW, AdamW, Optimizer
+from sabir.training._parameters import check_groups, trained
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sabir.base import Limits
+    from sabir.ir import Builder, Graph, Model, Value
+    from sabir.schema import Registry
+    from sabir.training._parameters import Group
+
+_OLDEST_OPSET = 18  # that gradients are written for
+_OLDEST_IR = 7  # that has training information
+
+
+class Plan(NamedTuple):
+    """What is asked of `prepare`."""
+
+    loss: Loss | str
+    target: str
+    output: str | None
+    optimizer: Optimizer
+    trainable: tuple[str, ...]
+    frozen: tuple[str, ...]
+    groups: tuple[Group, ...]
+    clip: float | None
+    accumulate: int
+    split: bool
+    metrics: tuple[str, ...]
+    initialize: Mapping[str, str]
+    recompute: tuple[str, ...]
+
+
+def prepare(  # ruff: ignore[too-many-arguments]  all but two are by keyword
+    model: Model,
+    loss: str | Loss = "cross_entropy",
+    *,
+    target: str = "label",
+    output: str | None = None,
+    optimizer: Optimizer | None = None,
+    trainable: Sequence[str] = ("*",),
+    frozen: Sequence[str] = (),
+    groups: Sequence[Group] = (),
+    clip: float | None = None,
+    accumulate: int = 1,
+    split: bool = False,
+    metrics: Sequence[str] = (),
+    initialize: str | Mapping[str, str] | None = None,
+    recompute: Sequence[str] = (),
+    registry: Registry = STANDARD,
+    limits: Limits | None = None,
+) -> Model:
+    """Return a training model of an inference model: a copy of it with training information.
+
+    `loss` is a loss of `sabir.training`, the name of one (cross_entropy, nll, mse, mae, bce, bce_logits), or
+    the name of a scalar of the main graph. It compares `output`, by default the first output, with a new
+    input `target`. `optimizer` is by default `AdamW(1e-3)`.
+
+    Trained are the floating-point initializers of rank 1 or more that a gradient reaches, if their names
+    match a pattern of `trainable` and none of `frozen`. `groups` change the rate and the decay for some.
+    Gradients are scaled where their norm, over all parameters, is above `clip`. With `accumulate` the mean of
+    the gradients of so many steps is applied in the last of them. With `split` the first algorithm sums
+    gradients in the state, `grad_` and the name of the parameter, and the second applies their mean.
+
+    Dropout and BatchNormalization are in training mode inside the algorithm, and running statistics are
+    state. The algorithm returns `loss`, the `metrics` (accuracy, mse, mae) and `rate`; the last training
+    information has no bindings, and evaluates loss and metrics of the main graph. `initialize` has rules by
+    pattern, or one for all: glorot, he, normal, zeros, ones. `recompute` has patterns of node names, as
+    `differentiate` takes them: the results of these nodes are computed again for the gradients, which are
+    then written out, and not one operator Gradient.
+
+    A model below operator set 18 is converted to it. Raises NotFoundError for a name or a pattern that
+    matches nothing, UnsupportedError, SchemaError, ConversionError or LimitError.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {1.0, -1.0}> { y = MatMul (x, w) }''')
+    >>> from sabir.training import SGD, prepare
+    >>> session = sabir.TrainingSession(prepare(model, 'mse', optimizer=SGD(0.1)))
+    >>> found = session.step({'x': [[1.0, 0.0]], 'label': [[3.0]]}, algorithm=0, outputs='loss')
+    >>> print(found['loss'], session.state['w'].ravel())
+    4.0 [ 1.4 -1. ]
+    """
+    rules = {"*": initialize} if isinstance(initialize, str) else dict(initialize or {})
+    if accumulate < 1 or (split and accumulate != 1):
+        raise UnsupportedError("accumulate is 1 or more, and 1 for a split model, where the caller counts")
+    if clip is not None and not clip > 0:
+        raise UnsupportedError(f"clip is a norm above 0, or None; got {clip}")
+    chosen = AdamW(1e-3) if optimizer is None else optimizer
+    plan = Plan(
+        loss, target, output, chosen, tuple(trainable), tuple(frozen), tuple(groups), clip, accumulate, split,
+        tuple(metrics), rules, tuple(recompute),
+    )  # fmt: skip
+    return run_with_limits(limits, _prepare, model, plan, registry)
+
+
+def _prepare(model: Model, plan: Plan, registry: Registry) -> Model:
+    if model.training:
+        raise UnsupportedError(f"{model!r} has training information; sabir.strip_training removes it")
+    model = convert(model, _OLDEST_OPSET, registry=registry) if _is_old(model) else model.clone()
+    if any(changes_in_training(n) for f in model.functions for n in f.graph.all_nodes()):
+        model = inline(model, registry=registry)
+    model.ir_version = max(model.ir_version, _OLDEST_IR)
+    model.opsets[PREVIEW] = 1
+    evaluation = _evaluation(model, plan, registry)
+    rewriter = Rewriter(model, registry=registry)
+    b = rewriter.builder(model.graph)
+    mode = TrainingMode(model.graph, plan.frozen)
+    mode.build(b, rewriter)
+    loss, results = _objective(b, model, plan, mode)
+    parameters = [v for v in trained(rewriter, loss, plan.trainable, plan.frozen) if v not in mode.statistics]
+    check_groups(plan.groups, parameters)
+    builders = Builders(b, rewriter)
+    infos = algorithms(builders, plan, loss, parameters, results, mode)
+    if plan.initialize:
+        start = rewriter.builder(model.graph)
+        pairs = initial_values(start, parameters, plan.initialize)
+        start.graph.name, start.graph.outputs = "initialization", [new for _, new in pairs]
+        infos[0].initialization, infos[0].initialization_binding = start.graph, pairs
+    for info in infos:
+        if info.algorithm is not None:
+            remove_unread(info.algorithm)
+        _declare(info.algorithm, rewriter)
+        _declare(info.initialization, rewriter)
+    model.training = [*infos, evaluation]
+    model.ir_version = max(model.ir_version, least_ir(model))
+    return model
+
+
+def _is_old(model: Model) -> bool:
+    opset = model.opset("")
+    return opset is not None and opset < _OLDEST_OPSET
+
+
+def _evaluation(model: Model, plan: Plan, registry: Registry) -> TrainingInfo:
+    """Return training information without bindings, which computes loss and metrics of the main graph."""
+    rewriter = Rewriter(model, registry=registry)
+    b = rewriter.builder(model.graph)
+    loss, results = _objective(b, model, plan, None)
+    b.graph.name = "evaluation"
+    b.graph.outputs = [v for v in (loss, *results) if v.home is b.graph]
+    _declare(b.graph, rewriter)
+    return TrainingInfo(algorithm=b.graph)
+
+
+def _objective(b: Builder, model: Model, plan: Plan, mode: TrainingMode | None) -> tuple[Value, list[Value]]:
+    """Build the loss and the metrics, of the values in training mode where there is one."""
+    graph = model.graph
+    loss = LOSSES.get(plan.loss, plan.loss) if isinstance(plan.loss, str) else plan.loss
+    if isinstance(loss, str):
+        found = next((v for v in graph.defined() if v.name == loss), None)
+        if found is None:
+            known = ", ".join(LOSSES)
+            raise NotFoundError(
+                f"{quote(loss)} is neither a loss nor a value of the model; losses are {known}"
+            )
+        if plan.metrics:
+            raise UnsupportedError("a model with a loss of its own computes its metrics too")
+        kind = b.type_of(found)
+        if isinstance(kind, TensorType) and kind.shape:
+            raise UnsupportedError(f"the loss {quote(loss)} is {kind}; a loss is a scalar")
+        return mode.value(found) if mode is not None else found, []
+    original = _output(graph, plan.output)
+    scores = loss.scores(original)
+    scores = mode.value(scores) if mode is not None else scores
+    kind = b.type_of(original)
+    if not isinstance(kind, TensorType):
+        raise UnsupportedError(f"the output {quote(original.name)} is {kind or 'of unknown type'}")
+    target = b.input(plan.target, without_contents(loss.target(kind)))
+    if target.name != plan.target:
+        raise UnsupportedError(
+            f"the model has a value {quote(plan.target)}; choose another name of the target"
+        )
+    value = b.output(loss.build(b, scores, target), "loss")
+    return value, [b.output(metric(name, loss, b, scores, target), name) for name in plan.metrics]
+
+
+def _output(graph: Graph, name: str | None) -> Value:
+    outputs = [v for v in graph.outputs if v is not None]
+    if name is not None:
+        return graph.value(name)
+    if not outputs:
+        raise UnsupportedError("the model has no output to compare with a target")
+    return outputs[0]
+
+
+def _declare(graph: Graph | None, rewriter: Rewriter) -> None:
+    """Give the outputs of a graph the types that are inferred, and no value contents."""
+    if graph is None:
+        return
+    for value in graph.outputs:
+        if value is not None:
+            kind = rewriter.inference.type_of(value)
+            value.type = kind and without_contents(kind)
+    for value in graph.defined():
+        if value.type is not None:
+            value.type = without_contents(value.type)
+
+
+__all__ = ["Plan", "prepare"]

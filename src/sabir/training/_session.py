@@ -1,0 +1,391 @@
+"""The training session: a model whose state changes, with the methods initialize, step and run."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Literal
+
+from sabir.base import FeedError, UnsupportedError, suggest
+from sabir.evaluation import ModelPort, make_engine, read_request
+from sabir.ir import Tensor
+from sabir.opsets import STANDARD
+from sabir.runtime import ENGINES
+from sabir.serial import save
+from sabir.training._combining import inference_part, initialization_part, state_of, step_part
+from sabir.training._fitting import BATCH, EPOCH, Epoch, Fitting, Progress, fit
+from sabir.training._parts import Options, RunnablePart
+from sabir.training._saving import SEED, STEP, number_in, strip_training, with_state
+from sabir.training._sharding import run_sharded
+from sabir.training._state import State, Store
+from sabir.training._validating import require_valid
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+
+    from sabir.base import Limits
+    from sabir.ir import Array, Model
+    from sabir.schema import Registry
+    from sabir.training._data import Data
+    from sabir.training._sharding import Computed, Pool, Work
+
+_INITIALIZING, _STEPPING = 0, 1  # which random numbers are drawn
+
+
+class TrainingSession:
+    """A training model as the standard describes it: an object that is initialized, stepped and run.
+
+    The state variables are the initializers that bindings name; they start with the values in the model. A
+    step runs the main graph and an algorithm as one graph and then assigns what the update bindings name, all
+    of it or, if anything fails or an interrupt comes, nothing. `run` is inference and changes nothing.
+
+    `engine`, `threads`, `registry` and `limits` are those of `sabir.Session`; limits bound each run. Nodes of
+    algorithms and initializations that draw random numbers without a seed draw them from `seed`, the node and
+    the number of the step, so that a resumed training repeats them. Without a `seed` it is the one in the
+    model's metadata, where `save` notes it, or 0. One thread at a time may use a session.
+
+    >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+    ... g (float x) => (float y) <float w = {1}> { y = Mul (x, w) }
+    ... @training {
+    ...   algorithm: a (float t) => (float loss, float v) { loss = Sub (y, t)  v = Sub (w, loss) },
+    ...   update_binding: ["w": "v"]}''')
+    >>> session = sabir.TrainingSession(model)
+    >>> print(session.step({'x': 1.0, 't': 3.0})['loss'], session.run({'x': 1.0})['y'])
+    -2.0 3.0
+    """
+
+    def __init__(
+        self,
+        model: Model | str | os.PathLike[str] | bytes,
+        *,
+        engine: Literal["auto", "compiled", "reference"] = "auto",
+        threads: int | None = None,
+        seed: int | None = None,
+        registry: Registry = STANDARD,
+        limits: Limits | None = None,
+    ) -> None:
+        """Take a model, or the path or the bytes of a file.
+
+        Raises SchemaError for training information that breaks a rule of the standard, which is quoted;
+        FileError, WireError, UnsupportedError or LimitError.
+        """
+        self.model: Model = make_engine(model, lambda m: m.clone())
+        require_valid(self.model, registry, limits)
+        noted = number_in(self.model, SEED)
+        self.seed = (noted or 0) if seed is None else seed
+        if self.seed < 0:
+            raise UnsupportedError(f"a seed is a number, 0 or more; got {self.seed}")
+        if engine not in {"auto", *ENGINES}:
+            raise UnsupportedError(
+                f"there is no engine {engine!r}; the engines are auto, {', '.join(ENGINES)}"
+            )
+        self.engine, self.threads = engine, threads
+        self._pool: Pool | None = None
+        options = Options(engine, threads, registry, limits)
+        self._initial = _initial_state(self.model)
+        step, epoch, batches = (number_in(self.model, name) or 0 for name in (STEP, EPOCH, BATCH))
+        self._store = Store(dict(self._initial), step, epoch, step - batches)
+        self._inference = RunnablePart(inference_part(self.model), "the main graph", options, stream=None)
+        self._starts = [_start(self.model, i, options) for i in range(len(self.model.training))]
+        self._algorithms = [_algorithm(self.model, i, options) for i in range(len(self.model.training))]
+        self._ports: dict[RunnablePart, tuple[ModelPort, ...]] = {}
+        self.state = State(lambda: self._store, self._commit)
+        """The state variables: a mapping of arrays to read and to set."""
+
+    @property
+    def steps(self) -> int:
+        """How many steps were made since the initialization; part of what `save` writes."""
+        return self._store.step
+
+    @property
+    def inputs(self) -> tuple[ModelPort, ...]:
+        """The inputs for inference."""
+        return self._ports_of(self._inference)
+
+    def inputs_of(self, algorithm: int) -> tuple[ModelPort, ...]:
+        """Return the inputs of a step of one algorithm: those of the main graph, then its own.
+
+        Raises UnsupportedError where there is no such algorithm.
+        """
+        return self._ports_of(self._algorithm(algorithm))
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """How many epochs `fit` has completed, and how many batches of the next one; `save` writes both."""
+        return self._store.epoch, self._store.step - self._store.epoch_began
+
+    @property
+    def updating(self) -> list[int]:
+        """The numbers of the algorithms that update the state."""
+        return [i for i, part in enumerate(self._algorithms) if part.updates]
+
+    @property
+    def evaluating(self) -> int | None:
+        """The number of the last algorithm that updates nothing; None where each updates something."""
+        return next((i for i, p in reversed([*enumerate(self._algorithms)]) if not p.updates), None)
+
+    def scalars_of(self, algorithms: Sequence[int]) -> list[str]:
+        """Return the names of the scalars that algorithms return and assign to nothing."""
+        found = [n for i in algorithms for n in self._algorithms[i].scalars]
+        return list(dict.fromkeys(found))
+
+    def begin_epoch(self, number: int) -> None:
+        """Let the epoch after `number` complete ones begin at the present step."""
+        self._commit(self._store._replace(epoch=number, epoch_began=self.steps))
+
+    def fit(  # ruff: ignore[too-many-arguments]  all but one are by keyword
+        self,
+        data: Data,
+        *,
+        epochs: int = 1,
+        batch: int = 32,
+        validate: Data | None = None,
+        shuffle: bool = True,
+        patience: int | None = None,
+        callbacks: Iterable[Callable[[Epoch], Any]] = (),
+        progress: Callable[[Progress], Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_steps: int | None = None,
+    ) -> list[Epoch]:
+        """Train until `epochs` epochs are complete, and return what each came to.
+
+        `data` has arrays by input name with one sample a row, as `np.load` returns them of a .npz file, and
+        is cut into batches of `batch` samples in an order that the seed and the epoch decide; without
+        `shuffle` in order. It may also be an iterable of batches, dicts of feeds, which is iterated for each
+        epoch. Every algorithm that updates the state steps; `validate` is data for the last algorithm that
+        updates nothing.
+
+        Training stops early where the loss, of the validation if there is one, has not fallen for `patience`
+        epochs, or a function of `callbacks`, which are called with each `Epoch`, returns true. `progress` is
+        called after each step. The session is saved to `checkpoint` after each epoch, after every
+        `checkpoint_steps` steps, and when the training is interrupted; a session of this file goes on at the
+        same batch with the same numbers, as `epochs` counts those that were made before.
+
+        Raises UnsupportedError for a model that cannot be trained or validated, FeedError for data that does
+        not fit, and what `step` and `save` raise.
+
+        >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21]>
+        ... g (float[N,1] x) => (float[N,1] y) <float[1,1] w = {0.0}> { y = MatMul (x, w) }''')
+        >>> from sabir.training import SGD, prepare
+        >>> session = sabir.TrainingSession(prepare(model, 'mse', optimizer=SGD(0.1)))
+        >>> x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(64, 1)
+        >>> epochs = session.fit({'x': x, 'label': 3 * x}, epochs=20, batch=16)
+        >>> print(len(epochs), session.state['w'].round(1))
+        20 [[3.]]
+        """
+        self._require_training()
+        asked = Fitting(
+            epochs,
+            batch,
+            validate,
+            shuffle,
+            patience,
+            tuple(callbacks),
+            progress,
+            checkpoint,
+            checkpoint_steps,
+        )
+        return fit(self, data, asked)
+
+    def initialize(self) -> None:
+        """Set the state as if no training had happened, then run the initializations in order.
+
+        Every state variable takes its value of the model; then each initialization assigns what its bindings
+        name, and a later one reads what an earlier one assigned. Raises UnsupportedError for a model without
+        training information, and what a run raises; the state is then as before.
+        """
+        self._require_training()
+        values = dict(self._initial)
+        for start in self._starts:
+            if start is not None:
+                _, updates = start.run({}, values, (), (self.seed, 0))
+                values |= updates
+        self._commit(Store(values, 0))
+
+    def step(
+        self,
+        feeds: Any,
+        algorithm: int | Sequence[int] | None = None,
+        outputs: str | Sequence[str] | None = None,
+    ) -> dict[str, Any]:
+        """Run one algorithm, or several in sequence, assign the updates, and return outputs by name.
+
+        `algorithm` is a number, several numbers, or None for all algorithms in sequence, one iteration.
+        `feeds` has values for the inputs of the main graph and of the algorithms. `outputs` names values of
+        either graph, by default the outputs of both that no binding assigns. Of several algorithms the second
+        reads what the first assigned; the assignments are made together, at the end.
+
+        Raises UnsupportedError for a model without training information or such an algorithm; FeedError for
+        feeds that do not fit; EvaluationError where a node fails, or an update has another type or shape than
+        its variable; LimitError. The state is then as before.
+        """
+        return self._step(feeds, algorithm, outputs, in_epoch=False)
+
+    def step_in_epoch(
+        self, feeds: Any, algorithm: int | Sequence[int], outputs: str | Sequence[str]
+    ) -> dict[str, Any]:
+        """Make a step as `step` does, which counts as a batch of the epoch: what `fit` calls."""
+        return self._step(feeds, algorithm, outputs, in_epoch=True)
+
+    def _step(
+        self,
+        feeds: Any,
+        algorithm: int | Sequence[int] | None,
+        outputs: str | Sequence[str] | None,
+        *,
+        in_epoch: bool,
+    ) -> dict[str, Any]:
+        self._require_training()
+        indices = [algorithm] if isinstance(algorithm, int) else algorithm
+        parts = self._algorithms if indices is None else [self._algorithm(i) for i in indices]
+        request = read_request(feeds, outputs, self._ports_of(parts[0]))
+        self._check_names(request.feeds, [p for part in parts for p in self._ports_of(part)])
+        self._check_outputs(request.outputs or (), parts)
+        store, results = self._store, dict[str, Any]()
+        values, updates = store.values, dict[str, Any]()
+        for part in parts:
+            wanted = part.outputs if request.outputs is None else tuple(filter(part.has, request.outputs))
+            found, assigned = self._run(part, request.feeds, values, wanted)
+            results |= found
+            updates |= assigned
+            values = {**values, **assigned}
+        steps = 1 if any(part.updates for part in parts) else 0
+        self._commit(store.after(updates, steps=steps, in_epoch=in_epoch))
+        return results
+
+    def computed(self, work: Work, values: Mapping[str, Array]) -> Computed:
+        """Return outputs and updates of an algorithm for a state that is given, and change nothing."""
+        part = self._algorithm(work.algorithm)
+        return part.run(work.feeds, values, work.outputs, work.path)
+
+    @contextlib.contextmanager
+    def sharded(self, pool: Pool) -> Generator[None]:
+        """Let replicas compute the first algorithm that updates the state while the context lasts."""
+        before, self._pool = self._pool, pool
+        try:
+            yield
+        finally:
+            self._pool = before
+
+    def run(self, feeds: Any, outputs: str | Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the outputs of the main graph with the present state; it changes nothing.
+
+        Feeds and outputs are as in `Session.run`; raises as that. A feed for a state variable that is an
+        input replaces its value in this run.
+        """
+        part = self._inference
+        request = read_request(feeds, outputs, self.inputs)
+        self._check_names(request.feeds, self.inputs)
+        self._check_outputs(request.outputs or (), [part])
+        wanted = part.outputs if request.outputs is None else request.outputs
+        return part.run(request.feeds, self._store.values, wanted)[0]
+
+    def export(self) -> Model:
+        """Return the model for inference with the present state: `strip_training` of the training model."""
+        return strip_training(self.checkpoint())
+
+    def checkpoint(self, metadata: Mapping[str, object] | None = None) -> Model:
+        """Return a copy of the training model from which training goes on exactly as from here.
+
+        The state variables are initialized with their present values, and the metadata has the seed and the
+        number of steps, and what `metadata` adds.
+        """
+        store = self._store
+        place = {EPOCH: store.epoch, BATCH: store.step - store.epoch_began}
+        notes = {SEED: self.seed, STEP: store.step, **place, **(metadata or {})}
+        return with_state(self.model, {n: a.copy() for n, a in store.values.items()}, notes)
+
+    def save(self, path: str | os.PathLike[str], *, metadata: Mapping[str, object] | None = None) -> None:
+        """Write `checkpoint(metadata)` to a file, which has the old bytes or all of the new ones.
+
+        Raises what `sabir.save` raises.
+        """
+        save(self.checkpoint(metadata), path)
+
+    def __repr__(self) -> str:
+        count = len(self._store.values)
+        return f"<TrainingSession of {self.model!r}, {count} state variables, {self.steps} steps>"
+
+    def _run(
+        self,
+        part: RunnablePart,
+        feeds: Mapping[str, Any],
+        values: Mapping[str, Array],
+        wanted: tuple[str, ...],
+    ) -> Computed:
+        """Run one algorithm here, or on the replicas."""
+        index, path = self._algorithms.index(part), (self.seed, self.steps)
+        if self._pool is None or index != self.updating[0]:
+            return part.run(feeds, values, wanted, path)
+        known = {n: v for n, v in feeds.items() if any(p.name == n for p in self._ports_of(part))}
+        return run_sharded(self._pool, index, known, values, wanted, path)
+
+    def _ports_of(self, part: RunnablePart) -> tuple[ModelPort, ...]:
+        found = self._ports.get(part)
+        if found is None:
+            found = self._ports[part] = _ports(part.inputs, self.model)
+        return found
+
+    def _commit(self, store: Store) -> None:
+        self._store = store  # one assignment: an interrupt comes before or after it
+
+    def _require_training(self) -> None:
+        if not self.model.training:
+            raise UnsupportedError(
+                f"{self.model!r} has no training information; sabir.training.prepare adds it"
+            )
+
+    def _algorithm(self, index: int) -> RunnablePart:
+        if not 0 <= index < len(self._algorithms):
+            count = len(self._algorithms)
+            raise UnsupportedError(f"there is no algorithm {index}; the model has {count}, numbered from 0")
+        return self._algorithms[index]
+
+    @staticmethod
+    def _check_names(feeds: Mapping[Any, Any], inputs: Iterable[ModelPort]) -> None:
+        known = dict.fromkeys(port.name for port in inputs)
+        other = next((n for n in feeds if n not in known), None)
+        if other is not None:
+            hint = suggest(str(other), known) or f"; the inputs are {', '.join(map(repr, known)) or 'none'}"
+            raise FeedError(f"the model has no input {other!r}{hint}")
+
+    @staticmethod
+    def _check_outputs(outputs: Iterable[str], parts: Sequence[RunnablePart]) -> None:
+        other = next((n for n in outputs if not any(part.has(n) for part in parts)), None)
+        if other is not None:
+            known = [n for part in parts for n in (*part.outputs, *part.updates.values())]
+            hint = suggest(other, known) or f"; the outputs are {', '.join(map(repr, dict.fromkeys(known)))}"
+            raise FeedError(f"there is no value {other!r}{hint}")
+
+
+def _initial_state(model: Model) -> dict[str, Array]:
+    """Return copies of what a model initializes its state variables with."""
+    return {
+        name: key.constant.array().copy()
+        for name, key in state_of(model).items()
+        if isinstance(key.constant, Tensor)
+    }
+
+
+def _start(model: Model, index: int, options: Options) -> RunnablePart | None:
+    part = initialization_part(model, index)
+    what = f"initialization {index}"
+    return part and RunnablePart(part, what, options, stream=(_INITIALIZING, index))
+
+
+def _algorithm(model: Model, index: int, options: Options) -> RunnablePart:
+    return RunnablePart(step_part(model, index), f"algorithm {index}", options, stream=(_STEPPING, index))
+
+
+def _ports(inputs: Iterable[Any], model: Model) -> tuple[ModelPort, ...]:
+    """Return the inputs that are no state variables, and those of the main graph that are both."""
+    state = state_of(model)
+    both = {v.name for v in state.values() if v.is_input}
+    return tuple(
+        ModelPort(v.name, v.type, v.constant is not None or v.name in both)
+        for v in inputs
+        if v.name not in state or v.name in both
+    )
+
+
+__all__ = ["TrainingSession"]

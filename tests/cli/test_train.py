@@ -1,0 +1,127 @@
+"""`sabir train`: what it writes, how it goes on, and what it refuses."""
+
+import csv
+import sys
+
+import numpy as np
+import pytest
+
+import sabir
+import sabir.training
+
+LINE = (
+    '<ir_version: 10, opset_import: ["" : 21]>\n'
+    "g (float[N,2] x) => (float[N,1] y) <float[2,1] w = {0, 0}, float[1] b = {0}> { p = MatMul (x, w)  y = Add (p, b) }"
+)
+
+
+@pytest.fixture
+def line(write, tmp_path):
+    """A linear model, and data that `3 x0 - x1 + 1` made."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((96, 2)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", x=x, t=(x @ np.float32([[3], [-1]]) + 1).astype(np.float32))
+    return write(LINE), tmp_path / "data.npz"
+
+
+WORDS = ("--loss", "mse", "--optimizer", "sgd", "--rate", "0.1", "--engine", "reference")
+
+
+def test_a_model_is_trained(cli, line, tmp_path):
+    model, data = line
+    out, log = tmp_path / "trained.onnx", tmp_path / "log.csv"
+    found = cli(
+        "train",
+        model,
+        "--data",
+        data,
+        "-o",
+        out,
+        *WORDS,
+        "--epochs",
+        30,
+        "--metrics",
+        "mae",
+        "--validate",
+        data,
+        "--log",
+        log,
+    )
+    assert (found.code, found.err) == (0, "")
+    assert "training 3 numbers in 2 initializers" in found.out
+    assert "epoch 30: loss" in found.out
+    trained = sabir.load(out)
+    assert trained.training == []
+    np.testing.assert_allclose(trained.graph.initializers["w"].array(), [[3], [-1]], atol=1e-3)
+    np.testing.assert_allclose(trained.graph.initializers["b"].array(), [1], atol=1e-3)
+    with log.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["epoch"]) for row in rows] == list(range(1, 31))
+    assert list(rows[0]) == [
+        "epoch",
+        "steps",
+        "seconds",
+        "loss",
+        "mae",
+        "rate",
+        "validation_loss",
+        "validation_mae",
+    ]
+    assert float(rows[-1]["validation_loss"]) < 1e-5 < float(rows[0]["loss"])
+
+
+def test_a_checkpoint_goes_on_as_if_nothing_had_stopped(cli, line, tmp_path):
+    model, data = line
+    whole, half, rest = (tmp_path / f"{name}.onnx" for name in ("whole", "half", "rest"))
+    words = (*WORDS, "--seed", "4", "--keep-training", "--batch", "20")
+    assert cli("train", model, "--data", data, "-o", whole, *words, "--epochs", 4).code == 0
+    assert (
+        cli("train", model, "--data", data, "-o", rest, *words, "--epochs", 2, "--checkpoint", half).code == 0
+    )
+    assert (
+        cli(
+            "train",
+            half,
+            "--data",
+            data,
+            "-o",
+            rest,
+            "--keep-training",
+            "--batch",
+            "20",
+            "--epochs",
+            4,
+            "--engine",
+            "reference",
+        ).code
+        == 0
+    )
+    assert sabir.dumps(sabir.load(rest)) == sabir.dumps(sabir.load(whole))
+
+
+def test_what_is_refused(fails, line, tmp_path, monkeypatch):
+    model, data = line
+    out = tmp_path / "out.onnx"
+    cases = [
+        ("--loss", "hinge"), ("--metrics", "accuracy", "--loss", "mse"), ("--frozen", "q*", "--loss", "mse"), ("--momentum", "0.9"),
+        ("--warmup", "3"), ("--clip", "-1", "--loss", "mse"), ("--checkpoint", "x.xyz"), ("--rate", "-1", "--loss", "mse"),
+        ("--rate", "nan", "--loss", "mse"), ("--schedule", "cosine", "--warmup", "3", "--loss", "mse"), ("--frozen", "*", "--loss", "mse"),
+    ]  # fmt: skip
+    for words in cases:
+        assert fails("train", model, "--data", data, "-o", out, *words)
+    half = tmp_path / "half.onnx"
+    sabir.save(sabir.training.prepare(sabir.load(model), "mse", target="t"), half)
+    assert "--rate" in fails("train", half, "--data", data, "-o", out, "--rate", "0.1")
+    np.savez(tmp_path / "many.npz", x=np.zeros((2, 2), np.float32), t=np.zeros(2), q=np.zeros(2))
+    assert "target" in fails("train", model, "--data", tmp_path / "many.npz", "-o", out, "--loss", "mse")
+    np.savez(tmp_path / "uneven.npz", x=np.zeros((2, 2), np.float32), t=np.zeros((3, 1), np.float32))
+    assert "3" in fails("train", model, "--data", tmp_path / "uneven.npz", "-o", out, "--loss", "mse")
+    np.savez(tmp_path / "scalar.npz", x=np.float32(1), t=np.float32(1))
+    assert "sample" in fails("train", model, "--data", tmp_path / "scalar.npz", "-o", out, "--loss", "mse")
+    (tmp_path / "no.npz").write_bytes(b"no archive")
+    assert "no.npz" in fails("train", model, "--data", tmp_path / "no.npz", "-o", out)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "pip install 'sabir[plot]'" in fails(
+        "train", model, "--data", data, "-o", out, "--loss", "mse", "--plot", tmp_path / "p.png"
+    )
+    assert not out.exists()
