@@ -4,6 +4,7 @@ Each model computes a loss and its gradients with respect to all weights. PyTorc
 column is left out, and the ratios with it. `--nodes` lists the nodes that the compiled engine evaluates on
 arrays, each with the reason. `BENCH_THREADS` is the number of threads of all sides.
 """
+# ruff: file-ignore[ambiguous-unicode-character-string]  the sign of multiplication
 
 from __future__ import annotations
 
@@ -43,8 +44,12 @@ class Network(NamedTuple):
 
 def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    cli.add_argument("names", nargs="*", metavar="NAME", help="MLP, CNN, transformer, LSTM; all without names")
-    cli.add_argument("--nodes", action="store_true", help="list the nodes that are evaluated, instead of times")
+    cli.add_argument(
+        "names", nargs="*", metavar="NAME", help="MLP, CNN, transformer, LSTM; all without names"
+    )
+    cli.add_argument(
+        "--nodes", action="store_true", help="list the nodes that are evaluated, instead of times"
+    )
     given = cli.parse_args()
     made = [make() for make in (mlp, cnn, transformer, lstm)]
     networks = [n for n in made if not given.names or n.name.split()[0] in given.names]
@@ -65,9 +70,7 @@ def main() -> None:
 def _row(network: Network) -> tuple[str, ...]:
     h.progress(network.name)
     gradients = _differentiated(network)
-    sessions = {
-        e: sabir.Session(gradients, engine=e, threads=h.THREADS) for e in ("reference", "compiled")
-    }
+    sessions = {e: sabir.Session(gradients, engine=e, threads=h.THREADS) for e in ("reference", "compiled")}
     cases = [h.Case(e, lambda _, s=s: s.run(network.feeds)) for e, s in sessions.items()]
     results = {e: s.run(network.feeds) for e, s in sessions.items()}
     others = [results["compiled"]]
@@ -102,7 +105,7 @@ def _explain(network: Network) -> None:
 
 
 def _evaluated(session: sabir.Session, network: Network) -> Any:
-    return session.explain(network.feeds).evaluated
+    return session.explain({n: x.shape for n, x in network.feeds.items()}).evaluated
 
 
 def _difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
@@ -138,7 +141,12 @@ def _images(*shape: int) -> np.ndarray:
 
 
 def _finished(
-    name: str, b: sabir.Builder, given: tuple[Any, Any], weights: Weights, loss: Callable[..., Any], **feeds: Any
+    name: str,
+    b: sabir.Builder,
+    given: tuple[Any, Any],
+    weights: Weights,
+    loss: Callable[..., Any],
+    **feeds: Any,
 ) -> Network:
     """Return the network whose scores and labels are given."""
     b.output(b.SoftmaxCrossEntropyLoss(*given), "loss")
@@ -159,7 +167,9 @@ def mlp() -> Network:
         y = torch.relu(functional.linear(y, w["w2"], w["b2"]))
         return functional.cross_entropy(functional.linear(y, w["w3"], w["b3"]), t)
 
-    return _finished("MLP 64×784-256-256-10", b, (scores, t), weights, loss, x=_images(64, 784), t=DRAW.integers(0, 10, 64))
+    return _finished(
+        "MLP 64×784-256-256-10", b, (scores, t), weights, loss, x=_images(64, 784), t=DRAW.integers(0, 10, 64)
+    )
 
 
 def cnn() -> Network:
@@ -178,7 +188,9 @@ def cnn() -> Network:
             x = functional.max_pool2d(torch.relu(functional.conv2d(x, w[f"w{i}"], w[f"b{i}"], padding=1)), 2)
         return functional.cross_entropy(functional.linear(x.flatten(1), w["w3"], w["b3"]), t)
 
-    return _finished("CNN 32×1×28×28", b, (scores, t), weights, loss, x=_images(32, 1, 28, 28), t=DRAW.integers(0, 10, 32))
+    return _finished(
+        "CNN 32×1×28×28", b, (scores, t), weights, loss, x=_images(32, 1, 28, 28), t=DRAW.integers(0, 10, 32)
+    )
 
 
 BATCH, STEPS, WIDTH, HEADS, WORDS = 16, 64, 128, 4, 100
@@ -187,26 +199,43 @@ BATCH, STEPS, WIDTH, HEADS, WORDS = 16, 64, 128, 4, 100
 def transformer() -> Network:
     shapes: dict[str, tuple[int, ...]] = {"table": (WORDS, WIDTH), "out": (WORDS, WIDTH)}
     for i in range(2):
-        shapes |= {f"s{i}": (WIDTH,), f"b{i}": (WIDTH,), f"qkv{i}": (WIDTH, 3 * WIDTH), f"o{i}": (WIDTH, WIDTH)}
-        shapes |= {f"t{i}": (WIDTH,), f"c{i}": (WIDTH,), f"up{i}": (WIDTH, 4 * WIDTH), f"down{i}": (4 * WIDTH, WIDTH)}
+        shapes |= {
+            f"s{i}": (WIDTH,),
+            f"b{i}": (WIDTH,),
+            f"qkv{i}": (WIDTH, 3 * WIDTH),
+            f"o{i}": (WIDTH, WIDTH),
+        }
+        shapes |= {
+            f"t{i}": (WIDTH,),
+            f"c{i}": (WIDTH,),
+            f"up{i}": (WIDTH, 4 * WIDTH),
+            f"down{i}": (4 * WIDTH, WIDTH),
+        }
     weights = _drawn(**shapes)
     b = sabir.Builder(OPSET)
     ids, t = b.input("ids", "int64", ["N", STEPS]), b.input("t", "int64", ["M"])
     w = {n: b.initializer(n, a) for n, a in weights.items()}
     y = b.Gather(w["table"], ids)
     for i in range(2):
-        n = b.LayerNormalization(y, w[f"s{i}"], w[f"b{i}"])
-        parts = b.Reshape(b.MatMul(n, w[f"qkv{i}"]), [0, 0, 3, HEADS, WIDTH // HEADS])
-        q, k, v = (b.Gather(b.Transpose(parts, perm=[2, 0, 3, 1, 4]), j, axis=0) for j in range(3))
-        scores = b.Mul(b.MatMul(q, b.Transpose(k, perm=[0, 1, 3, 2])), np.float32((WIDTH // HEADS) ** -0.5))
-        mixed = b.Transpose(b.MatMul(b.Softmax(scores), v), perm=[0, 2, 1, 3])
-        y = b.Add(y, b.MatMul(b.Reshape(mixed, [0, 0, WIDTH]), w[f"o{i}"]))
-        n = b.LayerNormalization(y, w[f"t{i}"], w[f"c{i}"])
-        y = b.Add(y, b.MatMul(b.Gelu(b.MatMul(n, w[f"up{i}"])), w[f"down{i}"]))
+        y = _block(b, y, {n.removesuffix(str(i)): v for n, v in w.items() if n.endswith(str(i))})
     rows = b.Reshape(y, [-1, WIDTH])
     scores = b.Gemm(rows, w["out"], transB=1)
     feeds = {"ids": DRAW.integers(0, WORDS, (BATCH, STEPS)), "t": DRAW.integers(0, WORDS, BATCH * STEPS)}
-    return _finished("transformer 16×64, width 128, 2 layers", b, (scores, t), weights, _transformer_loss, **feeds)
+    return _finished(
+        "transformer 16×64, width 128, 2 layers", b, (scores, t), weights, _transformer_loss, **feeds
+    )
+
+
+def _block(b: sabir.Builder, y: Any, w: Mapping[str, Any]) -> Any:
+    """Return what one layer of the transformer computes."""
+    n = b.LayerNormalization(y, w["s"], w["b"])
+    parts = b.Reshape(b.MatMul(n, w["qkv"]), [0, 0, 3, HEADS, WIDTH // HEADS])
+    q, k, v = (b.Gather(b.Transpose(parts, perm=[2, 0, 3, 1, 4]), j, axis=0) for j in range(3))
+    scores = b.Mul(b.MatMul(q, b.Transpose(k, perm=[0, 1, 3, 2])), np.float32((WIDTH // HEADS) ** -0.5))
+    mixed = b.Transpose(b.MatMul(b.Softmax(scores), v), perm=[0, 2, 1, 3])
+    y = b.Add(y, b.MatMul(b.Reshape(mixed, [0, 0, WIDTH]), w["o"]))
+    n = b.LayerNormalization(y, w["t"], w["c"])
+    return b.Add(y, b.MatMul(b.Gelu(b.MatMul(n, w["up"])), w["down"]))
 
 
 def _transformer_loss(w: Any, ids: Any, t: Any) -> Any:
@@ -215,9 +244,9 @@ def _transformer_loss(w: Any, ids: Any, t: Any) -> Any:
         n = functional.layer_norm(y, (WIDTH,), w[f"s{i}"], w[f"b{i}"])
         parts = (n @ w[f"qkv{i}"]).reshape(BATCH, STEPS, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(*parts.unbind(0))
-        y = y + mixed.transpose(1, 2).reshape(BATCH, STEPS, WIDTH) @ w[f"o{i}"]
+        y = mixed.transpose(1, 2).reshape(BATCH, STEPS, WIDTH) @ w[f"o{i}"] + y
         n = functional.layer_norm(y, (WIDTH,), w[f"t{i}"], w[f"c{i}"])
-        y = y + functional.gelu(n @ w[f"up{i}"]) @ w[f"down{i}"]
+        y = functional.gelu(n @ w[f"up{i}"]) @ w[f"down{i}"] + y
     return functional.cross_entropy(functional.linear(y.flatten(0, 1), w["out"]), t)
 
 

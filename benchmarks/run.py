@@ -25,6 +25,7 @@ TITLES = {
     "operators": "Operators",
     "convert": "Conversion between operator sets",
     "zoo": "Real architectures",
+    "gradients": "Gradients",
 }
 WITH_ZOO = {"convert", "zoo"}  # scripts that take a folder of models
 HEAD = """# Benchmark results

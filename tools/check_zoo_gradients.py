@@ -24,7 +24,7 @@ from sabir.elements import DOUBLE, FLOAT
 from sabir.ir import Tensor, TensorType, tensor_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 WEIGHTS = 4
 STEPS = (1e-4, 1e-6, 1e-8)  # of the size of the values: with fewer digits, and with fewer kinks between
@@ -75,8 +75,11 @@ def _double(model: sabir.Model) -> Iterator[str]:
         direction = random.standard_normal(x.shape) * (np.abs(x).mean() or 1)
         analytic = float((results[f"grad_{name}"] * direction).sum())
         numeric = [(moved(name, h * direction) - moved(name, -h * direction)) / (2 * h) for h in STEPS]
-        shown = ", ".join(f"{abs(analytic - n) / max(abs(n), 1e-12):.1e}" for n in numeric)
-        yield f"{name} {list(x.shape)}: {analytic:.6g}; relative differences {shown}"
+        yield f"{name} {list(x.shape)}: {analytic:.6g}; relative differences {_relative(analytic, numeric)}"
+
+
+def _relative(analytic: float, numeric: Sequence[float]) -> str:
+    return ", ".join(f"{abs(analytic - n) / max(abs(n), 1e-12):.1e}" for n in numeric)
 
 
 def _single(model: sabir.Model) -> Iterator[str]:
