@@ -57,10 +57,10 @@ def main() -> None:
         for network in networks:
             _explain(network)
         return
-    peer = "PyTorch eager" if torch is None else f"PyTorch {torch.__version__} eager"
-    print(f"{h.THREADS} thread(s) on every side. Ratios are against {peer}.\n")
-    if torch is None:
-        print("PyTorch is not installed: its column and the ratios are left out.\n")
+    beside = "PyTorch is not installed: its column and the ratios are left out."
+    if torch is not None:
+        beside = f"Ratios are against PyTorch {torch.__version__} eager."
+    print(f"{h.THREADS} thread(s) on every side. {beside}\n")
     rows = [_row(network) for network in networks]
     h.table(
         ("forward and backward", "reference engine", "compiled engine", "PyTorch", "ratio, reference",
