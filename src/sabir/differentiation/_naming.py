@@ -70,7 +70,8 @@ def _names(node: Node, version: Version) -> list[str]:
         raise UnsupportedError(f"{node!r} takes names of values from an attribute of its function")
     names: list[Any] = []
     for attribute in given:
-        names += attribute.value if isinstance(attribute.value, tuple) else [attribute.value]
+        value: Any = attribute.value
+        names += value if isinstance(value, tuple) else [value]
     return names
 
 
