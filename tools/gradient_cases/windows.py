@@ -53,6 +53,7 @@ CASES = [
     _conv("dilations", "dilations = [2, 1], pads = [2, 1, 2, 1]", (1, 1, 5, 4), (1, 1, 3, 3), dilation=(2, 1), padding=(2, 1)),
     _conv("groups", "group = 2", (1, 4, 3, 3), (4, 2, 2, 2), groups=2),
     _conv("depthwise", "group = 3, pads = [1, 1, 1, 1], strides = [2, 2]", (1, 3, 4, 4), (6, 1, 3, 3), groups=3, padding=1, stride=2),
+    _conv("very many taps", "strides = [3]", (1, 1, 80), (1, 1, 66), stride=3),
     _conv("1 by 1", "group = 1", (2, 3, 2, 2), (2, 3, 1, 1)),
     _conv("1d", "strides = [2], pads = [1, 1], dilations = [2]", (2, 2, 7), (2, 2, 3), stride=2, padding=1, dilation=2),
     _conv("3d", "pads = [1, 0, 1, 1, 0, 1]", (1, 2, 3, 3, 2), (2, 2, 2, 2, 3), padding=(1, 0, 1)),
