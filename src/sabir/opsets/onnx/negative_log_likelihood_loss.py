@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import loss_gradients, losses
+from sabir.loops import Expression
+from sabir.opsets.families import loss_gradients, loss_kernels, losses
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Constraint, Example, Operator, Output
@@ -44,6 +45,19 @@ def evaluate(
 ) -> Array:
     scale = None if weight is None else widened(weight)
     return losses.evaluate(widened(x), target, scale, ignore_index, reduction).astype(x.dtype, copy=False)
+
+
+@v12.lower
+def lower(
+    x: Expression,
+    target: Expression,
+    weight: Expression | None = None,
+    /,
+    *,
+    ignore_index: int | None,
+    reduction: str,
+) -> Expression:
+    return loss_kernels.lower(x, target, weight, ignore_index, reduction)
 
 
 @v12.body

@@ -6,8 +6,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from sabir import loops
 from sabir.ir import Builder, TensorType, Value
-from sabir.opsets.families import loss_gradients, losses
+from sabir.loops import Expression
+from sabir.opsets.families import loss_gradients, loss_kernels, losses
 from sabir.opsets.families.arithmetic import widened
 from sabir.opsets.typing import Array, Gradient
 from sabir.schema import BFLOAT16, FLOATS, Attribute, Call, Constraint, Example, Operator, Output
@@ -51,6 +53,22 @@ def evaluate(
     scale = None if weights is None else widened(weights)
     loss = losses.evaluate(logs, labels, scale, ignore_index, reduction)
     return loss.astype(scores.dtype, copy=False), logs.astype(scores.dtype, copy=False)
+
+
+@v12.lower
+def lower(
+    scores: Expression,
+    labels: Expression,
+    weights: Expression | None = None,
+    /,
+    *,
+    ignore_index: int | None,
+    reduction: str,
+) -> tuple[Expression, Expression]:
+    shifted = loops.apply("sub", scores, loops.reduce("max", scores, [CLASSES]))
+    total = loops.reduce("sum", loops.apply("exp", shifted), [CLASSES])
+    logs = loops.apply("sub", shifted, loops.apply("log", total))
+    return loss_kernels.lower(logs, labels, weights, ignore_index, reduction), logs
 
 
 @v12.body
