@@ -26,6 +26,7 @@ TITLES = {
     "convert": "Conversion between operator sets",
     "classical": "Classical models",
     "zoo": "Real architectures",
+    "gradients": "Gradients",
 }
 WITH_ZOO = {"convert", "zoo"}  # scripts that take a folder of models
 HEAD = """# Benchmark results

@@ -158,3 +158,19 @@ def test_equal_elements_have_no_variance():
     y = Session(parse(text), engine="compiled").run({"x": x})["y"]
 
     assert not y.any()
+
+
+@pytest.mark.parametrize("call", ["SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"])
+def test_labels_that_are_no_class(call):
+    """A label is never counted from the end; one that is ignored may be anything."""
+    model = parse(
+        f"""<ir_version: 8, opset_import: ["" : 17]> g (float[N,3] x, int64[N] t) => (float y) {{
+        y = {call}<ignore_index = -5, reduction = "sum">(x, t) }}"""
+    )
+    session = Session(model, engine="compiled")
+    x = np.zeros((2, 3), np.float32)
+    assert not session.run({"x": x, "t": np.array([-5, -5])})["y"]
+    assert not session.explain({"x": x.shape, "t": [2]}).evaluated
+    for label in (-1, 3):
+        with pytest.raises(EvaluationError, match=r"a label is outside \[0, 2\]"):
+            session.run({"x": x, "t": np.array([0, label])})

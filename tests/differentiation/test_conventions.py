@@ -56,3 +56,40 @@ def test_values(call, x, expected):
     seed = np.ones(sabir.evaluate(model, feeds)["y"].shape)
     result = sabir.evaluate(found, {**feeds, "seed": seed})["d_y_d_x"]
     np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
+
+
+PRODUCTS = {  # the factors of each element of the result, of four
+    "ReduceProd<keepdims = 0>(x)": [(0, 1, 2, 3)],
+    "CumProd(x, axis)": [(0,), (0, 1), (0, 1, 2), (0, 1, 2, 3)],
+    "CumProd<reverse = 1>(x, axis)": [(0, 1, 2, 3), (1, 2, 3), (2, 3), (3,)],
+    "CumProd<exclusive = 1>(x, axis)": [(), (0,), (0, 1), (0, 1, 2)],
+    "CumProd<exclusive = 1, reverse = 1>(x, axis)": [(1, 2, 3), (2, 3), (3,), ()],
+}
+FACTORS = [
+    [0, 0, 0, 2],
+    [1.5, 0, 2, 3],
+    [0, 2, 0, 3],
+    [2, 3, 4, 0],
+    [0, 0, 1.5, 2],
+    [0, 0, 0, 0],
+    [1, 2, 3, 4],
+]
+FACTOR_PAIRS = [(call, factors, x) for call, factors in PRODUCTS.items() for x in FACTORS]
+
+
+@each_of("call, factors, x", FACTOR_PAIRS)
+def test_second_derivatives_of_products_at_zeros(call, factors, x):
+    weights = np.arange(1.0, 1 + len(factors))
+    shape = "" if len(factors) == 1 else "[4]"
+    model = sabir.parse(
+        f"""<ir_version: 10, opset_import: ["" : 26]> g (double[4] x, double{shape} w) => (double z) {{
+            axis = Constant<value = int64 {{0}}>()  y = {call}  v = Mul(y, w)  z = ReduceSum<keepdims = 0>(v) }}"""
+    )
+    expected = np.zeros((4, 4))
+    for weight, chosen in zip(weights, factors, strict=True):
+        for i in chosen:
+            for j in set(chosen) - {i}:
+                expected[i, j] += weight * np.prod([x[k] for k in chosen if k not in {i, j}])
+    feeds = {"x": np.array(x, np.float64), "w": weights.reshape(np.shape(weights) if shape else ())}
+    found = sabir.hessian(model, feeds, of="z", wrt="x")["x", "x"]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -54,6 +54,21 @@ MODELS = {
         body = b (int64 i, bool c, seq(double[2]) a, double[2] h) => (bool d, seq(double[2]) a2, double[2] k) {
             d = Identity(c)  m = Mul(h, w)  k = Tanh(m)  a2 = SequenceInsert(a, k) }>(n, , q, s)
         y = ConcatFromSequence<axis = 0>(found) }""",
+    "a sequence that a step reads": """g (int64 n, double[2] s) => (double[2] y) {
+        q = SequenceConstruct(s, s)  found, y = Loop<
+        body = b (int64 i, bool c, seq(double[2]) a, double[2] h) => (bool d, seq(double[2]) a2, double[2] k) {
+            d = Identity(c)  m = SequenceAt(a, i)  k = Mul(h, m)  a2 = SequenceInsert(a, k) }>(n, , q, s) }""",
+    "a queue": """g (int64 n, double[2] s, double[2] w) => (double[2] y) {
+        t = Tanh(s)  q = SequenceConstruct(s, t, w)  found, y = Loop<
+        body = b (int64 i, bool c, seq(double[2]) a, double[2] h) => (bool d, seq(double[2]) a3, double[2] k) {
+            d = Identity(c)  z = Constant<value = int64 {0}>()  m = SequenceAt(a, z)  k = Mul(h, m)
+            a2 = SequenceErase(a, z)  a3 = SequenceInsert(a2, k) }>(n, , q, s) }""",
+    "a sequence of items that grow": """g (int64 n, double[2] s, double[2] w) => (double[M] y) {
+        q = SequenceConstruct(s, w)  found = Loop<
+        body = b (int64 i, bool c, seq(double[]) a) => (bool d, seq(double[]) a2) {
+            d = Identity(c)  l = Constant<value = int64 {-1}>()  m = SequenceAt(a, l)  k = SequenceAt(a, i)
+            e = Concat<axis = 0>(m, k)  f = Mul(e, e)  a2 = SequenceInsert(a, f) }>(n, , q)
+        y = ConcatFromSequence<axis = 0>(found) }""",
     "a captured sequence": """g (int64 n, double[3,2] s, double[2] w) => (double[2] y) {
         q = SplitToSequence<keepdims = 0>(s)  y = Loop<
         body = b (int64 i, bool c, double[2] h) => (bool d, double[2] k) {
@@ -112,7 +127,10 @@ def test_every_operator_in_a_gradient_has_a_gradient(name):
     assert differentiable_operators(found) - integers <= set(ROOMS)
 
 
-@pytest.mark.parametrize("name", ["a condition", "positions", "SequenceMap", "a sequence in a branch"])
+@pytest.mark.parametrize(
+    "name",
+    ["a condition", "positions", "SequenceMap", "a sequence in a branch", "a sequence that a step reads"],
+)
 def test_second_derivatives_equal_central_differences(name):
     model = sabir.parse(HEAD + MODELS[name])
     feeds = feeds_of(model, 1)
@@ -162,11 +180,13 @@ def test_random_numbers_are_not_drawn_again():
     assert "RandomNormalLike" not in {n.op for g in backward.graphs for n in g.all_nodes()}
 
 
-def test_a_sequence_that_a_step_passes_on_cannot_be_kept():
-    text = """g (int64 n, double[2] s) => (double[2] y) {
-        q = SequenceConstruct(s, s)  found, y = Loop<
-        body = b (int64 i, bool c, seq(double[2]) a, double[2] h) => (bool d, seq(double[2]) a2, double[2] k) {
-            d = Identity(c)  m = SequenceAt(a, i)  k = Mul(h, m)  a2 = SequenceInsert(a, k) }>(n, , q, s) }"""
+def test_an_optional_that_a_step_passes_on_cannot_be_kept():
+    text = """g (int64 n, double[2] s) => (double[2] y) { q = Optional(s)  found, y = Loop<
+        body = b (int64 i, bool c, optional(double[2]) a, double[2] h) => (bool d, optional(double[2]) a2, double[2] k) {
+            d = Identity(c)  m = OptionalGetElement(a)  p = OptionalHasElement(a)  r = If(p) <
+              then_branch = t () => (double[2] v) { u = OptionalGetElement(a)  v = Mul(u, h) },
+              else_branch = e () => (double[2] w) { w = Neg(h) }>
+            k = Mul(r, m)  a2 = Optional(k) }>(n, , q, s) }"""
     with pytest.raises(UnsupportedError, match="a gradient needs 'a' of every step of 'b'"):
         sabir.differentiate(sabir.parse(HEAD + text), "y", ["s"])
 

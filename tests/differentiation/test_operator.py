@@ -137,14 +137,81 @@ def test_what_is_refused(call, error, message):
             sabir.Session(sabir.parse(HEAD + text), engine=engine)
 
 
-def test_a_call_in_a_function_is_refused():
-    text = HEAD.replace("]>", ', "f" : 1]>') + (
-        "g (double a) => (double d) { d = f.F(a) }"
-        '<domain: "f", opset_import: ["" : 21, "ai.onnx.preview.training" : 1]>'
-        f' F (x) => (y) {{ c = Mul(x, x)  y = {GRADIENT}<xs = ["x"], y = "c">(x) }}'
-    )
-    with pytest.raises(UnsupportedError, match="calls Gradient, which names values of the main graph"):
-        sabir.Session(sabir.parse(text))
+FUNCTIONS = {  # the body of F, what the graph computes, feeds, results
+    "an input": (
+        'F (x) => (y) {{ c = Mul(x, x)  y = {g}<xs = ["x"], y = "c">(x) }}',
+        "g (double a) => (double d) { d = f.F(a) }",
+        {"a": 3.0}, {"d": 6.0},
+    ),
+    "two calls, whose values have other names": (
+        'F (x) => (y) {{ c = Mul(x, x)  y = {g}<xs = ["x"], y = "c">(x) }}',
+        "g (double a) => (double d, double c) { b = f.F(a)  c = Mul(a, a)  d = f.F(b) }",
+        {"a": 3.0}, {"d": 12.0, "c": 9.0},
+    ),
+    "one value for two inputs, of which one is a variable": (
+        'F (x, z) => (y) {{ c = Mul(x, z)  y = {g}<xs = ["x"], zs = ["z"], y = "c">(x, z) }}',
+        "g (double a) => (double d) { d = f.F(a, a) }",
+        {"a": 3.0}, {"d": 3.0},
+    ),
+    "other values than those in the function": (
+        'F (x, z) => (y) {{ c = Mul(x, x)  y = {g}<xs = ["x"], y = "c">(z) }}',
+        "g (double a, double b) => (double d) { d = f.F(a, b) }",
+        {"a": 3.0, "b": 5.0}, {"d": 10.0},
+    ),
+    "a function in a branch": (
+        'F (x) => (y) {{ c = Mul(x, x)  y = {g}<xs = ["x"], y = "c">(x) }}',
+        "g (bool k, double a) => (double d) { b = Neg(a)  d = If(k) <"
+        " then_branch = t () => (double p) { p = f.F(b) }, else_branch = e () => (double q) { q = Neg(b) }> }",
+        {"k": True, "a": 3.0}, {"d": -6.0},
+    ),
+    "within a branch of a function": (
+        "F (k, x) => (y) {{ c = Mul(x, x)  y = If(k) <"
+        ' then_branch = t () => (p) {{ p = {g}<xs = ["x"], y = "c">(x) }}, else_branch = e () => (q) {{ q = Neg(x) }}> }}',
+        "g (bool k, double a) => (double d) { d = f.F(k, a) }",
+        {"k": True, "a": 3.0}, {"d": 6.0},
+    ),
+    "derivatives of derivatives": (
+        'F (x) => (y) {{ b = Mul(x, x)  c = Mul(b, x)  d = {g}<xs = ["x"], y = "c">(x)  y = {g}<xs = ["x"], y = "d">(x) }}',
+        "g (double a) => (double d) { d = f.F(a) }",
+        {"a": 3.0}, {"d": 18.0},
+    ),
+}  # fmt: skip
+WITH_F = '<domain: "f", opset_import: ["" : 21, "ai.onnx.preview.training" : 1]> '
+
+
+def with_function(graph, function):
+    """The model of a graph that calls F, which alone imports the operators of training."""
+    head = '<ir_version: 10, opset_import: ["" : 21, "f" : 1]>\n'
+    return sabir.parse(head + graph + WITH_F + function.format(g=GRADIENT))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_call_in_a_function(name):
+    function, graph, feeds, expected = FUNCTIONS[name]
+    model = with_function(graph, function)
+    sabir.check(model)
+    expansion = expand_in_graph(model)
+    verify(expansion)
+    for engine in ENGINES:
+        results = sabir.Session(model, engine=engine).run(feeds)
+        assert {key: results[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        ('F (x) => (y) {{ y = {g}<xs = ["x"], y = "zz">(x) }}', NotFoundError, "names 'zz', and its function has no"),
+        ('F (x) => (y) {{ y = {g}<xs = ["x"], y = "y">(x) }}', SchemaError, "reads its own output"),
+        ('F <n> (x) => (y) {{ c = Mul(x, x)  y = {g}<xs: strings = @n, y = "c">(x) }}', UnsupportedError,
+         "takes names of values from an attribute of its function"),
+        ('F (x) => (y) {{ c = Mul(x, x)  y = {g}<xs = ["x"], y = "c", named_values = 1>(x) }}', SchemaError,
+         "attribute 'named_values', which no operator has"),
+    ],
+)  # fmt: skip
+def test_calls_in_functions_that_are_refused(function, error, message):
+    call = 'f.F<n = ["x"]>(a)' if "<n>" in function else "f.F(a)"
+    with pytest.raises(error, match=message):
+        sabir.Session(with_function(f"g (double a) => (double d) {{ d = {call} }}", function))
 
 
 def test_an_expansion_that_explodes_ends_in_a_limit():

@@ -76,8 +76,12 @@ class GradientBuilder(ShapedDetachedBuilder, Gradient):
         return self._pullback.job.residuals.carry(self._node, bodies, values, first, **attributes)
 
     def collect(self, body: Graph, values: Sequence[Value], states: int) -> tuple[Value, ...]:
-        """Make tensors of the body of a Loop the items of sequences, and return these outputs of the call."""
+        """Keep values of the body of a Loop in sequences, and return these outputs of the call."""
         return self._pullback.job.residuals.collect(self._node, body, values, states)
+
+    def lengths(self, body: Graph, sequences: Sequence[Value]) -> tuple[Value, ...]:
+        """Return new values of a subgraph: the lengths of sequences."""
+        return self._pullback.job.residuals.lengths(body, sequences)
 
     def is_steady(self, value: Value) -> bool:
         """Whether a value of a subgraph is a tensor of one shape in all its runs, as far as known."""

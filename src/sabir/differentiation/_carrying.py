@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.differentiation._containers import element_of, empty
+from sabir.differentiation._containers import element_of, empty, item_element
 from sabir.differentiation._shaped import ShapedDetachedBuilder
 from sabir.ir import SequenceType, TensorType, known_equal
+from sabir.opsets.families.sequence_gradients import extended
 from sabir.rewrite import InsertionPoint
 
 if TYPE_CHECKING:
@@ -53,24 +54,31 @@ class Residuals:
         return isinstance(value.type, TensorType) and value not in self._varying
 
     def collect(self, node: Node, body: Graph, values: Sequence[Value], states: int) -> tuple[Value, ...]:
-        """Make values of the body of a loop the items of sequences; see `Gradient.collect`."""
+        """Keep values of the body of a loop in sequences; see `Gradient.collect`."""
         if not values:
             return ()
         point = InsertionPoint.before(node)
         outside = self._rewriter.builder(point.graph, ShapedDetachedBuilder)
         inside = self._rewriter.builder(body, ShapedDetachedBuilder)
-        kinds = [SequenceType(TensorType(element_of(value))) for value in values]
+        kinds = [SequenceType(TensorType(item_element(value))) for value in values]
         begins = [empty(outside, kind) for kind in kinds]
         self._rewriter.place(outside, point)
         for index, (value, kind) in enumerate(zip(values, kinds, strict=True), start=1 + states):
             before = body.add_input(self._rewriter.names.fresh("kept"), kind)
-            body.outputs.insert(index, inside.SequenceInsert(before, value))
+            body.outputs.insert(index, _kept(inside, before, value))
         self._rewriter.place(inside, InsertionPoint.end(body))
         first = _STATES + states
         node.inputs = [*node.inputs, *[None] * (first - len(node.inputs)), *begins]
         outputs = [*node.outputs, *[None] * (states - len(node.outputs))]
         node.outputs = [*outputs[:states], *[None] * len(values), *outputs[states:]]
         return self._rewriter.name_outputs(node, range(states, states + len(values)))
+
+    def lengths(self, body: Graph, sequences: Sequence[Value]) -> tuple[Value, ...]:
+        """Return new values of a subgraph: the lengths of sequences; see `Gradient.lengths`."""
+        b = self._rewriter.builder(body, ShapedDetachedBuilder)
+        found = tuple(b.SequenceLength(s) for s in sequences)
+        b.place(InsertionPoint.end(body))
+        return found
 
     def _copy(self, value: Value, body: Graph) -> Value:
         b = self._rewriter.builder(body, ShapedDetachedBuilder)
@@ -97,6 +105,13 @@ class Residuals:
                 self._varying.add(value)
         b.place(InsertionPoint.end(body))
         return result
+
+
+def _kept(b: ShapedDetachedBuilder, before: Value, value: Value) -> Value:
+    """Return a sequence with a tensor, or with all items of another sequence, at its end."""
+    if isinstance(value.type, SequenceType):
+        return extended(b, before, value, None, b.SequenceLength(value))
+    return b.SequenceInsert(before, value)
 
 
 def _sizes(b: ShapedDetachedBuilder, shape: Shape, visible: Sequence[Value]) -> Value | None:

@@ -23,6 +23,11 @@ def element_of(value: Value) -> ElementType:
     return value.type.element
 
 
+def item_element(value: Value) -> ElementType:
+    """Return the element type of a tensor, or of the items of a sequence; raises as `element_of`."""
+    return _item(value).element if isinstance(value.type, SequenceType) else element_of(value)
+
+
 def zeros_like(b: Builder, value: Value) -> Value:
     """Return zeros of the shape and element type of a tensor, or of all items of a container."""
     if isinstance(value.type, SequenceType):

@@ -12,7 +12,6 @@ from sabir.base import (
     NotFoundError,
     SabirWarning,
     SchemaError,
-    UnsupportedError,
     check_time,
     quote,
     run_with_limits,
@@ -20,18 +19,20 @@ from sabir.base import (
 from sabir.differentiation._activity import defined_by, reads, results
 from sabir.differentiation._containers import element_of
 from sabir.differentiation._copying import copied
+from sabir.differentiation._naming import bind_names, bound_names
 from sabir.differentiation._preparing import check_type, inferred_types, inline_all, prepared, values_named
 from sabir.differentiation._pullback import Job, Pullback
 from sabir.differentiation._shaped import ShapedDetachedBuilder
-from sabir.ir import Node, Value, canonical_domain
+from sabir.ir import Graph, Node, Value, canonical_domain
 from sabir.opsets import STANDARD
 from sabir.rewrite import InsertionPoint, Rewriter, enclosing, remove_unread, replace_outputs
 from sabir.schema import Call, Scope, as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from sabir.ir import Graph, Model
+    from sabir.differentiation._naming import Named
+    from sabir.ir import Model
     from sabir.schema import Registry, Version
 
 
@@ -43,7 +44,7 @@ def expand_in_graph(model: Model, registry: Registry = STANDARD, limits: Limits 
     graph, with a SabirWarning if it is an input of the model.
 
     Raises NotFoundError for a name that no value has, SchemaError where a derivative depends on itself,
-    UnsupportedError for a call in a function and where no gradient passes, ConversionError, LimitError.
+    UnsupportedError where no gradient passes, ConversionError, LimitError.
 
     >>> model = sabir.parse('''<ir_version: 10, opset_import: ["" : 21, "ai.onnx.preview.training" : 1]>
     ... g (float x) => (float y, float dx) {
@@ -62,16 +63,12 @@ def expand_in_graph(model: Model, registry: Registry = STANDARD, limits: Limits 
 
 def write_out(model: Model, registry: Registry) -> None:
     """Replace the calls of a model, which must be `prepared`; raises as `expand_in_graph`."""
-    scope = Scope.of(model, registry, newer_opsets=True)
-    for function in model.functions:
-        body = scope.of_body(function)
-        inside = next((n for n in function.graph.all_nodes() if _version(n, body) is not None), None)
-        if inside is not None:
-            raise UnsupportedError(f"{function!r} calls {inside.op}, which names values of the main graph")
+    bind_names(model, registry, _version)
     inline_all(model, registry)
+    named = bound_names(model, Scope.of(model, registry, newer_opsets=True), _version)
     rewriter = Rewriter(model, registry=registry)
     with inferred_types(model, rewriter):
-        expansion = _Expansion(rewriter)
+        expansion = _Expansion(rewriter, named)
         for node in [n for n in model.graph.all_nodes() if _version(n, rewriter.scope) is not None]:
             expansion.expand(node)
     for graph in model.graph.scopes():
@@ -87,8 +84,8 @@ def _version(node: Node, scope: Scope) -> Version | None:
 class _Expansion:
     """The replacement of the calls of one model; one whose result another one differentiates comes first."""
 
-    def __init__(self, rewriter: Rewriter) -> None:
-        self.rewriter, self.job = rewriter, Job(rewriter)
+    def __init__(self, rewriter: Rewriter, named: Mapping[Node, Named]) -> None:
+        self.rewriter, self.job, self.named = rewriter, Job(rewriter), named
         self._open: list[Node] = []
 
     def expand(self, node: Node) -> None:
@@ -161,6 +158,14 @@ class _Around:
 
     def _named(self, names: Sequence[str]) -> tuple[Graph, list[Value]]:
         """Return values by their names, and the innermost graph with the first of them, which has all."""
+        known = self._expansion.named.get(self._node)
+        if known is not None:  # the function that it was in had them
+            values = [known[name] for name in names]
+            found = [v for v in values if v is not None]
+            if len(found) == len(values) and isinstance(found[0].home, Graph):
+                return found[0].home, found
+            missing = next((n for n, v in zip(names, values, strict=True) if v is None), names[0])
+            raise NotFoundError(f"{self._node!r} names {quote(missing)}, and its function has no such value")
         for graph in enclosing(self._node.graph):
             if any(v.name == names[0] for v in graph.defined()):
                 return graph, values_named(graph, names)

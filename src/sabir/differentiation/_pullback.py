@@ -142,6 +142,8 @@ class Pullback:
         arguments = binding.arguments(node.attributes)
         try:
             found = as_results(binding((g, *operands), arguments, call))
+        except Unconvertible as error:
+            raise UnsupportedError(f"{_where(node)}: {error}") from error
         except ACCIDENTS as error:  # a model whose types lie leads a gradient astray
             raise UnsupportedError(f"{_where(node)}: its gradient fails: {error!r}") from error
         if len(found) < len(operands):

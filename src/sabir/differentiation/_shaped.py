@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabir.base import UnsupportedError, quote
+from sabir.base import UnsupportedError, check_nodes, check_time, quote
 from sabir.differentiation._containers import element_of, total_of, zeros_like
 from sabir.ir import TensorType, known_equal
 from sabir.opsets.typing import ShapedBuilder
@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 
 class ShapedDetachedBuilder(ShapedBuilder, DetachedBuilder):
-    """A detached builder with the methods that gradients of calls and of bodies share."""
+    """A detached builder with the methods that gradients of calls and of bodies share.
+
+    It raises LimitError for too many nodes as they are made: sizes that a model declares decide how many.
+    """
+
+    def op(self, *inputs: Any, **options: Any) -> Any:
+        """Append a node, as `Builder.op`; raises LimitError where there are too many."""
+        check_time()
+        check_nodes(len(self.graph))
+        return super().op(*inputs, **options)
 
     def rank(self, value: Value) -> int:
         """Return the rank of a tensor; raises UnsupportedError where it is unknown."""

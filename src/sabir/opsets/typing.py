@@ -145,10 +145,15 @@ class Gradient(ShapedBuilder):
 
     @abstractmethod
     def collect(self, body: Graph, values: Sequence[Value], states: int) -> tuple[Value, ...]:
-        """Make tensors of the body of a Loop the items of sequences, and return these outputs of the call.
+        """Keep values of the body of a Loop in sequences, and return these outputs of the call.
 
-        The sequences are further states, after the `states` that the loop has.
+        A sequence receives a tensor of each step, or all items of a sequence of each step. The sequences are
+        further states, after the `states` that the loop has.
         """
+
+    @abstractmethod
+    def lengths(self, body: Graph, sequences: Sequence[Value]) -> tuple[Value, ...]:
+        """Return new values of a subgraph: the lengths of sequences."""
 
     @abstractmethod
     def is_steady(self, value: Value) -> bool:

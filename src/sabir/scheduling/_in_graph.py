@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabir.ir import canonical_domain
+from sabir.ir import canonical_domain, find_opset
 
 if TYPE_CHECKING:
     from sabir.ir import Model
@@ -20,6 +20,11 @@ def calls_in_graph(model: Model, registry: Registry) -> bool:
     >>> calls_in_graph(model, STANDARD)
     False
     """
-    called = {(canonical_domain(n.domain), n.op) for graph in model.graphs() for n in graph.all_nodes()}
-    versions = (registry.find_version(d, op, model.opset(d)) for d, op in called if model.opset(d))
+    bodies = {f.graph: f.opsets for f in model.functions}
+    called = {
+        (canonical_domain(node.domain), node.op, find_opset(bodies.get(graph, model.opsets), node.domain))
+        for graph in model.graphs()
+        for node in graph.all_nodes()
+    }
+    versions = (registry.find_version(domain, op, opset) for domain, op, opset in called if opset)
     return any(v is not None and v.find("in_graph") is not None for v in versions)

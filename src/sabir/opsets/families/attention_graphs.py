@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sabir.elements import BOOL, FLOAT
+from sabir.elements import BOOL, DOUBLE, FLOAT
 from sabir.ir import TensorType
 from sabir.opsets.families.scalars import Numbers, element_of
 
@@ -130,8 +130,9 @@ def scaled(b: Builder, q: Value, scale: float | None, kind: ElementType) -> Valu
     """Return the queries times a factor, by default one over the root of their size."""
     if scale is not None:
         return Numbers(b, kind).op("Mul", q, scale)
-    root = b.Sqrt(b.Cast(size(b, q, 3), to=FLOAT.number))
-    return b.Div(q, b.Cast(root, to=kind.number))
+    wide = DOUBLE if kind is DOUBLE else FLOAT
+    root = b.Sqrt(b.Cast(size(b, q, 3), to=wide.number))
+    return b.Div(q, root if kind is wide else b.Cast(root, to=kind.number))
 
 
 def capped(b: Builder, x: Value, softcap: float, kind: ElementType) -> Value:

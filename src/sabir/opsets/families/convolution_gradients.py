@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _FRONT = 3  # axes before the spatial ones: group, channels of the group with their taps, batch
 
+_MOST_TAPS = 64  # along one axis: each is a node
+
 
 @dataclass(frozen=True, slots=True)
 class Filters:
@@ -118,7 +120,7 @@ def _windows(g: Gradient, rows: Value, axis: int, filters: Filters, counts: Size
     number, stride, dilation = axis + _FRONT, filters.strides[axis], filters.dilations[axis]
     known = isinstance(counts, tuple)
     count = as_value(g, counts[axis : axis + 1]) if known else g.Gather(counts, [axis])
-    if not isinstance(filters.kernel, tuple):
+    if not isinstance(filters.kernel, tuple) or filters.kernel[axis] > _MOST_TAPS:
         return _windows_of_unknown(g, rows, axis, filters, count)
     if filters.kernel[axis] == stride == 1:
         return rows
@@ -131,7 +133,7 @@ def _windows(g: Gradient, rows: Value, axis: int, filters: Filters, counts: Size
 
 
 def _windows_of_unknown(g: Gradient, rows: Value, axis: int, filters: Filters, count: Value) -> Value:
-    """Gather the windows where only a run knows how many taps there are."""
+    """Gather the windows where only a run knows how many taps there are, or where these are very many."""
     number = axis + _FRONT
     taps = g.Gather(as_value(g, filters.kernel), axis, axis=0)
     firsts = g.Mul(g.Range(0, taps, 1), filters.dilations[axis])

@@ -6,28 +6,32 @@ output the gradients of the slices.
 
 They are a Scan, which needs no indices, where there is a step, all that they read is stacked, and all that
 they carry keeps its shape. Otherwise they are a Loop: what cannot be stacked is kept in sequences of one
-item for each step, and what cannot be kept at all is computed again.
+item for each step, sequences in one sequence with the items of all steps, and what cannot be kept at all is
+computed again.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sabir.base import UnsupportedError
 from sabir.elements import BOOL, INT64
-from sabir.ir import Expr, TensorType, known_equal
+from sabir.ir import Expr, SequenceType, TensorType, known_equal
+from sabir.opsets.families.sequence_gradients import extended
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from sabir.ir import Dim, Graph, Type, Value
     from sabir.opsets.typing import BackwardBody, Gradient, ShapedBuilder
 
     Carry: TypeAlias = Callable[[Sequence[Value]], Sequence[Value]]
+    Read: TypeAlias = Callable[[ShapedBuilder, Value], Value]
 
 
 class State(NamedTuple):
@@ -169,7 +173,8 @@ def _emit(g: Gradient, it: Iteration, steps: Steps, *, steady: bool) -> tuple[Va
             )
         back.recompute(lambda v: v in slices or g.is_steady(v))
         return _backward_scan(g, it, steps)
-    back.recompute(lambda v: isinstance(v.type, TensorType))
+    taken = {v for v in it.body.inputs if isinstance(v.type, SequenceType)}
+    back.recompute(lambda v: isinstance(v.type, TensorType) or v in taken)
     fixed = _fixed_symbols(it)
     stacked = [v for v in back.residuals() if g.is_steady(v) and _has_sizes(v.type, fixed)]
     if it.runs and steady and tensors and len(stacked) == len(back.residuals()):
@@ -255,27 +260,68 @@ def _residuals(back: BackwardBody, it: Iteration) -> list[Slices]:
 
 def _backward_loop(g: Gradient, it: Iteration, steps: Steps, stacked: frozenset[Value]) -> tuple[Value, ...]:
     """Emit the steps as a Loop, which takes from stacks and sequences what each step reads."""
-    back, residuals = steps.back, steps.back.residuals()
-    kept = [v for v in residuals if v not in stacked]
-    stacks = [v for v in residuals if v in stacked]
-    sequences = dict(zip(kept, it.collect(kept) if it.collect else (), strict=True))
-    wholes = {s.inner: s.whole for s in steps.items} | dict(zip(stacks, it.carry(stacks), strict=True))
-    count = _number_of_steps(g, it, [*sequences.values()], [*wholes.values()])
+    back, (count, reads) = steps.back, _reads(g, it, steps, stacked)
     last = g.Sub(count, g.Constant(value=np.array(1)))
     turn, going = back.input("turn", INT64, []), back.input("going", BOOL, [])
 
     def build(b: ShapedBuilder) -> list[Value]:
         place = b.Sub(last, turn)
-        items = [b.SequenceAt(s, place) for s in sequences.values()]
-        return [b.Identity(going), *items, *(b.Gather(whole, place, axis=0) for whole in wholes.values())]
+        return [b.Identity(going), *(read(b, place) for read in reads.values())]
 
     goes_on, *items = back.first(build)
-    for value, item in zip((*sequences, *wholes), items, strict=True):
+    for value, item in zip(reads, items, strict=True):
         back.redirect(value, item)
     back.graph.inputs = [turn, going, *(c.before for c in steps.carried)]
     back.graph.outputs.insert(0, goes_on)
     initial = [c.initial for c in steps.carried]
     return as_results(g.op("Loop", count, None, *initial, body=back.graph, outputs=len(initial)))
+
+
+def _reads(
+    g: Gradient, it: Iteration, steps: Steps, stacked: frozenset[Value]
+) -> tuple[Value, Mapping[Value, Read]]:
+    """Keep the residuals; return the number of steps, and how a step reads each value that it needs."""
+    residuals = steps.back.residuals()
+    stacks = [v for v in residuals if v in stacked]
+    taken = [v for v in residuals if isinstance(v.type, SequenceType)]
+    single = [v for v in residuals if v not in stacked and v not in taken]
+    lengths = g.lengths(it.body, taken)
+    kept = it.collect([*single, *taken]) if it.collect else ()
+    carried = it.carry([*stacks, *lengths])
+    wholes = {s.inner: s.whole for s in steps.items} | dict(zip(stacks, carried, strict=False))
+    counts = carried[len(stacks) :]
+    reads: dict[Value, Read] = {v: partial(_item, s) for v, s in zip(single, kept, strict=False)}
+    reads |= {v: partial(_row, whole) for v, whole in wholes.items()}
+    for value, items, count in zip(taken, kept[len(single) :], counts, strict=True):
+        reads[value] = _Log(items, g, count).sequence
+    return _number_of_steps(g, it, kept[: len(single)], [*wholes.values(), *counts]), reads
+
+
+def _item(sequence: Value, b: ShapedBuilder, place: Value) -> Value:
+    return b.SequenceAt(sequence, place)
+
+
+def _row(whole: Value, b: ShapedBuilder, place: Value) -> Value:
+    return b.Gather(whole, place, axis=0)
+
+
+class _Log:
+    """What a sequence held in each step: the items of all steps in one sequence, and their counts."""
+
+    def __init__(self, items: Value, g: Gradient, counts: Value) -> None:
+        self._items, self._counts = items, counts
+        self._starts = g.CumSum(counts, g.Constant(value=np.array(0)), exclusive=1)
+
+    def sequence(self, b: ShapedBuilder, place: Value) -> Value:
+        """Return what the sequence held in one step."""
+        start, count = (b.Gather(x, place, axis=0) for x in (self._starts, self._counts))
+        kind = self._items.type
+        item = kind.item if isinstance(kind, SequenceType) else None
+        if not isinstance(item, TensorType):
+            raise UnsupportedError("a gradient needs the type of the items of a sequence, which is unknown")
+        empty = b.SequenceEmpty(dtype=item.element.number)
+        empty.type = kind
+        return extended(b, empty, self._items, start, count)
 
 
 def _number_of_steps(

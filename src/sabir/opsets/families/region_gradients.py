@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sabir.base import check_elements
 from sabir.elements import FLOAT, INT64
 from sabir.opsets.families.move_gradients import as_numbers, zeros_of
 from sabir.opsets.families.sampling_gradients import image_of, rows_of
@@ -13,7 +14,7 @@ from sabir.opsets.families.scalars import element_of
 
 if TYPE_CHECKING:
     from sabir.ir import Value
-    from sabir.opsets.typing import Gradient
+    from sabir.opsets.typing import Array, Gradient
 
 
 class Reads(NamedTuple):
@@ -55,8 +56,14 @@ def _coordinates(g: Gradient, start: Value, size: Value, each: Value, bins: int,
     kind = element_of(start)
     share = g.Div(size, g.Cast(g.Max(each, 1), to=kind.number))
     within = g.Mul(g.Add(g.Cast(numbers, to=kind.number), 0.5), g.Unsqueeze(share, [1, 2]))
-    steps = g.Mul(g.Unsqueeze(size, [1]), np.arange(bins).astype(kind.dtype))
+    steps = g.Mul(g.Unsqueeze(size, [1]), _numbers(bins).astype(kind.dtype))
     return g.Add(g.Unsqueeze(g.Add(g.Unsqueeze(start, [1]), steps), [2]), within)
+
+
+def _numbers(bins: int) -> Array:
+    """Return the numbers of the bins; raises LimitError for too many."""
+    check_elements(bins, width=4)
+    return np.arange(bins, dtype=np.float32)
 
 
 def whole_pixels(g: Gradient, first: Value, last: Value, bins: int, length: Value, like: Value) -> Reads:
@@ -66,8 +73,8 @@ def whole_pixels(g: Gradient, first: Value, last: Value, bins: int, length: Valu
     starts, stops = (
         g.Max(g.Min(g.Add(g.Cast(edge, to=INT64.number), g.Unsqueeze(first, [1])), length), 0)
         for edge in (
-            g.Floor(g.Mul(size, np.arange(bins, dtype=np.float32))),
-            g.Ceil(g.Mul(size, np.arange(1, bins + 1, dtype=np.float32))),
+            g.Floor(g.Mul(size, _numbers(bins))),
+            g.Ceil(g.Mul(size, _numbers(bins) + np.float32(1))),
         )
     )
     counts = g.Sub(stops, starts)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sabir.base import UnsupportedError, quote
+from sabir.elements import BOOL, INT64
 from sabir.ir import SequenceType, TensorType
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sabir.ir import Graph, Value
+    from sabir.ir import Builder, Graph, Value
     from sabir.opsets.typing import BackwardBody, Gradient
 
 
@@ -28,6 +30,24 @@ def from_front(g: Gradient, sequence: Value, position: Value | None, *, more: in
     index = g.Reshape(index, g.Constant(value_ints=[]))  # some files have a position of the shape [1]
     count = g.Sub(length, more) if more else length
     return g.Where(g.Less(index, 0), g.Add(index, count), index)
+
+
+def extended(b: Builder, sequence: Value, items: Value, start: Value | None, count: Value) -> Value:
+    """Return a sequence with `count` items of another one at its end, those from position `start` on.
+
+    The type of the first sequence must be known.
+    """
+    kind = sequence.type
+    if kind is None:
+        raise UnsupportedError(f"a gradient needs the type of {quote(sequence.name)}, which is unknown")
+
+    def step(inner: Builder) -> tuple[Value, Value]:
+        turn, going = inner.input("turn", INT64, []), inner.input("going", BOOL, [])
+        before = inner.input("before", kind)
+        place = turn if start is None else inner.Add(turn, start)
+        return inner.Identity(going), inner.SequenceInsert(before, inner.SequenceAt(items, place))
+
+    return b.Loop(count, None, sequence, body=b.subgraph(step, name="each_item"), outputs=1)
 
 
 def gradient_of_items(g: Gradient, inputs: Sequence[Value], body: Graph) -> tuple[Value | None, ...]:

@@ -32,17 +32,28 @@ v26.downgrade(cumulation.scanned("Mul", 1))
 
 @v26.gradient
 def gradient(g: Gradient, x: Value, axis: Value, /, *, reverse: int, exclusive: int) -> tuple[Value, None]:
-    """Up to the first zero, behind which all products are 0; second derivatives miss what passes zeros."""
+    """Up to the first zero, behind which all is 0; third derivatives miss what passes three zeros.
+
+    Behind the first zero a gradient is 0, and its only slope is that by the zero: it is written as a product.
+    """
     zero = g.Equal(x, 0)
     zeros = g.CumSum(g.CastLike(zero, x), axis, reverse=reverse)
-    first = g.And(zero, g.Equal(zeros, 1))
-    without = g.CumProd(g.Where(first, 1, x), axis, exclusive=exclusive, reverse=reverse)
+    first, second = (g.And(zero, g.Equal(zeros, n)) for n in (1, 2))
+    passed = g.CumSum(g.Where(first, x, 0), axis, reverse=reverse)
+    rest = g.Where(zero, 1, x)
 
     def after(products: Value) -> Value:
         return g.CumSum(g.Mul(g.dy, products), axis, exclusive=exclusive, reverse=1 - reverse)
 
-    before = g.Div(after(g.y()), g.Where(zero, 1, x))
-    return g.Where(g.Equal(zeros, 0), before, g.Where(first, after(without), 0)), None
+    def without(left_out: Value) -> Value:
+        """The gradient of a factor that is replaced by 1."""
+        return after(g.CumProd(g.Where(left_out, 1, x), axis, exclusive=exclusive, reverse=reverse))
+
+    of_first = without(first)
+    behind = g.Where(second, without(g.And(zero, g.LessOrEqual(zeros, 2))), 0)
+    behind = g.Mul(passed, g.Where(g.Equal(zeros, 1), g.Div(of_first, rest), behind))
+    before = g.Div(after(g.y()), rest)
+    return g.Where(g.Equal(zeros, 0), before, g.Where(first, of_first, behind)), None
 
 
 @cum_prod.examples

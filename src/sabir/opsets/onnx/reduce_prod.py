@@ -41,13 +41,18 @@ reduction_kernels.attach(v1, v18, reduction_kernels.fold("prod"))
 def gradient(
     g: Gradient, data: Value, axes: Value | None = None, /, *, keepdims: int, noop_with_empty_axes: int
 ) -> tuple[Value, None]:
-    """The product of the others, also where one of them is 0; second derivatives miss what passes zeros."""
+    """The product of the others, also where some are 0; third derivatives miss what passes three zeros."""
+
+    def over(reduce: str, x: Value) -> Value:
+        return g.op(reduce, x, axes, keepdims=1, noop_with_empty_axes=noop_with_empty_axes)
+
     zero = g.Equal(data, 0)
-    others, zeros = g.Where(zero, 1, data), g.CastLike(zero, data)
-    product = g.ReduceProd(others, axes, keepdims=1, noop_with_empty_axes=noop_with_empty_axes)
-    count = g.ReduceSum(zeros, axes, keepdims=1, noop_with_empty_axes=noop_with_empty_axes)
-    slope = g.Where(g.Equal(count, zeros), g.Div(product, others), 0)
-    return g.Mul(kept(g, g.dy, axes, keepdims), slope), None
+    rest, nothing, zeros = g.Where(zero, 1, data), g.Where(zero, data, 0), g.CastLike(zero, data)
+    others = g.Sub(over("ReduceSum", zeros), zeros)  # how many of the other factors are 0
+    passed = g.Sub(over("ReduceSum", nothing), nothing)  # the only one of these: 0, but its slope is 1
+    slope = g.Where(g.Equal(others, 0), 1, g.Where(g.Equal(others, 1), passed, 0))
+    product = g.Div(over("ReduceProd", rest), rest)
+    return g.Mul(kept(g, g.dy, axes, keepdims), g.Mul(product, slope)), None
 
 
 @reduce_prod.examples

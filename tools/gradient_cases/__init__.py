@@ -1,0 +1,1 @@
+"""Calls of operators, and the same in PyTorch: what `tools/record_gradients.py` records the gradients of."""
