@@ -65,6 +65,7 @@ class Grouping:
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
         self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
+        self.zeros: dict[Expression, Expression] = {}  # of products of integers
 
     def run(self, outputs: Sequence[int]) -> None:
         """Group what the evaluated calls and the outputs, by their slots, need."""
@@ -331,11 +332,14 @@ class Grouping:
             a = Copy(a.element, a.shape, a)
             self._assign(a)
         self.operands[x] = a, b
-        scores = scores_of(self, x) if a is x.a else None
+        zero = [] if x.zero is None else [self._in_memory(x.zero)]
+        for o in zero:
+            self.zeros[x] = o
+        scores = scores_of(self, x) if a is x.a and x.is_float else None
         if scores is not None:
             add_scores(self, x, scores)
             return
-        needed = [g for o in (a, b) for g in self.need(o)]
+        needed = [g for o in (a, b, *zero) for g in self.need(o)]
         group = self.new_group("product")
         group.space = x.shape
         group.members.append(x)

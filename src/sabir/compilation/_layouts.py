@@ -195,7 +195,7 @@ def _rebuilt(x: Expression, operands: list[Expression]) -> Expression:
         case Join():
             return replace(x, parts=tuple(operands))
         case Contract():
-            return replace(x, a=operands[0], b=operands[1])
+            return replace(x, a=operands[0], b=operands[1], zero=operands[2] if x.zero else None)
         case Take():
             return replace(x, operand=operands[0], indices=operands[1])
         case Scatter():

@@ -28,7 +28,7 @@ from sabir.compilation._tiles import (
     window_tiles,
 )
 from sabir.compilation.kernels import Packing, Product, element_bytes
-from sabir.loops import Contract, Expression, Size, Stored
+from sabir.loops import BYTES, Contract, Expression, Size, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._groups import Group
     from sabir.compilation._views import Located
-    from sabir.compilation.kernels import Nest
+    from sabir.compilation.kernels import Groups, Nest
+    from sabir.compilation.native import Host
     from sabir.loops import Sizes
 
 
@@ -68,23 +69,24 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     nest = replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
     rows = count_of(nesting.sizes[-row_axes - 1 : -1])
     choices = _tiles(builder, contract, rows)
-    packed = packed_operand(builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors)
+    depth, run = _depth(contract, a.located)
+    packed = packed_operand(builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors, run)
     entry = Entry([], nodes=builder.origins.labels(group.members))
-    depth = _depth(contract, a.located)
     entry.flops = 2 * count_of([n for n, _ in depth]) * count_of(nesting.sizes)
-    entry.reaches.append(
-        builder.reach(
-            a.located, contract.element, [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth]
-        )
-    )
+    extents = [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth]
+    entry.reaches.append(builder.reach(a.located, a.element, extents))
     for limit, tile in choices:
         product = replace(_tiled(nest, contract, tile), row_axes=row_axes)
-        product, blocks = _blocked(product, depth, rows, entry)
+        if contract.is_float:
+            product, blocks = _blocked(product, depth, rows, entry)
+        else:
+            product, blocks = _of_integers(builder, product, contract, depth), depth
         arguments = builder.arguments(nest, nesting, entry, entry.scratch)
-        arguments += builder.pointer(a.located, contract.element, entry)
+        arguments += builder.pointer(a.located, a.element, entry)
         builder.use(packed.buffer, entry)
         arguments += packed.arguments()
         arguments += _product_arguments(product, blocks, a, nesting.sizes, packed, builder.host.cores)
+        arguments += _zero_arguments(builder, contract, entry)
         entry.choices.append((rows, limit or 0, product, arguments))
     builder.note_writes(entry, nesting)
     builder.entries.append(entry)
@@ -99,6 +101,34 @@ def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[i
     if contract.depth == 1 and is_usual(columns, lanes):
         return tiles(known, registers)
     return window_tiles(known, columns, lanes, registers)
+
+
+def _of_integers(
+    builder: PlanBuilder, product: Product, contract: Contract, depth: Sequence[tuple[Size, Size]]
+) -> Product:
+    """Return the product of integers: how many it adds at a time, and what it subtracts."""
+    group, last = group_of(builder.host, contract.b.element), depth[-1][0]
+    ragged = not isinstance(last, int) or last % group != 0
+    zero = "" if contract.zero is None else contract.zero.element
+    return replace(product, depth_axes=len(depth), group=group, ragged=ragged, zero=zero)
+
+
+def group_of(host: Host, element: str) -> Groups:
+    """Return how many neighbours along `k` one instruction multiplies and adds up."""
+    if element not in BYTES:
+        return 1
+    return 4 if host.has("avx512vnni") or host.has("avxvnni") else 2
+
+
+def _zero_arguments(builder: PlanBuilder, contract: Contract, entry: Entry) -> list[Argument]:
+    """Return where the zero point of a product of integers lies, if it has one."""
+    zero = builder.grouping.zeros.get(contract)
+    if zero is None:
+        return []
+    located = builder.grouping.views.locate(zero)
+    if not entry.choices:
+        entry.reaches.append(builder.reach(located, zero.element, []))
+    return builder.pointer(located, zero.element, entry)
 
 
 def _blocked(
@@ -135,25 +165,34 @@ def _merged(nesting: Nesting, contract: Contract) -> tuple[Nesting, int]:
     return found, rows
 
 
-def _depth(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
-    """Return sizes and strides of the axes of `k`: as few as possible, the last of which has stride 1."""
+def _depth(contract: Contract, a: Located) -> tuple[list[tuple[Size, Size]], int]:
+    """Return sizes and strides of the axes of `k`, as few as possible, the last of which has stride 1.
+
+    The second result is how many axes of the product the last one is.
+    """
     first = contract.a.rank - contract.depth
     found: list[tuple[Size, Size]] = []
+    runs: list[int] = []
     for size, stride in zip(contract.a.shape[first:], a.strides[first:], strict=True):
-        if size == 1 and contract.depth > 1:
-            continue
-        if found and found[-1][1] == stride * size:
-            found[-1] = found[-1][0] * size, stride
+        if found and (found[-1][1] == stride * size or size == 1):
+            found[-1] = found[-1][0] * size, stride if size != 1 else found[-1][1]
+            runs[-1] += 1
+        elif found and found[-1][0] == 1:
+            found[-1] = size, stride
+            runs[-1] += 1
         else:
             found.append((size, stride))
+            runs.append(1)
     if contract.depth == 1:
-        return [(found[0][0], 1)]
-    return found if found and found[-1][1] == 1 else [*found, (1, 1)]
+        return [(found[0][0], 1)], 1
+    if found[-1][1] == 1 or found[-1][0] == 1:
+        return [*found[:-1], (found[-1][0], 1)], runs[-1]
+    return [*found, (1, 1)], 0
 
 
 def lanes_of(builder: PlanBuilder, element: str) -> int:
     """Return the lanes of the vectors of a product: the width of its panels follows from them."""
-    return builder.host.vector_bits // 8 // element_bytes(element)
+    return builder.host.vector_bits // 8 // max(4, element_bytes(element))
 
 
 def contract_of(x: Expression) -> Contract:
@@ -179,7 +218,7 @@ def _product_arguments(
     cores: int,
 ) -> list[Argument]:  # fmt: skip
     """Return the arguments after the pointers to both operands."""
-    size = element_bytes(product.element)
+    size = element_bytes(a.element)
     batch, rows, columns = sizes[: product.batch], sizes[product.batch : -1], sizes[-1]
     width = product.width * product.panels
     job = partial(_job_rows, tile_rows=product.rows, width=width, cores=cores)
@@ -202,9 +241,9 @@ def with_operands(nesting: Nesting, contract: Contract, a: Located, b: Located) 
     rows = a.strides[last - contract.rows : last]
     still = (0,) * (contract.rows + 1)
     batch = _batch_strides(contract, contract.a.shape[: last - contract.rows], a)
-    nesting.places.append(Place(a, contract.element, (*batch, *rows, 0)))
+    nesting.places.append(Place(a, contract.a.element, (*batch, *rows, 0)))
     batch = _batch_strides(contract, contract.b.shape[: -1 - contract.depth], b)
-    nesting.places.append(Place(b, contract.element, (*batch, *still)))
+    nesting.places.append(Place(b, contract.b.element, (*batch, *still)))
     return nesting
 
 
@@ -220,32 +259,45 @@ def _batch_strides(contract: Contract, shape: Sizes, located: Located) -> list[S
 
 
 def packed_operand(
-    builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size], vectors: int = VECTORS
+    builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size], vectors: int = VECTORS,
+    run: int = 1,
 ) -> _Packed:  # fmt: skip
     """Return the second operand in panels of `vectors`; `place` has its places along the batch axes.
 
-    A constant is packed once, when the plan is made, and for all products of it.
+    A constant is packed once, when the plan is made, and for all products of it. `run` is how many axes of
+    `k`, the last ones, lie side by side in the first operand.
     """
     first = contract.b.rank - 1 - contract.depth
     axes = list(zip(contract.b.shape[first:], place.located.strides[first:], strict=True))
     own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
-    panels = Panels(contract.element, own, axes[:-1], axes[-1], vectors * lanes_of(builder, contract.element))
+    width, group = vectors * lanes_of(builder, contract.element), group_of(builder.host, contract.b.element)
+    panels = Panels(contract.b.element, own, axes[:-1], axes[-1], width, group, run)
     found = packed_panels(builder, contract, place.located, panels)
     return _Packed(found, panels.panel, _packed_strides(panels.item, batch, place.strides))
 
 
 class Panels(NamedTuple):
-    """A matrix `[batch..., k..., n]` in panels of a width: the size and the stride of each of its axes."""
+    """A matrix `[batch..., k..., n]` in panels of a width: the size and the stride of each of its axes.
+
+    Groups of neighbours are along the last `run` axes of `k`.
+    """
 
     element: str
     batch: Sequence[tuple[Size, Size]]
     depth: Sequence[tuple[Size, Size]]
     columns: tuple[Size, Size]
     width: int
+    group: Groups = 1
+    run: int = 1
 
     @property
     def panel(self) -> Size:
         """The bytes of a panel."""
+        if self.group > 1:
+            outer = len(self.depth) - self.run
+            count = count_of([n for n, _ in self.depth[outer:]])
+            groups = count_of([n for n, _ in self.depth[:outer]]) * ((count + (self.group - 1)) // self.group)
+            return groups * (self.width * self.group) + 4 * self.width
         return count_of([n for n, _ in self.depth]) * (self.width * element_bytes(self.element))
 
     @property
@@ -258,6 +310,7 @@ def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panel
     """Return the memory of packed panels, which an entry before all that follow fills."""
     constant = isinstance(b.base, Stored) and b.base.slot in builder.lowered.prepared.constants
     layout = f"{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
+    layout += f"/{panels.run}" if panels.group > 1 else ""
     key = (b.base, layout) if constant else (x, "packed")
     found = builder.buffers.get(key)
     if found is None:
@@ -275,7 +328,7 @@ def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, ta
     batch, depth, columns = panels.batch, panels.depth, panels.columns
     packing = Packing(
         panels.element, len(batch), panels.width, lanes_of(builder, panels.element),
-        next_column=columns[1] == 1, depth_axes=len(depth),
+        next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
     )  # fmt: skip
     axes = [*batch, *depth, columns]
     entry = Entry([], nodes=builder.origins.labels([x]))

@@ -71,7 +71,7 @@ def operands_of(x: Expression) -> tuple[Expression, ...]:
         case Scatter():
             return (x.operand, x.indices, x.updates)
         case Contract():
-            return (x.a, x.b)
+            return (x.a, x.b) if x.zero is None else (x.a, x.b, x.zero)
         case Join():
             return x.parts
         case Slide():

@@ -29,6 +29,7 @@ from sabir.loops._expressions import (
     Take,
     Windows,
 )
+from sabir.loops._integers import BYTES, contract_integers, convolve_integers, uniform
 from sabir.loops._operations import (
     ARITY,
     NotLowered,
@@ -61,11 +62,11 @@ from sabir.loops._operations import (
 from sabir.loops._windows import convolve, slide, windows
 
 __all__ = [
-    "ARITY", "ELEMENTS", "FLOATS", "INTEGERS", "Assumptions", "Best", "Contract", "Count", "Cumulate",
+    "ARITY", "BYTES", "ELEMENTS", "FLOATS", "INTEGERS", "Assumptions", "Best", "Contract", "Count", "Cumulate",
     "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
     "Permute", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "Stored", "Take",
     "Windows", "apply", "assuming", "best", "broadcast", "cast", "check_element", "contract",
-    "convolve", "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow",
+    "contract_integers", "convolve_integers",     "convolve", "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow",
     "number", "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized",
-    "slide", "squeeze", "take", "where", "windows",
+    "slide", "squeeze", "take", "uniform", "where", "windows",
 ]  # fmt: skip

@@ -129,13 +129,16 @@ class Best(Expression):
 class Contract(Expression):
     """Sums of products: `[..., rows..., depth...]` by `[..., depth..., N]`; the leading axes broadcast.
 
-    Matrix products have one axis of `rows` and one of `depth`; convolutions have several of both.
+    Matrix products have one axis of `rows` and one of `depth`; convolutions have several of both. A product of
+    integers has int32 elements, which wrap around: `a` is of uint8, and `zero`, one number, is subtracted from
+    its elements; `b` is of int8, or of uint8 less 128.
     """
 
     a: Expression = field(default_factory=lambda: Number("float", ()))
     b: Expression = field(default_factory=lambda: Number("float", ()))
     rows: int = 1
     depth: int = 1
+    zero: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,11 +30,12 @@ from sabir.compilation.kernels._product import Product, ProductLayout, product_t
 from sabir.compilation.kernels._scattering import Scattering, scattering_text
 from sabir.compilation.kernels._selection import Selection, record_bytes, selection_text
 from sabir.compilation.kernels._sliding import Sliding, sliding_text
+from sabir.compilation.kernels._terms import Groups
 from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
     "ANY", "NEXT", "SHORT", "STILL", "Access", "Accumulated", "Apply", "Attention", "Constant",
-    "Cumulation", "Fold", "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout",
+    "Cumulation", "Fold", "Groups", "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout",
     "Scattering", "Selection", "SizeArgument", "Sliding", "Step", "Stride", "TakeStep", "attention_text",
     "can_transpose", "cumulation_text", "element_bytes", "memory_test_text", "multiply_test_text",
     "nest_text", "packing_text", "passes_of", "product_text", "record_bytes", "scattering_text",

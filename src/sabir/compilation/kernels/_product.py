@@ -6,6 +6,8 @@ offset serves a whole tile.
 
 `b` lies in panels: `[panel][k][width]`, the columns of the last one filled up with zeros. Every sum runs over
 `k` in order in one accumulator, so that a row has the same bits whatever tile, batch or thread computes it.
+Those of integers hold groups of neighbours along `k`, `[panel][k / group][width][group]`, after the sums of
+their columns: the zero point of `a` times these is where a sum begins.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
 from sabir.compilation.kernels._emitter import Emitter, Kind, Register, Variable
+from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
 from sabir.compilation.kernels._nest import Accumulated, Apply, Nest
+from sabir.compilation.kernels._terms import Floats, Groups, Integers
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -34,6 +38,9 @@ class Product:
     these are computed: weights come from memory. A `blocked` one computes all rows of a job for each index of
     the first axis of `k` before the next: panels that the cache does not hold are read once for all of them.
     The sums wait in scratch memory. In a `whole` one the columns fill all panels.
+
+    One of integers adds `group` products at a time; it is `ragged` where groups may not fill the last axis of
+    `k`. `zero` is the element type of the zero point of `a`, if it has one.
     """
 
     nest: Nest
@@ -46,6 +53,9 @@ class Product:
     depth_axes: int = 1
     blocked: bool = False
     whole: bool = False
+    group: Groups = 1
+    ragged: bool = False
+    zero: str = ""
 
     @property
     def batch(self) -> int:
@@ -61,6 +71,9 @@ class Product:
         tile = f"tile {self.rows}x{self.panels}x{self.vectors}{' prefetch' if self.prefetch else ''}"
         axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
         axes = axes if self.is_windowed else ""
+        if self.group > 1:
+            axes += f" groups of {self.group}{' ragged' if self.ragged else ''}"
+            axes += f" zero point {self.zero}" if self.zero else ""
         return f"product {self.element} {tile}{axes}{' whole' if self.whole else ''}\n{self.nest}"
 
     @property
@@ -74,7 +87,8 @@ class ProductLayout:
 
     `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
     of `b`, the sizes of the axes of `k`, the strides of `a` along all of them but the last, the rows of a
-    job, and the strides of the batch axes of `a` and of `b`, in bytes.
+    job, and the strides of the batch axes of `a` and of `b`, in bytes; then buffer and offset of the zero
+    point, if there is one.
     """
 
     def __init__(self, product: Product, nest_count: int) -> None:
@@ -86,7 +100,8 @@ class ProductLayout:
         self.job_rows = self.depth_strides + product.depth_axes - 1
         self.a_batch = self.job_rows + 1
         self.b_batch = self.a_batch + product.batch
-        self.count = self.b_batch + product.batch
+        self.zero = self.b_batch + product.batch
+        self.count = self.zero + (2 if product.zero else 0)
 
 
 def product_text(product: Product) -> str:
@@ -117,12 +132,30 @@ class _Emission:
         if product.blocked:
             self.blocks, self.block_stride = self.depths.pop(0), self.depth_strides.pop(0)
             self.last_block = e.add(self.blocks, -1)
-        self.depth = product_of(e, self.depths)
+        lanes = product.nest.lanes
+        whole = product.group > 1
+        self.terms = Integers(e, product.group, lanes) if whole else Floats(e, product.element, lanes)
+        self.steps_inside = self._groups_of(self.depths[-1])
+        self.steps = product_of(e, [*self.depths[:-1], self.steps_inside])
+        self.head = 4 * product.width if whole else 0  # bytes of the sums of columns
         self.vectors = product.panels * product.vectors
         self.batch_sizes = self.body.sizes[: product.batch]
         self.row_sizes, self.columns = self.body.sizes[product.batch : -1], self.body.sizes[-1]
         self.row_count = product_of(e, self.row_sizes)
-        self.vector = kind_of(product.element, product.nest.lanes)
+        self.vector = kind_of(product.element, lanes)
+        self.less = self._zero() if product.zero else None
+
+    def _groups_of(self, count: Register) -> Register:
+        """Return how many groups hold so many elements."""
+        e, group = self.e, self.product.group
+        return count if group == 1 else e.binary("udiv", e.add(count, group - 1), e.index(group))
+
+    def _zero(self) -> Register:
+        """Return the zero point of `a` less than 0, in every lane."""
+        e, element = self.e, self.product.zero
+        address = self.body.pointer(self.layout.zero)
+        x = cast(e, e.load(address, kind_of(element)), element, "int32")
+        return e.splat(e.binary("sub", e.constant(x.kind, 0), x), self.product.nest.lanes)
 
     def text(self) -> str:
         e, product = self.e, self.product
@@ -179,7 +212,7 @@ class _Emission:
             self._tiles(job, a, bases, ahead, None)
             return
         with e.loop(e.index(0), self.blocks) as block:
-            bytes_ = e.mul(self.depth, product.width * element_bytes(product.element))
+            bytes_ = e.mul(self.steps, product.width * self.terms.lane_bytes)
             here = e.offset(start, e.mul(block, bytes_))
             a = e.offset(a, e.mul(block, self.block_stride))
             self._tiles(job, a, [here], e.offset(here, bytes_), block)
@@ -195,8 +228,8 @@ class _Emission:
             number = e.binary("udiv", e.binary("sub", row, job.first), e.index(product.rows))
             places = self._places(row, job.last)
             rows = [self._row(a, place) for place in places]
-            zero = e.constant(self.vector, 0)
-            sums = [[e.variable(zero) for _ in range(self.vectors)] for _ in rows]
+            begin = self._begin(bases)
+            sums = [[e.variable(x) for x in begin] for _ in rows]
             prefetching = self._prefetching(ahead, number, lines)
             if block is None:
                 self._add(sums, rows, bases, prefetching)
@@ -206,6 +239,19 @@ class _Emission:
                     self._add(sums, rows, bases, prefetching)
                 with e.when(e.compare("icmp eq", block, self.last_block)):
                     self._epilogue(job, row, sums, places)
+
+    def _begin(self, bases: Sequence[Register]) -> list[Register]:
+        """Return where the sums of each vector of a tile begin."""
+        e, product = self.e, self.product
+        if self.less is None:
+            return [e.constant(self.vector, 0)] * self.vectors
+        size = product.nest.lanes * 4
+        sums = [
+            e.load(e.offset(base, e.index(v * size)), self.vector, align=size)
+            for base in bases
+            for v in range(product.vectors)
+        ]
+        return [e.binary("mul", x, self.less) for x in sums]
 
     @contextlib.contextmanager
     def _waiting(self, tile: Register, sums: list[list[Variable]], block: Register) -> Generator[None]:
@@ -255,7 +301,7 @@ class _Emission:
         blocks = e.binary(
             "udiv", e.add(e.binary("sub", last, first), product.rows - 1), e.index(product.rows)
         )
-        step = product.width * product.panels * element_bytes(product.element)
+        step = product.width * product.panels * self.terms.lane_bytes
         return e.binary("udiv", e.index(step), blocks)
 
     def _prefetching(
@@ -263,34 +309,58 @@ class _Emission:
     ) -> tuple[Register, Register] | None:
         if ahead is None:
             return None
-        return self.e.offset(ahead, self.e.mul(self.e.mul(block, lines), self.depth)), lines
+        return self.e.offset(ahead, self.e.mul(self.e.mul(block, lines), self.steps)), lines
 
     def _add(
         self, sums: list[list[Variable]], rows: Sequence[Register], bases: Sequence[Register],
         ahead: tuple[Register, Register] | None,
     ) -> None:  # fmt: skip
         """Emit the loops over `k`, which add to the sums of each row."""
-        e, product = self.e, self.product
-        size, lanes = element_bytes(product.element), product.nest.lanes
-        step = product.width * size
-        with self._outer_depth() as (before, moved), e.loop(e.index(0), self.depths[-1]) as inner:
-            k = e.add(before, inner) if before is not None else inner
-            columns: list[Register] = []
-            for base in bases:
-                here = e.offset(base, e.mul(k, step))
-                columns += [
-                    e.load(e.offset(here, e.index(v * lanes * size)), self.vector, align=64)
-                    for v in range(product.vectors)
-                ]
-            if ahead is not None:
-                e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
-            along = e.mul(inner, size)
-            along = e.add(moved, along) if moved is not None else along
+        e, product, depth = self.e, self.product, self.depths[-1]
+        starts = [e.offset(base, e.index(self.head)) for base in bases]
+        full = e.binary("udiv", depth, e.index(product.group)) if product.group > 1 else depth
+        with self._outer_depth() as (before, moved):
+            with e.loop(e.index(0), full) as inner:
+                k = e.add(before, inner) if before is not None else inner
+                columns = self._columns(starts, k)
+                if ahead is not None:
+                    e.prefetch(e.offset(ahead[0], e.mul(k, ahead[1])))
+                along = e.mul(inner, product.group * self.terms.factor_bytes)
+                along = e.add(moved, along) if moved is not None else along
+                for row, accumulators in zip(rows, sums, strict=True):
+                    x = self.terms.factor(e.offset(row, along))
+                    self._accumulate(accumulators, x, columns)
+            if product.ragged:
+                self._add_rest(sums, rows, starts, full, before, moved)
+
+    def _columns(self, starts: Sequence[Register], k: Register) -> list[Register]:
+        """Return the vectors of all panels at a place of `k`."""
+        e, product, terms = self.e, self.product, self.terms
+        size, found = product.nest.lanes * terms.lane_bytes, list[Register]()
+        for start in starts:
+            here = e.offset(start, e.mul(k, product.width * terms.lane_bytes))
+            found += [terms.column(e.offset(here, e.index(v * size))) for v in range(product.vectors)]
+        return found
+
+    def _accumulate(self, sums: Sequence[Variable], x: Register, columns: Sequence[Register]) -> None:
+        for slot, y in zip(sums, columns, strict=True):
+            self.e.assign(slot, self.terms.add(x, y, self.e.get(slot)))
+
+    def _add_rest(
+        self, sums: list[list[Variable]], rows: Sequence[Register], starts: Sequence[Register],
+        full: Register, before: Register | None, moved: Register | None,
+    ) -> None:  # fmt: skip
+        """Emit the last group of the last axis of `k`, where it is not full."""
+        e, terms, done = self.e, self.terms, self.e.mul(full, self.product.group)
+        if not isinstance(terms, Integers):
+            raise TypeError("floats have no groups")
+        left = e.binary("sub", self.depths[-1], done)
+        with e.when(e.compare("icmp sgt", left, e.index(0))):
+            columns = self._columns(starts, e.add(before, full) if before is not None else full)
+            along = e.add(moved, done) if moved is not None else done
             for row, accumulators in zip(rows, sums, strict=True):
-                x = e.load(e.offset(row, along), Kind(self.vector.scalar))
-                wide = e.splat(x, lanes)
-                for slot, y in zip(accumulators, columns, strict=True):
-                    e.assign(slot, e.fma(wide, y, e.get(slot)))
+                x = terms.rest(e.offset(row, along), e.add(left, -1))
+                self._accumulate(accumulators, x, columns)
 
     @contextlib.contextmanager
     def _outer_depth(self) -> Generator[tuple[Register | None, Register | None]]:
@@ -305,7 +375,7 @@ class _Emission:
                 before = place if before is None else e.add(e.mul(before, size), place)
                 moved = step if moved is None else e.add(moved, step)
             if before is not None:
-                before = e.mul(before, self.depths[-1])
+                before = e.mul(before, self.steps_inside)
             yield before, moved
 
     # ------------------------------------------------------------ the results of a tile

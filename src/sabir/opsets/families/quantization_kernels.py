@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 from sabir import loops
 from sabir.elements import DOUBLE, element
 from sabir.loops import Expression, NotLowered
+from sabir.opsets.families.convolution import kernel_of
 from sabir.opsets.families.quantization import precision_of
+from sabir.opsets.families.window_kernels import channels_first, filtered, filters_of, windows_of
+from sabir.opsets.families.windows import Window
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sabir.elements import ElementType
 
 _NARROW = 16  # bits: such integers and their differences are exact in float32
+_MOST_PRODUCT = 255 * 255  # of numbers of 8 bits less their zero points
+_EXACT_IN_FLOAT, _EXACT_IN_32 = 1 << 24, (1 << 31) - 1  # integers up to here
 
 
 def only(parameter: Expression) -> Expression:
@@ -100,3 +108,94 @@ def saturated(q: Expression, zero: Expression | None, to: str) -> Expression:
     most = least + (1 << kind.bits) - 1
     q = loops.where(loops.apply("gt", q, least), q, loops.number(q.element, least))
     return loops.cast(loops.where(loops.apply("lt", q, most), q, loops.number(q.element, most)), to)
+
+
+def requantized(y: Expression, factor: Expression, zero: Expression) -> Expression:
+    """Return `y * factor + zero`, rounded before the sum, in the type of the zero point."""
+    scaled = loops.apply("mul", loops.cast(y, "float"), factor)
+    return saturated(loops.apply("round", scaled), only(zero), zero.element)
+
+
+# ---------------------------------------------------------------- products
+
+
+def multiplied(
+    a: Expression, b: Expression, a_zero: Expression | None, b_zero: Expression | None
+) -> Expression:
+    """Return the matrix product less the zero points, in int32; a vector is a row or a column."""
+    left = loops.reshape(a, (1, *a.shape)) if a.rank == 1 else a
+    right = loops.reshape(b, (*b.shape, 1)) if b.rank == 1 else b
+    zeros = None if a_zero is None else rows(a_zero, a), None if b_zero is None else columns(b_zero)
+    y = loops.contract_integers(left, right, *zeros)
+    y = loops.squeeze(y, [-2]) if a.rank == 1 else y
+    return loops.squeeze(y, [-1]) if b.rank == 1 else y
+
+
+def rows(parameter: Expression, matrix: Expression) -> Expression:
+    """Return a scale or zero point, one or one for each row, so that it broadcasts to a product."""
+    if all(d == 1 for d in parameter.shape):
+        return only(parameter)
+    if matrix.rank == 1:
+        raise NotLowered("a vector has no rows")
+    return loops.reshape(parameter, (*parameter.shape, 1)) if parameter.rank == 1 else parameter
+
+
+def columns(parameter: Expression) -> Expression:
+    """Return a scale or zero point, one or one for each column, so that it broadcasts to a product."""
+    return only(parameter) if all(d == 1 for d in parameter.shape) else parameter
+
+
+def check_exact(counts: Sequence[object]) -> None:
+    """Raise NotLowered where the sum of so many products may need more than 32 bits."""
+    known = [n for n in counts if isinstance(n, int)]
+    if len(known) < len(counts) or math.prod(known) * _MOST_PRODUCT > _EXACT_IN_32:
+        raise NotLowered("sums may need more than 32 bits")
+
+
+def convolved(
+    x: Expression, w: Expression, x_zero: Expression | None, w_zero: Expression | None, *, group: int,
+    kernel_shape: Sequence[int] | None, **attributes: Any,
+) -> Expression:  # fmt: skip
+    """Return the convolution less the zero points, in int32, as (N, C, ...)."""
+    window = Window.of(kernel_of(w.shape, kernel_shape), **attributes)
+    zero = None if x_zero is None else only(x_zero)
+    each = filters_of(w, group)
+    if group > 1 and w.shape[1] == each == 1:
+        return _convolved_alone(x, w, window, zero, w_zero)
+
+    def product(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
+        own = w_zero
+        if own is not None:
+            is_whole = all(d == 1 for d in own.shape)
+            grouped = a.rank > rows + depth
+            own = only(own) if is_whole else own
+            own = loops.reshape(own, (group, *(1,) * rows, each)) if grouped and not is_whole else own
+        return loops.convolve_integers(a, b, rows, depth, zero, own)
+
+    found = windows_of(x, window, 0 if zero is None else zero)
+    return channels_first(filtered(found, w, group, each, product))
+
+
+def _convolved_alone(
+    x: Expression, w: Expression, window: Window, zero: Expression | None, w_zero: Expression | None
+) -> Expression:
+    """Return the convolution of each channel by its own filter, as floats, which are exact."""
+    count = math.prod(k if isinstance(k, int) else _EXACT_IN_FLOAT for k in w.shape[2:])
+    if count * _MOST_PRODUCT > _EXACT_IN_FLOAT:
+        raise NotLowered("the sums of such windows are no exact floats")
+    own = None if w_zero is None else spread(w_zero, w, 0)
+    found = windows_of(_centred(x, zero), window, 0)
+    filters = loops.squeeze(_centred(w, own), [1])
+    return channels_first(loops.cast(loops.slide("sum", found, w.rank - 2, filters), "int32"))
+
+
+def _centred(x: Expression, zero: Expression | None) -> Expression:
+    wide = loops.cast(x, "float")
+    return wide if zero is None else loops.apply("sub", wide, loops.cast(zero, "float"))
+
+
+def along_channels(parameter: Expression, rank: int) -> Expression:
+    """Return a parameter, one or one for each filter, so that it broadcasts to (N, C, ...)."""
+    if all(d == 1 for d in parameter.shape):
+        return only(parameter)
+    return loops.reshape(parameter, (*parameter.shape, *(1,) * (rank - 2)))
