@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sabir.base import ACCIDENTS, SabirError
@@ -92,6 +92,7 @@ def _lower_call(found: Lowered, place: int) -> None:
     call = prepared.program.calls[place]
     outputs = [slot for slot in call.outputs if slot != ABSENT]
     if all(slot in prepared.constants for slot in outputs):
+        _note_origin(found, call)
         return
     if all(_is_known(found, _type(found, slot)) for slot in outputs):
         for slot in outputs:
@@ -113,6 +114,29 @@ def _lower_call(found: Lowered, place: int) -> None:
     found.evaluated[place] = Evaluated(place, reads, reason)
     for slot in outputs:
         _store(found, slot)
+
+
+def _note_origin(found: Lowered, call: Any) -> None:
+    """Note what constants are computed from that are larger than the operands of their call.
+
+    A kernel may read the operands instead: quantized weights stay small.
+    """
+    constants, expressions = found.prepared.constants, found.expressions
+    sizes = [
+        sum(constants[slot].nbytes for slot in slots if slot in constants)
+        for slots in (call.inputs, call.outputs)
+    ]
+    read = [expressions.get(slot) for slot in call.inputs]
+    if sizes[1] <= sizes[0] and not any(isinstance(x, Stored) and x.origin is not None for x in read):
+        return
+    try:
+        results = _expressions(found, call)
+    except (SabirError, *ACCIDENTS):
+        return
+    for slot, x in zip(call.outputs, results, strict=False):
+        stored = expressions.get(slot)
+        if isinstance(stored, Stored) and not isinstance(x, Stored):
+            expressions[slot] = replace(stored, origin=x)
 
 
 def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:

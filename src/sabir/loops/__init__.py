@@ -38,7 +38,6 @@ from sabir.loops._operations import (
     broadcast,
     cast,
     check_element,
-    contract,
     count,
     cumulate,
     cut,
@@ -59,7 +58,8 @@ from sabir.loops._operations import (
     take,
     where,
 )
-from sabir.loops._windows import convolve, slide, windows
+from sabir.loops._products import contract, convolve
+from sabir.loops._windows import slide, windows
 
 __all__ = [
     "ARITY", "BYTES", "ELEMENTS", "FLOATS", "INTEGERS", "Assumptions", "Best", "Contract", "Count", "Cumulate",

@@ -45,11 +45,13 @@ class Expression:
 class Stored(Expression):
     """A tensor in memory: an operand of a node, by the slot of its value.
 
-    `known` has its contents where they are known before a run, symbolic ones too.
+    `known` has its contents where they are known before a run, symbolic ones too. `origin` is what a constant
+    was computed from, where that is smaller.
     """
 
     slot: int = 0
     known: Known | None = field(default=None, repr=False)
+    origin: Expression | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

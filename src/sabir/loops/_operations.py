@@ -11,7 +11,6 @@ from sabir.loops._assumptions import equal
 from sabir.loops._expressions import (
     ELEMENTS,
     Best,
-    Contract,
     Count,
     Cumulate,
     Expand,
@@ -167,18 +166,6 @@ def sized(element: str, size: Size | None) -> Expression:
     if size is None:
         raise NotLowered("a size is too large, or unknown")
     return number(element, size) if isinstance(size, int) else Extent(element, (), size)
-
-
-def contract(a: Expression, b: Expression) -> Expression:
-    """Return the matrix products of two tensors of rank 2 or more."""
-    if a.element not in {"float", "double"} or a.element != b.element:
-        raise NotLowered(f"products of {a.element} have no kernel yet")
-    if not equal(a.shape[-1], b.shape[-2]):  # a kernel would read past the end
-        raise NotLowered(f"whether the sizes {a.shape[-1]} and {b.shape[-2]} are equal is open")
-    if b.rank == 2 and a.rank > 2:  # ruff: ignore[magic-value-comparison]  matrices
-        return Contract(a.element, (*a.shape[:-1], b.shape[-1]), a, b, a.rank - 1)
-    batch = broadcast(a.shape[:-2], b.shape[:-2])
-    return Contract(a.element, (*batch, a.shape[-2], b.shape[-1]), a, b)
 
 
 # ---------------------------------------------------------------- views

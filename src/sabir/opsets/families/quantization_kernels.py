@@ -76,7 +76,7 @@ def dequantized(x: Expression, scale: Expression, zero: Expression | None, to: s
     loops.check_element(x.element)
     wide = "float" if element(x.element).bits <= _NARROW else "int64"
     centred = loops.cast(x, wide)
-    if zero is not None:
+    if zero is not None and loops.uniform(zero) != 0:
         centred = loops.apply("sub", centred, loops.cast(zero, wide))
     return loops.cast(loops.apply("mul", loops.cast(centred, "float"), loops.cast(scale, "float")), to)
 
@@ -102,7 +102,7 @@ def saturated(q: Expression, zero: Expression | None, to: str) -> Expression:
     if not kind.is_integer:
         raise NotLowered(f"kernels do not compute with {to} yet")
     loops.check_element(to)
-    if zero is not None:
+    if zero is not None and loops.uniform(zero) != 0:
         q = loops.apply("add", q, loops.cast(zero, q.element))
     least = -(1 << kind.bits - 1) if kind.is_signed else 0
     most = least + (1 << kind.bits) - 1
