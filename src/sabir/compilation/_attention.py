@@ -50,7 +50,7 @@ def add_attention(builder: PlanBuilder, group: Group) -> None:
     )
     packed = packed_operand(builder, first, places.keys, [second.shape[axis] for axis in places.head])
     attention = _attention(builder, rows, results, second)
-    entry = Entry([], nodes=builder.origins.labels([*scores.members, *group.members]))
+    entry = Entry([], nodes=builder.origins.labels([*scores.members, *scores.inlined, *group.members]))
     size = element_bytes(second.element)
     kept = builder.scratch(attention.scores, rows)
     width = attention.vectors * attention.lanes

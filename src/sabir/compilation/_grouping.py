@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabir.compilation._groups import Group, GroupKind
+from sabir.compilation._inlining import is_inline, read_by
 from sabir.compilation._scores import add_scores, scores_of
 from sabir.compilation._views import VIEWS, Copy, Views, is_number, operands_of, pad_parts
 from sabir.loops import (
@@ -151,6 +152,8 @@ class Grouping:
     def _visit(self, roots: Iterable[Expression]) -> None:
         for x in self._postorder(roots, self._visited):
             match x:
+                case Map() if is_inline(x):
+                    pass  # until it is needed in memory
                 case Map() | Reduce() | Take() | Copy():
                     self._assign(x)
                 case Contract():
@@ -183,6 +186,8 @@ class Grouping:
             return []
         if isinstance(base, Count) and base not in self.of:
             self._start(base, base.shape)
+        if base not in self.of and is_inline(base):
+            self._assign(base)
         if isinstance(base, Stored):
             return [self.of[base]] if base in self.of else []
         self.stored[base] = None
@@ -245,11 +250,10 @@ class Grouping:
         if isinstance(x, Take):
             self.operands[x] = data, _ = self._in_memory(x.operand), x.indices
             memory.append(data)
-            (memory if isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of else direct).append(
-                x.indices
-            )
+            in_memory = isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of
+            (memory if in_memory or is_inline(x.indices) else direct).append(x.indices)
             return direct, memory
-        for o in operands_of(x):
+        for o in dict.fromkeys(read for o in operands_of(x) for read in read_by(o)):
             if isinstance(o, (Number, Extent, Count)):
                 continue
             if isinstance(o, (*VIEWS, Stored, Join, Pad)):

@@ -71,7 +71,7 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     choices = _tiles(builder, contract, rows)
     depth, run = _depth(contract, a.located)
     packed = packed_operand(builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors, run)
-    entry = Entry([], nodes=builder.origins.labels(group.members))
+    entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     entry.flops = 2 * count_of([n for n, _ in depth]) * count_of(nesting.sizes)
     extents = [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth]
     entry.reaches.append(builder.reach(a.located, a.element, extents))

@@ -36,7 +36,7 @@ def add_windows(builder: PlanBuilder, group: Group) -> None:
     nesting.places.append(Place(located, slide.element, located.strides[:windows]))
     nesting = merged(nesting, fixed=1)
     nest = _nest(builder, nesting, slide)
-    entry = Entry([], nodes=builder.origins.labels(group.members))
+    entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     weights = None if slide.weights is None else _weights(builder, slide, nest.lanes)
     sizes = slide.operand.shape
     entry.reaches.append(
