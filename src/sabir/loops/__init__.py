@@ -46,6 +46,7 @@ from sabir.loops._operations import (
     known_sizes,
     mean,
     narrow,
+    nearest,
     number,
     pad,
     permute,
@@ -66,7 +67,7 @@ __all__ = [
     "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
     "Permute", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "Stored", "Take",
     "Windows", "apply", "assuming", "best", "broadcast", "cast", "check_element", "contract",
-    "contract_integers", "convolve_integers",     "convolve", "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow",
+    "contract_integers", "convolve_integers",     "convolve", "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "nearest",
     "number", "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized",
     "slide", "squeeze", "take", "uniform", "where", "windows",
 ]  # fmt: skip

@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 _UNARY = """
     neg abs sign not bitwise_not isnan isinf_pos isinf_neg floor ceil round trunc exp exp2 expm1 log log2
     log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid
-    softplus cast
+    softplus cast nearest
 """
 _BINARY = """
     add sub mul div min max mod fmod pow eq ne lt le gt ge and or xor bitwise_and bitwise_or bitwise_xor
     shl shr
 """
 ARITY = dict.fromkeys(_UNARY.split(), 1) | dict.fromkeys(_BINARY.split(), 2) | {"where": 3, "fma": 3}
+_NARROW = frozenset({"int8", "uint8", "int16", "uint16", "float16", "bfloat16"})
 _NEUTRAL = {"sum": 0, "prod": 1}
 _TRUTHS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf_pos", "isinf_neg"])
 
@@ -88,6 +89,11 @@ def cast(x: Expression, element: str) -> Expression:
     """Return the elements as another type, as the operator Cast converts them."""
     check_element(element)
     return x if x.element == element else Map(element, x.shape, "cast", (x,))
+
+
+def nearest(x: Expression) -> Expression:
+    """Return the nearest integers, ties to even, of floats whose magnitude is below 2**22, as int32."""
+    return Map("int32", x.shape, "nearest", (x,))
 
 
 def where(condition: Expression, a: Expression | float, b: Expression | float) -> Expression:
@@ -225,7 +231,20 @@ def narrow(x: Expression, axis: int, start: Size, size: Size) -> Expression:
 def take(x: Expression, indices: Expression, axis: int) -> Expression:
     """Return the tensor at some indices along an axis."""
     axis %= x.rank
-    return Take(x.element, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x, indices, axis)
+    shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    if isinstance(x, Map) and _is_widened(x):  # of what is stored in fewer bytes, only what is taken is widened
+        first, *others = x.operands
+        return Map(x.element, shape, x.op, (take(first, indices, axis), *others))
+    return Take(x.element, shape, x, indices, axis)
+
+
+def _is_widened(x: Expression) -> bool:
+    """Return whether an expression is a narrow tensor as floats, less one number and times another."""
+    if not isinstance(x, Map) or x.operands[0].shape != x.shape:
+        return False
+    if x.op == "cast":
+        return x.operands[0].element in _NARROW
+    return x.op in {"sub", "mul"} and x.operands[1].rank == 0 and _is_widened(x.operands[0])
 
 
 def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, op: str = "") -> Expression:

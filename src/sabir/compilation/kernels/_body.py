@@ -196,6 +196,21 @@ class Body:
             found = point.values[number] = self._emit(number, step, at)
         return found
 
+    def fixed(self) -> Point:
+        """Emit what varies along no axis, for all points of the loops to come."""
+        nest, point = self.nest, Point([self.e.index(0)] * self.nest.axes)
+        for number, step in enumerate(nest.steps):
+            match step:
+                case Load():
+                    still = all(stride == STILL for stride in nest.accesses[step.access].strides)
+                case Apply():
+                    still = all(o in point.values for o in step.operands)
+                case _:
+                    still = isinstance(step, (Constant, SizeArgument))
+            if still:
+                self.value(number, point)
+        return point
+
     def wide(self, number: int, point: Point) -> Register:
         """Emit a step in all lanes of a point."""
         return self.e.splat(self.value(number, point), point.lanes)

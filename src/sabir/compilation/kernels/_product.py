@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
-from sabir.compilation.kernels._emitter import Emitter, Kind, Register, Variable
+from sabir.compilation.kernels._emitter import INDEX, Emitter, Register, Variable
 from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
 from sabir.compilation.kernels._nest import Accumulated, Apply, Nest
@@ -144,6 +144,7 @@ class _Emission:
         self.row_count = product_of(e, self.row_sizes)
         self.vector = kind_of(product.element, lanes)
         self.less = self._zero() if product.zero else None
+        self.fixed = self.body.fixed()
 
     def _groups_of(self, count: Register) -> Register:
         """Return how many groups hold so many elements."""
@@ -386,7 +387,7 @@ class _Emission:
         e, product = self.e, self.product
         lanes = product.nest.lanes
         if sum(isinstance(s, Apply) for s in product.nest.steps) > _UNROLLED:
-            self._looped(job, row, sums)
+            self._looped(job, row, sums, places)
             return
         for m in range(product.rows):
             here = e.add(row, m)
@@ -396,26 +397,32 @@ class _Emission:
                     column = e.add(job.column, v * lanes)
                     self._store([*job.batch, *place], column, e.get(sums[m][v]))
 
-    def _looped(self, job: _Job, row: Register, sums: list[list[Variable]]) -> None:
-        """Emit a long epilogue once, in a loop over the vectors of the tile, which wait on the stack."""
+    def _looped(
+        self, job: _Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
+    ) -> None:
+        """Emit a long epilogue once, in loops over the rows and the vectors of the tile, which wait on the stack."""
         e, product = self.e, self.product
-        lanes, count = product.nest.lanes, self.vectors
+        lanes, count, axes = product.nest.lanes, self.vectors, product.row_axes
         size = lanes * element_bytes(product.element)
-        tile = e.stack(product.rows * count * size)
-        for m in range(product.rows):
-            for v in range(count):
-                e.store(e.get(sums[m][v]), e.offset(tile, e.index((m * count + v) * size)), align=64)
+        tile, table = e.stack(product.rows * count * size), e.stack(product.rows * axes * 8)
+        for m, (accumulators, place) in enumerate(zip(sums, places, strict=True)):
+            for v, slot in enumerate(accumulators):
+                e.store(e.get(slot), e.offset(tile, e.index((m * count + v) * size)), align=64)
+            for axis, index in enumerate(place):
+                e.store(index, e.offset(table, e.index((m * axes + axis) * 8)))
         rows = e.least(e.index(product.rows), e.binary("sub", job.last, row))
-        with e.loop(e.index(0), e.mul(rows, count)) as place:
-            m, v = e.binary("udiv", place, e.index(count)), e.binary("urem", place, e.index(count))
-            x = e.load(e.offset(tile, e.mul(place, size)), self.vector, align=64)
-            here = digits(e, e.add(row, m), self.row_sizes)
-            self._store([*job.batch, *here], e.add(job.column, e.mul(v, lanes)), x)
+        with e.loop(e.index(0), rows) as m:
+            own = e.offset(table, e.mul(m, axes * 8))
+            here = [e.load(e.offset(own, e.index(axis * 8)), INDEX) for axis in range(axes)]
+            line = e.offset(tile, e.mul(m, count * size))
+            with e.loop(e.index(0), e.index(count)) as v:
+                x = e.load(e.offset(line, e.mul(v, size)), self.vector, align=64)
+                self._store([*job.batch, *here], e.add(job.column, e.mul(v, lanes)), x)
 
     def _store(self, indices: list[Register], column: Register, x: Register) -> None:
         e, nest, lanes = self.e, self.product.nest, self.product.nest.lanes
         mask = None if self.product.whole else lanes_before(e, column, self.columns, lanes)
-        point = Point([*indices, column], lanes, mask)
+        point = Point([*indices, column], lanes, mask, outer=self.fixed)
         for number, step in enumerate(nest.steps):
             if isinstance(step, Accumulated):
                 point.values[number] = x

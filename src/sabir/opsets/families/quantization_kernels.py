@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sabir import loops
 from sabir.elements import DOUBLE, element
 from sabir.loops import Expression, NotLowered
+from sabir.opsets.families import kernels
 from sabir.opsets.families.convolution import kernel_of
 from sabir.opsets.families.quantization import precision_of
 from sabir.opsets.families.window_kernels import channels_first, filtered, filters_of, windows_of
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _NARROW = 16  # bits: such integers and their differences are exact in float32
 _MOST_PRODUCT = 255 * 255  # of numbers of 8 bits less their zero points
 _EXACT_IN_FLOAT, _EXACT_IN_32 = 1 << 24, (1 << 31) - 1  # integers up to here
+_FAR = 2.0**60  # scales between it and its reciprocal need no care
+_BEYOND = 0.25  # of a step: what is rounded from there is the last number, and all beyond is saturated to it
 
 
 def only(parameter: Expression) -> Expression:
@@ -76,7 +79,7 @@ def dequantized(x: Expression, scale: Expression, zero: Expression | None, to: s
     loops.check_element(x.element)
     wide = "float" if element(x.element).bits <= _NARROW else "int64"
     centred = loops.cast(x, wide)
-    if zero is not None and loops.uniform(zero) != 0:
+    if zero is not None and not _is_zero(zero):
         centred = loops.apply("sub", centred, loops.cast(zero, wide))
     return loops.cast(loops.apply("mul", loops.cast(centred, "float"), loops.cast(scale, "float")), to)
 
@@ -87,33 +90,82 @@ def quantized(
     """Return `x / scale + zero`, rounded before the sum, in an integer type."""
     divided = precision_of(element(x.element), element(scale.element), precision)
     wide = "double" if divided is DOUBLE else "float"
-    parts = [loops.cast(_rounded(p, divided), wide) for p in (x, scale)]
-    q = loops.cast(_rounded(loops.apply("div", *parts), divided), wide)
-    return saturated(loops.apply("round", q), zero, to)
+    x, scale = (loops.cast(_rounded(p, divided), wide) for p in (x, scale))
+    if _is_usual(scale) and wide == "float" and divided.name == "float":
+        return _shifted(loops.nearest(_quotient(x, scale, zero, to)), zero, to)
+    q = loops.apply("div", x, scale)
+    return saturated(loops.cast(_rounded(q, divided), wide), zero, to)
 
 
 def _rounded(x: Expression, precision: ElementType) -> Expression:
     return loops.cast(x, precision.name) if precision.name in {"float16", "bfloat16"} else x
 
 
+def _is_usual(scale: Expression) -> bool:
+    """Return whether a scale is known to be one number whose reciprocal is far from overflow and underflow."""
+    found = kernels.known_number(scale.operand if isinstance(scale, loops.Reshape) else scale)
+    return found is not None and 1 / _FAR < found < _FAR
+
+
+def _quotient(x: Expression, scale: Expression, zero: Expression | None, to: str) -> Expression:
+    """Return `x / scale` as it is rounded, limited to what is not saturated, without a division of each element.
+
+    The reciprocal in two numbers gives a quotient that is one unit in the last place from the exact one, and
+    its remainder, which is exact, corrects it.
+    """
+    low, high = (
+        loops.apply("mul", limit, scale) for limit in _limits(loops.number("float", 0), zero, to, _BEYOND)
+    )
+    x = _within(x, low, high)
+    inverse = loops.apply("reciprocal", scale)
+    rest = loops.apply("mul", loops.apply("fma", loops.apply("neg", inverse), scale, 1), inverse)
+    q = loops.apply("fma", x, inverse, loops.apply("mul", x, rest))
+    return loops.apply("fma", loops.apply("fma", loops.apply("neg", q), scale, x), inverse, q)
+
+
 def saturated(q: Expression, zero: Expression | None, to: str) -> Expression:
-    """Return integers in floats plus a zero point, limited to an integer type; NaN is its least number."""
-    kind = element(to)
-    if not kind.is_integer:
+    """Return rounded floats plus a zero point, limited to an integer type; NaN is its least number."""
+    if not element(to).is_integer:
         raise NotLowered(f"kernels do not compute with {to} yet")
     loops.check_element(to)
-    if zero is not None and loops.uniform(zero) != 0:
-        q = loops.apply("add", q, loops.cast(zero, q.element))
+    found = _within(q, *_limits(q, zero, to))
+    if q.element == "double":
+        whole = loops.cast(loops.apply("round", found), "int32")
+    else:
+        whole = loops.nearest(found)
+    return _shifted(whole, zero, to)
+
+
+def _shifted(x: Expression, zero: Expression | None, to: str) -> Expression:
+    """Return integers of 32 bits plus a zero point as an integer type that holds them."""
+    if zero is not None and not _is_zero(zero):
+        x = loops.apply("add", x, loops.cast(zero, "int32"))
+    return loops.cast(x, to)
+
+
+def _limits(q: Expression, zero: Expression | None, to: str, beyond: float = 0) -> list[Expression]:
+    """Return the least and the greatest number of an integer type less a zero point, and a bit beyond them."""
+    kind = element(to)
     least = -(1 << kind.bits - 1) if kind.is_signed else 0
-    most = least + (1 << kind.bits) - 1
-    q = loops.where(loops.apply("gt", q, least), q, loops.number(q.element, least))
-    return loops.cast(loops.where(loops.apply("lt", q, most), q, loops.number(q.element, most)), to)
+    ends = (loops.number(q.element, end) for end in (least - beyond, least + (1 << kind.bits) - 1 + beyond))
+    less = None if zero is None or _is_zero(zero) else loops.cast(zero, q.element)
+    return [end if less is None else loops.apply("sub", end, less) for end in ends]
+
+
+def _within(x: Expression, low: Expression, high: Expression) -> Expression:
+    """Return numbers within limits; NaN is the lower one."""
+    x = loops.where(loops.apply("gt", x, low), x, low)
+    return loops.where(loops.apply("lt", x, high), x, high)
+
+
+def _is_zero(zero: Expression) -> bool:
+    return loops.uniform(zero) == 0
 
 
 def requantized(y: Expression, factor: Expression, zero: Expression) -> Expression:
     """Return `y * factor + zero`, rounded before the sum, in the type of the zero point."""
     scaled = loops.apply("mul", loops.cast(y, "float"), factor)
-    return saturated(loops.apply("round", scaled), only(zero), zero.element)
+    return saturated(scaled, only(zero), zero.element)
 
 
 # ---------------------------------------------------------------- products

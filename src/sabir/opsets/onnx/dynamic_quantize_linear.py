@@ -55,7 +55,7 @@ def lower(x: Expression, /) -> tuple[Expression, Expression, Expression]:
     low, high = (loops.apply(op, _extreme(op, x), 0) for op in ("min", "max"))
     scale = loops.apply("div", loops.apply("sub", high, low), _MOST)
     place = loops.apply("div", loops.apply("neg", low), scale)
-    zero = kernels.saturated(loops.apply("round", place), None, "uint8")
+    zero = kernels.saturated(place, None, "uint8")
     return kernels.quantized(x, scale, zero, "uint8"), scale, zero
 
 
