@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from sabir.base import ACCIDENTS, SabirError
 from sabir.compilation._prepare import Guard
+from sabir.elements import FLOAT
 from sabir.ir import MAX_RANK, Expr, TensorType
 from sabir.loops import (
     ELEMENTS,
+    HALVES,
     Assumptions,
     Expression,
     Lowering,
     NotLowered,
     Stored,
+    Widened,
     assuming,
+    cast,
     same_shape,
     shape_of,
 )
@@ -23,7 +27,7 @@ from sabir.scheduling import ABSENT, OperatorCall
 from sabir.schema import as_results
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sabir.compilation._prepare import Prepared
     from sabir.ir import Type
@@ -146,15 +150,41 @@ def _expressions(found: Lowered, call: Any) -> tuple[Expression, ...]:
         raise NotLowered(call.version.why_absent("lower") or f"{call.version} has no kernel yet")
     types = tuple(None if s == ABSENT else _type(found, s) for s in call.outputs)
     operands = [None if slot == ABSENT else _operand(found, slot) for slot in call.inputs]
-    binding = call.version.binding("lower")
-    facts: Any = Lowering(call.named, call.version.since, types)
-    results = as_results(binding(operands, binding.fill(call.attributes), facts))
+    try:
+        results = _lowered(call, operands, types)
+    except Widened:
+        results = _widened(call, operands, types)
     if len(results) < len(call.outputs):
         raise NotLowered(f"no kernel computes output {len(results)}")
     for slot, kind, x in zip(call.outputs, types, results, strict=False):
         if slot != ABSENT:
             _check(found, kind, x)
     return results
+
+
+def _lowered(
+    call: OperatorCall, operands: Sequence[Expression | None], types: tuple[Type | None, ...]
+) -> tuple[Expression, ...]:
+    binding = call.version.binding("lower")
+    facts: Any = Lowering(call.named, call.version.since, types)
+    return as_results(binding(operands, binding.fill(call.attributes), facts))
+
+
+def _widened(
+    call: OperatorCall, operands: Sequence[Expression | None], types: tuple[Type | None, ...]
+) -> tuple[Expression, ...]:
+    """Return the results of a call that computes with halves as float, each rounded once."""
+    wide = [cast(x, "float") if x is not None and x.element in HALVES else x for x in operands]
+    kinds = [t.element.name if isinstance(t, TensorType) else "" for t in types]
+    known = tuple(
+        TensorType(FLOAT, t.shape) if isinstance(t, TensorType) and kind in HALVES else t
+        for t, kind in zip(types, kinds, strict=True)
+    )
+    results = _lowered(call, wide, known)
+    return tuple(
+        cast(x, kind) if kind in HALVES and x.element == "float" else x
+        for x, kind in zip(results, [*kinds, *[""] * len(results)], strict=False)
+    )
 
 
 def _type(found: Lowered, slot: int) -> Type | None:

@@ -5,6 +5,7 @@ from sabir.loops._calls import Lowering, shape_of
 from sabir.loops._expressions import (
     ELEMENTS,
     FLOATS,
+    HALVES,
     INTEGERS,
     Best,
     Contract,
@@ -33,10 +34,12 @@ from sabir.loops._integers import BYTES, contract_integers, convolve_integers, u
 from sabir.loops._operations import (
     ARITY,
     NotLowered,
+    Widened,
     apply,
     best,
     broadcast,
     cast,
+    check_computed,
     check_element,
     count,
     cumulate,
@@ -63,10 +66,10 @@ from sabir.loops._products import contract, convolve
 from sabir.loops._windows import slide, windows
 
 __all__ = [
-    "ARITY", "BYTES", "ELEMENTS", "FLOATS", "INTEGERS", "Assumptions", "Best", "Contract", "Count", "Cumulate",
+    "ARITY", "BYTES", "ELEMENTS", "FLOATS", "HALVES", "INTEGERS", "Assumptions", "Best", "Contract", "Count", "Cumulate",
     "Expand", "Expression", "Extent", "Join", "Lowering", "Map", "NotLowered", "Number", "Pad",
     "Permute", "Reduce", "Reshape", "Scatter", "Size", "Sizes", "Slice", "Slide", "Stored", "Take",
-    "Windows", "apply", "assuming", "best", "broadcast", "cast", "check_element", "contract",
+    "Widened", "Windows", "apply", "assuming", "best", "broadcast", "cast", "check_computed", "check_element", "contract",
     "contract_integers", "convolve_integers",     "convolve", "count", "cumulate", "cut", "equal", "expand", "join", "known_sizes", "mean", "narrow", "nearest",
     "number", "pad", "permute", "reduce", "reshape", "same_shape", "scatter", "shape_of", "sized",
     "slide", "squeeze", "take", "uniform", "where", "windows",

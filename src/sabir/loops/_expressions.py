@@ -17,7 +17,8 @@ Sizes: TypeAlias = tuple[Size, ...]
 
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = frozenset({"float", "double"})
-ELEMENTS = FLOATS | INTEGERS | {"bool"}  # the element types that kernels compute with
+HALVES = frozenset({"float16", "bfloat16"})  # kernels move them, and compute with them as float
+ELEMENTS = FLOATS | HALVES | INTEGERS | {"bool"}  # the element types that kernels know
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +39,7 @@ class Expression:
     @property
     def is_float(self) -> bool:
         """Whether the elements are floating-point numbers."""
-        return self.element in FLOATS
+        return self.element in FLOATS or self.element in HALVES
 
 
 @dataclass(frozen=True, slots=True, eq=False)

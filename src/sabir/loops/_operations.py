@@ -10,6 +10,7 @@ from sabir.ir import Expr, lower_bound, product
 from sabir.loops._assumptions import equal
 from sabir.loops._expressions import (
     ELEMENTS,
+    HALVES,
     Best,
     Count,
     Cumulate,
@@ -52,6 +53,10 @@ class NotLowered(SabirError):
     """No kernel expresses this call; the message says why. The call is evaluated instead."""
 
 
+class Widened(NotLowered):
+    """Kernels compute with the operands only as float: the call is lowered again with such."""
+
+
 def number(element: str, value: float) -> Number:
     """Return one number of an element type."""
     return Number(element, (), value)
@@ -72,7 +77,7 @@ def apply(op: str, *operands: Expression | float) -> Expression:
     of = typed[-1].element  # the first operand of `where` is its condition
     given = [x if isinstance(x, Expression) else number(of, x) for x in operands]
     for x in given:
-        check_element(x.element)
+        (check_element if op == "where" else check_computed)(x.element)
     shape: Sizes = ()
     for x in given:
         shape = broadcast(shape, x.shape)
@@ -80,9 +85,16 @@ def apply(op: str, *operands: Expression | float) -> Expression:
 
 
 def check_element(element: str) -> None:
-    """Raise NotLowered for an element type that kernels do not compute with."""
+    """Raise NotLowered for an element type that kernels do not know."""
     if element not in ELEMENTS:
         raise NotLowered(f"kernels do not compute with {element} yet")
+
+
+def check_computed(element: str) -> None:
+    """Raise NotLowered for an element type that kernels do not compute with, Widened where they do as float."""
+    check_element(element)
+    if element in HALVES:
+        raise Widened(f"kernels compute with {element} as float")
 
 
 def cast(x: Expression, element: str) -> Expression:
@@ -128,7 +140,7 @@ def _common(m: Size, n: Size) -> Size:
 
 def reduce(op: str, x: Expression, axes: Iterable[int], *, last: bool = False) -> Expression:
     """Return the reduction over some axes, which stay with size 1; over axes of size 1 it is `x` itself."""
-    check_element(x.element)
+    check_computed(x.element)
     found = tuple(sorted({axis % x.rank for axis in axes}))
     if all(x.shape[axis] == 1 for axis in found):
         return expand(number("int64", 0), x.shape) if op in {"argmax", "argmin"} else x
@@ -141,7 +153,7 @@ def cumulate(
     op: str, x: Expression, axis: int, *, exclusive: bool = False, reverse: bool = False
 ) -> Expression:
     """Return the running `sum` or `prod` along an axis."""
-    check_element(x.element)
+    check_computed(x.element)
     axis %= x.rank
     if x.shape[axis] == 1:
         return expand(number(x.element, _NEUTRAL[op]), x.shape) if exclusive else x
@@ -153,7 +165,7 @@ def best(x: Expression, axis: int, count: Size, *, largest: bool) -> Expression:
 
     An axis with fewer elements is an error of the run.
     """
-    check_element(x.element)
+    check_computed(x.element)
     axis %= x.rank
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
     if x.shape[axis] == 1 and count in {0, 1}:
@@ -232,7 +244,9 @@ def take(x: Expression, indices: Expression, axis: int) -> Expression:
     """Return the tensor at some indices along an axis."""
     axis %= x.rank
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-    if isinstance(x, Map) and _is_widened(x):  # of what is stored in fewer bytes, only what is taken is widened
+    if isinstance(x, Map) and _is_widened(
+        x
+    ):  # of what is stored in fewer bytes, only what is taken is widened
         first, *others = x.operands
         return Map(x.element, shape, x.op, (take(first, indices, axis), *others))
     return Take(x.element, shape, x, indices, axis)
@@ -252,7 +266,7 @@ def scatter(x: Expression, indices: Expression, updates: Expression, axis: int, 
 
     Raises NotLowered where it is open whether there are as many updates as indices.
     """
-    check_element(x.element)
+    (check_computed if op else check_element)(x.element)
     axis %= x.rank
     if indices.shape != updates.shape or len(updates.shape) != x.rank:
         raise NotLowered("whether there is one update for each index is open")

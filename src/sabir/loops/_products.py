@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sabir.loops._assumptions import equal
 from sabir.loops._expressions import FLOATS, Contract, Expression
-from sabir.loops._operations import NotLowered, broadcast
+from sabir.loops._operations import NotLowered, broadcast, check_computed
 from sabir.loops._quantized import multiply_quantized
 
 
@@ -23,6 +23,7 @@ def convolve(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
     The leading axes broadcast. Operands that integers of 8 bits represent are multiplied as these. Raises
     NotLowered for elements that are no floats, and for sizes that may differ.
     """
+    check_computed(a.element)
     if a.element not in FLOATS or a.element != b.element:
         raise NotLowered(f"products of {a.element} have no kernel yet")
     sizes = zip(a.shape[a.rank - depth :], b.shape[-1 - depth : -1], strict=True)

@@ -55,7 +55,9 @@ class Quantized(NamedTuple):
             return Quantized(numbers, reshape(self.scale, ()), self.zero and reshape(self.zero, ()))
         if axes is None:
             return None
-        return Quantized(numbers, self._permuted(self.scale, axes), self.zero and self._permuted(self.zero, axes))
+        return Quantized(
+            numbers, self._permuted(self.scale, axes), self.zero and self._permuted(self.zero, axes)
+        )
 
     def _permuted(self, parameter: Expression, axes: Sequence[int]) -> Expression:
         ones = (1,) * (self.numbers.rank - parameter.rank)
@@ -91,9 +93,7 @@ def _represented(x: Map, centred: Expression, scale: Expression) -> Quantized | 
     return Quantized(numbers, scale, zero)
 
 
-def _moved(
-    x: Permute | Reshape | Expand | Slice | Windows | Pad, inner: Quantized
-) -> Quantized | None:
+def _moved(x: Permute | Reshape | Expand | Slice | Windows | Pad, inner: Quantized) -> Quantized | None:
     element = inner.numbers.element
     if isinstance(x, Pad):
         zero = 0 if inner.zero is None else uniform(inner.zero)

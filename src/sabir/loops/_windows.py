@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sabir.loops._assumptions import equal
 from sabir.loops._expressions import FLOATS, Expression, Slide, Windows
-from sabir.loops._operations import NotLowered, check_element
+from sabir.loops._operations import NotLowered, check_computed, check_element
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ def slide(op: str, x: Expression, taps: int, weights: Expression | None = None) 
 
     The axes of the weights are the last ones of the windows. Raises NotLowered where their sizes may differ.
     """
-    check_element(x.element)
+    check_computed(x.element)
     if weights is not None:
         if x.element not in FLOATS or weights.element != x.element:
             raise NotLowered(f"sums of products of {x.element} have no kernel yet")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sabir.compilation.kernels._casts import SCALARS, cast
 from sabir.compilation.kernels._emitter import INDEX, POINTER, Kind, Register
 from sabir.compilation.kernels._functions import FUNCTIONS
@@ -22,6 +24,7 @@ from sabir.compilation.kernels._nest import (
     SizeArgument,
     Take,
 )
+from sabir.elements import BFLOAT16
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +38,13 @@ ERRORS = 0  # the buffer with the counter of indices that lie outside of their a
 def kind_of(element: str, lanes: int = 1) -> Kind:
     """Return the type of an element in registers; a bool is i1 there, and a byte in memory."""
     return Kind(SCALARS[element], lanes)
+
+
+def constant_of(e: Emitter, element: str, number: float) -> Register:
+    """Return a number of an element type."""
+    if element == "bfloat16":
+        number = int(np.array(number, BFLOAT16.dtype).view(np.uint16))
+    return e.constant(kind_of(element), number)
 
 
 def function_of(op: str, element: str) -> Callable[..., Register]:
@@ -221,7 +231,7 @@ class Body:
             case Load():
                 return self.read(step.access, point)
             case Constant():
-                return e.constant(kind_of(step.element), step.number)
+                return constant_of(e, step.element, step.number)
             case SizeArgument():
                 return cast(e, e.argument(self.layout.sizes + step.place), "int64", step.element)
             case Position():

@@ -130,9 +130,7 @@ class _GroupEmission(_PackingEmission):
                 k = e.add(e.mul(k, self.depths[number]), place) if number else place
             step = loops.enter_context(e.loop(e.index(0), steps))
             line = e.offset(e.offset(to, head), e.mul(e.add(e.mul(k, steps), step), line_bytes))
-            rows = [
-                self._row(row, e.add(e.mul(step, packing.group), j), sizes) for j in range(packing.group)
-            ]
+            rows = [self._row(row, e.add(e.mul(step, packing.group), j), sizes) for j in range(packing.group)]
             for v, total in enumerate(sums):
                 x = self._group(rows, e.add(column, v * packing.lanes), total)
                 e.store(x, e.offset(line, e.index(v * packing.lanes * packing.group)), align=1)

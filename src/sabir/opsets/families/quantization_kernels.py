@@ -48,7 +48,9 @@ class Blocks:
 
     def __init__(self, x: Expression, scale: Expression, axis: int, block_size: int) -> None:
         self._shape, self._axis = x.shape, axis
-        self.is_whole = all(d == 1 for d in scale.shape) or (scale.rank == 1 and not (block_size and x.rank == 1))
+        self.is_whole = all(d == 1 for d in scale.shape) or (
+            scale.rank == 1 and not (block_size and x.rank == 1)
+        )
         self.x = x
         if self.is_whole:
             return

@@ -61,9 +61,7 @@ def filtered(
     return _products(a, loops.permute(w, [*range(2, w.rank), 1, 0]), taps, len(rows), product)
 
 
-def _in_groups(
-    found: Expression, w: Expression, group: int, each: Size, product: Product
-) -> Expression:
+def _in_groups(found: Expression, w: Expression, group: int, each: Size, product: Product) -> Expression:
     """Return the products of each group, side by side."""
     taps = w.rank - 2
     *rows, channel = range(found.rank - taps)

@@ -99,7 +99,9 @@ def lower(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  t
     kernels.check_exact(w.shape[1:])
     y = kernels.convolved(x, w, x_zero, w_zero, **attributes)
     if bias is not None:  # a sum with 32 bits is exact as double
-        y = loops.apply("add", loops.cast(y, "double"), kernels.along_channels(loops.cast(bias, "double"), x.rank))
+        y = loops.apply(
+            "add", loops.cast(y, "double"), kernels.along_channels(loops.cast(bias, "double"), x.rank)
+        )
     scales = loops.apply("mul", kernels.only(x_scale), kernels.along_channels(w_scale, x.rank))
     return kernels.requantized(y, loops.apply("div", scales, kernels.only(y_scale)), y_zero)
 
