@@ -79,6 +79,7 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
         product = replace(_tiled(nest, contract, tile), row_axes=row_axes)
         if contract.is_float:
             product, blocks = _blocked(product, depth, rows, entry)
+            product = replace(product, narrow=_narrow(contract))
         else:
             product, blocks = _of_integers(builder, product, contract, depth), depth
         arguments = builder.arguments(nest, nesting, entry, entry.scratch)
@@ -107,15 +108,22 @@ def _of_integers(
     builder: PlanBuilder, product: Product, contract: Contract, depth: Sequence[tuple[Size, Size]]
 ) -> Product:
     """Return the product of integers: how many it adds at a time, and what it subtracts."""
-    group, last = group_of(builder.host, contract.b.element), depth[-1][0]
+    group, last = group_of(builder.host, contract), depth[-1][0]
     ragged = not isinstance(last, int) or last % group != 0
     zero = "" if contract.zero is None else contract.zero.element
     return replace(product, depth_axes=len(depth), group=group, ragged=ragged, zero=zero)
 
 
-def group_of(host: Host, element: str) -> Groups:
+def _narrow(contract: Contract) -> str:
+    """Return the element type of the panels of a product of floats, if it is another one."""
+    if contract.b.element == contract.element:
+        return ""
+    return "int8" if contract.b.element in BYTES else contract.b.element
+
+
+def group_of(host: Host, contract: Contract) -> Groups:
     """Return how many neighbours along `k` one instruction multiplies and adds up."""
-    if element not in BYTES:
+    if contract.is_float:
         return 1
     return 4 if host.has("avx512vnni") or host.has("avxvnni") else 2
 
@@ -135,7 +143,7 @@ def _blocked(
     product: Product, depth: list[tuple[Size, Size]], rows: Size, entry: Entry
 ) -> tuple[Product, list[tuple[Size, Size]]]:
     """Return the product and its axes of `k`, by whose first one large panels are divided."""
-    width = product.width * product.panels * element_bytes(product.element)
+    width = product.width * product.panels * element_bytes(product.element)  # of sums, which wait as floats
     blocks = blocks_of(count_of([n for n, _ in depth]), width, rows, product.rows)
     if blocks == 1 or product.panels > 1:
         return replace(product, depth_axes=len(depth)), depth
@@ -270,7 +278,7 @@ def packed_operand(
     first = contract.b.rank - 1 - contract.depth
     axes = list(zip(contract.b.shape[first:], place.located.strides[first:], strict=True))
     own = [(n, s) for n, s in zip(batch, place.strides, strict=False) if s != 0]
-    width, group = vectors * lanes_of(builder, contract.element), group_of(builder.host, contract.b.element)
+    width, group = vectors * lanes_of(builder, contract.element), group_of(builder.host, contract)
     panels = Panels(contract.b.element, own, axes[:-1], axes[-1], width, group, run)
     found = packed_panels(builder, contract, place.located, panels)
     return _Packed(found, panels.panel, _packed_strides(panels.item, batch, place.strides))

@@ -44,7 +44,7 @@ def scores_of(grouping: Grouping, x: Contract) -> Group | None:
 
 
 def _is_of_matrices(x: object) -> bool:
-    return isinstance(x, Contract) and x.rows == x.depth == 1
+    return isinstance(x, Contract) and x.rows == x.depth == 1 and x.a.element == x.b.element == x.element
 
 
 def add_scores(grouping: Grouping, x: Contract, scores: Group) -> None:

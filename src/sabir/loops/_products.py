@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sabir.loops._assumptions import equal
-from sabir.loops._expressions import FLOATS, Contract, Expression
-from sabir.loops._operations import NotLowered, broadcast, check_computed
-from sabir.loops._quantized import multiply_quantized
+from sabir.loops._expressions import FLOATS, Expression
+from sabir.loops._operations import NotLowered, check_computed
+from sabir.loops._quantized import multiply_narrow, multiply_quantized, product_of
 
 
 def contract(a: Expression, b: Expression) -> Expression:
@@ -30,9 +30,8 @@ def convolve(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
     for m, n in sizes:  # a kernel would read past the end
         if not equal(m, n):
             raise NotLowered(f"whether the sizes {m} and {n} are equal is open")
-    found = multiply_quantized(a, b, rows, depth)
-    if found is not None:
-        return found
-    batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
-    between = a.shape[a.rank - depth - rows : a.rank - depth]
-    return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth)
+    for way in (multiply_quantized, multiply_narrow):
+        found = way(a, b, rows, depth)
+        if found is not None:
+            return found
+    return product_of(a, b, rows, depth)

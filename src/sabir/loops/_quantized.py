@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.loops._expressions import (
+    HALVES,
+    Contract,
     Expand,
     Expression,
     Map,
@@ -23,13 +25,14 @@ from sabir.loops._expressions import (
     Windows,
 )
 from sabir.loops._integers import BYTES, convolve_integers, uniform
-from sabir.loops._operations import apply, cast, permute, reshape
+from sabir.loops._operations import apply, broadcast, cast, permute, reshape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sabir.loops._expressions import Size, Sizes
 
+_TURN = 128  # what uint8 means less in a product
 _MOST_TERMS = ((1 << 31) - 1) // 255**2  # of a sum that int32 holds
 
 
@@ -145,6 +148,53 @@ def multiply_quantized(a: Expression, b: Expression, rows: int, depth: int) -> E
     one = None if left.zero is None else reshape(left.zero, ())
     total = convolve_integers(left.numbers, right.numbers, rows, depth, one, zero)
     return apply("mul", cast(total, "float"), apply("mul", reshape(left.scale, ()), scale))
+
+
+def multiply_narrow(a: Expression, b: Expression, rows: int, depth: int) -> Expression | None:
+    """Return a product of floats by constants that are stored in fewer bytes, and widened in the kernel.
+
+    None where there are none, or where integers have scales along the depth, or a zero point.
+    """
+    if a.element != "float":
+        return None
+    half = _half_of(b)
+    if half is not None:
+        return product_of(a, half, rows, depth)
+    found = quantized_of(b)
+    if found is None or not _is_stored(found.numbers):
+        return None
+    zero = 0 if found.zero is None else uniform(found.zero)
+    scale = _of_columns(found.scale, b, rows, depth)
+    if scale is None or zero != (_TURN if found.numbers.element == "uint8" else 0):
+        return None
+    return apply("mul", product_of(a, found.numbers, rows, depth), scale)
+
+
+def product_of(a: Expression, b: Expression, rows: int, depth: int) -> Expression:
+    """Return the sums of products."""
+    batch = broadcast(a.shape[: a.rank - depth - rows], b.shape[: b.rank - depth - 1])
+    between = a.shape[a.rank - depth - rows : a.rank - depth]
+    return Contract(a.element, (*batch, *between, b.shape[-1]), a, b, rows, depth)
+
+
+def _half_of(x: Expression) -> Expression | None:
+    """Return the stored halves whose views a tensor of floats is."""
+    match x:
+        case Stored():
+            return None if x.origin is None else _half_of(x.origin)
+        case Map(op="cast", operands=(half,)):
+            return half if half.element in HALVES and _is_stored(half) else None
+        case Permute() | Reshape() | Expand() | Slice() | Windows():
+            inner = _half_of(x.operand)
+            return None if inner is None else replace(x, element=inner.element, operand=inner)
+        case _:
+            return None
+
+
+def _is_stored(x: Expression) -> bool:
+    while isinstance(x, (Permute, Reshape, Expand, Slice, Windows)):
+        x = x.operand
+    return isinstance(x, Stored)
 
 
 def _of_columns(parameter: Expression | None, b: Expression, rows: int, depth: int) -> Expression | None:

@@ -94,8 +94,18 @@ class _PackingEmission:
                 k = e.add(e.mul(k, size), place) if number else place
             line = e.offset(to, e.mul(k, packing.width * self.element_bytes))
             for v in range(0, packing.width, packing.lanes):
-                x = self._vector(row, e.add(column, v))
-                e.store(x, e.offset(line, e.index(v * self.element_bytes)), align=64)
+                x = self._turned(self._vector(row, e.add(column, v)))
+                e.store(
+                    x,
+                    e.offset(line, e.index(v * self.element_bytes)),
+                    align=self.packing.lanes * self.element_bytes,
+                )
+
+    def _turned(self, x: Register) -> Register:
+        """Return uint8 as int8, 128 less; others stay."""
+        if self.packing.element != "uint8":
+            return x
+        return self.e.binary("xor", x, self.e.constant(x.kind, 1 << 7))
 
     def _vector(self, row: Register, column: Register) -> Register:
         """Return some columns of a row; those past the end are 0."""
@@ -152,9 +162,7 @@ class _GroupEmission(_PackingEmission):
         wide = Kind(f"i{8 * self.packing.group}", lanes)
         found = e.constant(wide, 0)
         for j, (row, inside) in enumerate(rows):
-            x = self._vector(row, column)
-            if self.packing.element == "uint8":
-                x = e.binary("xor", x, e.constant(x.kind, 1 << 7))
+            x = self._turned(self._vector(row, column))
             x = e.select(e.splat(inside, lanes), x, e.constant(x.kind, 0))
             e.assign(total, e.binary("add", e.get(total), e.convert("sext", x, "i32")))
             part = e.binary("shl", e.convert("zext", x, wide.scalar), e.constant(wide, 8 * j))

@@ -40,7 +40,8 @@ class Product:
     The sums wait in scratch memory. In a `whole` one the columns fill all panels.
 
     One of integers adds `group` products at a time; it is `ragged` where groups may not fill the last axis of
-    `k`. `zero` is the element type of the zero point of `a`, if it has one.
+    `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels of one
+    of floats may hold `narrow` numbers.
     """
 
     nest: Nest
@@ -56,6 +57,7 @@ class Product:
     group: Groups = 1
     ragged: bool = False
     zero: str = ""
+    narrow: str = ""
 
     @property
     def batch(self) -> int:
@@ -71,6 +73,7 @@ class Product:
         tile = f"tile {self.rows}x{self.panels}x{self.vectors}{' prefetch' if self.prefetch else ''}"
         axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
         axes = axes if self.is_windowed else ""
+        axes += f" by {self.narrow}" if self.narrow else ""
         if self.group > 1:
             axes += f" groups of {self.group}{' ragged' if self.ragged else ''}"
             axes += f" zero point {self.zero}" if self.zero else ""
@@ -134,7 +137,11 @@ class _Emission:
             self.last_block = e.add(self.blocks, -1)
         lanes = product.nest.lanes
         whole = product.group > 1
-        self.terms = Integers(e, product.group, lanes) if whole else Floats(e, product.element, lanes)
+        self.terms = (
+            Integers(e, product.group, lanes)
+            if whole
+            else Floats(e, product.element, product.narrow or product.element, lanes)
+        )
         self.steps_inside = self._groups_of(self.depths[-1])
         self.steps = product_of(e, [*self.depths[:-1], self.steps_inside])
         self.head = 4 * product.width if whole else 0  # bytes of the sums of columns

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from sabir.compilation.kernels._body import element_bytes, kind_of
+from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._emitter import Kind, Register
 
 if TYPE_CHECKING:
@@ -21,18 +22,23 @@ _LOW, _NEXT = 0xFF, 0xFF00  # the first and the second byte
 
 
 class Floats:
-    """Fused multiplication and addition, in order."""
+    """Fused multiplication and addition, in order; panels may hold narrower numbers, uint8 less 128."""
 
     group = 1
 
-    def __init__(self, e: Emitter, element: str, lanes: int) -> None:
+    def __init__(self, e: Emitter, element: str, panels: str, lanes: int) -> None:
         self._e, self._kind = e, kind_of(element, lanes)
+        self._element, self._panels = element, panels
         self.factor_bytes = element_bytes(element)
-        self.lane_bytes = element_bytes(element)
+        self.lane_bytes = element_bytes(panels)
 
     def column(self, address: Register) -> Register:
-        """Emit the load of a vector of a panel."""
-        return self._e.load(address, self._kind, align=64)
+        """Emit the load of a vector of a panel, as floats."""
+        e, lanes = self._e, self._kind.lanes
+        if self._panels == self._element:
+            return e.load(address, self._kind, align=64)
+        x = e.load(address, kind_of(self._panels, lanes), align=lanes * self.lane_bytes)
+        return cast(e, x, self._panels, self._element)
 
     def factor(self, address: Register) -> Register:
         """Emit the load of an element of a row, in every lane."""
