@@ -332,6 +332,8 @@ class Grouping:
 
     def _product(self, x: Contract) -> None:
         a, b = self._in_memory(x.a), self._in_memory(x.b)
+        if is_inline(a) and a not in self.of:
+            self._assign(a)
         if self.views.locate(a).strides[-1] != 1 and a.shape[-1] != 1:
             a = Copy(a.element, a.shape, a)
             self._assign(a)
