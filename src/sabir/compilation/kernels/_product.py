@@ -151,7 +151,7 @@ class _Emission:
         self.row_count = product_of(e, self.row_sizes)
         self.vector = kind_of(product.element, lanes)
         self.less = self._zero() if product.zero else None
-        self.fixed = self.body.fixed()
+        self.fixed = Point([])
 
     def _groups_of(self, count: Register) -> Register:
         """Return how many groups hold so many elements."""
@@ -393,6 +393,8 @@ class _Emission:
     ) -> None:
         e, product = self.e, self.product
         lanes = product.nest.lanes
+        # here and not before the loops, where they would take the registers of sums
+        self.fixed = self.body.fixed()
         if sum(isinstance(s, Apply) for s in product.nest.steps) > _UNROLLED:
             self._looped(job, row, sums, places)
             return
