@@ -32,7 +32,7 @@ def run(model, feeds, threads=2):
 
 
 @pytest.fixture(params=LEVELS, ids=lambda level: level or "host")
-def level(request, monkeypatch):
+def _level(request, monkeypatch):
     """A kind of processor."""
     monkeypatch.setenv("SABIR_CPU", request.param)
     try:
@@ -42,7 +42,8 @@ def level(request, monkeypatch):
     return request.param
 
 
-def test_products_are_exact(level):
+@pytest.mark.usefixtures("_level")
+def test_products_are_exact():
     shapes = [(1, 1, 1), (1, 7, 50), (3, 4, 16), (9, 130, 33), (40, 63, 97), (2, 66, 5), (5, 9, 48)]
     kinds_of_operands = itertools.cycle(itertools.product(BYTES, BYTES))
     for number, ((m, k, n), (left, right)) in enumerate(zip(shapes, kinds_of_operands, strict=False)):
@@ -64,7 +65,8 @@ def test_products_are_exact(level):
         assert product.element == "int32"
 
 
-def test_no_sum_saturates(level):
+@pytest.mark.usefixtures("_level")
+def test_no_sum_saturates():
     """Two products of 255 by -128, and by 127, exceed 16 bits."""
     for least in (-128, 127):
         b = sabir.Builder(21)
@@ -74,7 +76,8 @@ def test_no_sum_saturates(level):
         assert (found == 1001 * 255 * least).all()
 
 
-def test_both_operands_may_vary(level):
+@pytest.mark.usefixtures("_level")
+def test_both_operands_may_vary():
     b = sabir.Builder(21)
     x, w = b.input("x", "int8", [2, "m", "k"]), b.input("w", "uint8", [2, "k", "n"])
     zeros = b.input("p", "int8", []), b.input("q", "uint8", [])
@@ -85,7 +88,8 @@ def test_both_operands_may_vary(level):
     np.testing.assert_array_equal(found, left @ right)
 
 
-def test_convolutions_are_exact(level):
+@pytest.mark.usefixtures("_level")
+def test_convolutions_are_exact():
     cases = [
         # channels, filters, groups, taps, padding, stride, dilation
         (3, 8, 1, 3, 1, 1, 1), (5, 33, 1, 1, 0, 2, 1), (8, 6, 2, 3, 2, 1, 2), (6, 6, 6, 3, 1, 2, 1),

@@ -253,7 +253,7 @@ class Grouping:
             in_memory = isinstance(x.indices, (*VIEWS, Stored)) or x.indices in self.of
             (memory if in_memory or is_inline(x.indices) else direct).append(x.indices)
             return direct, memory
-        for o in dict.fromkeys(read for o in operands_of(x) for read in read_by(o)):
+        for o in dict.fromkeys(read for operand in operands_of(x) for read in read_by(operand)):
             if isinstance(o, (Number, Extent, Count)):
                 continue
             if isinstance(o, (*VIEWS, Stored, Join, Pad)):

@@ -101,7 +101,7 @@ class _Expressions:
     def _arguments(self, x: Expression) -> Iterator[str]:
         for field in fields(x):
             value: Any = getattr(x, field.name)
-            if field.name in {"element", "shape", "op"}:
+            if field.name in {"element", "shape", "op"} or (value is None and field.name == "zero"):
                 continue
             if isinstance(value, Expression):
                 yield self._name(value)

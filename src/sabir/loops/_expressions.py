@@ -132,10 +132,10 @@ class Best(Expression):
 class Contract(Expression):
     """Sums of products: `[..., rows..., depth...]` by `[..., depth..., N]`; the leading axes broadcast.
 
-    Matrix products have one axis of `rows` and one of `depth`; convolutions have several of both. A product of
-    floats may have a narrower `b`, of halves or 8-bit integers. One of integers has int32 elements, which wrap
-    around: `a` is of uint8, and `zero`, one number, is subtracted from its elements; `b` is of 8-bit integers.
-    In both, uint8 in `b` means the number less 128.
+    Matrix products have one axis of `rows` and one of `depth`; convolutions have several of both. A product
+    of floats may have a narrower `b`, of halves or 8-bit integers. One of integers has int32 elements, which
+    wrap around: `a` is of uint8, and `zero`, one number, is subtracted from its elements; `b` is of 8-bit
+    integers. In both, uint8 in `b` means the number less 128.
     """
 
     a: Expression = field(default_factory=lambda: Number("float", ()))

@@ -91,7 +91,7 @@ def check_element(element: str) -> None:
 
 
 def check_computed(element: str) -> None:
-    """Raise NotLowered for an element type that kernels do not compute with, Widened where they do as float."""
+    """Raise NotLowered for an element type that kernels do not compute with; Widened, if they do as float."""
     check_element(element)
     if element in HALVES:
         raise Widened(f"kernels compute with {element} as float")

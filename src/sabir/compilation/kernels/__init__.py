@@ -35,9 +35,9 @@ from sabir.compilation.kernels._transposes import can_transpose
 
 __all__ = [
     "ANY", "NEXT", "SHORT", "STILL", "Access", "Accumulated", "Apply", "Attention", "Constant",
-    "Cumulation", "Fold", "Groups", "Layout", "Load", "Nest", "Packing", "Position", "Product", "ProductLayout",
-    "Scattering", "Selection", "SizeArgument", "Sliding", "Step", "Stride", "TakeStep", "attention_text",
-    "can_transpose", "cumulation_text", "element_bytes", "memory_test_text", "multiply_test_text",
-    "nest_text", "packing_text", "passes_of", "product_text", "record_bytes", "scattering_text",
-    "selection_text", "sliding_text",
+    "Cumulation", "Fold", "Groups", "Layout", "Load", "Nest", "Packing", "Position", "Product",
+    "ProductLayout", "Scattering", "Selection", "SizeArgument", "Sliding", "Step", "Stride", "TakeStep",
+    "attention_text", "can_transpose", "cumulation_text", "element_bytes", "memory_test_text",
+    "multiply_test_text", "nest_text", "packing_text", "passes_of", "product_text", "record_bytes",
+    "scattering_text", "selection_text", "sliding_text",
 ]  # fmt: skip

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import element_bytes, kind_of, pointer_at
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register, Variable
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
-from sabir.compilation.kernels._terms import Groups
+
+if TYPE_CHECKING:
+    from sabir.compilation.kernels._terms import Groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +130,10 @@ class _GroupEmission(_PackingEmission):
         e, packing = self.e, self.packing
         outer = packing.depth_axes - packing.run
         sizes = self.depths[outer:]
-        count = product_of(e, sizes)
-        steps = e.binary("udiv", e.add(count, packing.group - 1), e.index(packing.group))
+        steps = e.binary("udiv", e.add(product_of(e, sizes), packing.group - 1), e.index(packing.group))
         zero = e.constant(Kind("i32", packing.lanes), 0)
         sums = [e.variable(zero) for _ in range(0, packing.width, packing.lanes)]
-        head, line_bytes = e.index(4 * packing.width), packing.width * packing.group
+        lines = e.offset(to, e.index(4 * packing.width))
         with contextlib.ExitStack() as loops:
             row, k = matrix, e.index(0)
             for number in range(outer):
@@ -139,16 +141,24 @@ class _GroupEmission(_PackingEmission):
                 row = e.offset(row, e.mul(place, self.down[number]))
                 k = e.add(e.mul(k, self.depths[number]), place) if number else place
             step = loops.enter_context(e.loop(e.index(0), steps))
-            line = e.offset(e.offset(to, head), e.mul(e.add(e.mul(k, steps), step), line_bytes))
-            rows = [self._row(row, e.add(e.mul(step, packing.group), j), sizes) for j in range(packing.group)]
-            for v, total in enumerate(sums):
-                x = self._group(rows, e.add(column, v * packing.lanes), total)
-                e.store(x, e.offset(line, e.index(v * packing.lanes * packing.group)), align=1)
+            first = e.mul(step, packing.group)
+            rows = [self._row(row, e.add(first, j), sizes) for j in range(packing.group)]
+            line = e.offset(lines, e.mul(e.add(e.mul(k, steps), step), packing.width * packing.group))
+            self._store(rows, column, sums, line)
         for v, total in enumerate(sums):
             e.store(e.get(total), e.offset(to, e.index(v * packing.lanes * 4)), align=4)
 
+    def _store(
+        self, rows: list[tuple[Register, Register]], column: Register, sums: list[Variable], line: Register
+    ) -> None:
+        """Emit the groups of all columns of a panel."""
+        e, packing = self.e, self.packing
+        for v, total in enumerate(sums):
+            x = self._group(rows, e.add(column, v * packing.lanes), total)
+            e.store(x, e.offset(line, e.index(v * packing.lanes * packing.group)), align=1)
+
     def _row(self, base: Register, k: Register, sizes: list[Register]) -> tuple[Register, Register]:
-        """Return where the elements of a place of the run are, and whether it is one: else those of the last."""
+        """Return where the elements of a place of the run are, else of the last, and whether it is one."""
         e, count = self.e, product_of(self.e, sizes)
         inside = e.compare("icmp slt", k, count)
         places = digits(e, e.least(k, e.add(count, -1)), sizes)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
-from sabir.compilation.kernels._emitter import INDEX, Emitter, Register, Variable
 from sabir.compilation.kernels._casts import cast
+from sabir.compilation.kernels._emitter import INDEX, Emitter, Register, Variable
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
 from sabir.compilation.kernels._nest import Accumulated, Apply, Nest
 from sabir.compilation.kernels._terms import Floats, Groups, Integers
@@ -409,7 +409,7 @@ class _Emission:
     def _looped(
         self, job: _Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
     ) -> None:
-        """Emit a long epilogue once, in loops over the rows and the vectors of the tile, which wait on the stack."""
+        """Emit a long epilogue once, in loops over rows and vectors of the tile, which wait on the stack."""
         e, product = self.e, self.product
         lanes, count, axes = product.nest.lanes, self.vectors, product.row_axes
         size = lanes * element_bytes(product.element)

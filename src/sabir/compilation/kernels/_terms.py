@@ -74,7 +74,10 @@ class Integers:
         return self._spread(e.binary("or", low, e.binary("shl", high, e.constant(pair.kind, 8))))
 
     def rest(self, address: Register, last: Register) -> Register:
-        """Emit the load of the last group of a row, whose elements are `last` and those before; others count 0."""
+        """Emit the load of the last group of a row, whose last element has the index `last` in it.
+
+        What follows repeats it, and meets zeros in the panel.
+        """
         e = self._e
         found = e.constant(Kind("i32"), 0)
         for place in range(self.group):

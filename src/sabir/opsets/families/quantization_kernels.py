@@ -104,13 +104,13 @@ def _rounded(x: Expression, precision: ElementType) -> Expression:
 
 
 def _is_usual(scale: Expression) -> bool:
-    """Return whether a scale is known to be one number whose reciprocal is far from overflow and underflow."""
+    """Return whether a scale is known to be one number, whose reciprocal is far from overflow."""
     found = kernels.known_number(scale.operand if isinstance(scale, loops.Reshape) else scale)
     return found is not None and 1 / _FAR < found < _FAR
 
 
 def _quotient(x: Expression, scale: Expression, zero: Expression | None, to: str) -> Expression:
-    """Return `x / scale` as it is rounded, limited to what is not saturated, without a division of each element.
+    """Return `x / scale` as it is rounded, limited to what is not saturated, without dividing each element.
 
     The reciprocal in two numbers gives a quotient that is one unit in the last place from the exact one, and
     its remainder, which is exact, corrects it.
@@ -146,7 +146,7 @@ def _shifted(x: Expression, zero: Expression | None, to: str) -> Expression:
 
 
 def _limits(q: Expression, zero: Expression | None, to: str, beyond: float = 0) -> list[Expression]:
-    """Return the least and the greatest number of an integer type less a zero point, and a bit beyond them."""
+    """Return the ends of an integer type less a zero point, and a bit beyond them."""
     kind = element(to)
     least = -(1 << kind.bits - 1) if kind.is_signed else 0
     ends = (loops.number(q.element, end) for end in (least - beyond, least + (1 << kind.bits) - 1 + beyond))

@@ -91,7 +91,7 @@ def evaluate(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]
 
 
 @v10.lower
-def lower(  # ruff: ignore[too-many-arguments, too-many-positional-arguments]  the operator's signature
+def lower(  # ruff: ignore[too-many-positional-arguments]  the operator's signature
     x: Expression, x_scale: Expression, x_zero: Expression, w: Expression, w_scale: Expression,
     w_zero: Expression, y_scale: Expression, y_zero: Expression, bias: Expression | None = None, /,
     **attributes: Any,
