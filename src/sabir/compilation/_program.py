@@ -58,6 +58,16 @@ class CompiledProgram:
         self._packed = packed_weights(plan.setup, prepared.constants, self._pack)
         self._read: list[Array] = []  # the constants that kernels read as they are
         self.table = self._new_table()
+        self._release()
+
+    def _release(self) -> None:
+        """Let go of folded constants that no kernel reads: it reads what they were computed from."""
+        plan, arrays = self.plan, self.prepared.constants
+        read = {slot for e in plan.entries if isinstance(e, Step) for slot in e.call.reads}
+        read |= {b.slot for b in (*plan.buffers, *(e.buffers[0] for e in plan.setup))}
+        for slot in arrays.keys() - read - self.prepared.program.constants.keys():
+            whole = arrays[slot]
+            arrays[slot] = np.broadcast_to(np.zeros((), whole.dtype), whole.shape)  # the shape alone
 
     def fits(self, sizes: Mapping[str, int]) -> bool:
         """Return whether the guards of the plan hold for the sizes of some feeds."""

@@ -14,19 +14,19 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from sabir.compilation.kernels._body import Body, Point, element_bytes, kind_of
+from sabir.compilation.kernels._body import Body, element_bytes, kind_of
 from sabir.compilation.kernels._casts import cast
-from sabir.compilation.kernels._emitter import INDEX, Emitter, Register, Variable
-from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
-from sabir.compilation.kernels._nest import Accumulated, Apply, Nest
+from sabir.compilation.kernels._emitter import Emitter, Register, Variable
+from sabir.compilation.kernels._epilogue import Epilogue, Job
+from sabir.compilation.kernels._jobs import digits, product_of
 from sabir.compilation.kernels._terms import Floats, Groups, Integers
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-_UNROLLED = 6  # steps of an epilogue that is emitted for each vector of a tile
+    from sabir.compilation.kernels._nest import Nest
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +112,6 @@ def product_text(product: Product) -> str:
     return _Emission(product).text()
 
 
-class _Job(NamedTuple):
-    """The rows `first` to `last` of an item of the batch, and the first of the columns."""
-
-    batch: list[Register]
-    first: Register
-    last: Register
-    column: Register
-
-
 class _Emission:
     def __init__(self, product: Product) -> None:
         self.product, self.e = product, Emitter()
@@ -151,7 +142,7 @@ class _Emission:
         self.row_count = product_of(e, self.row_sizes)
         self.vector = kind_of(product.element, lanes)
         self.less = self._zero() if product.zero else None
-        self.fixed = Point([])
+        self.epilogue = Epilogue(self.body, product, self.columns)
 
     def _groups_of(self, count: Register) -> Register:
         """Return how many groups hold so many elements."""
@@ -214,7 +205,7 @@ class _Emission:
         panel = e.mul(group, product.panels)
         start = e.offset(b, e.mul(panel, self.panel_bytes))
         bases = [e.offset(start, e.mul(self.panel_bytes, p)) for p in range(product.panels)]
-        job = _Job(indices, first, last, e.mul(panel, product.width))
+        job = Job(indices, first, last, e.mul(panel, product.width))
         if not product.blocked:
             ahead = e.offset(start, e.mul(self.panel_bytes, product.panels)) if product.prefetch else None
             self._tiles(job, a, bases, ahead, None)
@@ -226,7 +217,7 @@ class _Emission:
             self._tiles(job, a, [here], e.offset(here, bytes_), block)
 
     def _tiles(
-        self, job: _Job, a: Register, bases: Sequence[Register], ahead: Register | None,
+        self, job: Job, a: Register, bases: Sequence[Register], ahead: Register | None,
         block: Register | None,
     ) -> None:  # fmt: skip
         """Emit the tiles of a job for all of `k`, or for a block of it."""
@@ -241,12 +232,12 @@ class _Emission:
             prefetching = self._prefetching(ahead, number, lines)
             if block is None:
                 self._add(sums, rows, bases, prefetching)
-                self._epilogue(job, row, sums, places)
+                self.epilogue.emit(job, row, sums, places)
             else:
                 with self._waiting(number, sums, block):
                     self._add(sums, rows, bases, prefetching)
                 with e.when(e.compare("icmp eq", block, self.last_block)):
-                    self._epilogue(job, row, sums, places)
+                    self.epilogue.emit(job, row, sums, places)
 
     def _begin(self, bases: Sequence[Register]) -> list[Register]:
         """Return where the sums of each vector of a tile begin."""
@@ -385,55 +376,3 @@ class _Emission:
             if before is not None:
                 before = e.mul(before, self.steps_inside)
             yield before, moved
-
-    # ------------------------------------------------------------ the results of a tile
-
-    def _epilogue(
-        self, job: _Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
-    ) -> None:
-        e, product = self.e, self.product
-        lanes = product.nest.lanes
-        # here and not before the loops, where they would take the registers of sums
-        self.fixed = self.body.fixed()
-        if sum(isinstance(s, Apply) for s in product.nest.steps) > _UNROLLED:
-            self._looped(job, row, sums, places)
-            return
-        for m in range(product.rows):
-            here = e.add(row, m)
-            with e.when(e.compare("icmp slt", here, job.last)):
-                place = places[m] if product.row_axes > 1 else [here]
-                for v in range(self.vectors):
-                    column = e.add(job.column, v * lanes)
-                    self._store([*job.batch, *place], column, e.get(sums[m][v]))
-
-    def _looped(
-        self, job: _Job, row: Register, sums: list[list[Variable]], places: Sequence[list[Register]]
-    ) -> None:
-        """Emit a long epilogue once, in loops over rows and vectors of the tile, which wait on the stack."""
-        e, product = self.e, self.product
-        lanes, count, axes = product.nest.lanes, self.vectors, product.row_axes
-        size = lanes * element_bytes(product.element)
-        tile, table = e.stack(product.rows * count * size), e.stack(product.rows * axes * 8)
-        for m, (accumulators, place) in enumerate(zip(sums, places, strict=True)):
-            for v, slot in enumerate(accumulators):
-                e.store(e.get(slot), e.offset(tile, e.index((m * count + v) * size)), align=64)
-            for axis, index in enumerate(place):
-                e.store(index, e.offset(table, e.index((m * axes + axis) * 8)))
-        rows = e.least(e.index(product.rows), e.binary("sub", job.last, row))
-        with e.loop(e.index(0), rows) as m:
-            own = e.offset(table, e.mul(m, axes * 8))
-            here = [e.load(e.offset(own, e.index(axis * 8)), INDEX) for axis in range(axes)]
-            line = e.offset(tile, e.mul(m, count * size))
-            with e.loop(e.index(0), e.index(count)) as v:
-                x = e.load(e.offset(line, e.mul(v, size)), self.vector, align=64)
-                self._store([*job.batch, *here], e.add(job.column, e.mul(v, lanes)), x)
-
-    def _store(self, indices: list[Register], column: Register, x: Register) -> None:
-        e, nest, lanes = self.e, self.product.nest, self.product.nest.lanes
-        mask = None if self.product.whole else lanes_before(e, column, self.columns, lanes)
-        point = Point([*indices, column], lanes, mask, outer=self.fixed)
-        for number, step in enumerate(nest.steps):
-            if isinstance(step, Accumulated):
-                point.values[number] = x
-        for access, number in nest.stores:
-            self.body.write(access, self.body.value(number, point), point)
