@@ -66,7 +66,7 @@ class Grouping:
         self._filled: dict[int, tuple[Group, ...]] = {}  # by slot: what an evaluated call computes
         self.outputs: dict[int, Expression] = {}
         self.operands: dict[Expression, tuple[Expression, Expression]] = {}  # of products, as they are read
-        self.zeros: dict[Expression, Expression] = {}  # of products of integers
+        self.more: dict[Expression, dict[Expression, Expression]] = {}  # their parameters, as they are read
 
     def run(self, outputs: Sequence[int]) -> None:
         """Group what the evaluated calls and the outputs, by their slots, need."""
@@ -338,14 +338,13 @@ class Grouping:
             a = Copy(a.element, a.shape, a)
             self._assign(a)
         self.operands[x] = a, b
-        zero = [] if x.zero is None else [self._in_memory(x.zero)]
-        for o in zero:
-            self.zeros[x] = o
+        more = {o: self._in_memory(o) for o in operands_of(x)[2:]}
+        self.more[x] = more
         scores = scores_of(self, x) if a is x.a and x.is_float else None
         if scores is not None:
             add_scores(self, x, scores)
             return
-        needed = [g for o in (a, b, *zero) for g in self.need(o)]
+        needed = [g for o in (a, b, *more.values()) for g in self.need(o)]
         group = self.new_group("product")
         group.space = x.shape
         group.members.append(x)

@@ -195,7 +195,8 @@ def _rebuilt(x: Expression, operands: list[Expression]) -> Expression:
         case Join():
             return replace(x, parts=tuple(operands))
         case Contract():
-            return replace(x, a=operands[0], b=operands[1], zero=operands[2] if x.zero else None)
+            names = [n for n in ("a", "b", "zero", "scale", "less") if getattr(x, n) is not None]
+            return replace(x, **dict(zip(names, operands, strict=True)))
         case Take():
             return replace(x, operand=operands[0], indices=operands[1])
         case Scatter():

@@ -12,7 +12,7 @@ from sabir.compilation._origins import Origins
 from sabir.compilation._plan import Entry, Mismatch
 from sabir.compilation._texts import specs_of, text_of
 from sabir.compilation.native import disassemble, optimized
-from sabir.loops import Expression, Extent, Number, Stored
+from sabir.loops import Contract, Expression, Extent, Number, Stored
 from sabir.scheduling import ABSENT
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class _Expressions:
     def _arguments(self, x: Expression) -> Iterator[str]:
         for field in fields(x):
             value: Any = getattr(x, field.name)
-            if field.name in {"element", "shape", "op"} or (value is None and field.name == "zero"):
+            if field.name in {"element", "shape", "op"} or (value is None and isinstance(x, Contract)):
                 continue
             if isinstance(value, Expression):
                 yield self._name(value)

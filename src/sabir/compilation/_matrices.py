@@ -69,15 +69,18 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     nest = replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
     rows = count_of(nesting.sizes[-row_axes - 1 : -1])
     choices = _tiles(builder, contract, rows)
-    depth, run = _depth(contract, a.located)
+    depth, run = _depth(contract, a.located) if contract.scale is None else (_apart(contract, a.located), 1)
     packed = packed_operand(builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors, run)
+    parameters = _parameters(builder, contract, choices[0][1].vectors)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     entry.flops = 2 * count_of([n for n, _ in depth]) * count_of(nesting.sizes)
     extents = [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth]
     entry.reaches.append(builder.reach(a.located, a.element, extents))
     for limit, tile in choices:
         product = replace(_tiled(nest, contract, tile), row_axes=row_axes)
-        if contract.is_float:
+        if contract.scale is not None:
+            product, blocks = _scaled(product, contract), depth
+        elif contract.is_float:
             product, blocks = _blocked(product, depth, rows, entry)
             product = replace(product, narrow=_narrow(contract))
         else:
@@ -88,6 +91,9 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
         arguments += packed.arguments()
         arguments += _product_arguments(product, blocks, a, nesting.sizes, packed, builder.host.cores)
         arguments += _zero_arguments(builder, contract, entry)
+        for panels in parameters:
+            builder.use(panels.buffer, entry)
+            arguments += [*panels.arguments(), panels.panel]
         entry.choices.append((rows, limit or 0, product, arguments))
     builder.note_writes(entry, nesting)
     builder.entries.append(entry)
@@ -97,7 +103,7 @@ def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[i
     """Return the tiles for numbers of rows up to a limit; all have panels of one width."""
     known, columns = rows if isinstance(rows, int) else None, contract.shape[-1]
     lanes, registers = lanes_of(builder, contract.element), builder.host.registers
-    if not isinstance(columns, int) or contract.rows == 1:
+    if not isinstance(columns, int) or contract.rows == 1 or contract.scale is not None:
         return tiles(known, registers)
     if contract.depth == 1 and is_usual(columns, lanes):
         return tiles(known, registers)
@@ -112,6 +118,29 @@ def _of_integers(
     ragged = not isinstance(last, int) or last % group != 0
     zero = "" if contract.zero is None else contract.zero.element
     return replace(product, depth_axes=len(depth), group=group, ragged=ragged, zero=zero)
+
+
+def _apart(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
+    """Return sizes and strides of both axes of `k`, of which the first counts blocks with scales."""
+    return list(zip(contract.a.shape[-2:], (a.strides[-2], 1), strict=True))
+
+
+def _scaled(product: Product, contract: Contract) -> Product:
+    """Return the product by blocks of weights with scales."""
+    less = "" if contract.less is None else contract.less.element
+    return replace(product, depth_axes=2, narrow=_narrow(contract), scaled=True, less=less)
+
+
+def _parameters(builder: PlanBuilder, contract: Contract, vectors: int) -> list[_Packed]:
+    """Return the panels of scales, and of what is subtracted, with one line for each block of weights."""
+    found: list[_Packed] = []
+    for x in (contract.scale, contract.less):
+        if x is not None:
+            located = builder.grouping.views.locate(builder.grouping.more[contract][x])
+            lines, _, columns = zip(x.shape, located.strides, strict=True)
+            panels = Panels(x.element, [], [lines], columns, vectors * lanes_of(builder, contract.element))
+            found.append(_Packed(packed_panels(builder, contract, located, panels), panels.panel, []))
+    return found
 
 
 def _narrow(contract: Contract) -> str:
@@ -130,9 +159,9 @@ def group_of(host: Host, contract: Contract) -> Groups:
 
 def _zero_arguments(builder: PlanBuilder, contract: Contract, entry: Entry) -> list[Argument]:
     """Return where the zero point of a product of integers lies, if it has one."""
-    zero = builder.grouping.zeros.get(contract)
-    if zero is None:
+    if contract.zero is None:
         return []
+    zero = builder.grouping.more[contract][contract.zero]
     located = builder.grouping.views.locate(zero)
     if not entry.choices:
         entry.reaches.append(builder.reach(located, zero.element, []))
@@ -319,7 +348,7 @@ def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panel
     constant = isinstance(b.base, Stored) and b.base.slot in builder.lowered.prepared.constants
     layout = f"{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     layout += f"/{panels.run}" if panels.group > 1 else ""
-    key = (b.base, layout) if constant else (x, "packed")
+    key = (b.base, layout) if constant else (x, layout)
     found = builder.buffers.get(key)
     if found is None:
         kind: BufferKind = "packed" if constant else "arena"

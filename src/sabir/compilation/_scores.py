@@ -58,7 +58,12 @@ def _users(grouping: Grouping, x: Expression) -> Iterator[object]:
 
 
 def _is_of_matrices(x: object) -> bool:
-    return isinstance(x, Contract) and x.rows == x.depth == 1 and x.a.element == x.b.element == x.element
+    return (
+        isinstance(x, Contract)
+        and x.rows == x.depth == 1
+        and x.a.element == x.b.element == x.element
+        and not x.scale
+    )
 
 
 def add_scores(grouping: Grouping, x: Contract, scores: Group) -> None:

@@ -71,7 +71,7 @@ def operands_of(x: Expression) -> tuple[Expression, ...]:
         case Scatter():
             return (x.operand, x.indices, x.updates)
         case Contract():
-            return (x.a, x.b) if x.zero is None else (x.a, x.b, x.zero)
+            return tuple(o for o in (x.a, x.b, x.zero, x.scale, x.less) if o is not None)
         case Join():
             return x.parts
         case Slide():

@@ -135,7 +135,8 @@ class Contract(Expression):
     Matrix products have one axis of `rows` and one of `depth`; convolutions have several of both. A product
     of floats may have a narrower `b`, of halves or 8-bit integers. One of integers has int32 elements, which
     wrap around: `a` is of uint8, and `zero`, one number, is subtracted from its elements; `b` is of 8-bit
-    integers. In both, uint8 in `b` means the number less 128.
+    integers. In both, uint8 in `b` means the number less 128. With `scale`, `[depth..., N]` whose last axis of
+    the depth has size 1, the elements of `b` are multiplied by it, less `less` of the same shape.
     """
 
     a: Expression = field(default_factory=lambda: Number("float", ()))
@@ -143,6 +144,8 @@ class Contract(Expression):
     rows: int = 1
     depth: int = 1
     zero: Expression | None = None
+    scale: Expression | None = None
+    less: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,7 @@ from sabir.loops._expressions import (
     Windows,
 )
 from sabir.loops._integers import BYTES, convolve_integers, uniform
-from sabir.loops._operations import apply, broadcast, cast, permute, reshape
+from sabir.loops._operations import apply, broadcast, cast, expand, permute, reshape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,13 +161,51 @@ def multiply_narrow(a: Expression, b: Expression, rows: int, depth: int) -> Expr
     if half is not None:
         return product_of(a, half, rows, depth)
     found = quantized_of(b)
-    if found is None or not _is_stored(found.numbers):
+    if found is None:
+        return _by_blocks(a, b, rows) if depth == b.rank - 1 == 1 else None
+    if not _is_stored(found.numbers):
         return None
     zero = 0 if found.zero is None else uniform(found.zero)
     scale = _of_columns(found.scale, b, rows, depth)
     if scale is None or zero != (_TURN if found.numbers.element == "uint8" else 0):
         return None
     return apply("mul", product_of(a, found.numbers, rows, depth), scale)
+
+
+def _by_blocks(a: Expression, b: Expression, rows: int) -> Expression | None:
+    """Return a product by a matrix of integers whose blocks along the depth have scales of their own."""
+    found = _blocks_of(b)
+    if found is None or not _is_stored(found.numbers) or not _is_stored(found.scale):
+        return None
+    numbers, scale, zero = found
+    turned = _TURN if numbers.element == "uint8" else 0
+    if zero is not None and uniform(zero) == turned:
+        zero = None
+    elif zero is None and turned:
+        return None
+    if zero is not None and not _is_stored(zero):
+        return None
+    split = reshape(a, (*a.shape[:-1], *numbers.shape[:2]))
+    shape: Sizes = (*a.shape[: a.rank - 1 - rows], *a.shape[a.rank - 1 - rows : -1], b.shape[-1])
+    parameters = (None if p is None else expand(p, (numbers.shape[0], 1, b.shape[-1])) for p in (scale, zero))
+    return Contract("float", shape, split, numbers, rows, 2, None, *parameters)
+
+
+def _blocks_of(x: Expression, *, turned: bool = False) -> Quantized | None:
+    """Return the integers (blocks, elements, N) that a matrix represents, and their scales (blocks, 1, N)."""
+    match x:
+        case Stored():
+            return None if x.origin is None else _blocks_of(x.origin, turned=turned)
+        case Permute(axes=(1, 0)):
+            return _blocks_of(x.operand, turned=not turned)
+        case Reshape():
+            found, order = quantized_of(x.operand), (1, 2, 0) if turned else (0, 1, 2)
+            if found is None or found.numbers.rank != len(order) or found.is_one:
+                return None
+            found = found.with_axes(permute(found.numbers, order), order)
+            return None if found is None or found.scale.shape[1] != 1 else found
+        case _:
+            return None
 
 
 def product_of(a: Expression, b: Expression, rows: int, depth: int) -> Expression:

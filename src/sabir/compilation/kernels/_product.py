@@ -21,6 +21,7 @@ from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._emitter import Emitter, Register, Variable
 from sabir.compilation.kernels._epilogue import Epilogue, Job
 from sabir.compilation.kernels._jobs import digits, product_of
+from sabir.compilation.kernels._scales import Parameters
 from sabir.compilation.kernels._terms import Floats, Groups, Integers
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class Product:
 
     One of integers adds `group` products at a time; it is `ragged` where groups may not fill the last axis of
     `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels of one
-    of floats may hold `narrow` numbers.
+    of floats may hold `narrow` numbers; those of a `scaled` one are multiplied by other panels, which hold one line for
+    each index of the first axis of `k`, after they are lessened by panels of the element type `less`.
     """
 
     nest: Nest
@@ -58,6 +60,8 @@ class Product:
     ragged: bool = False
     zero: str = ""
     narrow: str = ""
+    scaled: bool = False
+    less: str = ""
 
     @property
     def batch(self) -> int:
@@ -74,6 +78,7 @@ class Product:
         axes = f" rows {self.row_axes} depth {self.depth_axes}{' blocked' if self.blocked else ''}"
         axes = axes if self.is_windowed else ""
         axes += f" by {self.narrow}" if self.narrow else ""
+        axes += f" scaled{f' less {self.less}' if self.less else ''}" if self.scaled else ""
         if self.group > 1:
             axes += f" groups of {self.group}{' ragged' if self.ragged else ''}"
             axes += f" zero point {self.zero}" if self.zero else ""
@@ -91,7 +96,7 @@ class ProductLayout:
     `a` and `b`: buffer and offset, then the strides of the axes of rows of `a` in bytes, the bytes of a panel
     of `b`, the sizes of the axes of `k`, the strides of `a` along all of them but the last, the rows of a
     job, and the strides of the batch axes of `a` and of `b`, in bytes; then buffer and offset of the zero
-    point, if there is one.
+    point, if there is one, and of the panels of scales, and of what is subtracted, with the bytes of each.
     """
 
     def __init__(self, product: Product, nest_count: int) -> None:
@@ -104,7 +109,9 @@ class ProductLayout:
         self.a_batch = self.job_rows + 1
         self.b_batch = self.a_batch + product.batch
         self.zero = self.b_batch + product.batch
-        self.count = self.zero + (2 if product.zero else 0)
+        self.scale = self.zero + (2 if product.zero else 0)
+        self.less = self.scale + (3 if product.scaled else 0)
+        self.count = self.less + (3 if product.less else 0)
 
 
 def product_text(product: Product) -> str:
@@ -142,6 +149,7 @@ class _Emission:
         self.row_count = product_of(e, self.row_sizes)
         self.vector = kind_of(product.element, lanes)
         self.less = self._zero() if product.zero else None
+        self.parameters = Parameters(self.body, product, self.layout) if product.scaled else None
         self.epilogue = Epilogue(self.body, product, self.columns)
 
     def _groups_of(self, count: Register) -> Register:
@@ -205,6 +213,8 @@ class _Emission:
         panel = e.mul(group, product.panels)
         start = e.offset(b, e.mul(panel, self.panel_bytes))
         bases = [e.offset(start, e.mul(self.panel_bytes, p)) for p in range(product.panels)]
+        if self.parameters is not None:
+            self.parameters.begin(panel)
         job = Job(indices, first, last, e.mul(panel, product.width))
         if not product.blocked:
             ahead = e.offset(start, e.mul(self.panel_bytes, product.panels)) if product.prefetch else None
@@ -339,7 +349,7 @@ class _Emission:
         for start in starts:
             here = e.offset(start, e.mul(k, product.width * terms.lane_bytes))
             found += [terms.column(e.offset(here, e.index(v * size))) for v in range(product.vectors)]
-        return found
+        return found if self.parameters is None else self.parameters.applied(found)
 
     def _accumulate(self, sums: Sequence[Variable], x: Register, columns: Sequence[Register]) -> None:
         for slot, y in zip(sums, columns, strict=True):
@@ -370,6 +380,8 @@ class _Emission:
             moved: Register | None = None
             for size, stride in zip(self.depths, self.depth_strides, strict=False):
                 place = loops.enter_context(e.loop(e.index(0), size))
+                if self.parameters is not None:
+                    self.parameters.load(place)
                 step = e.mul(place, stride)
                 before = place if before is None else e.add(e.mul(before, size), place)
                 moved = step if moved is None else e.add(moved, step)
