@@ -124,3 +124,29 @@ def test_attention_in_halves_is_one_kernel():
     e = np.exp(np.maximum(x, 0) @ np.exp(k) / 8)
     exact = e / e.sum(-1, keepdims=True) @ np.exp(v)
     np.testing.assert_allclose(found.astype(np.float64), exact, rtol=4e-3)
+
+
+def test_blocks_of_quantized_weights_stay_narrow():
+    """Blocks along the depth have scales, and zero points or none, in both orders of the matrix."""
+    rng = np.random.default_rng(7)
+    kinds = {"int8": (-128, 128), "uint8": (0, 256), "int4": (-8, 8), "uint4": (0, 16)}
+    for number, (kind, (low, high)) in enumerate(kinds.items()):
+        dtype = element(kind).dtype
+        for is_turned, has_zeros, (rows, size) in ((False, True, (1, 16)), (True, number % 2 == 1, (9, 32))):
+            w, scales = rng.integers(low, high, (64, 50)), rng.random((64 // size, 50)).astype(np.float32)
+            zeros = rng.integers(low, high, scales.shape) if has_zeros else None
+            operands = [w.astype(dtype), scales, None if zeros is None else zeros.astype(dtype)]
+            b = sabir.Builder(21)
+            if is_turned:
+                operands = [None if o is None else np.ascontiguousarray(o.T) for o in operands]
+                weights = b.Transpose(b.DequantizeLinear(*operands, axis=1, block_size=size))
+            else:
+                weights = b.DequantizeLinear(*operands, axis=0, block_size=size)
+            b.output(b.MatMul(b.input("x", "float", ["n", 64]), weights), "y")
+            x = rng.standard_normal((rows, 64)).astype(np.float32)
+            found, kernels = run(b.model(), {"x": x})
+            (product,) = [k for k in kernels if isinstance(k, Product)]
+            assert product.scaled == (kind != "uint8" or has_zeros)
+            less = 0 if zeros is None else np.repeat(zeros, size, axis=0)
+            exact = x.astype(np.float64) @ ((w - less) * np.repeat(scales, size, axis=0).astype(np.float64))
+            np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-3 * high / 16)

@@ -182,14 +182,14 @@ def test_represented_operands_become_products_of_integers():
     rng, f = np.random.default_rng(5), np.float32
     x = rng.standard_normal((2, 6, 8, 8)).astype(f)
     w, v = integers((10, 6, 3, 3), np.int8), integers((10, 10), np.uint8, 1)
-    each, one, step = rng.random(10).astype(f) * f(0.01), f(0.003), f(0.05)
+    each, step = rng.random(10).astype(f) * f(0.01), f(0.05)
     for kind, zero in ((np.uint8, 120), (np.int8, -3)):
         b = sabir.Builder(21)
         low = np.array(zero, kind)
         a = representing(b, b.input("x", "float", ["n", 6, 8, 8]), f(0.03), low)
         y = b.Conv(a, b.DequantizeLinear(w, each, axis=0), pads=[1] * 4)
         y = representing(b, b.Relu(y), step, low)
-        y = b.MatMul(b.Transpose(y, perm=[0, 2, 3, 1]), b.DequantizeLinear(v, one, np.uint8(128)))
+        y = b.MatMul(b.Transpose(y, perm=[0, 2, 3, 1]), b.DequantizeLinear(v, f(0.003), np.uint8(128)))
         b.output(b.QuantizeLinear(y, step, low), "y")
         model = b.model()
         found, products = run(model, {"x": x})

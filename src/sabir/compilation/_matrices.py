@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from sabir.compilation._formats import (
+    apart,
+    group_of,
+    narrow_of,
+    of_integers,
+    packed_scales,
+    scale_arguments,
+    scaled_product,
+    zero_arguments,
+)
 from sabir.compilation._nesting import Nesting, Place, merged, nest_of, nesting_of
+from sabir.compilation._panels import PackedOperand, Panels, lanes_of, packed_panels
 from sabir.compilation._plan import (
     Argument,
-    Buffer,
-    BufferKind,
-    BufferNumber,
     Computed,
     Entry,
-    Offset,
     count_of,
 )
 from sabir.compilation._tiles import (
@@ -27,8 +34,8 @@ from sabir.compilation._tiles import (
     tiles,
     window_tiles,
 )
-from sabir.compilation.kernels import Packing, Product, element_bytes
-from sabir.loops import BYTES, Contract, Expression, Size, Stored
+from sabir.compilation.kernels import Product, element_bytes
+from sabir.loops import Contract, Expression, Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,20 +43,8 @@ if TYPE_CHECKING:
     from sabir.compilation._building import PlanBuilder
     from sabir.compilation._groups import Group
     from sabir.compilation._views import Located
-    from sabir.compilation.kernels import Groups, Nest
-    from sabir.compilation.native import Host
+    from sabir.compilation.kernels import Nest
     from sabir.loops import Sizes
-
-
-class _Packed(NamedTuple):
-    """The second operand of a product in panels: the bytes of one, and of each step along the batch axes."""
-
-    buffer: Buffer
-    panel: Size
-    strides: list[Size]
-
-    def arguments(self) -> list[Argument]:
-        return [BufferNumber(self.buffer), Offset(self.buffer, 0)]
 
 
 # ---------------------------------------------------------------- products
@@ -69,34 +64,37 @@ def add_product(builder: PlanBuilder, group: Group) -> None:
     nest = replace(nest, lanes=lanes_of(builder, contract.element))  # whatever the epilogue computes with
     rows = count_of(nesting.sizes[-row_axes - 1 : -1])
     choices = _tiles(builder, contract, rows)
-    depth, run = _depth(contract, a.located) if contract.scale is None else (_apart(contract, a.located), 1)
+    depth, run = _depth(contract, a.located)
     packed = packed_operand(builder, contract, b, nesting.sizes[: -row_axes - 1], choices[0][1].vectors, run)
-    parameters = _parameters(builder, contract, choices[0][1].vectors)
     entry = Entry([], nodes=builder.origins.labels([*group.members, *group.inlined]))
     entry.flops = 2 * count_of([n for n, _ in depth]) * count_of(nesting.sizes)
-    extents = [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth]
-    entry.reaches.append(builder.reach(a.located, a.element, extents))
+    entry.reaches.append(
+        builder.reach(a.located, a.element, [*zip(nesting.sizes[:-1], a.strides[:-1], strict=True), *depth])
+    )
     for limit, tile in choices:
-        product = replace(_tiled(nest, contract, tile), row_axes=row_axes)
-        if contract.scale is not None:
-            product, blocks = _scaled(product, contract), depth
-        elif contract.is_float:
-            product, blocks = _blocked(product, depth, rows, entry)
-            product = replace(product, narrow=_narrow(contract))
-        else:
-            product, blocks = _of_integers(builder, product, contract, depth), depth
+        product = replace(_tiled(nest, contract, tile), row_axes=row_axes, narrow=narrow_of(contract))
+        product, blocks = _formed(builder, product, contract, depth, entry)
         arguments = builder.arguments(nest, nesting, entry, entry.scratch)
         arguments += builder.pointer(a.located, a.element, entry)
         builder.use(packed.buffer, entry)
         arguments += packed.arguments()
         arguments += _product_arguments(product, blocks, a, nesting.sizes, packed, builder.host.cores)
-        arguments += _zero_arguments(builder, contract, entry)
-        for panels in parameters:
-            builder.use(panels.buffer, entry)
-            arguments += [*panels.arguments(), panels.panel]
+        arguments += zero_arguments(builder, contract, entry)
+        arguments += scale_arguments(builder, contract, entry, tile.vectors)
         entry.choices.append((rows, limit or 0, product, arguments))
     builder.note_writes(entry, nesting)
     builder.entries.append(entry)
+
+
+def _formed(
+    builder: PlanBuilder, product: Product, contract: Contract, depth: list[tuple[Size, Size]], entry: Entry
+) -> tuple[Product, list[tuple[Size, Size]]]:
+    """Return the product for the number formats of its operands, and its axes of `k`."""
+    if contract.scale is not None:
+        return scaled_product(product, contract), depth
+    if contract.is_float:
+        return _blocked(product, depth, count_of(contract.shape[-1 - contract.rows : -1]), entry)
+    return of_integers(builder, product, contract, depth), depth
 
 
 def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[int | None, Tile]]:
@@ -108,64 +106,6 @@ def _tiles(builder: PlanBuilder, contract: Contract, rows: Size) -> list[tuple[i
     if contract.depth == 1 and is_usual(columns, lanes):
         return tiles(known, registers)
     return window_tiles(known, columns, lanes, registers)
-
-
-def _of_integers(
-    builder: PlanBuilder, product: Product, contract: Contract, depth: Sequence[tuple[Size, Size]]
-) -> Product:
-    """Return the product of integers: how many it adds at a time, and what it subtracts."""
-    group, last = group_of(builder.host, contract), depth[-1][0]
-    ragged = not isinstance(last, int) or last % group != 0
-    zero = "" if contract.zero is None else contract.zero.element
-    return replace(product, depth_axes=len(depth), group=group, ragged=ragged, zero=zero)
-
-
-def _apart(contract: Contract, a: Located) -> list[tuple[Size, Size]]:
-    """Return sizes and strides of both axes of `k`, of which the first counts blocks with scales."""
-    return list(zip(contract.a.shape[-2:], (a.strides[-2], 1), strict=True))
-
-
-def _scaled(product: Product, contract: Contract) -> Product:
-    """Return the product by blocks of weights with scales."""
-    less = "" if contract.less is None else contract.less.element
-    return replace(product, depth_axes=2, narrow=_narrow(contract), scaled=True, less=less)
-
-
-def _parameters(builder: PlanBuilder, contract: Contract, vectors: int) -> list[_Packed]:
-    """Return the panels of scales, and of what is subtracted, with one line for each block of weights."""
-    found: list[_Packed] = []
-    for x in (contract.scale, contract.less):
-        if x is not None:
-            located = builder.grouping.views.locate(builder.grouping.more[contract][x])
-            lines, _, columns = zip(x.shape, located.strides, strict=True)
-            panels = Panels(x.element, [], [lines], columns, vectors * lanes_of(builder, contract.element))
-            found.append(_Packed(packed_panels(builder, contract, located, panels), panels.panel, []))
-    return found
-
-
-def _narrow(contract: Contract) -> str:
-    """Return the element type of the panels of a product of floats, if it is another one."""
-    if contract.b.element == contract.element:
-        return ""
-    return "int8" if contract.b.element in BYTES else contract.b.element
-
-
-def group_of(host: Host, contract: Contract) -> Groups:
-    """Return how many neighbours along `k` one instruction multiplies and adds up."""
-    if contract.is_float:
-        return 1
-    return 4 if host.has("avx512vnni") or host.has("avxvnni") else 2
-
-
-def _zero_arguments(builder: PlanBuilder, contract: Contract, entry: Entry) -> list[Argument]:
-    """Return where the zero point of a product of integers lies, if it has one."""
-    if contract.zero is None:
-        return []
-    zero = builder.grouping.more[contract][contract.zero]
-    located = builder.grouping.views.locate(zero)
-    if not entry.choices:
-        entry.reaches.append(builder.reach(located, zero.element, []))
-    return builder.pointer(located, zero.element, entry)
 
 
 def _blocked(
@@ -207,6 +147,8 @@ def _depth(contract: Contract, a: Located) -> tuple[list[tuple[Size, Size]], int
 
     The second result is how many axes of the product the last one is.
     """
+    if contract.scale is not None:
+        return apart(contract, a), 1
     first = contract.a.rank - contract.depth
     found: list[tuple[Size, Size]] = []
     runs: list[int] = []
@@ -225,11 +167,6 @@ def _depth(contract: Contract, a: Located) -> tuple[list[tuple[Size, Size]], int
     if found[-1][1] == 1 or found[-1][0] == 1:
         return [*found[:-1], (found[-1][0], 1)], runs[-1]
     return [*found, (1, 1)], 0
-
-
-def lanes_of(builder: PlanBuilder, element: str) -> int:
-    """Return the lanes of the vectors of a product: the width of its panels follows from them."""
-    return builder.host.vector_bits // 8 // max(4, element_bytes(element))
 
 
 def contract_of(x: Expression) -> Contract:
@@ -251,8 +188,8 @@ def _tiled(nest: Nest, contract: Contract, tile: Tile) -> Product:
 
 
 def _product_arguments(
-    product: Product, depth: Sequence[tuple[Size, Size]], a: Place, sizes: Sequence[Size], packed: _Packed,
-    cores: int,
+    product: Product, depth: Sequence[tuple[Size, Size]], a: Place, sizes: Sequence[Size],
+    packed: PackedOperand, cores: int,
 ) -> list[Argument]:  # fmt: skip
     """Return the arguments after the pointers to both operands."""
     size = element_bytes(a.element)
@@ -298,7 +235,7 @@ def _batch_strides(contract: Contract, shape: Sizes, located: Located) -> list[S
 def packed_operand(
     builder: PlanBuilder, contract: Contract, place: Place, batch: Sequence[Size], vectors: int = VECTORS,
     run: int = 1,
-) -> _Packed:  # fmt: skip
+) -> PackedOperand:  # fmt: skip
     """Return the second operand in panels of `vectors`; `place` has its places along the batch axes.
 
     A constant is packed once, when the plan is made, and for all products of it. `run` is how many axes of
@@ -310,78 +247,8 @@ def packed_operand(
     width, group = vectors * lanes_of(builder, contract.element), group_of(builder.host, contract)
     panels = Panels(contract.b.element, own, axes[:-1], axes[-1], width, group, run)
     found = packed_panels(builder, contract, place.located, panels)
-    return _Packed(found, panels.panel, _packed_strides(panels.item, batch, place.strides))
-
-
-class Panels(NamedTuple):
-    """A matrix `[batch..., k..., n]` in panels of a width: the size and the stride of each of its axes.
-
-    Groups of neighbours are along the last `run` axes of `k`.
-    """
-
-    element: str
-    batch: Sequence[tuple[Size, Size]]
-    depth: Sequence[tuple[Size, Size]]
-    columns: tuple[Size, Size]
-    width: int
-    group: Groups = 1
-    run: int = 1
-
-    @property
-    def panel(self) -> Size:
-        """The bytes of a panel."""
-        if self.group > 1:
-            outer = len(self.depth) - self.run
-            count = count_of([n for n, _ in self.depth[outer:]])
-            groups = count_of([n for n, _ in self.depth[:outer]]) * ((count + (self.group - 1)) // self.group)
-            return groups * (self.width * self.group) + 4 * self.width
-        return count_of([n for n, _ in self.depth]) * (self.width * element_bytes(self.element))
-
-    @property
-    def item(self) -> Size:
-        """The bytes of the panels of an item of the batch."""
-        return self.panel * ((self.columns[0] + (self.width - 1)) // self.width)
-
-
-def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
-    """Return the memory of packed panels, which an entry before all that follow fills."""
-    constant = isinstance(b.base, Stored) and b.base.slot in builder.lowered.prepared.constants
-    layout = f"{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
-    layout += f"/{panels.run}" if panels.group > 1 else ""
-    key = (b.base, layout) if constant else (x, layout)
-    found = builder.buffers.get(key)
-    if found is None:
-        kind: BufferKind = "packed" if constant else "arena"
-        size = panels.item * count_of([n for n, _ in panels.batch])
-        found = builder.buffers[key] = builder.new_buffer(kind, panels.element, (), size=size)
-        entry = _packing(builder, x, b, panels, found)
-        (builder.setup if constant else builder.entries).append(entry)
-    return found
-
-
-def _packing(builder: PlanBuilder, x: Expression, b: Located, panels: Panels, target: Buffer) -> Entry:
-    """Return the entry that packs an operand."""
-    size = element_bytes(panels.element)
-    batch, depth, columns = panels.batch, panels.depth, panels.columns
-    packing = Packing(
-        panels.element, len(batch), panels.width, lanes_of(builder, panels.element),
-        next_column=columns[1] == 1, depth_axes=len(depth), group=panels.group, run=panels.run,
-    )  # fmt: skip
-    axes = [*batch, *depth, columns]
-    entry = Entry([], nodes=builder.origins.labels([x]))
-    arguments: list[Argument] = [n for n, _ in axes]
-    entry.writes, entry.axes = [target], len(arguments)
-    arguments += builder.pointer(b, panels.element, entry)
-    arguments += [stride * size for _, stride in axes]
-    entry.reaches.append(builder.reach(b, panels.element, axes))
-    builder.use(target, entry)
-    entry.choices.append((
-        None,
-        0,
-        packing,
-        [*arguments, BufferNumber(target), Offset(target, 0), panels.item],
-    ))
-    return entry
+    packed_scales(builder, contract, vectors)
+    return PackedOperand(found, panels.panel, _packed_strides(panels.item, batch, place.strides))
 
 
 def _packed_strides(item: Size, batch: Sequence[Size], strides: Sequence[Size]) -> list[Size]:
@@ -392,9 +259,3 @@ def _packed_strides(item: Size, batch: Sequence[Size], strides: Sequence[Size]) 
         found.append(0 if stride == 0 else step)
         step = step if stride == 0 else step * size
     return found[::-1]
-
-
-def panels_of(columns: Size, lanes: int) -> Size:
-    """Return how many panels columns fill."""
-    width = VECTORS * lanes
-    return (columns + (width - 1)) // width

@@ -6,8 +6,8 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from sabir.compilation._matrices import Panels, lanes_of, packed_panels
 from sabir.compilation._nesting import Place, merged, nest_of, nesting_of
+from sabir.compilation._panels import Panels, lanes_of, packed_panels
 from sabir.compilation._plan import BufferNumber, Entry, Offset, count_of
 from sabir.compilation.kernels import Sliding, element_bytes
 from sabir.loops import Slide

@@ -18,7 +18,8 @@ Sizes: TypeAlias = tuple[Size, ...]
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = frozenset({"float", "double"})
 HALVES = frozenset({"float16", "bfloat16"})  # kernels move them, and compute with them as float
-ELEMENTS = FLOATS | HALVES | INTEGERS | {"bool"}  # the element types that kernels know
+NIBBLES = frozenset({"int4", "uint4"})  # kernels move and convert them; in memory each has a byte
+ELEMENTS = FLOATS | HALVES | INTEGERS | NIBBLES | {"bool"}  # the element types that kernels know
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,8 +136,8 @@ class Contract(Expression):
     Matrix products have one axis of `rows` and one of `depth`; convolutions have several of both. A product
     of floats may have a narrower `b`, of halves or 8-bit integers. One of integers has int32 elements, which
     wrap around: `a` is of uint8, and `zero`, one number, is subtracted from its elements; `b` is of 8-bit
-    integers. In both, uint8 in `b` means the number less 128. With `scale`, `[depth..., N]` whose last axis of
-    the depth has size 1, the elements of `b` are multiplied by it, less `less` of the same shape.
+    integers. In both, uint8 in `b` means the number less 128. With `scale`, `[depth..., N]` whose last axis
+    of the depth has size 1, the elements of `b`, less `less` of the same shape, are multiplied by it.
     """
 
     a: Expression = field(default_factory=lambda: Number("float", ()))

@@ -11,6 +11,7 @@ from sabir.loops._assumptions import equal
 from sabir.loops._expressions import (
     ELEMENTS,
     HALVES,
+    NIBBLES,
     Best,
     Count,
     Cumulate,
@@ -93,6 +94,8 @@ def check_element(element: str) -> None:
 def check_computed(element: str) -> None:
     """Raise NotLowered for an element type that kernels do not compute with; Widened, if they do as float."""
     check_element(element)
+    if element in NIBBLES:
+        raise NotLowered(f"kernels do not compute with {element} yet")
     if element in HALVES:
         raise Widened(f"kernels compute with {element} as float")
 

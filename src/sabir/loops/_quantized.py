@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sabir.loops._expressions import (
     HALVES,
+    NIBBLES,
     Contract,
     Expand,
     Expression,
@@ -37,7 +38,7 @@ _MOST_TERMS = ((1 << 31) - 1) // 255**2  # of a sum that int32 holds
 
 
 class Quantized(NamedTuple):
-    """Integers of 8 bits that represent `(numbers - zero) * scale`; both parameters broadcast to them."""
+    """Integers of 8 or 4 bits that represent `(numbers - zero) * scale`; parameters broadcast to them."""
 
     numbers: Expression
     scale: Expression
@@ -86,12 +87,12 @@ def _represented(x: Map, centred: Expression, scale: Expression) -> Quantized | 
     if isinstance(centred, Map) and centred.op == "sub":
         centred, less = centred.operands
         zero = less.operands[0] if isinstance(less, Map) and less.op == "cast" else None
-        if zero is None or zero.element not in BYTES:
+        if zero is None or zero.element not in BYTES | NIBBLES:
             return None
     if not isinstance(centred, Map) or centred.op != "cast" or centred.element != "float":
         return None
     (numbers,) = centred.operands
-    if numbers.element not in BYTES or numbers.shape != x.shape:
+    if numbers.element not in BYTES | NIBBLES or numbers.shape != x.shape:
         return None
     return Quantized(numbers, scale, zero)
 
@@ -137,10 +138,17 @@ def multiply_quantized(a: Expression, b: Expression, rows: int, depth: int) -> E
     """
     terms = a.shape[a.rank - depth :]
     left = quantized_of(a)
-    if left is None or not left.is_one or not all(isinstance(n, int) for n in terms):
+    if (
+        left is None
+        or left.numbers.element not in BYTES
+        or not left.is_one
+        or not all(isinstance(n, int) for n in terms)
+    ):
         return None
     right = quantized_of(b)
-    if right is None or math.prod(n for n in terms if isinstance(n, int)) > _MOST_TERMS:
+    if right is None or right.numbers.element not in BYTES:
+        return None
+    if math.prod(n for n in terms if isinstance(n, int)) > _MOST_TERMS:
         return None
     scale, zero = (_of_columns(p, b, rows, depth) for p in (right.scale, right.zero))
     if scale is None or (zero is None) is not (right.zero is None):

@@ -18,6 +18,8 @@ SCALARS = {
     "double": "double",
     "float16": "half",
     "bfloat16": "i16",
+    "int4": "i8",
+    "uint4": "i8",
     "bool": "i1",
     **{f"{sign}int{bits}": f"i{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
@@ -32,6 +34,10 @@ def _cast(x: Lanes, source: str, target: str) -> Lanes:
     scalar = SCALARS[target]
     if source == target:
         return x
+    if source in _NIBBLES:
+        return _cast((x ^ _SIGN) - _SIGN if source == "int4" else x, _NIBBLES[source], target)
+    if target in _NIBBLES:
+        return _cast(x, source, _NIBBLES[target]) & _LOW
     if source == "bfloat16":  # the upper half of a float
         wide = (_resized(x, "i32", unsigned=True) << _BRAIN).floats(FLOAT)
         return _cast(wide, "float", target)
@@ -58,6 +64,8 @@ def _brain(x: Lanes) -> Lanes:
     return _resized(where(x.is_nan, quiet, near), "i16")
 
 
+_NIBBLES = {"int4": "int8", "uint4": "uint8"}
+_SIGN, _LOW = 8, 15  # of four bits: the sign, and all
 _BRAIN = 16  # bits by which bfloat16 is shorter than float
 _FLOATS = ("half", "float", "double")  # by size
 

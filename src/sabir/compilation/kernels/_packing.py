@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sabir.compilation.kernels._body import element_bytes, kind_of, pointer_at
+from sabir.compilation.kernels._casts import cast
 from sabir.compilation.kernels._emitter import INDEX, Emitter, Kind, Register, Variable
 from sabir.compilation.kernels._jobs import digits, lanes_before, product_of
 
@@ -105,7 +106,9 @@ class _PackingEmission:
                 )
 
     def _turned(self, x: Register) -> Register:
-        """Return uint8 as int8, 128 less; others stay."""
+        """Return uint8 as int8, 128 less, and integers of 4 bits as int8; others stay."""
+        if self.packing.element in {"int4", "uint4"}:
+            return cast(self.e, x, self.packing.element, "int8")
         if self.packing.element != "uint8":
             return x
         return self.e.binary("xor", x, self.e.constant(x.kind, 1 << 7))

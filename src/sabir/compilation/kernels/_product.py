@@ -41,9 +41,9 @@ class Product:
     The sums wait in scratch memory. In a `whole` one the columns fill all panels.
 
     One of integers adds `group` products at a time; it is `ragged` where groups may not fill the last axis of
-    `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels of one
-    of floats may hold `narrow` numbers; those of a `scaled` one are multiplied by other panels, which hold one line for
-    each index of the first axis of `k`, after they are lessened by panels of the element type `less`.
+    `k`. `zero` is the element type of the zero point of `a`, if it has one. The panels of one of floats may
+    hold `narrow` numbers; those of a `scaled` one are multiplied by other panels, which hold one line for
+    each index of the first axis of `k`, less those of the element type `less`.
     """
 
     nest: Nest

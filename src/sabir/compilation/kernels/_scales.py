@@ -45,7 +45,7 @@ class Parameters:
     def _line(self, base: Register, block: Register, element: str) -> list[Register]:
         e, product = self.e, self.product
         lanes, size = product.nest.lanes, element_bytes(element)
-        stored = "int8" if element == "uint8" else element  # 128 less, as in panels
+        stored = element if element == product.element else "int8"  # as panels hold integers
         line = e.offset(base, e.mul(block, product.width * size))
         found = [
             e.load(e.offset(line, e.index(v * lanes * size)), kind_of(stored, lanes), align=lanes * size)
