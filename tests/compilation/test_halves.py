@@ -150,3 +150,19 @@ def test_blocks_of_quantized_weights_stay_narrow():
             less = 0 if zeros is None else np.repeat(zeros, size, axis=0)
             exact = x.astype(np.float64) @ ((w - less) * np.repeat(scales, size, axis=0).astype(np.float64))
             np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-3 * high / 16)
+
+
+def test_blocks_of_weights_may_be_fed():
+    rng = np.random.default_rng(8)
+    b = sabir.Builder(21)
+    weights = b.input("w", "int8", [64, 50]), b.input("s", "float", [4, 50]), b.input("z", "int8", [4, 50])
+    y = b.MatMul(
+        b.Relu(b.input("x", "float", ["n", 64])), b.DequantizeLinear(*weights, axis=0, block_size=16)
+    )
+    b.output(b.MatMul(y, b.input("v", "float", [50, 7])), "y")
+    w, z = rng.integers(-128, 128, (64, 50)), rng.integers(-9, 9, (4, 50))
+    s, x, v = (rng.random(shape).astype(np.float32) for shape in ((4, 50), (5, 64), (50, 7)))
+    feeds = {"w": w.astype(np.int8), "s": s, "z": z.astype(np.int8), "x": x, "v": v}
+    found, _ = run(b.model(), feeds)
+    exact = x.astype(np.float64) @ ((w - np.repeat(z, 16, axis=0)) * np.repeat(s, 16, axis=0)) @ v
+    np.testing.assert_allclose(found, exact, rtol=1e-4, atol=0.1)

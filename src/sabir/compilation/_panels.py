@@ -67,7 +67,7 @@ class Panels(NamedTuple):
 def packed_panels(builder: PlanBuilder, x: Expression, b: Located, panels: Panels) -> Buffer:
     """Return the memory of packed panels, which an entry before all that follow fills."""
     constant = isinstance(b.base, Stored) and b.base.slot in builder.lowered.prepared.constants
-    layout = f"{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
+    layout = f"{panels.element}/{b.offset}/{panels.batch}/{panels.depth}/{panels.columns}/{panels.width}"
     layout += f"/{panels.run}" if panels.group > 1 else ""
     key = (b.base, layout) if constant else (x, layout)
     found = builder.buffers.get(key)
