@@ -208,3 +208,12 @@ def test_what_is_gathered_of_represented_rows_is_dequantized_alone():
     (y,) = compiled.run(feeds).values()
     np.testing.assert_allclose(y, np.exp((table[feeds["i"]] - 3.0) * 0.5), rtol=1e-6)
     assert all(t.flops < table.size for t in compiled.profile(feeds, runs=1).timings)
+
+
+def test_scalars_that_share_their_operands_are_computed_once():
+    """Computed by each reader, the last one would take 2**60 steps."""
+    steps = "  ".join(f"s{i + 1} = Mul (s{i}, s{i})" for i in range(60))
+    text = f"""<ir_version: 10, opset_import: ["" : 21]> g (float s0, float[n] x) => (y) {{
+        {steps}  y = Mul (x, s60) }}"""
+    found, _ = run(sabir.parse(text), {"s0": np.float32(1), "x": np.float32([2, 3])})
+    np.testing.assert_array_equal(found, [2, 3])

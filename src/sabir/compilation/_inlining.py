@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _CHEAP = frozenset({"sub", "mul"})
 _NARROW = 2  # bytes
+_MOST_STEPS = 16  # of a scalar
 
 
 def is_inline(x: Expression) -> bool:
@@ -24,8 +25,22 @@ def is_inline(x: Expression) -> bool:
     if not isinstance(x, Map):
         return False
     if x.rank == 0:
-        return all(isinstance(o, (Stored, Number, Extent)) or is_inline(o) for o in x.operands)
+        return _steps_left(x, _MOST_STEPS) >= 0
     return x.element in FLOATS and _is_widened(x)
+
+
+def _steps_left(x: Expression, left: int) -> int:
+    """Return how many of so many steps a scalar leaves, or -1; what operands share counts each time."""
+    if isinstance(x, (Stored, Number, Extent)):
+        return left
+    if not isinstance(x, Map) or x.rank or not left:
+        return -1
+    left -= 1
+    for o in x.operands:
+        left = _steps_left(o, left)
+        if left < 0:
+            break
+    return left
 
 
 def _is_widened(x: Expression) -> bool:
